@@ -22,7 +22,7 @@ from bench.generate import captures
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.publish.publish import publish
-from builder.runtime import Surroundings
+from builder.runtime import Runtime
 from builder.sources.event import Capture
 from builder.store.folder import FolderStore
 from functions.config import configuration
@@ -85,7 +85,7 @@ class Bench:
             time.sleep(seconds)
 
         before = self.store.written
-        outside = Surroundings(lambda: datetime.now(UTC), sleep, lambda text: None, {})
+        outside = Runtime(lambda: datetime.now(UTC), sleep, lambda text: None, {})
         began = time.perf_counter()
         built = publish(self.store, self._settings, outside)
         taken = time.perf_counter() - began - waited

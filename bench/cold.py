@@ -32,7 +32,7 @@ from bench.latency import BUCKET, COUNTS
 from bench.quota import Quota
 from bench.readers import READERS
 from builder.publish.publish import publish
-from builder.runtime import Surroundings
+from builder.runtime import Runtime
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.database import engine
@@ -103,7 +103,7 @@ def generated(folder: Path, count: int) -> Path:
     settings = configuration.parse(
         f"[repository]\nnamespace='{_NAMESPACE}'\n[publish]\nlead=1\n", {}
     )
-    outside = Surroundings(lambda: datetime.now(UTC), time.sleep, lambda text: None, {})
+    outside = Runtime(lambda: datetime.now(UTC), time.sleep, lambda text: None, {})
     assert publish(store, settings, outside).manifest is not None
     return store.root
 

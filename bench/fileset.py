@@ -32,7 +32,7 @@ from typing import Any
 from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
 from builder.filesets.resources import Ways, means
 from builder.filesets.strategies.bundled import Bundled
-from builder.filesets.strategies.s3 import Objects
+from builder.filesets.strategies.s3 import ObjectStrategy
 from builder.filesets.strategies.web import Captured
 from builder.http.addresses import Guard, networks
 from builder.store.folder import FolderStore
@@ -130,7 +130,7 @@ def kept(item: FilesetPlatformItem, strategy: str, folder: Path) -> None:
     guard = Guard(frozenset({port}), networks(["127.0.0.0/8"]))
     ways: Ways = means(settings, "Sheaf/bench", guard, threading.Event(), folder)
     downloader = ways.downloader()
-    made: Any = Objects(strategy, store, downloader, settings)
+    made: Any = ObjectStrategy(strategy, store, downloader, settings)
     if strategy.startswith("web-"):
         made = Captured(strategy, store, downloader, settings, folder, time.time)
     elif strategy.endswith("-bundled"):

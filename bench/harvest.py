@@ -27,10 +27,10 @@ from bench.client import follow
 from bench.generate import fill
 from bench.server import CONFIGURATION, FIRST, NAMESPACE, Server, gunicorn, sheaf
 from builder.publish.publish import publish
-from builder.runtime import Surroundings
+from builder.runtime import Runtime
 from builder.store.folder import FolderStore
 from functions.config import configuration
-from functions.oai.repository import Record, Selection
+from functions.oai.repository import PublishedRecord, RecordSelection
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.oai.token import Token
 from functions.snapshot.manifest import Manifest, Span
@@ -44,7 +44,7 @@ def published(folder: Path, count: int) -> Path:
     store = FolderStore(folder / "store")
     (folder / "run").mkdir()
     fill(store, count, folder / "run")
-    outside = Surroundings(lambda: datetime.now(UTC), time.sleep, lambda text: None, {})
+    outside = Runtime(lambda: datetime.now(UTC), time.sleep, lambda text: None, {})
     publish(store, configuration.parse(CONFIGURATION, {}), outside)
     return folder / "store"
 
@@ -55,7 +55,7 @@ def rows(repository: DuckRepository, manifest: Manifest, count: int) -> Iterator
     while left > 0:
         span = Span(first, manifest.last_position)
         page = repository.page(
-            manifest, Selection(("capture",), span), min(left, 4000), headers=False
+            manifest, RecordSelection(("capture",), span), min(left, 4000), headers=False
         )
         if not page:
             return
@@ -63,7 +63,7 @@ def rows(repository: DuckRepository, manifest: Manifest, count: int) -> Iterator
         first, left = page[-1].position + 1, left - len(page)
 
 
-def _row(record: Record) -> tuple[Any, ...]:
+def _row(record: PublishedRecord) -> tuple[Any, ...]:
     header = (
         record.identifier, record.datestamp.replace(tzinfo=None).isoformat(),
         " ".join(record.sets),
@@ -231,7 +231,7 @@ def run(folder: Path, arguments: argparse.Namespace) -> None:
         record.identifier
         for place in sorted(draw.sample(range(1, manifest.last_position + 1), min(size, 200)))
         for record in repository.page(
-            manifest, Selection(("capture",), Span(place, place)), 1, headers=True
+            manifest, RecordSelection(("capture",), Span(place, place)), 1, headers=True
         )
     ]
     draw.shuffle(names)

@@ -59,7 +59,9 @@ _IRREGULAR = frozenset(
     woven written
     """.split()  # noqa: SIM905 - a list of words reads best as words
 )
-_VERBS = frozenset({"embed", "exceed", "feed", "need", "proceed", "seed", "shed", "speed"})
+_VERBS = frozenset(
+    {"embed", "exceed", "feed", "need", "proceed", "seed", "shed", "speed", "succeed"}
+)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 

@@ -24,13 +24,13 @@ from urllib.parse import quote
 
 from bench.generate import captures, fill
 from builder.publish.publish import publish
-from builder.runtime import Surroundings
+from builder.runtime import Runtime
 from builder.serve.server import LocalServer
 from builder.sources.event import Capture
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.database.files import Files
-from functions.http.message import gzipped
+from functions.http.message import compress
 from functions.oai.handler import Application
 from functions.oai.render.render import Renderer
 from functions.oai.repository_duckdb.repository import DuckRepository
@@ -118,7 +118,7 @@ def measure(base: str, named: list[tuple[str, str]], runs: int, timers: tuple[Ti
             if run:  # the first round warms up
                 parts = [timer.taken() * 1000 for timer in timers]
                 samples[name].append(Sample(total * 1000, *parts))
-            sizes[name] = (body.count(b"<record>"), len(body), len(gzipped(body)))
+            sizes[name] = (body.count(b"<record>"), len(body), len(compress(body)))
     connection.close()
     return samples, sizes
 
@@ -174,7 +174,7 @@ def run(folder: Path, count: int, page: int, runs: int) -> None:
     text = f"[repository]\nnamespace = '{_NAMESPACE}'\n[publish]\nlead = 1\n[pages]\n"
     settings = configuration.parse(f"{text}records = {page}", {})
     began = time.perf_counter()
-    outside = Surroundings(lambda: datetime.now(UTC), time.sleep, lambda text: None, {})
+    outside = Runtime(lambda: datetime.now(UTC), time.sleep, lambda text: None, {})
     manifest = publish(store, settings, outside).manifest
     assert manifest is not None
     bytes_ = sum(leaf.bytes for leaves in manifest.tables.values() for leaf in leaves)
@@ -188,7 +188,7 @@ def run(folder: Path, count: int, page: int, runs: int) -> None:
     # Nothing is kept of rows: each page is one that nobody asked for lately.
     repository = DuckRepository(store, kept=0)
     application = Application(repository, settings, lambda: datetime.now(UTC))
-    server = LocalServer(inside.around(application.unpacked), "127.0.0.1", 0, threads=1)
+    server = LocalServer(inside.around(application.answer), "127.0.0.1", 0, threads=1)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

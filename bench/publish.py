@@ -26,7 +26,7 @@ from pathlib import Path
 from bench.generate import fill
 from builder.intake import intake
 from builder.publish.publish import publish
-from builder.runtime import Surroundings
+from builder.runtime import Runtime
 from builder.snapshot import lookup
 from builder.store.folder import FolderStore
 from functions.config import configuration
@@ -93,9 +93,7 @@ def published(root: Path, folder: Path, memory: int) -> Cost:
     def work() -> Mapping[str, int]:
         text = f'[repository]\nnamespace = "bench.example.org"\n[publish]\nmemory = {memory}\n'
         waited: list[float] = []  # for the instant of effect, which need not be waited for here
-        outside = Surroundings(
-            lambda: datetime.now(UTC), waited.append, lambda text: None, {}, THREADS
-        )
+        outside = Runtime(lambda: datetime.now(UTC), waited.append, lambda text: None, {}, THREADS)
         manifest = publish(FolderStore(root), configuration.parse(text, {}), outside).manifest
         assert manifest is not None
         tables = manifest.tables.items()

@@ -14,16 +14,16 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from functions.snapshot.address import Address
+from functions.snapshot.address import StoreAddress
 from functions.snapshot.errors import MissingObject, StoreError
 from functions.store import tally
-from functions.store.connection import Connection
-from functions.store.object import Piece
+from functions.store.connection import BucketConnection
+from functions.store.object import ObjectPart
 
 
 class _Client(ABC):
     def __init__(
-        self, address: Address, connection: Connection, environment: Mapping[str, str]
+        self, address: StoreAddress, connection: BucketConnection, environment: Mapping[str, str]
     ) -> None:
         self.connection = connection
         self.bucket = address.bucket
@@ -43,9 +43,9 @@ class _Client(ABC):
         length: int,
         tag: str | None = None,
         stopped: Callable[[], bool] = lambda: False,
-    ) -> Piece:
+    ) -> ObjectPart:
         data, size, found = self.fetched(key, f"bytes={offset}-{offset + length - 1}")
-        return Piece(data, size, found)
+        return ObjectPart(data, size, found)
 
     @abstractmethod
     def fetched(self, key: str, span: str | None) -> tuple[bytes, int, str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.progress import Rows
-from builder.runtime import Clock, Surroundings, draw_id
+from builder.runtime import Clock, Runtime, draw_id
 from builder.sources import domain
 from builder.store import aws
 from builder.store.folder import FolderStore
@@ -109,9 +109,9 @@ class Context:
             return Path(self.environment["HOME"]) / ".cache" / "sheaf"
         return Path(tempfile.gettempdir())
 
-    def surroundings(self) -> Surroundings:
+    def surroundings(self) -> Runtime:
         """Return what a change of the store takes from outside."""
-        return Surroundings(
+        return Runtime(
             clock=self.now,
             sleep=self.sleep,
             say=self.say,

@@ -136,7 +136,7 @@ class Rows(_Count):
         super().__init__(total, " records", leave=False)
 
 
-class Bytes(_Count):
+class ByteBar(_Count):
     """A bar over `total` bytes that are being read."""
 
     def __init__(self, total: int) -> None:
@@ -150,14 +150,14 @@ class Phase(_Count):
         super().__init__(total, unit, desc=what, leave=False)
 
 
-class Files(_Count):
+class FileBar(_Count):
     """A bar over `total` files that are being fetched."""
 
     def __init__(self, total: int) -> None:
         super().__init__(total, " files", leave=False)
 
 
-class Records(_Bar):
+class RecordBar(_Bar):
     """A bar over records that are being harvested, of several lists whose sizes may be told.
 
     It may be told from threads.

@@ -23,7 +23,7 @@ def draw_id() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Runtime:
     """Time, how to tell of the work and its progress, versions of libraries, threads to use.
 
     `publisher` is a random text. It tells what this process wrote from what another one did, also

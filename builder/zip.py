@@ -33,7 +33,7 @@ _FIRST, _ZIP64 = 20, 45  # versions needed
 _FULL16, _FULL32 = 0xFFFF, 0xFFFFFFFF
 
 
-class Sink(Protocol):
+class ZipSink(Protocol):
     """Takes the bytes of a file one after the other."""
 
     def write(self, data: bytes) -> object:
@@ -42,7 +42,7 @@ class Sink(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ZipMember:
     """A file of a bundle: its name, first byte, size, and CRC-32 in hexadecimal digits."""
 
     name: str
@@ -52,7 +52,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _ZipEntry:
     name: bytes
     header: int
     size: int
@@ -64,10 +64,10 @@ class _Entry:
 class Bundle:
     """Writes a zip to a sink, one member after the other, and `end` at last."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: ZipSink) -> None:
         self._sink = sink
         self._at = 0
-        self._entries: list[_Entry] = []
+        self._entries: list[_ZipEntry] = []
 
     @contextmanager
     def member(self, name: str) -> Iterator["Open"]:
@@ -80,14 +80,14 @@ class Bundle:
         yield taking
         self._entries.append(taking.close())
 
-    def end(self) -> tuple[Member, ...]:
+    def end(self) -> tuple[ZipMember, ...]:
         """Write the directory, and return all members in their order."""
         start = self._at
         for entry in self._entries:
             self.put(_central(entry))
         self.put(_ending(len(self._entries), start, self._at))
         return tuple(
-            Member(e.name.decode(), _data(e), e.size, f"{e.crc:08x}") for e in self._entries
+            ZipMember(e.name.decode(), _data(e), e.size, f"{e.crc:08x}") for e in self._entries
         )
 
     @property
@@ -123,13 +123,13 @@ class Open:
         self._held += data
         if len(self._held) > PART:
             self.spilt = True
-            self._bundle.put(_local(_Entry(self._name, 0, 0, 0, _UTF8 | _DESCRIBED, _ZIP64)))
+            self._bundle.put(_local(_ZipEntry(self._name, 0, 0, 0, _UTF8 | _DESCRIBED, _ZIP64)))
             self._let_go()
 
-    def close(self) -> _Entry:
+    def close(self) -> _ZipEntry:
         """Write what is left of the member, and return its entry of the directory."""
         flags, version = (_UTF8 | _DESCRIBED, _ZIP64) if self.spilt else (_UTF8, _FIRST)
-        entry = _Entry(self._name, self._header, self._size, self._crc, flags, version)
+        entry = _ZipEntry(self._name, self._header, self._size, self._crc, flags, version)
         if self.spilt:
             self._bundle.put(_DESCRIPTOR.pack(b"PK\7\x08", self._crc, self._size, self._size))
         else:
@@ -144,7 +144,7 @@ class Open:
         self._held = bytearray()
 
 
-def _local(entry: _Entry) -> bytes:
+def _local(entry: _ZipEntry) -> bytes:
     """Return a member's header; one that is described behind it has its sizes there."""
     described = entry.flags & _DESCRIBED
     extra = _LARGE.pack(1, 16, 0, 0) if described else b""
@@ -156,13 +156,13 @@ def _local(entry: _Entry) -> bytes:
     return head + entry.name + extra
 
 
-def _data(entry: _Entry) -> int:
+def _data(entry: _ZipEntry) -> int:
     """Return where a member's bytes begin."""
     extra = _LARGE.size if entry.flags & _DESCRIBED else 0
     return entry.header + _LOCAL.size + len(entry.name) + extra
 
 
-def _central(entry: _Entry) -> bytes:
+def _central(entry: _ZipEntry) -> bytes:
     """Return a member's entry of the directory (APPNOTE.TXT 6.3.10, 4.3.12 and 4.5.3).
 
     It has the ZIP64 sizes wherever the local header has them, whatever the member's size. Readers

@@ -28,8 +28,8 @@ from moto.moto_server.werkzeug_app import (
 from werkzeug.serving import make_server
 
 from builder.store.s3 import S3Store
-from functions.snapshot.address import Address
-from functions.store.connection import Connection
+from functions.snapshot.address import StoreAddress
+from functions.store.connection import BucketConnection
 
 ACCESS_KEY, SECRET_KEY = "sheaf-tests", "sheaf-tests-secret"
 REGION = "us-east-1"
@@ -52,9 +52,9 @@ class Bucket(S3Store):
         self.endpoint = endpoint
         self.bucket = bucket
         self.environment = environment(endpoint)
-        address = Address(bucket, prefix)
+        address = StoreAddress(bucket, prefix)
         self.uri = str(address)
-        connection = Connection(**{"endpoint": endpoint, "retry_seconds": 10, **settings})
+        connection = BucketConnection(**{"endpoint": endpoint, "retry_seconds": 10, **settings})
         super().__init__(address, connection, credentials or self.environment)
 
     def through(self, endpoint: str, **settings: Any) -> "Bucket":

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.house import ROOMS, imports, room_of
+from bench.house import ROOMS, duplicate_classes, imports, participles, room_of
 from builder.commands.table import COMMANDS, GROUPS
 
 ROOT = Path(__file__).parents[1]
@@ -73,6 +73,11 @@ def test_each_package_is_a_room() -> None:
 
 def test_few_modules_stand_loose() -> None:
     assert len(list((ROOT / "builder").glob("*.py"))) <= LOOSE
+
+
+def test_functions_are_named_by_verbs_and_classes_once() -> None:
+    assert participles() == []
+    assert duplicate_classes() == {}
 
 
 def test_commands_are_what_nobody_but_the_command_line_imports() -> None:

@@ -20,11 +20,11 @@ from typing import Any, Protocol
 from builder.aws.invocation import context_of, scratch_in
 from builder.context import Context
 from builder.filesets import status, wiring
-from builder.filesets.item import Outcome, Request
-from builder.filesets.request import BadLine, parsed, refused
+from builder.filesets.item import IngestOutcome, IngestRequest
+from builder.filesets.request import BadLine, invalid_request, parse
 from builder.filesets.results import is_kept
 from builder.filesets.run import Results
-from builder.filesets.session import Session
+from builder.filesets.session import FilesetSession
 from builder.filesets.strategies.table import Materials
 from builder.http.settings import http_settings
 from builder.store.s3 import S3Store
@@ -68,7 +68,7 @@ def run(
     Raises SheafError.
     """
     until = time.monotonic() + max(0.0, seconds - _REST)
-    asked = [_asked(record["messageId"], record["body"]) for record in records]
+    asked = [_parse(record["messageId"], record["body"]) for record in records]
     with scratch_in(temporary, _SCRATCH) as scratch:
         context = context_of(environment, root)
         try:
@@ -81,32 +81,32 @@ def run(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _QueuedRequest:
     message: str
-    request: Request
+    request: IngestRequest
 
 
-def _asked(message: str, text: str) -> _Asked:
+def _parse(message: str, text: str) -> _QueuedRequest:
     try:
-        return _Asked(message, parsed(text))
+        return _QueuedRequest(message, parse(text))
     except BadLine as error:
-        return _Asked(message, refused(f"message {message}: {error}", text))
+        return _QueuedRequest(message, invalid_request(f"message {message}: {error}", text))
 
 
-def _comes_again(outcome: Outcome | None) -> bool:
+def _comes_again(outcome: IngestOutcome | None) -> bool:
     return outcome is None or status.of(outcome.status).retryable
 
 
 def _carried_out(
-    context: Context, requests: Sequence[Request], scratch: Path, until: float
-) -> dict[int, Outcome]:
+    context: Context, requests: Sequence[IngestRequest], scratch: Path, until: float
+) -> dict[int, IngestOutcome]:
     """Return the outcomes by request; all are in a run of the intake, but those cut short.
 
     One end is for all, for requests that wait for a thread begin late. It is of time.monotonic.
     """
     settings, store = context.configuration, context.store
     stop = threading.Event()
-    found: dict[int, Outcome] = {}
+    found: dict[int, IngestOutcome] = {}
     try:
         materials = Materials(
             store=store,
@@ -118,12 +118,14 @@ def _carried_out(
         )
         ingest = wiring.ingest(materials, stop, settings["fileset.request_seconds"], until)
         results = Results(store, scratch / "rows", context.now)
-        session = Session(ingest.process, http_settings(settings, "fileset").concurrent, stop)
+        session = FilesetSession(
+            ingest.process, http_settings(settings, "fileset").concurrent, stop
+        )
         for outcome in session.outcomes(requests):
             found[id(outcome.request)] = outcome
             if is_kept(outcome):
                 results.add(outcome)
-            print(json.dumps(_told(outcome)), flush=True)
+            print(json.dumps(_log_entry(outcome)), flush=True)
         results.commit()
     finally:
         if isinstance(store, S3Store):
@@ -131,7 +133,7 @@ def _carried_out(
     return found
 
 
-def _told(outcome: Outcome) -> dict[str, object]:
+def _log_entry(outcome: IngestOutcome) -> dict[str, object]:
     """Return what the log says of an outcome; the manifest would be too long for it."""
     item = outcome.item
     return {

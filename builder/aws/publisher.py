@@ -48,7 +48,7 @@ def run(environment: Mapping[str, str], root: Path, temporary: Path) -> dict[str
     """
     with scratch_in(temporary, _SCRATCH):
         try:
-            told = _published(context_of(environment, root))
+            told = _publish(context_of(environment, root))
         except SheafError as error:
             print(f"sheaf: {error}", file=sys.stderr, flush=True)
             raise
@@ -56,8 +56,8 @@ def run(environment: Mapping[str, str], root: Path, temporary: Path) -> dict[str
     return told
 
 
-def _published(context: Context) -> dict[str, object]:
-    settings = fitted(context.configuration, context.environment)
+def _publish(context: Context) -> dict[str, object]:
+    settings = fit_memory(context.configuration, context.environment)
     store = context.store
     try:
         built = publish(store, settings, context.surroundings(), check.digests(settings))
@@ -69,7 +69,7 @@ def _published(context: Context) -> dict[str, object]:
     return summary.document(built)
 
 
-def fitted(settings: Configuration, environment: Mapping[str, str]) -> Configuration:
+def fit_memory(settings: Configuration, environment: Mapping[str, str]) -> Configuration:
     """Return the settings with what of the function's memory the program leaves to the database.
 
     Lambda tells by a variable how many megabytes there are; without it they stay as they are.

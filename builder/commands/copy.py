@@ -7,7 +7,7 @@ from builder.context import Context
 from builder.display import tally
 from builder.errors import UsageError
 from builder.export.store_copy import export
-from builder.progress import Bytes
+from builder.progress import ByteBar
 from builder.store.location import open_store
 
 
@@ -33,7 +33,7 @@ def run(context: Context) -> int:
         target,
         context.surroundings(),
         newest_only=arguments.newest,
-        progress=Bytes,
+        progress=ByteBar,
     )
     text = (
         f"{target.address} has {tally(len(done.snapshots), 'snapshot')} "

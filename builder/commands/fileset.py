@@ -16,15 +16,15 @@ from builder.context import Context
 from builder.display import tally
 from builder.errors import UsageError
 from builder.filesets import request, request_stream, status, wiring
-from builder.filesets.account import shown
+from builder.filesets.account import describe
 from builder.filesets.ingest import Ingest
-from builder.filesets.item import Outcome, Request
-from builder.filesets.journal import opened
+from builder.filesets.item import IngestOutcome, IngestRequest
+from builder.filesets.journal import open_journal
 from builder.filesets.queue import Queue, connect
 from builder.filesets.result import results
 from builder.filesets.results import Keeping
 from builder.filesets.run import Results
-from builder.filesets.session import Session
+from builder.filesets.session import FilesetSession
 from builder.filesets.strategies.table import Materials
 from builder.http.settings import http_settings
 from builder.progress import Datasets
@@ -78,7 +78,7 @@ def run(context: Context) -> int:
             scratch = Path(stack.enter_context(TemporaryDirectory(prefix="sheaf-")))
             requests, many = _requests(context, None, stop)
             tale = _Tale(stack.enter_context(Datasets(many)), _tells_lines(arguments), dry=True)
-            session = Session(
+            session = FilesetSession(
                 _ingest(context, scratch, stop).process, _threads(context), stop, dry=True
             )
             _carry_out(session, requests, tale.tell)
@@ -93,7 +93,7 @@ def _archive(context: Context, stack: ExitStack, stop: threading.Event) -> "_Tal
     """Carry out the requests; what comes of them is kept, however this ends."""
     arguments = context.arguments
     queue = connect(arguments.queue) if arguments.queue else None
-    journal = stack.enter_context(opened(context.scratch(), context.store.address))
+    journal = stack.enter_context(open_journal(context.scratch(), context.store.address))
     ingest = _ingest(context, journal.scratch, stop)
     written = Results(context.store, journal.folder / "rows", context.now)
     keeping = Keeping(written, journal, queue.settle if queue else _nothing)
@@ -104,11 +104,11 @@ def _archive(context: Context, stack: ExitStack, stop: threading.Event) -> "_Tal
     requests, many = _requests(context, queue, stop)
     tale = _Tale(stack.enter_context(Datasets(many)), _tells_lines(arguments))
 
-    def take(outcome: Outcome) -> None:
+    def take(outcome: IngestOutcome) -> None:
         keeping.add(outcome)
         tale.tell(outcome)
 
-    session = Session(ingest.process, _threads(context), stop, idle=keeping.tick)
+    session = FilesetSession(ingest.process, _threads(context), stop, idle=keeping.tick)
     try:
         _carry_out(session, requests, take)
     finally:
@@ -119,7 +119,9 @@ def _archive(context: Context, stack: ExitStack, stop: threading.Event) -> "_Tal
 
 
 def _carry_out(
-    session: Session, requests: Iterator[Request], take: Callable[[Outcome], None]
+    session: FilesetSession,
+    requests: Iterator[IngestRequest],
+    take: Callable[[IngestOutcome], None],
 ) -> None:
     """Take what comes of the requests; where this is ended, also what comes of it then."""
     try:
@@ -171,17 +173,17 @@ def _tells_lines(arguments: argparse.Namespace) -> bool:
 
 def _requests(
     context: Context, queue: Queue | None, stop: threading.Event
-) -> tuple[Iterator[Request], int | None]:
+) -> tuple[Iterator[IngestRequest], int | None]:
     """Return the requests, and how many there are where that is known."""
     arguments = context.arguments
-    known: list[Request] = []
+    known: list[IngestRequest] = []
     if arguments.due or arguments.retry:
         from builder.filesets import due  # with it comes DuckDB, which takes much memory
 
         known += due.requests(context.store, context.now(), arguments.due, arguments.retry)
         context.say(f"{tally(len(known), 'dataset is', 'datasets are')} to be asked for again")
     known += [request.of_text(text) for text in arguments.request if text != _STDIN]
-    parts: list[Iterable[Request]] = [known]
+    parts: list[Iterable[IngestRequest]] = [known]
     if _reads_lines(arguments):
         parts.append(request_stream.requests(sys.stdin.fileno(), stop))
     if queue is not None:
@@ -189,7 +191,7 @@ def _requests(
     return chain.from_iterable(parts), len(known) if len(parts) == 1 else None
 
 
-def _nothing(outcome: Outcome) -> None:
+def _nothing(outcome: IngestOutcome) -> None:
     """Nobody waits for a result."""
 
 
@@ -203,7 +205,7 @@ class _Tale:
     counts: Counter[str] = field(default_factory=Counter)
     failed: int = 0
 
-    def tell(self, outcome: Outcome) -> None:
+    def tell(self, outcome: IngestOutcome) -> None:
         """Tell of one more."""
         self.counts[outcome.status] += 1
         self.failed += not (status.of(outcome.status).hit or outcome.status == "pending")
@@ -211,5 +213,5 @@ class _Tale:
             for found in results(outcome):
                 self.bar.print(json.dumps(found))
         else:
-            self.bar.print(shown(outcome, self.dry))
+            self.bar.print(describe(outcome, self.dry))
         self.bar(1)

@@ -9,7 +9,7 @@ from builder.display import tally
 from builder.errors import UsageError
 from builder.gather import pdf_text
 from builder.gather.fetch_file import FileFetcher
-from builder.gather.hold import Hold, held
+from builder.gather.hold import Hold, hold_store
 from builder.gather.session import GatherJob, GatherReport, GatherSession
 from builder.gather.state import DAY, FileChoice, OwnLimits
 from builder.http.addresses import Guard, networks
@@ -18,7 +18,7 @@ from builder.http.outcomes import OUTCOMES
 from builder.http.politeness import HostQueue
 from builder.http.settings import http_settings
 from builder.obi.run import Outside, history
-from builder.progress import Files
+from builder.progress import FileBar
 from functions.config.configuration import Configuration
 
 _ARCHIVE = "repec:"
@@ -54,18 +54,18 @@ def run(context: Context) -> int:
     store = context.store
     if not history(store):
         raise UsageError(f"{store.address} has no templates: give `sheaf ingest` a tree of them")
-    with held(context.scratch(), store.address) as hold:
+    with hold_store(context.scratch(), store.address) as hold:
         outside = Outside(context.now, context.sleep, context.say)
         fetcher, own = fetcher_of(settings, hold)
         choice = replace(order.choice, lifted=own.lift)
         session = GatherSession(store, hold, outside, fetcher, replace(order, choice=choice))
-        with Files(session.due()) as bar:
+        with FileBar(session.due()) as bar:
             session.advance = bar
             account = session.gather()
     if session.interrupted is not None:
         context.say(text(account))
         raise session.interrupted
-    context.result(text(account), told(account))
+    context.result(text(account), report_json(account))
     return 1 if arguments.strict and account.failures else 0
 
 
@@ -141,7 +141,7 @@ def text(account: GatherReport) -> str:
     return "\n".join(lines)
 
 
-def told(account: GatherReport) -> dict[str, object]:
+def report_json(account: GatherReport) -> dict[str, object]:
     """Return the account as --json prints it."""
     names = ("appearances", "reappearances", "changes", "deletions", "seen", "redirects")
     return {

@@ -26,7 +26,7 @@ from builder.http.client import HttpClient, agent_of
 from builder.http.politeness import HostQueue
 from builder.http.proxies import Proxies, proxies
 from builder.http.settings import HttpSettings, http_settings
-from builder.progress import Records
+from builder.progress import RecordBar
 from builder.terminal import visible
 from functions.snapshot.errors import SheafError
 
@@ -87,7 +87,7 @@ def run(context: Context) -> int:
     """
     arguments = context.arguments
     orders = list(dict.fromkeys(_orders(arguments)))
-    asked = _asked(arguments)
+    asked = _window(arguments)
     http = http_settings(context.defaults, "harvest")
     behind = proxies(context.environment)
     for order in orders:
@@ -96,7 +96,7 @@ def run(context: Context) -> int:
     stop = threading.Event()
     outcomes: list[HarvestResult] = []
     errors: list[SheafError] = []
-    with Records() as bar, _rare_collections():
+    with RecordBar() as bar, _rare_collections():
         client = _client(arguments, http, stop, behind)
         settings = _settings(arguments, http, bar)
         work = partial(_work, context, home, asked, client, settings, bar)
@@ -134,7 +134,7 @@ def _work(
     asked: HarvestDates,
     client: HttpClient,
     settings: OaiSettings,
-    bar: Records,
+    bar: RecordBar,
     order: HarvestJob,
 ) -> HarvestResult:
     """Carry out one harvest."""
@@ -159,7 +159,7 @@ def _client(
     )
 
 
-def _settings(arguments: argparse.Namespace, http: HttpSettings, bar: Records) -> OaiSettings:
+def _settings(arguments: argparse.Namespace, http: HttpSettings, bar: RecordBar) -> OaiSettings:
     return OaiSettings(
         limits=http.limits(),
         say=lambda text: bar.print(visible(text)),
@@ -203,7 +203,7 @@ def _base_url(text: str) -> str:
     return parts._replace(netloc=parts.netloc.lower(), query=query, fragment="").geturl()
 
 
-def _asked(arguments: argparse.Namespace) -> HarvestDates:
+def _window(arguments: argparse.Namespace) -> HarvestDates:
     for name, text in (("--from", arguments.since), ("--until", arguments.until)):
         if text is not None and window.moment(text) is None:
             raise UsageError(f"{name} {text}: expected 2026-11-22 or 2026-11-22T10:00:00Z")

@@ -33,7 +33,7 @@ from builder.sources.fault import CODES
 from builder.sources.set_rule import SetRule
 from functions.oai.render import check
 from functions.snapshot import layout
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -104,9 +104,9 @@ def run(context: Context) -> int:
     if arguments.collection and "collection" not in settings["sets.by"]:
         raise UsageError("--collection is given, but sets.by does not name collection")
     sets = ingest.collection_sets(arguments.collection)
-    accepted = _accepted(arguments.accept_loss)
-    connection = Connection.of(settings)
-    asked = _asked(context)
+    accepted = _acceptance(arguments.accept_loss)
+    connection = BucketConnection.of(settings)
+    asked = _sources(context)
     harvests = {source: aggregation.find(source) for source in asked if source != STDIN}
     rest = [source for source in asked if not harvests.get(source)]
     sources = told_apart(rest, connection, context.environment)
@@ -122,7 +122,7 @@ def run(context: Context) -> int:
     faults, failed = any(account.codes for account in accounts if account), False
     if folders := [*dict.fromkeys(folder for found in harvests.values() for folder in found)]:
         gathered = _harvests(context, folders)
-        told.append(_gathered(context, gathered))
+        told.append(_harvest_text(context, gathered))
         document["harvested"] = asdict(gathered)
         faults = faults or gathered.unreadable > 0
     if sources.archives:
@@ -135,7 +135,7 @@ def run(context: Context) -> int:
     return 1 if failed or (arguments.strict and faults) else 0
 
 
-def _asked(context: Context) -> list[str]:
+def _sources(context: Context) -> list[str]:
     """Return the sources that are given, or the one that is configured."""
     given, own = context.arguments.sources, context.configuration["redif.directory"]
     if given or context.arguments.file:
@@ -159,7 +159,7 @@ def _orders(
     return orders
 
 
-def _accepted(given: Sequence[str | None]) -> Acceptance:
+def _acceptance(given: Sequence[str | None]) -> Acceptance:
     archives = [one.lower().removeprefix("repec:") for one in given if one]
     for one in archives:
         if not can_be_named(one):
@@ -190,7 +190,7 @@ def _redif(context: Context, order: RedifJob) -> RedifReport | None:
 
 
 def _archives(
-    context: Context, sources: Sources, sets: tuple[str, ...], connection: Connection
+    context: Context, sources: Sources, sets: tuple[str, ...], connection: BucketConnection
 ) -> IngestResult:
     """Read the web archive files into the intake."""
     settings = context.configuration
@@ -209,7 +209,7 @@ def _archives(
     folder = workdir.folder_of(_home(context), None if STDIN in sources.archives else asked)
     with workdir.open_workdir(folder) as held:
         if STDIN in sources.archives:
-            files.append(_spooled(held.folder))
+            files.append(_spool(held.folder))
         with Progress(sum(file.bytes for file in files), len(files)) as bar:
             return ingest.ingest(
                 context.store,
@@ -231,7 +231,7 @@ def _harvests(context: Context, folders: Sequence[Path]) -> Gathered:
     return gathered
 
 
-def _gathered(context: Context, gathered: Gathered) -> str:
+def _harvest_text(context: Context, gathered: Gathered) -> str:
     """Return what is told of it, with the formats that nobody can have it in yet."""
     lines = [
         f"{tally(gathered.records, 'record')} of {tally(gathered.harvests, 'harvest')}, "
@@ -240,7 +240,7 @@ def _gathered(context: Context, gathered: Gathered) -> str:
     if gathered.unreadable:
         left_out = tally(gathered.unreadable, "record is left out", "records are left out")
         lines.append(f"{left_out}: {CODES[aggregation.UNREADABLE]}")
-    formats, _ = check.opened(context.configuration)
+    formats, _ = check.open_formats(context.configuration)
     for prefix, (schema, namespace) in sorted(gathered.formats.items()):
         row = formats.get(prefix)
         if row is None or KIND not in row.crosswalks:
@@ -260,7 +260,7 @@ def _home(context: Context) -> Path:
     return Path(context.arguments.work) if context.arguments.work else context.scratch()
 
 
-def _spooled(folder: Path) -> ArchiveFile:
+def _spool(folder: Path) -> ArchiveFile:
     path = folder / "stdin"
     with intake.writing(folder), path.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)

@@ -14,7 +14,7 @@ from builder.context import Context
 from builder.display import tally
 from builder.errors import UsageError
 from builder.ingest import splits
-from builder.progress import Bytes
+from builder.progress import ByteBar
 from builder.redif.decompress import is_packed
 from builder.redif.tarball import is_tar
 from builder.sources.redif import template
@@ -57,10 +57,10 @@ def run(context: Context) -> int:
     if arguments.limit < LEAST:
         raise UsageError(f"--limit {arguments.limit}: expected a number from {LEAST:,}")
     paths = _find_files(arguments.files)
-    account = Account()
+    account = SyntaxReport()
     escape = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
     encoder = json.JSONEncoder(ensure_ascii=escape)
-    with Bytes(sum(map(_size, paths))) as bar:
+    with ByteBar(sum(map(_size, paths))) as bar:
         for path in paths:
             for event in _events(path, arguments.limit):
                 if isinstance(event, Template):
@@ -165,7 +165,7 @@ def _plain(structure: Structure) -> Structure:
 
 
 @dataclass
-class Account:
+class SyntaxReport:
     """What was read, and what is wrong with it."""
 
     files: int = 0

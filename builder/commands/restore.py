@@ -11,16 +11,16 @@ from pathlib import Path
 from builder.context import Context
 from builder.display import tally
 from builder.errors import UsageError
-from builder.progress import Files, Phase
+from builder.progress import FileBar, Phase
 from builder.restore import scope, selection, sources, status
 from builder.restore.errors import RebuildError
-from builder.restore.folder import Folder
-from builder.restore.manifest import Entries, of_file
+from builder.restore.folder import RestoreFolder
+from builder.restore.manifest import ManifestEntries, of_file
 from builder.restore.names import MANIFEST
 from builder.restore.plan import Plan
-from builder.restore.protocols import Choice, Held, Source
-from builder.restore.report import Account
-from builder.restore.session import Order, Session
+from builder.restore.protocols import CaptureFilter, CaptureSource, ListedCapture
+from builder.restore.report import RestoreReport
+from builder.restore.session import RestoreJob, RestoreSession
 from builder.terminal import visible
 from functions.store.scratch import Scratch
 from functions.url.surt import METHOD
@@ -87,7 +87,7 @@ def run(context: Context) -> int:
     for url in arguments.urls:
         scope.parse(url)  # what is wrong with it is told of before anything is asked
     until = selection.until(arguments.as_of) if arguments.as_of else selection.LAST
-    choice = Choice(arguments.set, tuple(arguments.urls), until)
+    choice = CaptureFilter(arguments.set, tuple(arguments.urls), until)
     requests = any(f"{METHOD}=" in url for url in arguments.urls)
     accepts = status.accepting(arguments.status, requests=requests)
     with ExitStack() as stack:
@@ -99,18 +99,18 @@ def run(context: Context) -> int:
         plan.settle(extended=links or arguments.adjust_extension, sought=links)
         if arguments.list or arguments.dry_run:
             return _foretold(context, source, plan)
-        folder = stack.enter_context(closing(Folder(Path(arguments.dir))))
-        entries = stack.enter_context(closing(Entries(scratch)))
-        order = Order(
+        folder = stack.enter_context(closing(RestoreFolder(Path(arguments.dir))))
+        entries = stack.enter_context(closing(ManifestEntries(scratch)))
+        order = RestoreJob(
             arguments.jobs, arguments.max_bytes, arguments.convert_links, arguments.hardlink
         )
-        with Files(plan.count()[0]) as advance:
-            session = Session(source, plan, folder, entries, order, advance, stop)
+        with FileBar(plan.count()[0]) as advance:
+            session = RestoreSession(source, plan, folder, entries, order, advance, stop)
             account = session.restore()
-    return _told(context, source, account)
+    return _print_result(context, source, account)
 
 
-def _source(context: Context, stop: threading.Event) -> Source:
+def _source(context: Context, stop: threading.Event) -> CaptureSource:
     arguments = context.arguments
     if arguments.store is not None:
         raise UsageError("--store is named as SOURCE here")
@@ -120,23 +120,23 @@ def _source(context: Context, stop: threading.Event) -> Source:
     return sources.source(Context(own, context.environment), arguments.source)
 
 
-def _choose(source: Source, choice: Choice, plan: Plan) -> None:
+def _choose(source: CaptureSource, choice: CaptureFilter, plan: Plan) -> None:
     """Have the plan choose of what the source has; RebuildError where that is nothing at all."""
     with Phase("choosing", None, " captures") as advance:
 
-        def counted(found: Iterable[Held]) -> Iterator[Held]:
+        def count(found: Iterable[ListedCapture]) -> Iterator[ListedCapture]:
             for held in found:
                 advance(1)
                 yield held
 
-        seen = plan.add(counted(source.captures(choice)))
-        plan.follow(lambda url: counted(source.of_url(url, choice.until)))
+        seen = plan.add(count(source.captures(choice)))
+        plan.follow(lambda url: count(source.of_url(url, choice.until)))
     if not seen:
         raise RebuildError(f"{source.address}: no capture is of that choice")
 
 
-def _foretold(context: Context, source: Source, plan: Plan) -> int:
-    arguments, account = context.arguments, Account()
+def _foretold(context: Context, source: CaptureSource, plan: Plan) -> int:
+    arguments, account = context.arguments, RestoreReport()
     for file in plan.files():
         entry = of_file(file)
         account.add(replace(entry, size=max(file.length or 0, 0)))
@@ -157,7 +157,7 @@ def _foretold(context: Context, source: Source, plan: Plan) -> int:
     return 0
 
 
-def _told(context: Context, source: Source, account: Account) -> int:
+def _print_result(context: Context, source: CaptureSource, account: RestoreReport) -> int:
     arguments = context.arguments
     for what in ("renamed", "missing"):
         told = account.told.get(what, [])

@@ -16,7 +16,7 @@ from builder.runtime import Clock
 from builder.serve import access_log
 from builder.serve.connection import Handler
 from builder.serve.mirror import CacheServer, SharedCache
-from builder.serve.server import LocalServer, gzipped
+from builder.serve.server import LocalServer, compress
 from builder.serve.workers import WorkerServer
 from builder.snapshot import recovery
 from functions.config.configuration import Configuration
@@ -177,7 +177,7 @@ def _open_worker(
 @contextmanager
 def _open(site: ServedStore, reader: Reader) -> Iterator[tuple[Handler, int]]:
     """Return what answers for a site, and how many threads it takes. Raises SheafError."""
-    write = access_log.opened(*site.log)
+    write = access_log.open_log(*site.log)
     repository = DuckRepository(
         reader,
         _ROWS // site.workers,
@@ -188,9 +188,9 @@ def _open(site: ServedStore, reader: Reader) -> Iterator[tuple[Handler, int]]:
         # A worker that is started again does not go back to an older snapshot.
         guarded = site.workers > 1
         metadata = Application(
-            repository, site.settings, site.clock, write, compress=gzipped, guarded=guarded
+            repository, site.settings, site.clock, write, compress=compress, guarded=guarded
         )
-        handler: Handler = metadata.unpacked
+        handler: Handler = metadata.answer
         places = site.settings["serve.concurrent"]
         if site.settings["content.serve"]:
             content = assembly.application(
@@ -201,10 +201,10 @@ def _open(site: ServedStore, reader: Reader) -> Iterator[tuple[Handler, int]]:
                 site.environment,
                 site.clock,
                 write,
-                gzipped,
+                compress,
                 guarded=guarded,
             )
-            handler, places = assembly.beside(content, metadata.unpacked), 2 * places
+            handler, places = assembly.beside(content, metadata.answer), 2 * places
         # One thread more than requests are answered at once: it tells the others that they are not.
         yield handler, places + 1
     finally:

@@ -65,7 +65,7 @@ def _of_obi(newest: Manifest | None, waiting: list[Committed]) -> dict[str, obje
 def _read_manifests(catalogue: Catalogue, pointer: Pointer, newest: Manifest) -> list[Manifest]:
     """Return the manifests of the snapshots that are kept, the newest last."""
     found = []
-    for number in consistency.kept(pointer, newest.skipped):
+    for number in consistency.kept_snapshots(pointer, newest.skipped):
         try:
             found.append(catalogue.manifest(number))
         except MissingObject:
@@ -99,7 +99,7 @@ def _account(
             *_harvest_lines(manifest),
             f"kept       {_snapshot_lines(kept)}",
         ]
-        retired = pointer.expired().retired
+        retired = pointer.complete_expiry().retired
         if retired:
             spans = [f"{a}" if a == b else f"{a}-{b}" for a, b in retired[-_SHOWN:]]
             before = "..., " if len(retired) > _SHOWN else ""
@@ -175,6 +175,6 @@ def _document(
         "id": pointer.store or None,
         "snapshot": snapshot,
         "kept": [{"snapshot": m.snapshot, "effective": instant.to_text(m.effective)} for m in kept],
-        "retired": [list(span) for span in pointer.expired().retired],
+        "retired": [list(span) for span in pointer.complete_expiry().retired],
         "intake": waiting,
     }

@@ -7,7 +7,7 @@ import secrets
 from builder.context import Context
 from builder.display import tally
 from builder.errors import UsageError
-from builder.progress import Bytes
+from builder.progress import ByteBar
 from builder.store.findings import DAMAGE, Finding
 from builder.verify.verify import Sample, Verified, VerifyRuntime, verify
 
@@ -38,7 +38,7 @@ def run(context: Context) -> int:
     arguments = context.arguments
     sample = _sample(arguments.sample, arguments.seed)
     means = VerifyRuntime(
-        context.now, Bytes, context.configuration["publish.memory"], os.cpu_count() or 1
+        context.now, ByteBar, context.configuration["publish.memory"], os.cpu_count() or 1
     )
     done = verify(
         context.begun_store(),

@@ -47,7 +47,7 @@ def fetch(url: str, connect_to: tuple[str, int], user_agent: str, timeout: float
         connection.putheader("Connection", "close")
         connection.endheaders()
         with connection.getresponse() as response:
-            content = _decoded(response, response.read())
+            content = _decode(response, response.read())
         head, blank, body = bytes(response.received).partition(b"\r\n\r\n")
         return Exchange(
             request=bytes(connection.sent),
@@ -64,7 +64,7 @@ def fetch(url: str, connect_to: tuple[str, int], user_agent: str, timeout: float
         connection.close()
 
 
-def _decoded(response: HTTPResponse, body: bytes) -> bytes:
+def _decode(response: HTTPResponse, body: bytes) -> bytes:
     if response.headers.get("Content-Encoding", "").strip().lower() == "gzip":
         return gzip.decompress(body)
     return body

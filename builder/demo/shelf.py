@@ -40,18 +40,18 @@ class Shelf:
         return HTTPStatus.OK, tag, text
 
 
-class _Server(ThreadingHTTPServer):
+class _ShelfServer(ThreadingHTTPServer):
     daemon_threads = False  # so that closing the server waits for its threads
 
     def __init__(self, shelf: Shelf) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", 0), _ShelfHandler)
         self.shelf = shelf
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _ShelfHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = 10
-    server: _Server
+    server: _ShelfServer
 
     def do_GET(self) -> None:
         """Answer one GET and close the connection."""
@@ -75,7 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def serve(shelf: Shelf) -> Iterator[str]:
     """Serve the texts while the block runs; gives the address, without a slash at its end."""
-    with _Server(shelf) as server:
+    with _ShelfServer(shelf) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="demo-shelf")
         thread.start()
         try:

@@ -64,7 +64,7 @@ _MISSING = """<!DOCTYPE html>
 
 
 @dataclass(frozen=True)
-class Answer:
+class SiteAnswer:
     """What the site says to one request: a status, headers and a body."""
 
     status: HTTPStatus
@@ -83,22 +83,22 @@ class Site:
         }
         self._visits: Counter[_Address] = Counter()
 
-    def answer(self, host: str, target: str, accepts_gzip: bool = False) -> Answer:
+    def answer(self, host: str, target: str, accepts_gzip: bool = False) -> SiteAnswer:
         """Return the answer to a GET of `target`, a path with or without a query, at `host`."""
         path, _, query = target.partition("?")
         address = (host.partition(":")[0].lower(), unquote(path))
         if location := _REDIRECTS.get(address):
             moved = f'<a href="{location}">Přestěhováno</a>\n'.encode()
-            return Answer(
+            return SiteAnswer(
                 HTTPStatus.MOVED_PERMANENTLY,
                 (("Location", location), ("Content-Type", _HTML)),
                 moved,
             )
         file = self._files.get(address)
         if file is None:
-            return Answer(HTTPStatus.NOT_FOUND, (("Content-Type", _HTML),), _MISSING)
+            return SiteAnswer(HTTPStatus.NOT_FOUND, (("Content-Type", _HTML),), _MISSING)
         self._visits[address] += 1
-        body = _filled(file.read_bytes(), self._visits[address], query)
+        body = _fill(file.read_bytes(), self._visits[address], query)
         kind = "text/html" if address in _BARE_HTML else _TYPES[file.suffix]
         headers = [("Content-Type", kind)]
         if address in _GZIPPED:
@@ -106,7 +106,7 @@ class Site:
             if accepts_gzip:
                 headers.append(("Content-Encoding", "gzip"))
                 body = gzip.compress(body, mtime=0)
-        return Answer(HTTPStatus.OK, tuple(headers), body)
+        return SiteAnswer(HTTPStatus.OK, tuple(headers), body)
 
 
 def _addresses(host: str, folder: Path) -> Iterator[tuple[_Address, Path]]:
@@ -116,7 +116,7 @@ def _addresses(host: str, folder: Path) -> Iterator[tuple[_Address, Path]]:
             yield (host, _RENAMED.get((host, path), path)), file
 
 
-def _filled(body: bytes, visit: int, query: str) -> bytes:
+def _fill(body: bytes, visit: int, query: str) -> bytes:
     asked = html.escape(unquote_plus(query)).encode()
     return body.replace(b"{{visit}}", b"%d" % visit).replace(b"{{query}}", asked)
 

@@ -17,9 +17,9 @@ from functools import partial
 from builder.filesets.strategies import replicate as filesets
 from builder.obi import key as obi
 from builder.obi.replicate import ObiReplication
-from builder.runtime import Advance, Progress, Surroundings
+from builder.runtime import Advance, Progress, Runtime
 from builder.snapshot import consistency, identity, recovery, views
-from builder.snapshot.expiry import completed, retire, snapshots
+from builder.snapshot.expiry import complete, retire, snapshots
 from builder.store.reading import chunks
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import (
@@ -63,7 +63,7 @@ class CopyResult:
 def export(
     source: Writer,
     target: Writer,
-    outside: Surroundings,
+    outside: Runtime,
     *,
     newest_only: bool = False,
     progress: Progress = lambda total: nullcontext(lambda count: None),
@@ -90,7 +90,7 @@ def export(
     raise Conflict(f"the stores were changed {_TRIES} times meanwhile; run again")
 
 
-def settle(store: Writer, outside: Surroundings) -> tuple[Pointer, datetime]:
+def settle(store: Writer, outside: Runtime) -> tuple[Pointer, datetime]:
     """Return the pointer once its newest snapshot took effect in time, and when the store had it.
 
     Raises NothingPublished, and StoreError where a publish died before it knew.
@@ -123,7 +123,7 @@ class _Copy:
         self,
         source: Writer,
         target: Writer,
-        outside: Surroundings,
+        outside: Runtime,
         read: tuple[Pointer, datetime],
         newest_only: bool,
     ) -> None:
@@ -132,26 +132,26 @@ class _Copy:
         self._outside = outside
         pointer, now = read
         copied = now if pointer.copied is None else pointer.copied
-        stands = pointer if pointer.expiry is None else pointer.expired()
-        self._pointer = replace(stands.trimmed(now), copied=copied)
+        stands = pointer if pointer.expiry is None else pointer.complete_expiry()
+        self._pointer = replace(stands.trim(now), copied=copied)
         newest = self._pointer.entries[-1]
         if newest_only:
             self._pointer = replace(self._pointer, entries=(newest,))
         self._catalogue = Catalogue(source)
         self._newest = self._catalogue.manifest(newest.snapshot)
-        kept = consistency.kept(self._pointer, self._newest.skipped)
+        kept = consistency.kept_snapshots(self._pointer, self._newest.skipped)
         self._numbers = [newest.snapshot] if newest_only else kept
         self._expected = set(kept)
         self._objects = self._bytes = 0
 
     def __call__(self, progress: Progress) -> CopyResult:
         """Copy. Raises MissingObject where the source was expired, Conflict if the target moved."""
-        earlier, tag = completed(self._target, self._outside)
+        earlier, tag = complete(self._target, self._outside)
         if tag is not None:
             recovery.check(self._target, earlier, tag)
         kept = self._earlier(earlier)
         both = (self._source, self._target)
-        carriages = (ObiReplication(*both), filesets.Carriage(*both))
+        carriages = (ObiReplication(*both), filesets.FilesetReplication(*both))
         manifests = [self._catalogue.manifest(number) for number in self._numbers]
         leaves = {r.key for m in manifests for some in m.tables.values() for r in some}
         files = {
@@ -269,7 +269,7 @@ class _Copy:
     def _put_views(self, number: int) -> None:
         """Copy the views of a snapshot, unless the target has right ones."""
         key, manifest = layout.views_key(number), self._catalogue.manifest(number)
-        expected = partial(views.stored, self._catalogue, manifest)
+        expected = partial(views.store_views, self._catalogue, manifest)
         data = self._source.read(key)
         if problem := views.fault(manifest, data, expected):
             raise DamagedStore(f"{key}: {problem}; `sheaf verify --repair` writes it anew")

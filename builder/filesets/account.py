@@ -2,13 +2,13 @@
 
 from builder.display import tally
 from builder.filesets import status
-from builder.filesets.item import FilesetManifestFile, Outcome
+from builder.filesets.item import FilesetManifestFile, IngestOutcome
 from builder.terminal import visible
 
 _UNITS = ("byte", "kB", "MB", "GB", "TB", "PB")
 
 
-def shown(outcome: Outcome, whole: bool = False) -> str:
+def describe(outcome: IngestOutcome, whole: bool = False) -> str:
     """Return a line about an outcome; where it is `whole`, others follow with its files."""
     item, archived = outcome.item, outcome.archived
     parts = [f"{outcome.status}  {outcome.request.base_url}"]

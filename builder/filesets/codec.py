@@ -29,7 +29,7 @@ def _is_default(spec: "dataclasses.Field[Any]", value: Any) -> bool:
     return spec.default is not dataclasses.MISSING and bool(value == spec.default)
 
 
-def built(kind: type[T], given: Any) -> T:
+def build(kind: type[T], given: Any) -> T:
     """Return a dataclass of `kind` out of its JSON. Raises ValueError or TypeError."""
     if not isinstance(given, dict):
         raise ValueError(f"a {kind.__name__} is no object")
@@ -45,7 +45,7 @@ def _value(hint: Any, name: str, value: Any) -> Any:
         if value is None and kind is type(None):
             return None
         if dataclasses.is_dataclass(kind) and value is not None:
-            return built(kind, value)  # type: ignore[arg-type]
+            return build(kind, value)  # type: ignore[arg-type]
         if get_origin(kind) is tuple and isinstance(value, list):
             return tuple(_value(get_args(kind)[0], name, one) for one in value)
         plain = get_origin(kind) or kind

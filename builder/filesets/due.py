@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from builder.filesets.item import Request
+from builder.filesets.item import IngestRequest
 from builder.filesets.status import STATUSES
 from builder.intake import intake
 from builder.intake.intake import runs
@@ -56,7 +56,9 @@ def may_pass(told: Told) -> bool:
     return status is not None and status.retryable
 
 
-def requests(store: FolderStore | S3Store, now: datetime, due: bool, retry: bool) -> list[Request]:
+def requests(
+    store: FolderStore | S3Store, now: datetime, due: bool, retry: bool
+) -> list[IngestRequest]:
     """Return the requests that are `due` at `now`, or to be tried again; the longest ago first.
 
     It goes by the newest snapshot and by what is not published yet. Raises StoreError.
@@ -69,7 +71,7 @@ def requests(store: FolderStore | S3Store, now: datetime, due: bool, retry: bool
     ]
     found.sort(key=lambda told: (told.updated, told.ingest_type, told.base_url))
     return [
-        Request(
+        IngestRequest(
             told.base_url,
             told.ingest_type,
             {"base_url": told.base_url, "ingest_type": told.ingest_type},

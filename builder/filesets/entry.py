@@ -16,7 +16,7 @@ from builder.filesets.item import (
     ArchiveStrategyResult,
     FilesetManifestFile,
     FilesetPlatformItem,
-    Outcome,
+    IngestOutcome,
     Person,
 )
 from functions.snapshot import fileset, identifier, setspec
@@ -33,7 +33,7 @@ _OURS = ("sha512", "crc32", "key", "offset", "compression")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class FilesetEntry:
     """What an outcome says of an item, and its row of the table of results.
 
     `identity` is the local part of the item's identifier, None where no platform told of it.
@@ -49,18 +49,18 @@ class Entry:
     result: tuple[Any, ...]
 
 
-def entry(outcome: Outcome) -> Entry:
+def entry(outcome: IngestOutcome) -> FilesetEntry:
     """Return what becomes of an outcome. Raises KeyError for a status that there is not.
 
     What XML forbids becomes U+FFFD.
     """
     item, row = outcome.item, status.of(outcome.status)
     identity = _identity(item) if item else None
-    files = _kept(outcome.archived) if row.hit else ()
+    files = _archived_files(outcome.archived) if row.hit else ()
     told = None
     if item and identity and row.lists and bool(files) == row.hit:
         told = _document(outcome, item, files)
-    return Entry(
+    return FilesetEntry(
         deed=DELETE if row.gone else LIST if told else LEAVE,
         identity=identity,
         kind=_kind(outcome.archived) if told else None,
@@ -91,7 +91,7 @@ def _sets(document: Mapping[str, Any]) -> tuple[str, ...]:
     return setspec.most_specific(setspec.join(*pair) for pair in names if pair[1])
 
 
-def _first_status(outcome: Outcome, item: FilesetPlatformItem) -> str:
+def _first_status(outcome: IngestOutcome, item: FilesetPlatformItem) -> str:
     """Return the status that a dataset had when it was archived."""
     if outcome.status != "success-existing":
         return outcome.status
@@ -100,7 +100,7 @@ def _first_status(outcome: Outcome, item: FilesetPlatformItem) -> str:
     return "success-file" if _kind(outcome.archived) == "file" else "success"
 
 
-def _kept(archived: ArchiveStrategyResult | None) -> tuple[FilesetManifestFile, ...]:
+def _archived_files(archived: ArchiveStrategyResult | None) -> tuple[FilesetManifestFile, ...]:
     """Return the files that are archived, by path."""
     manifest = archived.manifest if archived else ()
     kept = [file for file in manifest if file.status and status.of(file.status).hit]
@@ -108,7 +108,7 @@ def _kept(archived: ArchiveStrategyResult | None) -> tuple[FilesetManifestFile, 
 
 
 def _document(
-    outcome: Outcome, item: FilesetPlatformItem, files: Sequence[FilesetManifestFile]
+    outcome: IngestOutcome, item: FilesetPlatformItem, files: Sequence[FilesetManifestFile]
 ) -> dict[str, Any]:
     told = item.description
     archived = outcome.archived if files else None
@@ -190,7 +190,7 @@ def _file(file: FilesetManifestFile, verified: bool) -> dict[str, Any]:
     return found
 
 
-def _result(outcome: Outcome) -> tuple[Any, ...]:
+def _result(outcome: IngestOutcome) -> tuple[Any, ...]:
     item, archived = outcome.item, outcome.archived
     manifest = (archived.manifest if archived else ()) or (item.manifest if item else None)
     sizes = [file.size for file in manifest or ()]
@@ -214,7 +214,7 @@ def _result(outcome: Outcome) -> tuple[Any, ...]:
         archived and archived.bundle_archiveorg_path,
         bundle and bundle.terminal_url,
         bundle and bundle.terminal_dt,
-        None if manifest is None else _json([_listed(file) for file in manifest]),
+        None if manifest is None else _json([_file_json(file) for file in manifest]),
         item and item.until,
     )
     return tuple(_legible(value) if isinstance(value, str) else value for value in values)
@@ -226,7 +226,7 @@ def _total(sizes: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(sizes) and sum(known) < _LARGEST else None
 
 
-def _listed(file: FilesetManifestFile) -> dict[str, Any]:
+def _file_json(file: FilesetManifestFile) -> dict[str, Any]:
     """Return a file as a manifest lists it: what the proposal names, then what it has not."""
     found = {field.name: getattr(file, field.name) for field in fields(file)}
     found["extra"] = dict(file.extra)

@@ -16,11 +16,11 @@ from builder.filesets import status
 from builder.filesets.item import (
     DATASET,
     ArchiveStrategyResult,
+    DatasetResource,
     FilesetManifestFile,
     FilesetPlatformItem,
-    Outcome,
-    Request,
-    Resource,
+    IngestOutcome,
+    IngestRequest,
 )
 from builder.filesets.keyed_lock import Turns
 from builder.filesets.protocols import (
@@ -30,12 +30,12 @@ from builder.filesets.protocols import (
     FilesetPlatformHelper,
 )
 from builder.filesets.strategies import archiveorg_item
-from builder.filesets.strategies.choice import ARCHIVEORG, Choice, choose, limited
-from builder.filesets.version_order import ordered
+from builder.filesets.strategies.choice import ARCHIVEORG, StrategyChoice, apply_limits, choose
+from builder.filesets.version_order import with_order
 from functions.config.configuration import Configuration
 from functions.snapshot.errors import DamagedStore, StoreError
 
-Detect = Callable[[Request, Api], tuple[Resource, FilesetPlatformHelper]]
+Detect = Callable[[IngestRequest, Api], tuple[DatasetResource, FilesetPlatformHelper]]
 """Tells what a request is about and whose it is. Raises FilesetError."""
 Strategies = Callable[[str, float, Callable[[], None]], FilesetIngestStrategy]
 """Gives a strategy by its name, which goes on until so many seconds of the monotonic clock, and
@@ -49,11 +49,11 @@ _OTHERWISE = frozenset({"file-404", "file-forbidden", "over-limit-stream", "bund
 class _Course:
     """How far a request has come."""
 
-    request: Request
+    request: IngestRequest
     until: float
-    resource: Resource | None = None
+    resource: DatasetResource | None = None
     item: FilesetPlatformItem | None = None
-    choice: Choice | None = None
+    choice: StrategyChoice | None = None
     archived: ArchiveStrategyResult | None = None
 
 
@@ -78,16 +78,16 @@ class Ingest:
     until: float = math.inf
     _turns: Turns = field(init=False, default_factory=Turns)
 
-    def process(self, request: Request, *, dry: bool = False) -> Outcome:
+    def process(self, request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
         """Carry out a request, and return what came of it; no error passes.
 
         A `dry` one ends where files would be kept, and is `pending` then.
         """
         course = _Course(request, min(self.monotonic() + self.seconds, self.until))
         try:
-            ended = self._ended(course, dry)
+            ended = self._finish(course, dry)
         except FilesetError as error:
-            ended = self._failed(course, error)
+            ended = self._fail(course, error)
         except DamagedStore as error:
             ended = ("error-store-verify", str(error), "")
         except StoreError as error:
@@ -96,20 +96,20 @@ class Ingest:
             ended = ("internal-error", _last_line(error), "")
         name, detail, code = ended
         choice = course.choice
-        return Outcome(
+        return IngestOutcome(
             request=request,
             status=name,
             at=f"{self.clock():%Y%m%d%H%M%S}",
             detail=detail,
             code=code,
             resource=course.resource,
-            item=course.item and ordered(course.item),
+            item=course.item and with_order(course.item),
             archived=course.archived,
             strategy=choice.strategy if choice else None,
             reason=choice.reason if choice else "",
         )
 
-    def _ended(self, course: _Course, dry: bool) -> tuple[str, str, str]:
+    def _finish(self, course: _Course, dry: bool) -> tuple[str, str, str]:
         """Return status, detail and code of a request that came to its end."""
         if course.request.ingest_type != DATASET:
             raise FilesetError(
@@ -125,7 +125,7 @@ class Ingest:
         course.item = item = helper.process_request(course.request, course.resource, api)
         if item.platform_status != "success":
             raise FilesetError(item.platform_status, item.detail)
-        course.item = item = limited(item, self.settings)
+        course.item = item = apply_limits(item, self.settings)
         course.choice = choose(
             item.files, item.platform_name, self.settings, bundle_url=item.web_bundle_url
         )
@@ -135,19 +135,19 @@ class Ingest:
         if dry:
             return "pending", "a dry run, no file was fetched", ""
         try:
-            course.archived = archived = self._kept(course, item, check)
+            course.archived = archived = self._archive(course, item, check)
         except FilesetError as error:
             if not (_may_be_changed(error.status) and self._is_changed(course, helper, api)):
                 raise
             raise FilesetError(
                 "changed-during-ingest", str(error), manifest=error.manifest
             ) from error
-        name = _named(archived, item)
+        name = _success_status(archived, item)
         if _may_be_changed(name) and self._is_changed(course, helper, api):
             return "changed-during-ingest", f"{name}: {archived.detail}".removesuffix(": "), ""
         return name, archived.detail, ""
 
-    def _kept(
+    def _archive(
         self, course: _Course, item: FilesetPlatformItem, check: Callable[[], None]
     ) -> ArchiveStrategyResult:
         """Keep the item's files, unless they are kept already."""
@@ -157,7 +157,7 @@ class Ingest:
         with self._turns.of(where, check):
             return _whole(strategy.check_existing(item) or strategy.process(item), item)
 
-    def _failed(self, course: _Course, error: FilesetError) -> tuple[str, str, str]:
+    def _fail(self, course: _Course, error: FilesetError) -> tuple[str, str, str]:
         """Take over what an error tells of the item and its files."""
         course.item = course.item or error.item
         if not error.manifest:
@@ -190,7 +190,7 @@ class Ingest:
             now = helper.process_request(course.request, course.resource, api)
         except FilesetError:
             return False  # what was found stands
-        return _listed(now) != _listed(course.item)
+        return _facts(now) != _facts(course.item)
 
 
 def _whole(archived: ArchiveStrategyResult, item: FilesetPlatformItem) -> ArchiveStrategyResult:
@@ -208,7 +208,7 @@ def _whole(archived: ArchiveStrategyResult, item: FilesetPlatformItem) -> Archiv
     return replace(archived, manifest=archived.manifest + withheld)
 
 
-def _named(archived: ArchiveStrategyResult, item: FilesetPlatformItem) -> str:
+def _success_status(archived: ArchiveStrategyResult, item: FilesetPlatformItem) -> str:
     """Return the status of a result, which tells success apart."""
     if archived.status != "success":
         return archived.status
@@ -221,7 +221,7 @@ def _may_be_changed(name: str) -> bool:
     return name in _OTHERWISE or (name.startswith("mismatch-") and name != "mismatch-existing")
 
 
-def _listed(
+def _facts(
     item: FilesetPlatformItem,
 ) -> tuple[str, str | None, set[tuple[str | int | None, ...]]]:
     def facts(file: FilesetManifestFile) -> tuple[str | int | None, ...]:

@@ -12,7 +12,7 @@ DATASET = "dataset"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class IngestRequest:
     """A request: the URL of a landing page or of a DOI; all that a line of JSON asked besides."""
 
     base_url: str
@@ -22,7 +22,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resource:
+class DatasetResource:
     """What is behind a request's URL, as far as it was found out.
 
     `url` is where the way ends that a DOI's registry or redirects lead; `hops` are the URLs before.
@@ -227,7 +227,7 @@ class ArchiveStrategyResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class IngestOutcome:
     """What came of a request: its one result. All that `result` and publishing tell is in here.
 
     `at` is when it came about (14 digits, UTC). `item` is None where no platform told of it,
@@ -235,11 +235,11 @@ class Outcome:
     of a platform-scope; `strategy` and `reason` are how its files are to be kept, and why so.
     """
 
-    request: Request
+    request: IngestRequest
     status: str
     at: str
     detail: str = ""
-    resource: Resource | None = None
+    resource: DatasetResource | None = None
     item: FilesetPlatformItem | None = None
     archived: ArchiveStrategyResult | None = None
     code: str = ""

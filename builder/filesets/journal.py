@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from builder.filesets import codec
-from builder.filesets.item import Outcome
+from builder.filesets.item import IngestOutcome
 from builder.intake.intake import writing
 
 _LINES, _LOCK, _SCRATCH = "outcomes", ".lock", "scratch"
@@ -35,7 +35,7 @@ class Journal:
         """A folder for what need not last."""
         return self.folder / _SCRATCH
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: IngestOutcome) -> None:
         """Write an outcome down. Raises StoreError where that cannot be."""
         with writing(self.folder), (self.folder / _LINES).open("ab") as file:
             file.write(b"\n" + line(outcome))  # for the one before may be torn, of a full disk
@@ -47,7 +47,7 @@ class Journal:
         with writing(self.folder):
             (self.folder / _LINES).unlink(missing_ok=True)
 
-    def outcomes(self) -> Iterator[Outcome]:
+    def outcomes(self) -> Iterator[IngestOutcome]:
         """Yield what stands in it. A line that was being written when its process died is none."""
         with contextlib.suppress(FileNotFoundError), (self.folder / _LINES).open("rb") as file:
             for data in file:
@@ -56,7 +56,7 @@ class Journal:
 
 
 @contextmanager
-def opened(home: Path, address: str) -> Iterator[Journal]:
+def open_journal(home: Path, address: str) -> Iterator[Journal]:
     """Give a journal for the store at `address`, its folder in `home`, with what others left.
 
     The folder is removed afterwards, unless outcomes are in it. Raises StoreError where nothing
@@ -89,7 +89,7 @@ def _own(home: Path, mark: str) -> tuple[Path, BinaryIO]:
         folder = home / f"{mark}{secrets.token_hex(8)}"
         folder.mkdir(mode=0o700, parents=True)
         with contextlib.suppress(FileNotFoundError):
-            lock = _locked(folder)
+            lock = _lock(folder)
             if lock is not None and (folder / _LOCK).exists():
                 return folder, lock
             if lock is not None:
@@ -99,7 +99,7 @@ def _own(home: Path, mark: str) -> tuple[Path, BinaryIO]:
 def _take_over(left: Path, journal: Journal) -> None:
     """Take over what a process left, if it is no more."""
     with contextlib.suppress(OSError):
-        lock = _locked(left)
+        lock = _lock(left)
         if lock is not None:
             with lock:
                 for one in Journal(left).outcomes():
@@ -107,7 +107,7 @@ def _take_over(left: Path, journal: Journal) -> None:
                 shutil.rmtree(left, ignore_errors=True)
 
 
-def _locked(folder: Path) -> BinaryIO | None:
+def _lock(folder: Path) -> BinaryIO | None:
     """Return the lock of a folder, None where another process has it."""
     lock = (folder / _LOCK).open("a+b")
     try:
@@ -118,12 +118,12 @@ def _locked(folder: Path) -> BinaryIO | None:
     return lock
 
 
-def line(told: Outcome) -> bytes:
+def line(told: IngestOutcome) -> bytes:
     """Return an outcome as a line; the body of its landing page is left out."""
     resource = told.resource and replace(told.resource, body=None)
     return json.dumps(codec.plain(replace(told, resource=resource))).encode() + b"\n"
 
 
-def outcome(data: bytes) -> Outcome:
+def outcome(data: bytes) -> IngestOutcome:
     """Return the outcome that a line tells of. Raises ValueError or TypeError."""
-    return codec.built(Outcome, json.loads(data))
+    return codec.build(IngestOutcome, json.loads(data))

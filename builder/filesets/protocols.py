@@ -7,12 +7,12 @@ from typing import Any, Protocol
 
 from builder.filesets.item import (
     ArchiveStrategyResult,
+    DatasetResource,
     FilesetManifestFile,
     FilesetPlatformItem,
-    Request,
-    Resource,
+    IngestRequest,
 )
-from builder.zip import Sink as Sink
+from builder.zip import ZipSink as ZipSink
 from functions.snapshot.errors import SheafError
 
 
@@ -95,12 +95,12 @@ class FilesetPlatformHelper(Protocol):
         """Its platform_name."""
         ...
 
-    def match_request(self, request: Request, resource: Resource) -> bool:
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Tell whether it is this platform, by the resource's URL, DOI or landing page."""
         ...
 
     def process_request(
-        self, request: Request, resource: Resource, api: Api
+        self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
         """Return the dataset as the platform has it. Raises FilesetError.
 
@@ -136,7 +136,7 @@ class Received:
     unpacked: bool = False
 
 
-OpenSink = Callable[[], AbstractContextManager[Sink]]
+OpenSink = Callable[[], AbstractContextManager[ZipSink]]
 """Gives a sink; the bytes count if the block ends, and are forgotten if it raises."""
 
 

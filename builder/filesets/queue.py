@@ -14,7 +14,7 @@ from typing import Any
 
 from builder.filesets import request as line
 from builder.filesets import status
-from builder.filesets.item import Outcome, Request
+from builder.filesets.item import IngestOutcome, IngestRequest
 from builder.filesets.request import BadLine
 from builder.store import aws
 from functions.snapshot.errors import SheafError, StoreError
@@ -29,7 +29,7 @@ class QueueError(SheafError):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class QueueMessage:
     """A message: its text, what it is answered by, and how often it was received by now."""
 
     id: str
@@ -37,15 +37,15 @@ class Message:
     receipt: str
     received: int = 1
 
-    def request(self) -> Request:
+    def request(self) -> IngestRequest:
         """Return the request that it is; a bad one stands for what is none."""
         try:
-            return line.parsed(self.text)
+            return line.parse(self.text)
         except BadLine as error:
-            return line.refused(f"message {self.id}: {error}", self.text)
+            return line.invalid_request(f"message {self.id}: {error}", self.text)
 
 
-def is_final(outcome: Outcome) -> bool:
+def is_final(outcome: IngestOutcome) -> bool:
     """Tell whether another try would come to the same."""
     return not status.of(outcome.status).retryable
 
@@ -68,16 +68,16 @@ class Queue:
     visibility: int = 300
     poll: int = 2
     """Seconds that one question waits for messages."""
-    _held: dict[int, tuple[Request, Message]] = field(init=False, default_factory=dict)
+    _held: dict[int, tuple[IngestRequest, QueueMessage]] = field(init=False, default_factory=dict)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
-    def requests(self, stop: threading.Event, *, lasting: bool = False) -> Iterator[Request]:
+    def requests(self, stop: threading.Event, *, lasting: bool = False) -> Iterator[IngestRequest]:
         """Yield the requests of messages, one asked for at a time, until there are none.
 
         Where it is `lasting`, more are waited for until `stop` is set.
         """
         while not stop.is_set():
-            message = self._received()
+            message = self._receive()
             if message is not None:
                 request = message.request()
                 with self._lock:
@@ -86,7 +86,7 @@ class Queue:
             elif not lasting:
                 return
 
-    def settle(self, outcome: Outcome) -> None:
+    def settle(self, outcome: IngestOutcome) -> None:
         """See to the message of a request that yielded this outcome, which is where it lasts."""
         with self._lock:
             found = self._held.pop(id(outcome.request), None)
@@ -137,7 +137,7 @@ class Queue:
                 except QueueError:
                     continue  # the next beat may be in time; else somebody else has the message
 
-    def _received(self) -> Message | None:
+    def _receive(self) -> QueueMessage | None:
         answer = self._ask(
             "receive_message",
             MaxNumberOfMessages=1,
@@ -147,10 +147,10 @@ class Queue:
         )
         for found in answer.get("Messages", ()):
             received = int(found.get("Attributes", {}).get("ApproximateReceiveCount", 1))
-            return Message(found["MessageId"], found["Body"], found["ReceiptHandle"], received)
+            return QueueMessage(found["MessageId"], found["Body"], found["ReceiptHandle"], received)
         return None
 
-    def _let(self, message: Message, seconds: int) -> None:
+    def _let(self, message: QueueMessage, seconds: int) -> None:
         self._ask(
             "change_message_visibility", ReceiptHandle=message.receipt, VisibilityTimeout=seconds
         )

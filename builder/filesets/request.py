@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from builder.filesets.item import DATASET, Request
+from builder.filesets.item import DATASET, IngestRequest
 
 LONGEST = 1_000_000
 """Characters of a line; a longer one is no request."""
@@ -15,12 +15,12 @@ class BadLine(ValueError):
     """A line is no request; the text says why."""
 
 
-def of_text(url: str) -> Request:
+def of_text(url: str) -> IngestRequest:
     """Return the request for a URL or a DOI."""
-    return Request(url, given={"base_url": url, "ingest_type": DATASET})
+    return IngestRequest(url, given={"base_url": url, "ingest_type": DATASET})
 
 
-def parsed(text: str) -> Request:
+def parse(text: str) -> IngestRequest:
     """Return the request that a line is. Raises BadLine.
 
     A line is an object of JSON with a `base_url`; what it says besides is given back in the result.
@@ -28,7 +28,7 @@ def parsed(text: str) -> Request:
     if len(text) > LONGEST:
         raise BadLine(f"more than {LONGEST:,} characters")
     try:
-        given = json.loads(text, parse_constant=_refused)
+        given = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError as error:
         raise BadLine("no JSON: too many brackets in each other") from error
     except ValueError as error:
@@ -38,17 +38,17 @@ def parsed(text: str) -> Request:
     return _request(given)
 
 
-def refused(where: str, text: str) -> Request:
+def invalid_request(where: str, text: str) -> IngestRequest:
     """Return a request that stands for a line which is none, for its result to give back."""
-    return Request(where, given={"line": text[:_URL]})
+    return IngestRequest(where, given={"line": text[:_URL]})
 
 
-def is_asked(request: Request) -> bool:
+def is_asked(request: IngestRequest) -> bool:
     """Tell whether it was asked for, and stands for no line that is no request."""
     return "line" not in request.given or "base_url" in request.given
 
 
-def _request(given: Mapping[str, Any]) -> Request:
+def _request(given: Mapping[str, Any]) -> IngestRequest:
     url = given.get("base_url")
     if not isinstance(url, str) or not url.strip():
         raise BadLine("base_url: expected a URL or a DOI")
@@ -57,8 +57,8 @@ def _request(given: Mapping[str, Any]) -> Request:
     kind = given.get("ingest_type", DATASET)
     if not isinstance(kind, str):
         raise BadLine("ingest_type: expected a text")
-    return Request(url.strip(), kind, given)
+    return IngestRequest(url.strip(), kind, given)
 
 
-def _refused(constant: str) -> None:
+def _refuse_constant(constant: str) -> None:
     raise ValueError(f"{constant} is no number of JSON")

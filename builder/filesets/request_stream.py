@@ -6,14 +6,14 @@ import threading
 from collections.abc import Iterator
 
 from builder.filesets import request
-from builder.filesets.item import Request
+from builder.filesets.item import IngestRequest
 from builder.filesets.request import LONGEST, BadLine
 
 _STEP = 65_536
 _TICK = 0.2
 
 
-def requests(descriptor: int, stop: threading.Event, name: str = "line") -> Iterator[Request]:
+def requests(descriptor: int, stop: threading.Event, name: str = "line") -> Iterator[IngestRequest]:
     """Yield the requests that the lines of an open file are, JSON in UTF-8, until `stop` is set.
 
     A line that is none has a request that stands for it and names it, by its number from 1. Empty
@@ -25,11 +25,11 @@ def requests(descriptor: int, stop: threading.Event, name: str = "line") -> Iter
         text = data.decode("utf-8", "replace")
         try:
             data.decode("utf-8")
-            yield request.parsed(text)
+            yield request.parse(text)
         except UnicodeDecodeError:
-            yield request.refused(f"{name} {number}: no UTF-8", text)
+            yield request.invalid_request(f"{name} {number}: no UTF-8", text)
         except BadLine as error:
-            yield request.refused(f"{name} {number}: {error}", text)
+            yield request.invalid_request(f"{name} {number}: {error}", text)
 
 
 def _lines(descriptor: int, stop: threading.Event) -> Iterator[bytes]:

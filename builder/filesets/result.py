@@ -13,11 +13,11 @@ from builder.filesets import status
 from builder.filesets.item import (
     ArchiveStrategyResult,
     Cdx,
+    DatasetResource,
     FileMeta,
     FilesetManifestFile,
-    Outcome,
-    Request,
-    Resource,
+    IngestOutcome,
+    IngestRequest,
     Terminal,
 )
 
@@ -31,7 +31,7 @@ _PROPOSED = (
 )  # fmt: skip
 
 
-def result(outcome: Outcome) -> dict[str, Any]:
+def result(outcome: IngestOutcome) -> dict[str, Any]:
     """Return the result of a request."""
     row, resource, item = status.of(outcome.status), outcome.resource, outcome.item
     archived = outcome.archived
@@ -55,7 +55,7 @@ def result(outcome: Outcome) -> dict[str, Any]:
     manifest = (archived.manifest if archived else ()) or item.manifest or ()
     sizes = [file.size for file in manifest]
     told |= {
-        "manifest": [listed(file) for file in manifest],
+        "manifest": [file_json(file) for file in manifest],
         "platform_name": item.platform_name,
         "platform_domain": item.platform_domain,
         "platform_id": item.platform_id,
@@ -71,11 +71,11 @@ def result(outcome: Outcome) -> dict[str, Any]:
     if strategy.startswith("archiveorg-"):
         told["archiveorg_item_name"] = item.archiveorg_item_name
     if archived and row.hit:
-        told |= _enclosed(archived)
+        told |= _bundle_json(archived)
     return told
 
 
-def file_result(outcome: Outcome) -> dict[str, Any] | None:
+def file_result(outcome: IngestOutcome) -> dict[str, Any] | None:
     """Return the second result of a request: of the one file of a dataset that was archived now.
 
     None where there is none.
@@ -92,18 +92,18 @@ def file_result(outcome: Outcome) -> dict[str, Any] | None:
     }
 
 
-def results(outcome: Outcome) -> list[dict[str, Any]]:
+def results(outcome: IngestOutcome) -> list[dict[str, Any]]:
     """Return both results, or the one that there is."""
     return [found for found in (result(outcome), file_result(outcome)) if found is not None]
 
 
-def request(asked: Request) -> dict[str, Any]:
+def request(asked: IngestRequest) -> dict[str, Any]:
     """Return a request as it is given back."""
     given = {"base_url": asked.base_url, "ingest_type": asked.ingest_type}
     return {**asked.given, **given}
 
 
-def listed(file: FilesetManifestFile) -> dict[str, Any]:
+def file_json(file: FilesetManifestFile) -> dict[str, Any]:
     """Return a file of a manifest: all that the proposal names, and of the rest what there is."""
     found = {field.name: getattr(file, field.name) for field in fields(file)}
     found["extra"] = dict(file.extra)
@@ -112,7 +112,7 @@ def listed(file: FilesetManifestFile) -> dict[str, Any]:
     }
 
 
-def _enclosed(archived: ArchiveStrategyResult) -> dict[str, Any]:
+def _bundle_json(archived: ArchiveStrategyResult) -> dict[str, Any]:
     strategy = archived.ingest_strategy
     if strategy.endswith("-bundled"):
         part = _part(archived.bundle_file_meta, archived.bundle_terminal, archived.bundle_cdx)
@@ -133,7 +133,7 @@ def _part(meta: FileMeta | None, terminal: Terminal | None, cdx: Cdx | None) -> 
     }
 
 
-def _landing(resource: Resource | None) -> Mapping[str, Any] | None:
+def _landing(resource: DatasetResource | None) -> Mapping[str, Any] | None:
     """Return where a request led; what is not known, for no page was fetched, is null."""
     if resource is None:
         return None
@@ -147,7 +147,7 @@ def _landing(resource: Resource | None) -> Mapping[str, Any] | None:
     }
 
 
-def _page(resource: Resource | None) -> Mapping[str, Any] | None:
+def _page(resource: DatasetResource | None) -> Mapping[str, Any] | None:
     if resource is None or resource.body is None:
         return None
     body = resource.body

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from builder.filesets import request
-from builder.filesets.item import Outcome
+from builder.filesets.item import IngestOutcome
 from builder.filesets.journal import Journal
 from builder.filesets.run import Results
 
@@ -13,7 +13,7 @@ _MANY = 1000  # outcomes
 _SECONDS = 60.0
 
 
-def is_kept(outcome: Outcome) -> bool:
+def is_kept(outcome: IngestOutcome) -> bool:
     """Tell whether an outcome goes into the intake."""
     return outcome.status != "cancelled" and request.is_asked(outcome.request)
 
@@ -28,10 +28,10 @@ class Keeping:
 
     results: Results
     journal: Journal
-    settled: Callable[[Outcome], None] = lambda outcome: None
+    settled: Callable[[IngestOutcome], None] = lambda outcome: None
     clock: Callable[[], float] = time.monotonic
     runs: list[str] = field(init=False, default_factory=list)
-    _held: list[Outcome] = field(init=False, default_factory=list)
+    _held: list[IngestOutcome] = field(init=False, default_factory=list)
     _since: float = field(init=False, default=0.0)
 
     def recover(self) -> int:
@@ -43,7 +43,7 @@ class Keeping:
         self._commit()
         return many
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: IngestOutcome) -> None:
         """Take an outcome. Raises StoreError."""
         if is_kept(outcome):
             self.journal.add(outcome)

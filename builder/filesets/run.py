@@ -6,8 +6,8 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from builder.filesets.entry import Entry, entry
-from builder.filesets.item import Outcome
+from builder.filesets.entry import FilesetEntry, entry
+from builder.filesets.item import IngestOutcome
 from builder.intake import intake
 from builder.parquet.plain import PlainWriter
 from functions.snapshot.store import Writer
@@ -31,14 +31,14 @@ class Results:
         self._parts = self._count = 0
         self._writer: PlainWriter | None = None
 
-    def add(self, outcome: Outcome) -> Entry:
+    def add(self, outcome: IngestOutcome) -> FilesetEntry:
         """Take an outcome; return what becomes of it once it is published.
 
         Raises StoreError where the folder cannot be written.
         """
         found = entry(outcome)
         with self._lock:
-            writer = self._opened()
+            writer = self._open()
             with intake.writing(self._folder):
                 writer.append(_row(found))
             self._count += 1
@@ -63,7 +63,7 @@ class Results:
             self._parts = self._count = 0
             return run
 
-    def _opened(self) -> PlainWriter:
+    def _open(self) -> PlainWriter:
         """Return what writes rows of the run that is begun, or of another one."""
         if self._writer is None:
             if not self._parts:
@@ -77,7 +77,7 @@ class Results:
         return self._writer
 
 
-def _row(found: Entry) -> tuple[object, ...]:
+def _row(found: FilesetEntry) -> tuple[object, ...]:
     """Return a row of intake.FILESETS."""
     told = (found.deed, found.identity, found.kind, found.sets, found.document)
     return (*told, *found.result)

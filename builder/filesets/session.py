@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from builder.filesets.item import Outcome, Request
+from builder.filesets.item import IngestOutcome, IngestRequest
 
 _TICK = 0.2
 
@@ -15,13 +15,13 @@ _TICK = 0.2
 class Process(Protocol):
     """Carries out a request; builder.filesets.ingest.Ingest has it."""
 
-    def __call__(self, request: Request, *, dry: bool = False) -> Outcome:
+    def __call__(self, request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
         """Return what came of it; no error passes."""
         ...
 
 
 @dataclass(slots=True)
-class Session:
+class FilesetSession:
     """Carries out requests by `process`, on so many threads. `stop` ends those at work.
 
     Requests are taken from their iterable one by one, as threads come free; it is asked by one
@@ -34,22 +34,22 @@ class Session:
     stop: threading.Event
     dry: bool = False
     idle: Callable[[], None] = lambda: None
-    rest: list[Outcome] = field(init=False, default_factory=list)
+    rest: list[IngestOutcome] = field(init=False, default_factory=list)
     """What had come when it was ended early, and was not yet yielded."""
     _asking: threading.Lock = field(init=False, default_factory=threading.Lock)
 
-    def outcomes(self, requests: Iterable[Request]) -> Generator[Outcome, None, None]:
+    def outcomes(self, requests: Iterable[IngestRequest]) -> Generator[IngestOutcome, None, None]:
         """Yield the outcomes, as they come. What `requests` raises passes, once all have ended.
 
         Whoever closes it early ends all threads; see `rest`.
         """
-        done: queue.Queue[Outcome | BaseException | None] = queue.Queue(self.threads)
+        done: queue.Queue[IngestOutcome | BaseException | None] = queue.Queue(self.threads)
         source = iter(requests)
         crew = [
             threading.Thread(target=self._work, args=(source, done), name=f"fileset-{n}")
             for n in range(self.threads)
         ]
-        with closing(_End(self, crew, done)):
+        with closing(_SessionEnd(self, crew, done)):
             for thread in crew:
                 thread.start()
             left = len(crew)
@@ -67,7 +67,9 @@ class Session:
                     yield found
 
     def _work(
-        self, source: Iterator[Request], done: "queue.Queue[Outcome | BaseException | None]"
+        self,
+        source: Iterator[IngestRequest],
+        done: "queue.Queue[IngestOutcome | BaseException | None]",
     ) -> None:
         try:
             while (request := self._next(source)) is not None:
@@ -77,19 +79,19 @@ class Session:
         else:
             done.put(None)
 
-    def _next(self, source: Iterator[Request]) -> Request | None:
+    def _next(self, source: Iterator[IngestRequest]) -> IngestRequest | None:
         """Return one more request; None where there is none, or none is to be begun."""
         with self._asking:
             return None if self.stop.is_set() else next(source, None)
 
 
 @dataclass(slots=True)
-class _End:
+class _SessionEnd:
     """Ends the threads of a session."""
 
-    session: Session
+    session: FilesetSession
     crew: list[threading.Thread]
-    done: "queue.Queue[Outcome | BaseException | None]"
+    done: "queue.Queue[IngestOutcome | BaseException | None]"
 
     def close(self) -> None:
         """Tell them to end, wait until they have, and take what they still had."""
@@ -104,5 +106,5 @@ class _End:
     def _drain(self) -> None:
         while not self.done.empty():
             found = self.done.get_nowait()
-            if isinstance(found, Outcome):
+            if isinstance(found, IngestOutcome):
                 self.session.rest.append(found)

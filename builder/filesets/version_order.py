@@ -35,7 +35,7 @@ def order(platform: str, version: str | None, index: int | None = None) -> str |
     return None
 
 
-def ordered(item: FilesetPlatformItem) -> FilesetPlatformItem:
+def with_order(item: FilesetPlatformItem) -> FilesetPlatformItem:
     """Return an item with the order of its version."""
     return replace(item, order=order(item.platform_name, item.version, item.index))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from builder.filesets.detect.detect import Detected, detect
 from builder.filesets.ingest import Ingest
-from builder.filesets.item import Request
+from builder.filesets.item import IngestRequest
 from builder.filesets.protocols import Api
 from builder.filesets.resources import Ways, means
 from builder.filesets.strategies.table import Materials, strategy
@@ -41,11 +41,11 @@ def ingest(
     """
     settings = materials.settings
 
-    def detected(request: Request, api: Api) -> Detected:
+    def detect_platform(request: IngestRequest, api: Api) -> Detected:
         return detect(request, api, materials.clock, settings["fileset.block"])
 
     return Ingest(
-        detect=detected,
+        detect=detect_platform,
         api=materials.ways.api,
         strategy=partial(strategy, materials),
         settings=settings,

@@ -56,7 +56,7 @@ class Batch:
         self._pdf = {one.url for one in wanted if one.pdf}
         self._before = self.state.before(one.url for one in wanted)
         pace = self.pace
-        crew = Crew(self.fetcher, self._known, pace.until, pace.threads, self.put_off)
+        crew = Crew(self.fetcher, self._find_known, pace.until, pace.threads, self.put_off)
         try:
             with closing(crew.fetch(wanted)) as outcomes:
                 for fetched in outcomes:
@@ -83,7 +83,7 @@ class Batch:
                 self._before |= self.state.before([url])
             return self._before[url]
 
-    def _known(self, url: str) -> Known:
+    def _find_known(self, url: str) -> Known:
         known = self.before(url)
         # A lost file must prove itself by its bytes, so the request has no conditions.
         return Known(known.etag, known.last_modified) if known.present else Known()

@@ -36,14 +36,14 @@ class Hold:
         """A folder for what need not last; it is emptied whenever the hold is taken."""
         return self.folder / _SCRATCH
 
-    def asked(self) -> str:
+    def next_run_id(self) -> str:
         """Return what the next run of this machine asks for, which no other run ever does."""
         token = f"gather {secrets.token_hex(16)}"
         with writing(self.folder):
             (self.folder / _ASKED).write_text(token)
         return token
 
-    def ended(self) -> None:
+    def end_run(self) -> None:
         """The run that asked for it has an end: nothing is to be known of it here."""
         (self.folder / _ASKED).unlink(missing_ok=True)
 
@@ -60,14 +60,14 @@ class Hold:
 
 
 @contextmanager
-def held(home: Path, address: str) -> Iterator[Hold]:
+def hold_store(home: Path, address: str) -> Iterator[Hold]:
     """Give the hold on gathering for the store at `address`; its folder lies in `home`.
 
     Raises UsageError if another process has it, StoreError where nothing can be written.
     """
     folder = home / f"gather-{hashlib.sha256(os.fsencode(address)).hexdigest()[:16]}"
     with writing(folder):
-        lock = _locked(folder, address)
+        lock = _lock(folder, address)
     with lock:
         hold = Hold(folder)
         shutil.rmtree(hold.scratch, ignore_errors=True)
@@ -81,7 +81,7 @@ def held(home: Path, address: str) -> Iterator[Hold]:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _locked(folder: Path, address: str) -> BinaryIO:
+def _lock(folder: Path, address: str) -> BinaryIO:
     while True:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):  # removed before it was locked

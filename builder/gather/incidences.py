@@ -119,11 +119,11 @@ class IncidenceRules:
                 origin=hop.origin,
                 target=hop.target,
                 status=hop.status,
-                key=self._written(hop, target_key),
+                key=self._write_hop(hop, target_key),
                 target_key=target_key,
             )
 
-    def _written(self, hop: Hop, target_key: str | None) -> str | None:
+    def _write_hop(self, hop: Hop, target_key: str | None) -> str | None:
         if hop.origin + "/" == hop.target or hop.target + "/" == hop.origin:
             return None
         known = self.before(hop.origin)

@@ -103,10 +103,10 @@ class GatherSession:
         self.hold.end_cut_off(self.store, self.outside)
         runs = history(self.store)
         self._begun = max(self._now(), runs[-1].tist + 1 if runs else 0)
-        state, choice = self._known(runs), self.order.choice
+        state, choice = self._load_states(runs), self.order.choice
         if (choice.handle or choice.pattern) and not state.matches(choice):
             raise UsageError(f"--only {visible(self.order.source)}: no template or URL is of it")
-        due = state.left(choice, self._now(), self._begun).due
+        due = state.count_due(choice, self._now(), self._begun).due
         return due if self.order.limit is None else min(due, self.order.limit)
 
     def gather(self) -> GatherReport:
@@ -114,7 +114,7 @@ class GatherSession:
         try:
             while self._batch():
                 pass
-            left = self._left()
+            left = self._count_due()
             account = self.account
             account.left, account.left_hosts, account.put_off = left.due, left.hosts, left.put_off
         finally:
@@ -123,30 +123,30 @@ class GatherSession:
                 self._state = None
         return self.account
 
-    def _left(self) -> Left:
+    def _count_due(self) -> Left:
         if self.interrupted or self._state is None:
             return Left()
-        return self._state.left(self.order.choice, self._now(), self._begun)
+        return self._state.count_due(self.order.choice, self._now(), self._begun)
 
     def _batch(self) -> bool:
         """Run one more batch; False if it was the last, or nothing was due."""
         until = time.monotonic() + self.order.seconds
-        state = self._known(history(self.store))
+        state = self._load_states(history(self.store))
         wanted = self._next(state, until)
         if not wanted:
             return False
         run = claim(self.store, self._purpose(), self.outside)
         try:
-            now = self._known(run.turn())
+            now = self._load_states(run.turn())
             if now is not state:  # another machine gathered in between
                 wanted = self._next(now, until)
             committed = self._carried_out(run, now, wanted, until)
         except BaseException:
             with contextlib.suppress(SheafError):  # the next process of this machine will end it
                 run.abandon("it was interrupted, or it failed")
-                self.hold.ended()
+                self.hold.end_run()
             raise
-        self.hold.ended()
+        self.hold.end_run()
         if committed is None:
             return False
         self.account.add(*committed)
@@ -175,12 +175,12 @@ class GatherSession:
         return state.next(self.order.choice, self._now(), self._begun, most, resting)
 
     def _purpose(self) -> Purpose:
-        return Purpose("gather", self.order.source, self.hold.asked())
+        return Purpose("gather", self.order.source, self.hold.next_run_id())
 
     def _now(self) -> int:
         return int(self.outside.clock().timestamp())
 
-    def _known(self, runs: tuple[Committed, ...]) -> FileStates:
+    def _load_states(self, runs: tuple[Committed, ...]) -> FileStates:
         """Return the state after the runs, replayed again if others gathered in between."""
         if self._state is not None and self._state.runs == runs:
             return self._state

@@ -223,7 +223,7 @@ class FileStates:
             rows = self._connection.execute(_NEXT, values).fetchall()
         return [DueFile(*row) for row in rows]
 
-    def left(self, choice: FileChoice, now: int, begun: int) -> Left:
+    def count_due(self, choice: FileChoice, now: int, begun: int) -> Left:
         """Return how many files are due, and how many wait since before `begun`."""
         with engine.reading("what is due"):
             values = self._values(choice, now, begun)

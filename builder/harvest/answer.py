@@ -12,7 +12,7 @@ from html import unescape
 from html.entities import html5
 
 from builder.harvest.errors import Broken
-from builder.harvest.page import Page, PageEntry, read
+from builder.harvest.page import ListPage, PageEntry, read
 
 BYTES = "bytes that are not UTF-8 were read as windows-1252"
 CHARACTERS = "characters that XML does not have were left out"
@@ -76,7 +76,7 @@ class Repaired:
         return "; ".join(sorted(set(some))) or None
 
 
-def page(data: bytes, charset: str | None) -> Page:
+def page(data: bytes, charset: str | None) -> ListPage:
     """Read an answer, repaired if need be; `charset` is that of the Content-Type. Raises Broken.
 
     `taken_apart` reads what it can of an answer that raised Broken.
@@ -98,7 +98,7 @@ def page(data: bytes, charset: str | None) -> Page:
     return replace(found, entries=tuple(_with_fault(entry, repaired) for entry in found.entries))
 
 
-def taken_apart(data: bytes, charset: str | None) -> Page | None:
+def taken_apart(data: bytes, charset: str | None) -> ListPage | None:
     """Return the records that are well-formed by themselves; None without root or records."""
     repaired = repair(data, charset)
     found = repaired.data
@@ -127,7 +127,7 @@ def taken_apart(data: bytes, charset: str | None) -> Page | None:
     token = _TOKEN.search(found, starts[-1])
     size = _SIZE.search(token[1]) if token else None
     date = _DATE.search(found)
-    return Page(
+    return ListPage(
         date=date[1].decode() if date else None,
         entries=tuple(entries),
         token=unescape((token[2] or b"").decode()).strip() if token else None,

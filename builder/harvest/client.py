@@ -17,7 +17,7 @@ from urllib.parse import urlencode, urlsplit
 
 from builder.harvest import answer
 from builder.harvest.errors import Broken, Unanswered
-from builder.harvest.page import Page
+from builder.harvest.page import ListPage
 from builder.http import coding, retry
 from builder.http.client import FetchRequest, HttpClient
 from builder.http.errors import Deferred, FetchError
@@ -74,7 +74,7 @@ class _Trouble:
     often: int
     status: int | None = None
     rest: float | None = None
-    salvage: Callable[[], Page | None] | None = None
+    salvage: Callable[[], ListPage | None] | None = None
     later: bool = False
 
 
@@ -89,7 +89,7 @@ class OaiClient:
         self._pool = ThreadPoolExecutor(1, "harvest-ahead")
         self._ahead: tuple[str, Future[_Came]] | None = None
 
-    def ask(self, arguments: Mapping[str, str]) -> Page:
+    def ask(self, arguments: Mapping[str, str]) -> ListPage:
         """Return the answer to a request. Raises Unanswered, and Deferred after a stop.
 
         An answer that is repeatedly invalid XML is salvaged, if there are records in it.
@@ -97,13 +97,13 @@ class OaiClient:
         tried = 0
         while True:
             found = self._attempt(arguments)
-            if isinstance(found, Page):
+            if isinstance(found, ListPage):
                 return found
             tried += 1
             if tried > found.often:
                 if found.salvage is not None and (page := found.salvage()) is not None:
                     return page
-                raise Unanswered(f"{_named(arguments)}: {found.text}", found.status, found.later)
+                raise Unanswered(f"{_describe(arguments)}: {found.text}", found.status, found.later)
             self._rest(tried, found)
 
     def close(self) -> None:
@@ -118,7 +118,7 @@ class OaiClient:
         if self._client.stop.wait(seconds):
             raise Deferred("ended")
 
-    def _attempt(self, arguments: Mapping[str, str]) -> Page | _Trouble:
+    def _attempt(self, arguments: Mapping[str, str]) -> ListPage | _Trouble:
         retries = self._settings.retry.retries
         try:
             status, headers, data = self._come(self._url(arguments))
@@ -137,13 +137,13 @@ class OaiClient:
             page = answer.page(data, charset)
         except Broken as error:
             if status != 200:
-                return _refused(status, retries)
+                return _refusal(status, retries)
             few = min(retries, _FEW if str(error).startswith("no XML") else retries)
             return _Trouble(
                 f"what came is {error}", few, salvage=partial(answer.taken_apart, data, charset)
             )
         if status != 200 and (not page.errors or (status >= 500 and _unsure(page))):
-            return _refused(status, retries)
+            return _refusal(status, retries)
         return page
 
     def _url(self, arguments: Mapping[str, str]) -> str:
@@ -212,7 +212,7 @@ def _with_query(base: str, target: str) -> str:
     return urlsplit(target)._replace(query=urlsplit(base).query, fragment="").geturl()
 
 
-def _refused(status: int, retries: int) -> _Trouble:
+def _refusal(status: int, retries: int) -> _Trouble:
     often = 0
     if status in retry.PASSING:
         often = retries
@@ -221,11 +221,11 @@ def _refused(status: int, retries: int) -> _Trouble:
     return _Trouble(f"HTTP status {status}", often, status, later=status in (429, 503))
 
 
-def _unsure(page: Page) -> bool:
+def _unsure(page: ListPage) -> bool:
     return not any(code in _SURE for code, _ in page.errors)
 
 
-def _named(arguments: Mapping[str, str]) -> str:
+def _describe(arguments: Mapping[str, str]) -> str:
     """Return a request as a person is told of it."""
     told = {k: v if len(v) < 60 else f"{v[:57]}..." for k, v in arguments.items()}
     return " ".join([told.pop("verb"), *(f"{name}={value}" for name, value in told.items())])

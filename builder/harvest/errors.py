@@ -27,7 +27,7 @@ class Unanswered(HarvestError):
         self.later = later
 
 
-class Refused(HarvestError):
+class RefusedError(HarvestError):
     """The repository answered with an error of OAI-PMH (3.6); `code` is the first one's."""
 
     def __init__(self, code: str, text: str) -> None:

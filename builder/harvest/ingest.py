@@ -16,7 +16,7 @@ from builder.errors import UsageError
 from builder.harvest import folder
 from builder.harvest.errors import Broken, HarvestError
 from builder.harvest.fragment import Fragment, cut
-from builder.harvest.origin import Origin, is_provenance, is_uri, origins
+from builder.harvest.origin import HarvestOrigin, is_provenance, is_uri, origins
 from builder.harvest.row import HarvestedRow
 from builder.harvest.state import HarvestState
 from builder.harvest.window import moment
@@ -146,7 +146,7 @@ def _row(
     harvest: Harvest, row: HarvestedRow, namespace: str, made: Mapping[str, Any] | None
 ) -> tuple[Any, ...]:
     """Return a row of INTAKE."""
-    other = identifier.harvested(namespace, harvest.place, row.identifier)
+    other = identifier.harvested_identifier(namespace, harvest.place, row.identifier)
     keeps = is_kept(row.identifier, namespace)
     return (
         row.identifier if keeps else other,
@@ -210,7 +210,7 @@ def entry(harvest: Harvest, row: HarvestedRow) -> dict[str, Any] | None:
         raise Broken("it has no metadata")
     metadata, format_ = pieces.metadata, harvest.state.format
     namespace = metadata.namespace or format_.get("metadataNamespace", "")
-    own = Origin(
+    own = HarvestOrigin(
         harvested=_harvest_time(harvest, row),
         altered=row.fault is not None,
         base_url=harvest.state.base_url,
@@ -234,7 +234,7 @@ def entry(harvest: Harvest, row: HarvestedRow) -> dict[str, Any] | None:
     return {**found, "harvested": own.harvested, "digest": digest}
 
 
-def _split_about(about: Sequence[Fragment]) -> tuple[list[Fragment], tuple[Origin, ...]]:
+def _split_about(about: Sequence[Fragment]) -> tuple[list[Fragment], tuple[HarvestOrigin, ...]]:
     """Return what is said of a record but where it was from, and that."""
     told = [piece for piece in about if not is_provenance(piece)]
     chains = [origins(piece) for piece in about if is_provenance(piece)]

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from builder.harvest import window
-from builder.harvest.errors import HarvestError, Refused, Unanswered
-from builder.harvest.page import Page
+from builder.harvest.errors import HarvestError, RefusedError, Unanswered
+from builder.harvest.page import ListPage
 from builder.harvest.records import Ask, RecordSink, RecordWriter
 from builder.harvest.state import COMPLETE, PARTIAL, RunState
 from builder.harvest.window import earlier, is_before
@@ -68,7 +68,7 @@ class ListWalk:
                 if (status := self._leave_loop()) is not None:
                     return status
                 continue
-            except (Refused, Unanswered) as trouble:
+            except (RefusedError, Unanswered) as trouble:
                 if not self._recover(trouble):
                     return PARTIAL
                 continue
@@ -93,7 +93,7 @@ class ListWalk:
             code, text = page.errors[0]
             if code in _ENDED:
                 return True
-            raise Refused(code, text)
+            raise RefusedError(code, text)
         self._resumed = False
         if going.size is None and not going.fell and going.verb == "ListRecords":
             going.size = page.size
@@ -132,7 +132,7 @@ class ListWalk:
         named = {name: value for name, value in given.items() if value is not None}
         return {"verb": going.verb, "metadataPrefix": state.prefix, **named}
 
-    def _watch(self, page: Page, gained: bool) -> None:
+    def _watch(self, page: ListPage, gained: bool) -> None:
         """Raise Loop where pages go round: the same page comes again, or too many bring nothing.
 
         After Brent: one page is known again, a later one each time that as many came. A token alone
@@ -167,7 +167,7 @@ class ListWalk:
         self._begin(self._fall_back(self.overlap))
         return None
 
-    def _recover(self, trouble: Refused | Unanswered) -> bool:
+    def _recover(self, trouble: RefusedError | Unanswered) -> bool:
         """Begin the list anew where that may help. Raises what is for good, or for now."""
         going = self.going
         if isinstance(trouble, Unanswered):
@@ -178,7 +178,7 @@ class ListWalk:
                 raise Unanswered(text, trouble.status, later=True) from trouble
         if going.token is None and going.verb == "ListRecords" and self._ease_window(trouble):
             return True
-        if isinstance(trouble, Refused):
+        if isinstance(trouble, RefusedError):
             if trouble.code in _FINAL or not going.counts.distinct:
                 raise trouble
         elif self._is_away():
@@ -227,12 +227,12 @@ class ListWalk:
     def _ease_window(self, trouble: HarvestError) -> bool:
         """Ask for another window where this one was refused."""
         going = self.going
-        refused = isinstance(trouble, Refused) or (
+        refused = isinstance(trouble, RefusedError) or (
             isinstance(trouble, Unanswered)
             and trouble.status in _REFUSALS
             and not going.counts.distinct
         )
-        if not refused or (isinstance(trouble, Refused) and trouble.code in _FINAL):
+        if not refused or (isinstance(trouble, RefusedError) and trouble.code in _FINAL):
             return False
         earliest = self.kept.state.identify.get("earliestDatestamp", "")
         found = window.easier(going.begin, going.until, earliest, self.now)
@@ -276,7 +276,7 @@ class ListWalk:
         return True
 
 
-def _mark(page: Page) -> str:
+def _mark(page: ListPage) -> str:
     """Return what a page is known by: its token, and what is listed, whatever is said of that."""
     named = (page.token or "", *(f"{one.identifier} {one.datestamp}" for one in page.entries))
     return hashlib.sha256("\n".join(named).encode()).hexdigest()

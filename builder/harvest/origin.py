@@ -25,7 +25,7 @@ _DEEPEST = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class HarvestOrigin:
     """Where a record was taken from, and when; `altered` tells whether it was changed since.
 
     `harvested` and `datestamp` are days or seconds of UTC.
@@ -44,7 +44,7 @@ def is_provenance(piece: Fragment) -> bool:
     return (piece.namespace, piece.name) == (NAMESPACE, "provenance")
 
 
-def origins(piece: Fragment) -> tuple[Origin, ...]:
+def origins(piece: Fragment) -> tuple[HarvestOrigin, ...]:
     """Return what a provenance container says, the last place first; up to what is faulty."""
     reader = _ProvenanceReader()
     parser = expat.ParserCreate("UTF-8", " ")
@@ -52,7 +52,7 @@ def origins(piece: Fragment) -> tuple[Origin, ...]:
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.take
     parser.Parse(piece.text.encode(), True)  # it was parsed when it was cut out
-    found: list[Origin] = []
+    found: list[HarvestOrigin] = []
     for values in reader.found[:_DEEPEST]:
         if (origin := _origin(values)) is None:
             break
@@ -89,7 +89,7 @@ class _ProvenanceReader:
             values[self._field] = values.get(self._field, "") + text
 
 
-def _origin(values: Mapping[str, str]) -> Origin | None:
+def _origin(values: Mapping[str, str]) -> HarvestOrigin | None:
     """Return the origin that the values tell; None where one is missing or wrong."""
     said = {name: text.strip() for name, text in values.items()}
     harvested, altered = said.get("harvestDate", ""), _BOOLEANS.get(said.get("altered", ""))
@@ -98,7 +98,7 @@ def _origin(values: Mapping[str, str]) -> Origin | None:
     dated = moment(harvested) is not None and moment(datestamp) is not None
     if altered is None or not dated or not all(map(is_uri, (base_url, identifier, namespace))):
         return None
-    return Origin(harvested, altered, base_url, identifier, datestamp, namespace)
+    return HarvestOrigin(harvested, altered, base_url, identifier, datestamp, namespace)
 
 
 def is_uri(text: str) -> bool:

@@ -51,7 +51,7 @@ class PageEntry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ListPage:
     """An answer. `token` is None where there is no such element, and "" where it is empty.
 
     `rows` are the fields of sets and formats, and of Identify in one row. `lost` are identifiers
@@ -68,7 +68,7 @@ class Page:
     torn: bool = False
 
 
-def read(data: bytes) -> Page:
+def read(data: bytes) -> ListPage:
     """Read an answer in UTF-8, whatever it declares. Raises Broken."""
     root = _tree(data)
     if _local(root.tag) != "OAI-PMH":
@@ -85,9 +85,9 @@ def read(data: bytes) -> Page:
         elif name != "request":
             verb, listed = name, child
     if listed is None:
-        return Page(date, tuple(errors))
+        return ListPage(date, tuple(errors))
     token = next((one for one in listed if _local(one.tag) == "resumptionToken"), None)
-    return Page(
+    return ListPage(
         date=date,
         errors=tuple(errors),
         entries=_entries(verb, listed, data),

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from builder.harvest.errors import Unanswered
-from builder.harvest.page import Page, PageEntry
+from builder.harvest.page import ListPage, PageEntry
 from builder.harvest.row import HarvestedRow
 from builder.harvest.seen import Sight
 from builder.harvest.state import HarvestState, RunState
 from builder.harvest.window import is_before, is_outside, moment
 
 NO_STAMP = "its datestamp is none of OAI-PMH"
-Ask = Callable[[Mapping[str, str]], Page]
+Ask = Callable[[Mapping[str, str]], ListPage]
 """Answers a request; it raises Unanswered, and Deferred where all is to end."""
 
 

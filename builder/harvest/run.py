@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.harvest import folder, window
-from builder.harvest.errors import Refused, Unanswered
+from builder.harvest.errors import RefusedError, Unanswered
 from builder.harvest.folder import HarvestFolder
 from builder.harvest.list_walk import ListWalk
-from builder.harvest.page import Page
+from builder.harvest.page import ListPage
 from builder.harvest.records import Ask
 from builder.harvest.state import (
     COMPLETE,
@@ -144,16 +144,16 @@ class HarvestSession:
         self._last = self._began = self.seconds()
         overlap = window.overlap(self.overlap, kept.state.granularity)
 
-        def paused() -> None:
+        def pause() -> None:
             now = self.seconds()
             if now - self._last >= max(self.every, (now - self._began) * _SHARE):
                 kept.commit()
                 self._last = self.seconds()
 
-        walk = ListWalk(self.ask, kept, going, overlap, self._now(), self.advance, paused)
+        walk = ListWalk(self.ask, kept, going, overlap, self._now(), self.advance, pause)
         try:
             status = walk.to_end()
-        except Refused as error:
+        except RefusedError as error:
             run = self._end(kept, going, GIVEN_UP)
             return self._result(kept, run, str(error))
         state = kept.state
@@ -227,14 +227,14 @@ class HarvestSession:
     def _rows(self, asked: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
         return self._ask_or_nothing(asked).rows
 
-    def _ask_or_nothing(self, asked: Mapping[str, str]) -> Page:
+    def _ask_or_nothing(self, asked: Mapping[str, str]) -> ListPage:
         """Return the answer, one of nothing where there is none. Raises Unanswered for later."""
         try:
             return self.ask(asked)
         except Unanswered as error:
             if error.later:
                 raise
-            return Page()
+            return ListPage()
 
     def _now(self) -> str:
         return window.to_text(self.clock(), SECOND)

@@ -52,13 +52,13 @@ def _is_ip_public(ip: IPv4Address | IPv6Address, allowed: Sequence[Network]) -> 
     if any(ip in network for network in allowed):
         return True
     if isinstance(ip, IPv6Address):
-        inner = _embedded(ip)
+        inner = _embedded_ipv4(ip)
         if inner is not None:
             return _is_ip_public(inner, allowed)
     return ip.is_global and not ip.is_multicast and not any(ip in n for n in _SPECIAL)
 
 
-def _embedded(ip: IPv6Address) -> IPv4Address | None:
+def _embedded_ipv4(ip: IPv6Address) -> IPv4Address | None:
     if ip.ipv4_mapped is not None:
         return ip.ipv4_mapped
     if ip in _NAT64:

@@ -48,7 +48,7 @@ class AddressBackend(httpcore2.NetworkBackend):
         for left, (family, address) in zip(range(len(addresses), 0, -1), addresses, strict=True):
             plain = socket.socket(family, socket.SOCK_STREAM)
             try:
-                plain.settimeout(budget.left() / left)
+                plain.settimeout(budget.remaining() / left)
                 plain.connect(address)
                 plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             except OSError as error:
@@ -73,7 +73,7 @@ class _BoundStream(httpcore2.NetworkStream):
     def read(self, max_bytes: int, timeout: Any = None) -> bytes:
         budget: Budget = timeout
         while True:
-            self._socket.settimeout(min(budget.left(), _STEP))
+            self._socket.settimeout(min(budget.remaining(), _STEP))
             try:
                 return self._socket.recv(max_bytes)
             except TimeoutError:
@@ -88,7 +88,7 @@ class _BoundStream(httpcore2.NetworkStream):
         budget.send()
         view = memoryview(buffer)
         while view:
-            self._socket.settimeout(min(budget.left(), _STEP))
+            self._socket.settimeout(min(budget.remaining(), _STEP))
             try:
                 view = view[self._socket.send(view) :]
             except TimeoutError:
@@ -106,7 +106,7 @@ class _BoundStream(httpcore2.NetworkStream):
         timeout: Any = None,
     ) -> httpcore2.NetworkStream:
         budget: Budget = timeout
-        self._socket.settimeout(budget.left())
+        self._socket.settimeout(budget.remaining())
         try:
             secured = ssl_context.wrap_socket(self._socket, server_hostname=server_hostname)
         except TimeoutError as error:

@@ -79,7 +79,7 @@ class Budget:
             self._period = now, self._received
         self._last = now
         self._phase_end = now + self.limits.first_byte
-        self.left()
+        self.remaining()
 
     def resume(self) -> None:
         """Wait for the server again: the time since `count` was the caller's."""
@@ -88,7 +88,7 @@ class Budget:
             self._period = self._period[0] + now - self._last, self._period[1]
         self._phase_end = now + self.limits.first_byte
 
-    def left(self) -> float:
+    def remaining(self) -> float:
         """Return the seconds that the next step may take. Raises FetchError, Deferred."""
         if self.stop.is_set():
             raise Deferred("ended")

@@ -116,12 +116,12 @@ def strip_secrets(url: str) -> str:
 def _escapes(text: str) -> str:
     # RFC 3986, 6.2.2: escapes in upper case, and none for unreserved characters.
 
-    def written(match: re.Match[str]) -> str:
+    def write_escape(match: re.Match[str]) -> str:
         character = chr(int(match[1], 16))
         begun = _BEGUN.search(text, max(0, match.start() - 2), match.start())
         return character if character in _UNRESERVED and not begun else match[0].upper()
 
-    return _ESCAPE.sub(written, text)
+    return _ESCAPE.sub(write_escape, text)
 
 
 def _name(part: str) -> str:

@@ -27,7 +27,7 @@ from functions.database import engine
 from functions.snapshot import layout, setspec
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import Writer
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 
 _MEMORY = 1024  # megabytes, of DuckDB while it puts rows together
 _VERSION = 3  # of what lies in a work folder
@@ -77,7 +77,7 @@ class IngestRuntime:
     jobs: int = 1
     say: Callable[[str], None] = lambda text: None
     split: int | None = None
-    connection: Connection | None = None
+    connection: BucketConnection | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +273,7 @@ class _Ingest:
         left = [one for one in wanted if one not in self._done]
         self._left = Counter(one.file for one in left)
 
-        def told(read: int, captures: int) -> None:
+        def report(read: int, captures: int) -> None:
             if not again:  # of what was read before, and has to be read otherwise, nobody is told
                 self.means.watch.advance(read, captures, 0)
 
@@ -284,7 +284,7 @@ class _Ingest:
             Task(some, self.work.parts, order.sets, order.rules, threads, self.means.connection)
             for some in shares
         ]
-        for readings in pool.carried_out(tasks, self.means.jobs, told):
+        for readings in pool.carried_out(tasks, self.means.jobs, report):
             for one in readings:
                 self._done[one.stretch] = one
                 self._left[one.stretch.file] -= 1

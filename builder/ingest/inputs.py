@@ -13,16 +13,18 @@ from builder.errors import UsageError
 from builder.ingest.splits import ArchiveFile
 from builder.store.client import Listed, S3Client
 from functions.snapshot import address
-from functions.snapshot.address import Address
+from functions.snapshot.address import StoreAddress
 from functions.snapshot.errors import Conflict, MissingObject
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 from functions.store.refusal import ForbiddenObjectError
 from functions.store.stream import ObjectStream
 
 _BUFFER = 1 << 20  # bytes
 
 
-def find(source: str, connection: Connection, environment: Mapping[str, str]) -> list[ArchiveFile]:
+def find(
+    source: str, connection: BucketConnection, environment: Mapping[str, str]
+) -> list[ArchiveFile]:
     """Return the object that the address names, else all below it, but those with a hidden part.
 
     Raises UsageError where there is none or the address cannot be one, and StoreError.
@@ -31,7 +33,7 @@ def find(source: str, connection: Connection, environment: Mapping[str, str]) ->
         at = address.parse(source)
     except ValueError as error:
         raise UsageError(f"{source}: {error}") from None
-    client = S3Client(Address(at.bucket), connection, environment)
+    client = S3Client(StoreAddress(at.bucket), connection, environment)
     if at.prefix and not source.endswith("/"):
         try:
             piece = client.piece(at.prefix, 0, 1)
@@ -52,7 +54,7 @@ def find(source: str, connection: Connection, environment: Mapping[str, str]) ->
 
 
 def open_object(
-    file: ArchiveFile, connection: Connection, environment: Mapping[str, str]
+    file: ArchiveFile, connection: BucketConnection, environment: Mapping[str, str]
 ) -> io.BufferedReader:
     """Return an object as a stream that can seek.
 
@@ -105,6 +107,6 @@ def _marks_a_folder(one: Listed) -> bool:
 
 @lru_cache(maxsize=8)
 def _client(
-    bucket: str, connection: Connection, environment: tuple[tuple[str, str], ...]
+    bucket: str, connection: BucketConnection, environment: tuple[tuple[str, str], ...]
 ) -> S3Client:
-    return S3Client(Address(bucket), connection, dict(environment))
+    return S3Client(StoreAddress(bucket), connection, dict(environment))

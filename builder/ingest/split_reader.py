@@ -27,7 +27,7 @@ from builder.sources.event import Capture, Crawl, DocumentRules, Edge, Event, Fa
 from builder.sources.webarchive import read
 from builder.store.durable import sync
 from functions.snapshot.errors import StoreError
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 
 _REPORT_EVERY = 500  # events
 _READINGS = "readings.json"
@@ -50,7 +50,7 @@ class Task:
     sets: tuple[str, ...]
     rules: DocumentRules
     threads: int = 1
-    connection: Connection | None = None
+    connection: BucketConnection | None = None
     """How buckets are reached; their credentials are in the environment."""
 
 
@@ -207,7 +207,7 @@ class _Stretch:
         if file.address:
             from builder.ingest import inputs  # a tenth of a second, which files need not cost
 
-            return inputs.open_object(file, self._task.connection or Connection(), os.environ)
+            return inputs.open_object(file, self._task.connection or BucketConnection(), os.environ)
         return file.path.open("rb")
 
     def _read(self, file: BufferedReader, advance: Advance) -> tuple[str, str]:

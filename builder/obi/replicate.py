@@ -29,7 +29,7 @@ from builder.obi.keyset import KeySet
 from builder.obi.row import Redirect, Version
 from builder.runtime import Advance
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
-from functions.snapshot.store import Entry, Writer
+from functions.snapshot.store import ListedObject, Writer
 
 _SMALL = 1 << 20  # bytes of an object that is copied together with others
 _THREADS = 16
@@ -48,7 +48,7 @@ class _Missing:
     `damaged` are keys of what has another size there; `there` counts what is there already.
     """
 
-    stages: Sequence[Sequence[Entry]]
+    stages: Sequence[Sequence[ListedObject]]
     damaged: Sequence[str]
     there: int
 
@@ -175,8 +175,8 @@ class ObiReplication:
             known.add(prefix + DOCUMENTS, run.documents)
         return known
 
-    def _copy(self, entries: Sequence[Entry], known: _LoggedBytes, advance: Advance) -> None:
-        def fetched() -> Iterator[tuple[str, bytes]]:
+    def _copy(self, entries: Sequence[ListedObject], known: _LoggedBytes, advance: Advance) -> None:
+        def fetch() -> Iterator[tuple[str, bytes]]:
             for entry, data in self._fetch([e for e in entries if e.bytes <= _SMALL]):
                 self._check(entry, hashlib.sha256(data).hexdigest(), known)
                 advance(len(data))
@@ -184,7 +184,7 @@ class ObiReplication:
                 yield sent[-1]
 
         sent: deque[tuple[str, bytes]] = deque()
-        for written in self._target.create_all(fetched()):
+        for written in self._target.create_all(fetch()):
             where, data = sent.popleft()
             if not written and self._target.read(where) != data:
                 raise self._other(where)
@@ -192,7 +192,7 @@ class ObiReplication:
             if entry.bytes > _SMALL:
                 self._copy_large(entry, known, advance)
 
-    def _copy_large(self, entry: Entry, known: _LoggedBytes, advance: Advance) -> None:
+    def _copy_large(self, entry: ListedObject, known: _LoggedBytes, advance: Advance) -> None:
         with tempfile.TemporaryDirectory(prefix="sheaf-copy-") as folder:
             path, digest = Path(folder) / "object", hashlib.sha256()
             with writing(path.parent), path.open("wb") as out:
@@ -207,9 +207,9 @@ class ObiReplication:
                 if content.digest(self._target, entry.key)[0] != digest.hexdigest():
                     raise self._other(entry.key) from None
 
-    def _fetch(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
+    def _fetch(self, entries: Sequence[ListedObject]) -> Iterator[tuple[ListedObject, bytes]]:
         """Yield what lies there, in order; of a bucket some objects are asked for at once."""
-        pending: deque[tuple[Entry, Future[bytes]]] = deque()
+        pending: deque[tuple[ListedObject, Future[bytes]]] = deque()
         pool = ThreadPoolExecutor(_THREADS)
         try:
             for entry in entries:
@@ -222,7 +222,7 @@ class ObiReplication:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _check(self, entry: Entry, digest: str, known: _LoggedBytes) -> None:
+    def _check(self, entry: ListedObject, digest: str, known: _LoggedBytes) -> None:
         if not known.allows(entry.key, digest):
             raise DamagedStore(
                 f"{entry.key} of {self._source.address} has not the bytes that were stored there: "

@@ -90,12 +90,12 @@ class ObiRun:
         """
         pending: deque[tuple[str, bytes]] = deque()
 
-        def keyed() -> Iterator[tuple[str, bytes]]:
+        def with_keys() -> Iterator[tuple[str, bytes]]:
             for identifier, data in objects:
                 pending.append((key.key(self.tist, identifier), data))
                 yield pending[-1]
 
-        for written in self._store.create_all(keyed()):
+        for written in self._store.create_all(with_keys()):
             where, data = pending.popleft()
             if not written:
                 self._check(where, self._store.read(where) == data)

@@ -6,7 +6,7 @@ from typing import BinaryIO
 _NOTHING = memoryview(bytes(1 << 20))
 
 
-class Part:
+class ParquetPart:
     """What one row group is written to: its bytes, and a footer, go to the end of `file`.
 
     Its writer counts from 0. So of what it writes as many bytes are left out as there are in the

@@ -79,9 +79,9 @@ class PlainWriter:
         chunks, size = [], 0
         for column, values in zip(self._columns, zip(*self._rows, strict=True), strict=True):
             start = self._file.tell()
-            levels, count, data = _levelled(column.type, values)
+            levels, count, data = _level_bytes(column.type, values)
             page = levels + data
-            packed = _packed(page)
+            packed = _pack(page)
             head = thrift.struct(
                 {
                     1: Int32(0),
@@ -129,7 +129,7 @@ def _chunk(column: Column, count: int, plain: int, packed: int, start: int) -> t
     return {2: Int64(start), 3: told}
 
 
-def _levelled(type_: str, values: Sequence[Any]) -> tuple[bytes, int, bytes]:
+def _level_bytes(type_: str, values: Sequence[Any]) -> tuple[bytes, int, bytes]:
     """Return a column's levels, their number, and its values.
 
     Levels tell what is NULL, and of lists where each begins: 0 for no list, 1 for an empty one, 2
@@ -181,6 +181,6 @@ def _microseconds(time: datetime) -> int:
     return (naive - _EPOCH) // timedelta(microseconds=1)
 
 
-def _packed(data: bytes) -> bytes:
+def _pack(data: bytes) -> bytes:
     packer = zlib.compressobj(wbits=31)
     return packer.compress(data) + packer.flush()

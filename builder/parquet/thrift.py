@@ -37,7 +37,7 @@ def struct(fields: Struct) -> bytes:
         if value is not None:
             made.append((number - last) << 4 | _type(value))
             if not isinstance(value, bool):
-                made += _encoded(value)
+                made += _encode(value)
             last = number
     made.append(0)
     return bytes(made)
@@ -69,7 +69,7 @@ def _type(value: Value) -> int:
             return _LIST
 
 
-def _encoded(value: Value) -> bytes:
+def _encode(value: Value) -> bytes:
     match value:
         case Int32(number) | Int64(number):
             return varint(number << 1 if number >= 0 else (-number << 1) - 1)
@@ -85,4 +85,4 @@ def _encoded(value: Value) -> bytes:
             many = len(value)
             head = bytes([many << 4 | kind]) if many < _SHORT else b""
             head = head or bytes([_SHORT << 4 | kind]) + varint(many)
-            return head + b"".join(map(_encoded, value))
+            return head + b"".join(map(_encode, value))

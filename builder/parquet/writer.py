@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from builder.parquet import encoding
 from builder.parquet.gate import Gate
 from builder.parquet.group import files_of
-from builder.parquet.part import Part
-from builder.parquet.written import Written, written
+from builder.parquet.part import ParquetPart
+from builder.parquet.written import Written, describe_file
 from functions.snapshot import layout, schema
 from functions.snapshot.errors import NO_SPACE, StoreError
 from functions.snapshot.manifest import Key
@@ -52,7 +52,7 @@ _SEARCHED = ("url_surtkey", "url_host_registered_domain", "fetch_time")
 """Columns whose bounds are kept for analysts; bounds of every column would bloat the footer."""
 
 
-class Stream(Protocol):
+class ParquetStream(Protocol):
     """What an Arrow C stream is to us: something that pyarrow can read batches from."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -70,11 +70,9 @@ def _writing(path: Path) -> Iterator[None]:
     """Turn what pyarrow raises while it writes below `path` into errors of the store."""
     try:
         yield
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
+    except (OSError, pa.ArrowException) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise StoreError(f"{NO_SPACE} ({path.parent})") from error
-        raise StoreError(f"{path} cannot be written: {error}") from error
-    except pa.ArrowException as error:
         raise StoreError(f"{path} cannot be written: {error}") from error
 
 
@@ -139,20 +137,22 @@ def columns_of(values: Mapping[str, Sequence[Any]], types: Mapping[str, str]) ->
     return pa.table({name: pa.array(values[name], _TYPES[types[name]]) for name in types})
 
 
-def write_rows(stream: Stream, columns: Sequence[schema.Column], path: Path, group: int) -> None:
+def write_rows(
+    stream: ParquetStream, columns: Sequence[schema.Column], path: Path, group: int
+) -> None:
     """Write a stream's rows in row groups of `group` rows: the same rows give the same bytes."""
     target = arrow_schema(columns)
     with _writing(path), pq.ParquetWriter(path, target, compression="zstd") as writer:
-        for table in _rechunked(_conformed(batches(stream), target, {}), group):
+        for table in _rechunk(_conform(batches(stream), target, {}), group):
             writer.write_table(table.combine_chunks(), row_group_size=group)
 
 
-def batches(stream: Stream) -> Iterator[pa.RecordBatch]:
+def batches(stream: ParquetStream) -> Iterator[pa.RecordBatch]:
     """Yield a stream's batches of rows."""
     yield from pa.RecordBatchReader.from_stream(stream)
 
 
-def segments(stream: Stream, column: str) -> Iterator[tuple[Any, Iterator[pa.RecordBatch]]]:
+def segments(stream: ParquetStream, column: str) -> Iterator[tuple[Any, Iterator[pa.RecordBatch]]]:
     """Yield each value of `column` with the batches that have it, without that column.
 
     Rows with the same value must be neighbours. A run is to be used up before the next is asked.
@@ -161,7 +161,7 @@ def segments(stream: Stream, column: str) -> Iterator[tuple[Any, Iterator[pa.Rec
         yield value, (batch for _, batch in run)
 
 
-def _split(stream: Stream, column: str) -> Iterator[tuple[Any, pa.RecordBatch]]:
+def _split(stream: ParquetStream, column: str) -> Iterator[tuple[Any, pa.RecordBatch]]:
     for batch in batches(stream):
         runs, rest = pc.run_end_encode(batch.column(column)), batch.drop_columns([column])
         start = 0
@@ -186,12 +186,12 @@ def write_table(
     """
     target = arrow_schema(schema.TABLES[table])
     gate = Gate(table)
-    grouped = _rechunked(_conformed(rows, target, dict(constants or {})), layout.GROUP_ROWS)
+    grouped = _rechunk(_conform(rows, target, dict(constants or {})), layout.GROUP_ROWS)
     waiting: deque[Future[Written]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         for number, groups in enumerate(files_of(grouped, layout.file_groups(table))):
             path = folder / f"{table}-{number}.parquet"
-            ready = [_passed(gate, group) for group in groups]
+            ready = [_pass_gate(gate, group) for group in groups]
             waiting.append(pool.submit(_write_file, path, table, target, ready))
             while len(waiting) > threads:
                 yield waiting.popleft().result()
@@ -199,7 +199,7 @@ def write_table(
             yield waiting.popleft().result()
 
 
-def _passed(gate: Gate, group: pa.Table) -> pa.Table:
+def _pass_gate(gate: Gate, group: pa.Table) -> pa.Table:
     first, last = (
         tuple(group.column(key)[index].as_py() for key in gate.keys)
         for index in (0, group.num_rows - 1)
@@ -229,8 +229,8 @@ def _write_file(path: Path, table: str, target: pa.Schema, groups: Sequence[pa.T
                 footers.append(_write_part(file, target, part, settings))
                 ends.append(file.tell())
             if len(parts) > 1:
-                file.write(_joined(footers))
-        return written(path, pq.read_metadata(path), bounds, ends)
+                file.write(_join_footers(footers))
+        return describe_file(path, pq.read_metadata(path), bounds, ends)
 
 
 def _write_part(
@@ -238,7 +238,7 @@ def _write_part(
 ) -> pq.FileMetaData:
     """Write row groups and a footer of theirs to the end of the file; return what it says."""
     made: list[pq.FileMetaData] = []
-    part = Part(file)
+    part = ParquetPart(file)
     with pa.PythonFile(part, mode="w") as sink:
         writer = pq.ParquetWriter(sink, target, metadata_collector=made, **settings)
         try:
@@ -251,7 +251,7 @@ def _write_part(
     return made[0]
 
 
-def _joined(footers: Sequence[pq.FileMetaData]) -> bytes:
+def _join_footers(footers: Sequence[pq.FileMetaData]) -> bytes:
     """Return one footer of all parts, as it ends the file."""
     for other in footers[1:]:
         footers[0].append_row_groups(other)
@@ -261,7 +261,7 @@ def _joined(footers: Sequence[pq.FileMetaData]) -> bytes:
     return made[4:]  # such a file begins as any does
 
 
-def _conformed(
+def _conform(
     rows: Iterable[pa.RecordBatch], target: pa.Schema, given: Mapping[str, int]
 ) -> Iterator[pa.Table]:
     """Yield the rows with the target's columns, types and order."""
@@ -276,7 +276,7 @@ def _conformed(
         yield pa.table([values[f.name].cast(f.type) for f in target], schema=target)
 
 
-def _rechunked(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
+def _rechunk(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
     """Yield the same rows in tables of `rows` rows, the last one perhaps shorter."""
     held: list[pa.Table] = []
     count = 0

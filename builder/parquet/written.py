@@ -21,7 +21,7 @@ class Written:
     groups: tuple[RowGroup, ...]
 
 
-def written(
+def describe_file(
     path: Path, metadata: Any, bounds: Sequence[tuple[Key, Key]], ends: Sequence[int]
 ) -> Written:
     """Describe a finished file by its metadata, the bounds of its row groups and where parts end.

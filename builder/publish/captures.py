@@ -66,7 +66,7 @@ NONE_UNALTERED = "CREATE VIEW unaltered AS SELECT * FROM altered WHERE false"
 """Makes `unaltered` where there is nothing but what is `altered`."""
 
 
-def _united(column: str) -> str:
+def _unite_column(column: str) -> str:
     return _request_of(column) if column in REQUESTED else UNITED.format(name=column)
 
 
@@ -80,7 +80,7 @@ def _request_of(column: str) -> str:
 _COPIES = f"""
 CREATE TABLE copies AS
 SELECT identifier, row_number() OVER copy AS rank, list(sets) OVER copy AS lists,
-    {", ".join(f"{_united(name)} AS {name}" for name in DESCRIBED)},
+    {", ".join(f"{_unite_column(name)} AS {name}" for name in DESCRIBED)},
     {", ".join(sorted(schema.LOCATION))}
 FROM ({_GIVEN}) LEFT JOIN parts USING (part) WHERE identifier IN (SELECT identifier FROM repeated)
 WINDOW copy AS (

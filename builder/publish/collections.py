@@ -13,8 +13,8 @@ from itertools import groupby
 from typing import Any
 
 from builder.snapshot.draft import Draft
-from builder.snapshot.lookup import find, narrowed, put, rows_of
-from builder.snapshot.transaction import Base
+from builder.snapshot.lookup import find, find_files, put, rows_of
+from builder.snapshot.transaction import Transaction
 from functions.database import engine
 from functions.snapshot import identifier, schema, setspec
 
@@ -97,7 +97,7 @@ SELECT collection, count(*), sum(bytes), {{fields}} FROM (
 _CRAWL_FIELDS = ("operator", "software", "part_of", "description")
 
 
-def restate(connection: engine.Connection, draft: Draft, base: Base, added: str = "") -> int:
+def restate(connection: engine.Connection, draft: Draft, base: Transaction, added: str = "") -> int:
     """Add to `fresh` and `superseded` the collections that other items there change; say how many.
 
     `added` is a table of archive files that were read, with their `collections`, which are looked
@@ -130,7 +130,7 @@ def restate(connection: engine.Connection, draft: Draft, base: Base, added: str 
 
 def _tally(connection: engine.Connection, draft: Draft) -> None:
     """Make `tallied` of the touched collections, and write it in the place of what was there."""
-    files = narrowed(connection, draft, "tallies", ("SELECT collection FROM touched", {}))
+    files = find_files(connection, draft, "tallies", ("SELECT collection FROM touched", {}))
     values: dict[str, Any] = {"files": draft.paths(files)} if files else {}
     earlier = _FILES if files else _NOTHING
     connection.execute(_TALLIED.format(changes=_CHANGES, earlier=earlier), values)
@@ -138,7 +138,7 @@ def _tally(connection: engine.Connection, draft: Draft) -> None:
 
 
 def _items(
-    connection: engine.Connection, draft: Draft, base: Base, some: list[str]
+    connection: engine.Connection, draft: Draft, base: Transaction, some: list[str]
 ) -> Iterator[tuple[str, str, bool, str | None]]:
     """Yield identifier, set, whether it is deleted, and document of some of what is touched."""
     names = base.configuration["sets.names"]
@@ -157,8 +157,8 @@ def _items(
         document = {
             "name": setspec.name(spec, names),
             "set_spec": spec,
-            **_described(crawls.get(spec), descriptions.get(spec)),
-            **_counted(counts[spec]),
+            **_describe_crawl(crawls.get(spec), descriptions.get(spec)),
+            **_count_facets(counts[spec]),
         }
         assert document.keys() == {column.name for column in schema.COLLECTION}
         yield name, spec, False, json.dumps(document, ensure_ascii=False)
@@ -177,7 +177,7 @@ def _crawls(
     return {row[0]: row[1:] for row in rows}
 
 
-def _described(crawl: tuple[Any, ...] | None, description: str | None) -> dict[str, Any]:
+def _describe_crawl(crawl: tuple[Any, ...] | None, description: str | None) -> dict[str, Any]:
     number, size, *lists = crawl or (0, 0, *([] for _ in _CRAWL_FIELDS))
     said = {
         name: [value for value in values or () if value is not None]
@@ -188,7 +188,7 @@ def _described(crawl: tuple[Any, ...] | None, description: str | None) -> dict[s
     return {"files": number, "file_bytes": int(size or 0), **said}
 
 
-def _counted(facets: Mapping[str, list[tuple[Any, ...]]]) -> dict[str, Any]:
+def _count_facets(facets: Mapping[str, list[tuple[Any, ...]]]) -> dict[str, Any]:
     """Return the document's counts; each row is as _RANKED gives it."""
     days = facets["day"][0]
     found: dict[str, Any] = {

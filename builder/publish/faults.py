@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from builder.snapshot import compaction
 from builder.snapshot.draft import Draft, Query
-from builder.snapshot.lookup import narrowed
+from builder.snapshot.lookup import find_files
 from functions.database import engine
 from functions.snapshot import layout, schema
 
@@ -39,7 +39,7 @@ def add(
     leaves = draft.tables.get(table, ())
     merged = compaction.tail([e.rows for e in leaves], count, compaction.RECORDS_RATIO, _FULL)
     kept, joined = leaves[: len(leaves) - merged], leaves[len(leaves) - merged :]
-    files = draft.write(table, [_sorted(table, draft.paths(draft.files(joined)))])
+    files = draft.write(table, [_sort_query(table, draft.paths(draft.files(joined)))])
     draft.tables[table] = (*kept, *draft.leaves(files))
     return count
 
@@ -56,7 +56,7 @@ def _gather(
         {"files": intake} if intake else {},
     )
     sources: Query = (f"SELECT DISTINCT source FROM given_{table}", {})
-    earlier = draft.paths(narrowed(connection, draft, table, sources))
+    earlier = draft.paths(find_files(connection, draft, table, sources))
     values = {}
     known = ""
     if earlier:
@@ -76,7 +76,7 @@ def _gather(
     return int(count)
 
 
-def _sorted(table: str, earlier: list[str]) -> Query:
+def _sort_query(table: str, earlier: list[str]) -> Query:
     rows = f"SELECT * FROM added_{table}"
     if not earlier:
         return f"{rows} ORDER BY {order(table)}", {}

@@ -16,7 +16,7 @@ from builder.filesets.status import STATUSES
 from builder.publish.fileset_versions import LISTED, offer
 from builder.publish.precedence import LEFT
 from builder.snapshot.draft import Draft
-from builder.snapshot.lookup import find, narrowed, put, rows_of
+from builder.snapshot.lookup import find, find_files, put, rows_of
 from functions.database import engine
 from functions.snapshot import fileset, schema
 from functions.snapshot.manifest import Manifest
@@ -128,7 +128,7 @@ _HELD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Revised:
+class RevisedFilesets:
     """How many datasets are new as items, how many changed, and of these how many are gone."""
 
     new: int = 0
@@ -139,7 +139,7 @@ class Revised:
 
 def revise(
     connection: engine.Connection, draft: Draft, files: Sequence[str], before: Manifest
-) -> Revised:
+) -> RevisedFilesets:
     """Add to `altered` and `superseded` what the intake's `files` say of datasets.
 
     The earliest run's files come first. The tables of filesets are written. `draft` begins as the
@@ -149,7 +149,7 @@ def revise(
         connection.execute(_GIVEN, {"files": list(files), "namespace": before.namespace})
         connection.execute("CREATE TABLE urls AS SELECT DISTINCT base_url FROM given")
     with engine.reading("the last snapshot"):
-        earlier = draft.paths(narrowed(connection, draft, RESULTS, ("FROM urls", {})))
+        earlier = draft.paths(find_files(connection, draft, RESULTS, ("FROM urls", {})))
         values = {"earlier": earlier} if earlier else {}
         connection.execute(_ASKED.format(_EARLIER if earlier else _NO_EARLIER), values)
         for sql in (_STALE, _RESOLVED):
@@ -164,14 +164,16 @@ def revise(
         _leave_what_is_newer(connection, draft, before.effective)
         for sql in (_ADDED, _REPLACED, _NEWEST):
             connection.execute(sql)
-        put(connection, draft, RESULTS, "base_url", "urls", _hushed("results", _KNOWN))
+        put(connection, draft, RESULTS, "base_url", "urls", _without_withdrawn("results", _KNOWN))
         hold(connection, draft)
         ((new, changed, deleted),) = connection.execute(
             "SELECT count(*) FILTER (WHERE was IS NULL), count(was), "
             "count(*) FILTER (WHERE deleted) FROM filesets"
         ).fetchall()
         listed = rows_of(connection, LISTED)
-    return Revised(int(new), int(changed), int(deleted), listed - int(new + changed - deleted))
+    return RevisedFilesets(
+        int(new), int(changed), int(deleted), listed - int(new + changed - deleted)
+    )
 
 
 def _leave_what_is_newer(connection: engine.Connection, draft: Draft, since: datetime) -> None:
@@ -214,7 +216,14 @@ def hush(connection: engine.Connection, draft: Draft) -> None:
             "WHERE base_url IN (FROM hushed_urls)",
             {"files": files},
         )
-        put(connection, draft, RESULTS, "base_url", "hushed_urls", _hushed("quiet", known))
+        put(
+            connection,
+            draft,
+            RESULTS,
+            "base_url",
+            "hushed_urls",
+            _without_withdrawn("quiet", known),
+        )
 
 
 def shows(connection: engine.Connection, draft: Draft, wanted: str) -> bool:
@@ -232,7 +241,7 @@ def shows(connection: engine.Connection, draft: Draft, wanted: str) -> bool:
         return bool(files) and bool(connection.execute(sql, {"files": files}).fetchall()[0][0])
 
 
-def _hushed(table: str, withdrawn: str) -> str:
+def _without_withdrawn(table: str, withdrawn: str) -> str:
     """Return the query of results without what they say of datasets that are withdrawn."""
     which = _IS_OF.format(withdrawn=withdrawn)
     columns = ", ".join(

@@ -140,7 +140,7 @@ _NAMES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Revised:
+class RevisedHarvests:
     """How many harvested items are new, how many changed, and of these how many are gone."""
 
     new: int = 0
@@ -151,7 +151,7 @@ class Revised:
 
 def revise(
     connection: engine.Connection, draft: Draft, files: Sequence[str], names: Sequence[str]
-) -> Revised:
+) -> RevisedHarvests:
     """Add to `altered` and `superseded` what the intake's `files` say of harvested items.
 
     The earliest run's files come first. `names` are files with names of sets.
@@ -171,4 +171,6 @@ def revise(
             "count(*) FILTER (WHERE deleted) FROM harvested"
         ).fetchall()
         listed = rows_of(connection, "(SELECT identifier FROM items WHERE NOT gone)")
-    return Revised(int(new), int(changed), int(deleted), listed - int(new + changed - deleted))
+    return RevisedHarvests(
+        int(new), int(changed), int(deleted), listed - int(new + changed - deleted)
+    )

@@ -17,10 +17,10 @@ from builder.publish import collections, harvested, obi_tables, revisits
 from builder.publish import faults as provenance
 from builder.publish import filesets as fileset
 from builder.publish import templates as template
-from builder.runtime import Surroundings
+from builder.runtime import Runtime
 from builder.snapshot.draft import Draft
-from builder.snapshot.tables import Build
-from builder.snapshot.transaction import Base, Built, revise
+from builder.snapshot.tables import SnapshotTables
+from builder.snapshot.transaction import ChangeResult, Transaction, revise
 from functions.config.configuration import Configuration
 from functions.database import engine
 from functions.snapshot import schema
@@ -37,9 +37,9 @@ class NothingToPublish(SheafError):
 def publish(
     store: Writer,
     configuration: Configuration,
-    outside: Surroundings,
+    outside: Runtime,
     formats: Mapping[str, str] | None = None,
-) -> Built:
+) -> ChangeResult:
     """Publish the intake of `store` and return when the new snapshot is in effect.
 
     `formats` says by prefix the digest of what makes each format that is offered now. Where it is
@@ -58,12 +58,14 @@ class _Changes:
     merged: merge.Merged
     moved: int = 0
     restated: int = 0
-    templates: template.Revised = field(default_factory=template.Revised)
-    filesets: fileset.Revised = field(default_factory=fileset.Revised)
-    gathered: harvested.Revised = field(default_factory=harvested.Revised)
+    templates: template.RevisedTemplates = field(default_factory=template.RevisedTemplates)
+    filesets: fileset.RevisedFilesets = field(default_factory=fileset.RevisedFilesets)
+    gathered: harvested.RevisedHarvests = field(default_factory=harvested.RevisedHarvests)
 
     @property
-    def _revised(self) -> tuple[template.Revised, fileset.Revised, harvested.Revised]:
+    def _revised(
+        self,
+    ) -> tuple[template.RevisedTemplates, fileset.RevisedFilesets, harvested.RevisedHarvests]:
         return self.templates, self.filesets, self.gathered
 
     @property
@@ -76,8 +78,8 @@ class _Changes:
 
     def account(
         self, manifest: Manifest | None, records: int, faults: int, keys: Sequence[str]
-    ) -> Built:
-        return Built(
+    ) -> ChangeResult:
+        return ChangeResult(
             manifest,
             records,
             self.new,
@@ -101,7 +103,7 @@ class _Intake:
         self,
         store: Writer,
         configuration: Configuration,
-        outside: Surroundings,
+        outside: Runtime,
         formats: Mapping[str, str],
     ) -> None:
         self._store = store
@@ -110,7 +112,7 @@ class _Intake:
         self._outside = outside
         self._runs: list[intake.IntakeRun] = []
 
-    def build(self, base: Base) -> Built:
+    def build(self, base: Transaction) -> ChangeResult:
         """Build on the newest snapshot out of the runs that are there now."""
         self._runs = list(intake.runs(self._store))
         found = history(self._store)
@@ -118,21 +120,21 @@ class _Intake:
         if not self._runs and not news and base.before.snapshot == 0:
             raise NothingToPublish("nothing to publish: run `sheaf ingest` first")
         if not self._runs and not news:
-            return self._renewed(base)
+            return self._rebuild(base)
         held = intake.keys_of(self._store, self._runs)
         try:
-            return self._built(base, news)
+            return self._build(base, news)
         except StoreError as error:
             if held != intake.keys_of(self._store, self._runs):
                 raise Conflict("the intake was published by somebody else") from error
             raise
 
-    def _renewed(self, base: Base) -> Built:
+    def _rebuild(self, base: Transaction) -> ChangeResult:
         """Build where nothing is new but, it may be, what makes the formats."""
         before, formats = base.before, self._formats(base.before)
         records = sum(before.kinds().values())
         after = before if formats == before.formats else replace(before, formats=formats)
-        return Built(None if after is before else after, records)
+        return ChangeResult(None if after is before else after, records)
 
     def clean_up(self) -> None:
         """Discard the runs that were published."""
@@ -142,7 +144,7 @@ class _Intake:
         except StoreError as error:  # it is published; the next publish will find it unchanged
             self._outside.say(f"the intake could not be removed: {error}")
 
-    def _built(self, base: Base, news: Sequence[Committed]) -> Built:
+    def _build(self, base: Transaction, news: Sequence[Committed]) -> ChangeResult:
         """Build what the intake brings and, where runs of the obi store are new, all of them."""
         before = base.before
         begin = template.prefix(self._configuration, before) if news else before.prefix
@@ -180,7 +182,7 @@ class _Intake:
                 self._outside.say(
                     f"writing {changes.new:,} new and {changes.changed:,} changed records"
                 )
-                after = Build(connection, draft, before).items(self._outside.progress)
+                after = SnapshotTables(connection, draft, before).items(self._outside.progress)
             manifest, formats = None, self._formats(before)
             told = faults or sources or news or asked
             if after is not before or told or formats != before.formats:
@@ -192,7 +194,7 @@ class _Intake:
 
     def _provenance(
         self,
-        base: Base,
+        base: Transaction,
         connection: engine.Connection,
         draft: Draft,
         news: Sequence[Committed],

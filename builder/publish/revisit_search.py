@@ -9,7 +9,7 @@ the best.
 from builder.snapshot import revisit_keys
 from builder.snapshot.draft import Draft
 from builder.snapshot.inheritance import INHERITED
-from builder.snapshot.lookup import narrowed, rows_of
+from builder.snapshot.lookup import find_files, rows_of
 from functions.database import engine
 
 _FILES = engine.table("$files")
@@ -17,7 +17,7 @@ _FILES = engine.table("$files")
 # `upto` and `since` are the seconds from which the search goes back, and then forth.
 _SEEKING = (
     "CREATE TABLE seeking AS SELECT *, moment AS upto, moment + 1 AS since "
-    f"FROM ({revisit_keys.sought('pending', 'identifier')})"
+    f"FROM ({revisit_keys.wanted_keys('pending', 'identifier')})"
 )
 _SOUGHT = (
     "(SELECT dated AS key FROM seeking WHERE dated IS NOT NULL "
@@ -130,7 +130,7 @@ _ONWARDS = (
 )
 
 
-class Search:
+class RevisitSearch:
     """Finds the originals of what is in `pending`; adds to `bonds`, and makes `models` of them."""
 
     def __init__(self, connection: engine.Connection, draft: Draft) -> None:
@@ -152,7 +152,7 @@ class Search:
         """Make `offers`: the rows of live originals that have any of the keys that are sought."""
         self._connection.execute(_NOVEL)
         self._connection.execute(_OFFERS)
-        files = narrowed(self._connection, self._draft, "originals", (_SOUGHT[1:-1], {}))
+        files = find_files(self._connection, self._draft, "originals", (_SOUGHT[1:-1], {}))
         if files:
             self._connection.execute(_MORE_OFFERS, {"files": self._draft.paths(files)})
             living(self._connection, self._draft, "offers")
@@ -165,7 +165,7 @@ class Search:
             return False
         execute(_HITS.format(same=_SAME[rule]))
         execute(_FOUND)
-        files = narrowed(self._connection, self._draft, "records", (_PLACES, {}))
+        files = find_files(self._connection, self._draft, "records", (_PLACES, {}))
         if files:
             execute(_MORE_FOUND, {"files": self._draft.paths(files)})
         execute(_WINNERS.format(matches=_MATCHES[rule]))
@@ -180,7 +180,7 @@ class Search:
 
 def living(connection: engine.Connection, draft: Draft, table: str) -> None:
     """Delete from a table the positions that a published version has superseded."""
-    dead = narrowed(connection, draft, "dead", (f"SELECT position FROM {table}", {}))
+    dead = find_files(connection, draft, "dead", (f"SELECT position FROM {table}", {}))
     if dead:
         connection.execute(
             f"DELETE FROM {table} WHERE position IN (SELECT position FROM {_FILES})",

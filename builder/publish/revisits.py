@@ -14,11 +14,11 @@ where it does they are changes as well.
 """
 
 from builder.publish.precedence import LEFT
-from builder.publish.revisit_search import Search, living
+from builder.publish.revisit_search import RevisitSearch, living
 from builder.snapshot import revisit_keys
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.inheritance import INHERITED, OWN, TAKEN
-from builder.snapshot.lookup import narrowed, rows_of
+from builder.snapshot.lookup import find_files, rows_of
 from functions.database import engine
 from functions.snapshot import schema
 
@@ -149,7 +149,7 @@ def resolve(connection: engine.Connection, draft: Draft) -> int:
         if not fresh[0][0] and not published:
             return 0
         connection.execute(_PENDING)
-        Search(connection, draft).run()
+        RevisitSearch(connection, draft).run()
         connection.execute(_SETTLED)
         connection.execute(_MOVED)
         connection.execute(_ORIGINALS)
@@ -164,16 +164,16 @@ def resolve(connection: engine.Connection, draft: Draft) -> int:
 def heirs(connection: engine.Connection, draft: Draft) -> None:
     """Add to `versions` those of revisits that hold something of an original in `superseded`."""
     with engine.reading("the revisits"):
-        versions = narrowed(connection, draft, "records", ("SELECT position FROM versions", {}))
+        versions = find_files(connection, draft, "records", ("SELECT position FROM versions", {}))
         if not versions or not draft.tables.get("revisits"):
             return
         connection.execute(_EVER, {"files": draft.paths(versions)})
         keys: Query = ("SELECT DISTINCT key FROM ever", {})
-        files = narrowed(connection, draft, "revisits", keys)
+        files = find_files(connection, draft, "revisits", keys)
         if not files:
             return
         connection.execute(_HEIRS, {"files": draft.paths(files)})
-        records = narrowed(connection, draft, "records", ("SELECT position FROM heirs", {}))
+        records = find_files(connection, draft, "records", ("SELECT position FROM heirs", {}))
         if records:
             connection.execute(_SHOWN, {"files": draft.paths(records)})
 
@@ -184,12 +184,12 @@ def _standing(connection: engine.Connection, draft: Draft) -> int:
     files = []
     if draft.tables.get("revisits"):
         connection.execute(_STIRRED)
-        files = narrowed(connection, draft, "revisits", ("SELECT DISTINCT key FROM stirred", {}))
+        files = find_files(connection, draft, "revisits", ("SELECT DISTINCT key FROM stirred", {}))
     records = []
     if files:
         connection.execute(_AFFECTED, {"files": draft.paths(files)})
         living(connection, draft, "affected")
-        records = narrowed(connection, draft, "records", ("SELECT position FROM affected", {}))
+        records = find_files(connection, draft, "records", ("SELECT position FROM affected", {}))
     if records:
         connection.execute(_STANDING, {"files": draft.paths(records)})
     else:

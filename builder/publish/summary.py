@@ -1,11 +1,11 @@
 """The account of a publish: what it came to, for people and for programs."""
 
 from builder.display import tally
-from builder.snapshot.transaction import Built
+from builder.snapshot.transaction import ChangeResult
 from functions.snapshot import instant
 
 
-def text(built: Built) -> str:
+def text(built: ChangeResult) -> str:
     """Return the account in a line or two."""
     if built.manifest is None:
         return "nothing new to publish; " + tally(
@@ -14,7 +14,7 @@ def text(built: Built) -> str:
     account = (
         f"snapshot {built.manifest.snapshot} of {instant.to_text(built.manifest.effective)}: "
         f"{tally(built.records, 'record')} in {tally(built.manifest.sets, 'set')} "
-        f"({built.new:,} new, {built.changed:,} changed, {_deleted(built)}"
+        f"({built.new:,} new, {built.changed:,} changed, {_deleted_text(built)}"
         f"{built.unchanged:,} ingested again, "
         f"{tally(built.copies, 'further copy', 'further copies')}; "
         f"{tally(built.faults, 'new fault')})"
@@ -28,11 +28,11 @@ def text(built: Built) -> str:
     return account
 
 
-def _deleted(built: Built) -> str:
+def _deleted_text(built: ChangeResult) -> str:
     return f"{built.deleted:,} of these deleted, " if built.deleted else ""
 
 
-def document(built: Built) -> dict[str, object]:
+def document(built: ChangeResult) -> dict[str, object]:
     """Return the account as --json prints it; `snapshot` is None where there is no new one."""
     manifest = built.manifest
     return {

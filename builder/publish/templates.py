@@ -15,7 +15,7 @@ from builder.obi.row import SOURCE, TEMPLATE
 from builder.publish.precedence import LEFT
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find
-from builder.snapshot.transaction import Base
+from builder.snapshot.transaction import Transaction
 from functions.config.configuration import Configuration
 from functions.database import engine
 from functions.snapshot import identifier, schema
@@ -76,7 +76,7 @@ _REPLACED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Revised:
+class RevisedTemplates:
     """How many templates are new as items, and how many changed, of which so many are gone."""
 
     new: int = 0
@@ -105,7 +105,7 @@ def revise(
     runs: Sequence[Committed],
     begin: str,
     since: int,
-) -> Revised:
+) -> RevisedTemplates:
     """Add to `altered` and `superseded` the templates that runs after `since` did something to.
 
     The fold of all `runs` is in the database; `begin` is what stands before handles. Raises
@@ -124,10 +124,10 @@ def revise(
             "SELECT count(*) FILTER (WHERE was IS NULL), count(was), "
             "count(*) FILTER (WHERE deleted) FROM templates"
         ).fetchall()
-    return Revised(int(new), int(changed), int(deleted))
+    return RevisedTemplates(int(new), int(changed), int(deleted))
 
 
-def recover(connection: engine.Connection, draft: Draft, base: Base) -> None:
+def recover(connection: engine.Connection, draft: Draft, base: Transaction) -> None:
     """Put into `recovered` the templates of `withdrawn` as the obi store has them now.
 
     That is as of the last run that is published; those that are lost are not put there.

@@ -13,7 +13,7 @@ from builder.redif import tarball, tree
 from builder.redif.staging import FileOrigin
 from builder.sources import recognise, search
 from functions.snapshot.address import SCHEME
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 
 STDIN = "-"
 
@@ -30,7 +30,7 @@ class Sources:
 
 
 def told_apart(
-    sources: Iterable[str], connection: Connection, environment: Mapping[str, str]
+    sources: Iterable[str], connection: BucketConnection, environment: Mapping[str, str]
 ) -> Sources:
     """Return what the sources hold. A folder may hold both.
 

@@ -27,20 +27,20 @@ _UNSAFE = re.compile(r"[\"\\\x00-\x1f\x7f]")
 def rewritten(text: str, reference: Reference) -> str:
     """Return a style sheet, or a declaration list, with what `reference` gives for references."""
 
-    def replaced(match: re.Match[str]) -> str:
+    def replace_reference(match: re.Match[str]) -> str:
         if match["url"] is None and match["imports"] is None:
             return match[0]
         written = next((match[name] for name in "abcde" if match[name] is not None), "")
-        found = reference(_ESCAPE.sub(_unescaped, written))
+        found = reference(_ESCAPE.sub(_unescape, written))
         if found is None:
             return match[0]
         quoted = f'"{_UNSAFE.sub(lambda odd: f"%{ord(odd[0]):02X}", found)}"'
         return f"url({quoted})" if match["url"] is not None else f"{match['imports']}{quoted}"
 
-    return _TOKEN.sub(replaced, text)
+    return _TOKEN.sub(replace_reference, text)
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     """Return what an escape stands for (section 4.3.7)."""
     if match[1]:
         code = int(match[1], 16)

@@ -15,25 +15,27 @@ class Database(sqlite3.Connection):
 
     def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
         """Carry out a statement."""
-        return _told(lambda: super(Database, self).execute(sql, *values))
+        return _wrap_errors(lambda: super(Database, self).execute(sql, *values))
 
     def executemany(self, sql: str, rows: Iterable[Any], /) -> sqlite3.Cursor:
         """Carry out a statement for each row; what the rows raise is raised."""
-        return _told(lambda: super(Database, self).executemany(sql, rows))
+        return _wrap_errors(lambda: super(Database, self).executemany(sql, rows))
 
 
-def opened(path: Path, tables: str, kilobytes: int) -> Database:
+def open_database(path: Path, tables: str, kilobytes: int) -> Database:
     """Make a database with these tables, of which so much stays in memory. Raises RebuildError."""
     settings = (
         "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = FILE; "
         f"PRAGMA cache_size = {-kilobytes};"
     )
-    database = _told(lambda: sqlite3.connect(path, check_same_thread=False, factory=Database))
-    _told(lambda: database.executescript(settings + tables))
+    database = _wrap_errors(
+        lambda: sqlite3.connect(path, check_same_thread=False, factory=Database)
+    )
+    _wrap_errors(lambda: database.executescript(settings + tables))
     return database
 
 
-def _told(call: Callable[[], T]) -> T:
+def _wrap_errors(call: Callable[[], T]) -> T:
     try:
         return call()
     except sqlite3.Error as error:

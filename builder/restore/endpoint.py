@@ -14,8 +14,8 @@ from builder.http.response import Response
 from builder.http.url import is_address
 from builder.restore import listing, scope
 from builder.restore.client import TOLD, EndpointClient
-from builder.restore.errors import Missing, RebuildError
-from builder.restore.protocols import Bytes, Choice, Held
+from builder.restore.errors import MissingError, RebuildError
+from builder.restore.protocols import CaptureBytes, CaptureFilter, ListedCapture
 from functions.archive import coding
 from functions.archive import digest as digests
 from functions.archive.coding import ContentCodingError
@@ -39,24 +39,24 @@ class EndpointSource:
         self.address = base
         self._client = client
 
-    def captures(self, choice: Choice) -> Iterator[Held]:
+    def captures(self, choice: CaptureFilter) -> Iterator[ListedCapture]:
         """Yield the captures of the choice, as the endpoint lists them."""
         if choice.set is None and choice.urls:
             for url in choice.urls:
-                yield from self._searched(scope.parse(url), choice.until)
+                yield from self._search_captures(scope.parse(url), choice.until)
             return
         wanted = scope.ranges(choice.urls)
-        for held in self._listed(choice.set):
+        for held in self._list_set(choice.set):
             within = wanted is None or any(first <= held.surt < last for first, last in wanted)
             if within and held.stamp <= choice.until:
                 yield held
 
-    def of_url(self, url: str, until: str) -> Iterator[Held]:
+    def of_url(self, url: str, until: str) -> Iterator[ListedCapture]:
         """Yield the captures of one URL."""
-        yield from self._searched(Scope(url, "exact", ()), until)
+        yield from self._search_captures(Scope(url, "exact", ()), until)
 
     @contextmanager
-    def opened(self, identifier: str, digest: str = "") -> Iterator[Bytes]:
+    def open(self, identifier: str, digest: str = "") -> Iterator[CaptureBytes]:
         """Give the bytes of a capture, codings undone and the digest verified.
 
         That of its listing counts where the answer names none.
@@ -73,25 +73,27 @@ class EndpointSource:
             try:
                 yield self._bytes(url, answer, identifier, digest)
             except ContentError as error:
-                raise Missing(error.code, str(error)) from error
+                raise MissingError(error.code, str(error)) from error
 
     def close(self) -> None:
         """End all that is under way."""
         self._client.close()
 
-    def _bytes(self, url: str, answer: Response, identifier: str, digest: str) -> Bytes:
+    def _bytes(self, url: str, answer: Response, identifier: str, digest: str) -> CaptureBytes:
         bears = [name for name in answer.headers.get(_CODED, "").split(", ") if name]
         chunked = "chunked" in bears
-        declared = _declared(answer.headers.get(_DIGEST, "")) or _declared(digest)
+        declared = _declared_digest(answer.headers.get(_DIGEST, "")) or _declared_digest(digest)
         pieces = self._pieces(url, answer)
-        source = stream.verified(pieces, declared, identifier, chunked=chunked)
+        source = stream.verify(pieces, declared, identifier, chunked=chunked)
         codings = [name for name in bears if name != "chunked"]
         try:
             plain = coding.decode_codings(source, codings, chunked=chunked) if bears else source
         except ContentCodingError as error:
             raise ContentError("undecodable", str(error)) from error
         size = None if bears else _size(answer)
-        return Bytes(stream.proven(plain, source), size, _archived(answer.headers))
+        return CaptureBytes(
+            stream.read_verified(plain, source), size, _archived_headers(answer.headers)
+        )
 
     def _pieces(self, url: str, answer: Response) -> Iterator[bytes]:
         """Yield the payload as it is stored, going on where an answer ends before it does."""
@@ -111,15 +113,17 @@ class EndpointSource:
                     why = str(failure)
                 tried += 1
                 if tried > self._client.retry.retries or not tag or tag.startswith("W/"):
-                    raise Missing("cut-short", f"after {at:,} bytes: {why}")
+                    raise MissingError("cut-short", f"after {at:,} bytes: {why}")
                 stack.close()
                 wanted = {"Range": f"bytes={at}-", "If-Range": tag}
                 answer = stack.enter_context(self._client.ask(url, wanted))
                 told = answer.headers.get("content-range", "")
                 if answer.status != _PARTIAL or not told.startswith(f"bytes {at}-"):
-                    raise Missing("cut-short", f"after {at:,} bytes, and then it was another one")
+                    raise MissingError(
+                        "cut-short", f"after {at:,} bytes, and then it was another one"
+                    )
 
-    def _searched(self, found: Scope, until: str) -> Iterator[Held]:
+    def _search_captures(self, found: Scope, until: str) -> Iterator[ListedCapture]:
         asked = {
             "url": found.url,
             "matchType": found.match,
@@ -135,18 +139,18 @@ class EndpointSource:
             url = f"{self.address}/cdx?{urlencode(given, errors='surrogatepass')}"
             answer, body = self._client.read(url)
             if answer.status != 200:
-                raise _unlisted(answer, body, self.address)
+                raise _listing_error(answer, body, self.address)
             key = None
             for raw in body.split(b"\n"):
                 line = listing.line(raw)
-                if isinstance(line, Held):
+                if isinstance(line, ListedCapture):
                     yield line
                 elif line:
                     key = line
             if key is not None and keys.again(key):
                 raise RebuildError(f"{self.address} gives the same resume key again and again")
 
-    def _listed(self, spec: str | None) -> Iterator[Held]:
+    def _list_set(self, spec: str | None) -> Iterator[ListedCapture]:
         asked = {"verb": "ListRecords", "metadataPrefix": "capture"}
         if spec is not None:
             asked["set"] = spec
@@ -154,7 +158,7 @@ class EndpointSource:
         while True:
             answer, body = self._client.read(f"{self.address}/oai?{urlencode(asked)}")
             if answer.status != 200:
-                raise _unlisted(answer, body, self.address)
+                raise _listing_error(answer, body, self.address)
             found, token = listing.page(body, self.address)
             yield from found
             if not token:
@@ -174,7 +178,7 @@ def base(url: str) -> str:
     return url.rstrip("/").removesuffix("/oai").rstrip("/")
 
 
-def _archived(headers: Mapping[str, str]) -> dict[str, str]:
+def _archived_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the archived response's headers out of those of an answer."""
     found = {
         name.removeprefix(_ORIGINAL): value
@@ -199,7 +203,7 @@ def _refusal(answer: Response, identifier: str) -> SheafError:
     if code == "disabled":
         return RebuildError(f"this endpoint gives no content: {said}")
     known = code if code in STATUSES else "refused"
-    return Missing(known, said or f"{identifier}: HTTP status {answer.status}")
+    return MissingError(known, said or f"{identifier}: HTTP status {answer.status}")
 
 
 def _line(answer: Response) -> str:
@@ -215,12 +219,12 @@ def _line(answer: Response) -> str:
     return " ".join(said[:_LONGEST].decode("utf-8", "replace").split())
 
 
-def _unlisted(answer: Response, body: bytes, where: str) -> RebuildError:
+def _listing_error(answer: Response, body: bytes, where: str) -> RebuildError:
     said = " ".join(body[:_LONGEST].decode("utf-8", "replace").split())
     return RebuildError(f"{where} lists no captures: HTTP status {answer.status}: {said}")
 
 
-def _declared(digest: str) -> digests.Declared | None:
+def _declared_digest(digest: str) -> digests.Declared | None:
     """Return a digest with its label or, if it has none, of a SHA-1; None where it is no such."""
     labelled = digest if ":" in digest else f"sha1:{digest}"
     return digests.parse(labelled.encode("latin-1", "replace"))

@@ -19,7 +19,7 @@ class RebuildError(SheafError):
     """A site cannot be restored, or nothing more of it."""
 
 
-class Missing(RebuildError):
+class MissingError(RebuildError):
     """A file cannot be restored, by a code of CODES or of STATUSES; the text says more."""
 
     def __init__(self, code: str, detail: str) -> None:

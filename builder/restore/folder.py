@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from builder.restore.errors import Missing, RebuildError
+from builder.restore.errors import MissingError, RebuildError
 from builder.restore.names import MANIFEST
 
 WORK = ".sheaf-restore"
@@ -29,7 +29,7 @@ _IN_THE_WAY = frozenset(
 )
 
 
-class Folder:
+class RestoreFolder:
     """A folder of this machine. Safe to use from threads."""
 
     def __init__(self, root: Path) -> None:
@@ -43,7 +43,7 @@ class Folder:
         except OSError as error:
             raise RebuildError(f"{root} cannot be written to: {error.strerror}") from error
         try:
-            self._work = self._begun()
+            self._work = self._begin()
         except BlockingIOError as error:
             os.close(self._at)
             raise RebuildError(f"{root}: another restore is at work in it") from error
@@ -51,7 +51,7 @@ class Folder:
             os.close(self._at)
             raise RebuildError(f"{root / WORK} cannot be used: {error.strerror}") from error
 
-    def _begun(self) -> int:
+    def _begin(self) -> int:
         """Open the folder of what is not finished, which is this process's from now on."""
         with contextlib.ExitStack() as stack:
             work = self._below(self._at, WORK)
@@ -70,7 +70,7 @@ class Folder:
         os.close(self._at)
 
     @contextmanager
-    def written(self) -> Iterator[tuple[BinaryIO, str]]:
+    def write(self) -> Iterator[tuple[BinaryIO, str]]:
         """Give a new file, and its name for `place`; if it takes no place, it is removed."""
         with self._lock:
             self._count += 1
@@ -88,9 +88,9 @@ class Folder:
         Raises Missing in-the-way where something else is there, or on the way.
         """
         *folders, last = path.split("/")
-        with self._opened(path, folders, make=True) as into, _told(path):
+        with self._open(path, folders, make=True) as into, _wrap_errors(path):
             if not over and _is_there(into, last):
-                raise Missing("in-the-way", f"{path} is there already")
+                raise MissingError("in-the-way", f"{path} is there already")
             os.rename(name, last, src_dir_fd=self._work, dst_dir_fd=into)
 
     def link(self, known: str, path: str, *, over: bool) -> bool:
@@ -99,7 +99,7 @@ class Folder:
         with self._lock:
             self._count += 1
             name = f"{self._count}.link"
-        with self._opened(known, folders, make=False) as there:
+        with self._open(known, folders, make=False) as there:
             try:
                 os.link(last, name, src_dir_fd=there, dst_dir_fd=self._work, follow_symlinks=False)
             except OSError:
@@ -111,7 +111,7 @@ class Folder:
         """Tell whether nothing is where a file is to be put. Raises Missing in-the-way."""
         *folders, last = path.split("/")
         try:
-            with self._opened(path, folders, make=False) as there, _told(path):
+            with self._open(path, folders, make=False) as there, _wrap_errors(path):
                 return not _is_there(there, last)
         except FileNotFoundError:
             return True
@@ -120,20 +120,20 @@ class Folder:
         """Return size and time (nanoseconds) of a file; None where there is none, or no file."""
         *folders, last = path.split("/")
         try:
-            with self._opened(path, folders, make=False) as there, _told(path):
+            with self._open(path, folders, make=False) as there, _wrap_errors(path):
                 found = os.stat(last, dir_fd=there, follow_symlinks=False)
-        except (Missing, FileNotFoundError):
+        except (MissingError, FileNotFoundError):
             return None
         return (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
 
     def remove(self, path: str) -> None:
         """Remove a file, and the folders that it leaves empty."""
         *folders, last = path.split("/")
-        with self._opened(path, folders, make=False) as there, _told(path):
+        with self._open(path, folders, make=False) as there, _wrap_errors(path):
             os.unlink(last, dir_fd=there)
         while folders:
             *above, last = folders
-            with self._opened(path, above, make=False) as there:
+            with self._open(path, above, make=False) as there:
                 try:
                     os.rmdir(last, dir_fd=there)
                 except OSError:
@@ -165,14 +165,14 @@ class Folder:
             raise RebuildError(f"{self._root / MANIFEST}: {error.strerror}") from error
 
     @contextmanager
-    def _opened(self, path: str, folders: list[str], *, make: bool) -> Iterator[int]:
+    def _open(self, path: str, folders: list[str], *, make: bool) -> Iterator[int]:
         """Give the innermost of the folders. Raises Missing, FileNotFoundError unless `make`."""
         if {"", ".", ".."} & {*path.split("/")}:
-            raise Missing("in-the-way", f"{path} is no path of a restored file")
+            raise MissingError("in-the-way", f"{path} is no path of a restored file")
         at = self._at
         try:
             for name in folders:
-                with _told(path):
+                with _wrap_errors(path):
                     below = self._below(at, name) if make else os.open(name, _INTO, dir_fd=at)
                 if at != self._at:
                     os.close(at)
@@ -197,7 +197,7 @@ def _is_there(at: int, name: str) -> bool:
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
+def _wrap_errors(path: str) -> Iterator[None]:
     """Turn what a disk refuses into Missing; one that is full is for the caller."""
     try:
         yield
@@ -207,4 +207,4 @@ def _told(path: str) -> Iterator[None]:
         if error.errno == errno.ENOSPC:
             raise
         code = "in-the-way" if error.errno in _IN_THE_WAY else "no-room"
-        raise Missing(code, f"{path}: {error.strerror}") from error
+        raise MissingError(code, f"{path}: {error.strerror}") from error

@@ -9,8 +9,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from builder.restore.errors import RebuildError
-from builder.restore.protocols import Held
-from builder.restore.scope import asked
+from builder.restore.protocols import ListedCapture
+from builder.restore.scope import request_url
 from functions.url import surt
 
 FIELDS = "url,timestamp,status,digest,redirect,mime,media_type,size,method,requestBody,identifier"
@@ -40,7 +40,7 @@ class Keys:
         return False
 
 
-def line(raw: bytes) -> Held | str | None:
+def line(raw: bytes) -> ListedCapture | str | None:
     """Return the capture of a line of /cdx, or its resume key; None for what is neither."""
     try:
         found = json.loads(raw)
@@ -51,12 +51,12 @@ def line(raw: bytes) -> Held | str | None:
     if isinstance(found.get(KEY), str):
         return str(found[KEY])
     revisit = found.get("mime") == _REVISIT
-    return _held(
+    return _parse_capture(
         {**found, "mime": found.get("media_type"), "length": found.get("size")}, revisit=revisit
     )
 
 
-def page(raw: bytes, where: str) -> tuple[list[Held], str]:
+def page(raw: bytes, where: str) -> tuple[list[ListedCapture], str]:
     """Return the captures of a page of ListRecords, and the token of the next one, if any.
 
     Raises RebuildError for what is no such page, and for an error of the protocol.
@@ -78,14 +78,14 @@ def page(raw: bytes, where: str) -> tuple[list[Held], str]:
     return list(_records(listed)), token
 
 
-def _records(listed: ElementTree.Element) -> Iterator[Held]:
+def _records(listed: ElementTree.Element) -> Iterator[ListedCapture]:
     for record in listed.iterfind(f"{_OAI}record"):
         capture = record.find(f"{_OAI}metadata/{_CAPTURE}capture")
         if capture is None:  # a deleted one
             continue
         found = {child.tag.removeprefix(_CAPTURE): child.text or "" for child in capture}
         digits = "".join(filter(str.isdigit, found.get("fetch_date", "")[:19]))
-        held = _held(
+        held = _parse_capture(
             {
                 "identifier": record.findtext(f"{_OAI}header/{_OAI}identifier"),
                 "url": found.get("url"),
@@ -104,7 +104,7 @@ def _records(listed: ElementTree.Element) -> Iterator[Held]:
             yield held
 
 
-def _held(found: Mapping[str, Any], *, revisit: bool) -> Held | None:
+def _parse_capture(found: Mapping[str, Any], *, revisit: bool) -> ListedCapture | None:
     identifier, url = found.get("identifier"), found.get("url")
     if not (isinstance(identifier, str) and isinstance(url, str) and identifier):
         return None
@@ -112,9 +112,9 @@ def _held(found: Mapping[str, Any], *, revisit: bool) -> Held | None:
     method = method if isinstance(method, str) and method.isascii() and method else None
     body = body if isinstance(body, str) and method else None
     stamp = str(found.get("timestamp") or "")
-    return Held(
+    return ListedCapture(
         identifier=identifier,
-        url=asked(url, method, body),
+        url=request_url(url, method, body),
         surt=surt.of_request(url.encode("utf-8", "surrogatepass"), method, body),
         stamp=stamp if stamp.isascii() and stamp.isdigit() and len(stamp) == 14 else "",
         status=_number(found.get("status")),

@@ -26,7 +26,7 @@ _LONGEST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ManifestEntry:
     """A line: a file, a redirect (which has the path of where it leads), or what is missing.
 
     `timestamp` has 14 digits; `renamed` is why the path is not the natural one. `size`, `mtime` (in
@@ -60,9 +60,9 @@ class Entry:
         return (self.identifier, self.url) == (file.identifier, file.url)
 
 
-def of_file(file: Planned) -> Entry:
+def of_file(file: Planned) -> ManifestEntry:
     """Return the line of a file of which nothing is known but the plan."""
-    return Entry(
+    return ManifestEntry(
         url=file.url,
         identifier=file.identifier,
         timestamp=file.stamp,
@@ -74,23 +74,25 @@ def of_file(file: Planned) -> Entry:
     )
 
 
-def of_redirect(led: Led) -> Entry:
+def of_redirect(led: Led) -> ManifestEntry:
     """Return the line of a redirect."""
-    return Entry(led.url, led.identifier, led.stamp, led.path, led.status, redirect=led.goal)
+    return ManifestEntry(
+        led.url, led.identifier, led.stamp, led.path, led.status, redirect=led.goal
+    )
 
 
-def parse(line: bytes) -> Entry | None:
+def parse(line: bytes) -> ManifestEntry | None:
     """Return the entry of a line, None for what is none: the last one may have been cut."""
     try:
         document = json.loads(line)
-        known = {field.name for field in fields(Entry)}
-        entry = Entry(**{name: value for name, value in document.items() if name in known})
+        known = {field.name for field in fields(ManifestEntry)}
+        entry = ManifestEntry(**{name: value for name, value in document.items() if name in known})
         return entry if _is_sound(entry) else None
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
 
 
-def _is_sound(entry: Entry) -> bool:
+def _is_sound(entry: ManifestEntry) -> bool:
     """Tell whether all of an entry is what `line` writes: anybody may have written it.
 
     Raises UnicodeEncodeError for half a character.
@@ -106,12 +108,12 @@ def _is_sound(entry: Entry) -> bool:
     )
 
 
-class Entries:
+class ManifestEntries:
     """The entries of a folder's files by path, on disk. Safe to use from threads."""
 
     def __init__(self, folder: Path) -> None:
         self._lock = threading.Lock()
-        self._database = database.opened(folder / "entries.sqlite", _TABLES, _MEMORY)
+        self._database = database.open_database(folder / "entries.sqlite", _TABLES, _MEMORY)
 
     def close(self) -> None:
         """Let go of the database."""
@@ -128,7 +130,7 @@ class Entries:
 
         self._database.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?)", rows())
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: ManifestEntry) -> None:
         """Put an entry of a file in place of that of its path."""
         with self._lock:
             self._database.execute(
@@ -136,11 +138,11 @@ class Entries:
                 (entry.path, entry.sha256, entry.line()),
             )
 
-    def of(self, path: str) -> Entry | None:
+    def of(self, path: str) -> ManifestEntry | None:
         """Return the entry of a path."""
         return self._one("SELECT line FROM entry WHERE path = ?", path)
 
-    def alike(self, sha256: str, path: str) -> Entry | None:
+    def alike(self, sha256: str, path: str) -> ManifestEntry | None:
         """Return an entry of a file with these bytes, but for that of this path."""
         return self._one(
             "SELECT line FROM entry WHERE sha256 = ? AND path <> ? ORDER BY path LIMIT 1",
@@ -164,13 +166,13 @@ class Entries:
         with self._lock:
             self._database.execute("DELETE FROM entry WHERE path = ?", (path,))
 
-    def _one(self, sql: str, *values: str) -> Entry | None:
+    def _one(self, sql: str, *values: str) -> ManifestEntry | None:
         with self._lock:
             row = self._database.execute(sql, values).fetchone()
         return parse(row[0]) if row else None
 
 
-def lacking(entry: Entry, code: str, detail: str) -> Entry:
+def lacking(entry: ManifestEntry, code: str, detail: str) -> ManifestEntry:
     """Return the entry of a file that cannot be restored, by code, and what more there is to say.
 
     What is known of an earlier file at its path is not said of it.

@@ -56,7 +56,7 @@ _PLAIN = re.compile(r"[0-9A-Za-z_\-][0-9A-Za-z_\-.,=&+!$'()]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class FileName:
     """A path, names with `/` between them, and why it is not the natural one ("" where it is)."""
 
     path: str
@@ -68,18 +68,18 @@ def identity(url: str) -> str:
 
     Scheme and host are lower case, and a default port is dropped.
     """
-    scheme, host, rest = _divided(url)
+    scheme, host, rest = _split_url(url)
     if host is None:
         return f"{scheme}:{rest}" if scheme else rest
     return f"//{host}{rest}" if scheme in _WEB else f"{scheme}://{host}{rest}"
 
 
-def natural(url: str, media_type: str = "") -> Named:
+def natural(url: str, media_type: str = "") -> FileName:
     """Return the path of a URL; it has the extension of the media type, where one is given.
 
     It is relative, without empty, `.` or `..` names, each of at most LONGEST bytes.
     """
-    scheme, host, rest = _divided(url)
+    scheme, host, rest = _split_url(url)
     path, question, query = rest.partition("?")
     parts = path.split("/")
     if host is None:
@@ -87,18 +87,18 @@ def natural(url: str, media_type: str = "") -> Named:
     else:
         parts = parts[1:]
         top = [*([] if scheme in _WEB else ["@" + scheme]), _host(host)]
-    *folders, last = map(_escaped, parts)
+    *folders, last = map(_unescape, parts)
     file = last.replace("@", "%40") or INDEX
-    plain = unquote(parts[-1]) == last and _checked(file) == (last or INDEX)
+    plain = unquote(parts[-1]) == last and _make_portable(file) == (last or INDEX)
     file += f"@{_query(query)}" if question else ""
-    file = _checked(_extended(file, media_type))
-    folders = [_checked(name or "%") for name in folders]
+    file = _make_portable(_add_extension(file, media_type))
+    folders = [_make_portable(name or "%") for name in folders]
     plain = plain and all(unquote(p) == f for p, f in zip(parts, folders, strict=False))
-    found = _bounded(url, [*map(_checked, top), *folders], file)
-    return found if found.why or plain else Named(found.path, "escaped")
+    found = _shorten(url, [*map(_make_portable, top), *folders], file)
+    return found if found.why or plain else FileName(found.path, "escaped")
 
 
-def marked(path: str, url: str) -> str:
+def mark(path: str, url: str) -> str:
     """Return the path with a mark that only this URL gives it, before its extension."""
     folder, slash, name = path.rpartition("/")
     return folder + slash + _with_mark(name, url)
@@ -109,7 +109,7 @@ def within(path: str) -> str:
     return f"{path}/{INDEX}"
 
 
-def folded(path: str) -> str:
+def fold(path: str) -> str:
     """Return what paths have in common that some disk takes for one: by case or form of letters."""
     if path.isascii():
         return path.lower()
@@ -125,7 +125,7 @@ def above(path: str) -> Iterator[str]:
         at = path.find("/", at + 1)
 
 
-def _divided(url: str) -> tuple[str, str | None, str]:
+def _split_url(url: str) -> tuple[str, str | None, str]:
     """Return scheme, host with a port that is not the default one, and path with query; ASCII."""
     url = url.partition("#")[0]
     url = _BEYOND.sub(lambda match: quote(match[0], safe="", errors="surrogatepass"), url)
@@ -148,13 +148,13 @@ def _host(host: str) -> str:
     """Return the name of a host's folder; none is a name that a restore has for itself."""
     found = _PORT.fullmatch(host) if not host.endswith("]") else None
     name, port = (found[1], found[2]) if found else (host, "")
-    name = _escaped(name).replace("+", "%2B").replace("@", "%40") or "%"
-    if name.startswith(".") or folded(name) == MANIFEST:
+    name = _unescape(name).replace("+", "%2B").replace("@", "%40") or "%"
+    if name.startswith(".") or fold(name) == MANIFEST:
         name = _first(name)
-    return f"{name}+{_escaped(port)}" if port else name
+    return f"{name}+{_unescape(port)}" if port else name
 
 
-def _escaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """Return a part of a path as a name has it: its escapes undone where that can be."""
     if _PLAIN.fullmatch(text):
         return text
@@ -185,12 +185,12 @@ def _query(query: str) -> str:
     return "".join(c if c == "%" or _is_seen(c, keep=False) else _hexadecimal(c) for c in text)
 
 
-def _extended(name: str, media_type: str) -> str:
+def _add_extension(name: str, media_type: str) -> str:
     known = EXTENSIONS.get(media_type)
     return name if known is None or name.lower().endswith(known) else name + known[0]
 
 
-def _checked(name: str) -> str:
+def _make_portable(name: str) -> str:
     """Return a name that every system takes, but for its length; no other name gives the same."""
     if is_device(name):
         name = _first(name)
@@ -205,21 +205,21 @@ def _first(name: str) -> str:
     return _hexadecimal(name[0]) + name[1:]
 
 
-def _bounded(url: str, folders: list[str], file: str) -> Named:
+def _shorten(url: str, folders: list[str], file: str) -> FileName:
     """Return the path with names and depth that disks take; what was cut bears a mark."""
     why = "long-name" if any(len(n.encode()) > LONGEST for n in (*folders, file)) else ""
     folders = [_cut(name) for name in folders]
     file = _with_mark(file, url) if len(file.encode()) > LONGEST else file
     path = "/".join((*folders, file))
     if len(path.encode()) <= _NATURAL and len(folders) < DEPTH:
-        return Named(path, why)
+        return FileName(path, why)
     kept, size = folders[:1], len(folders[0].encode())
     for name in folders[1 : DEPTH - 1]:
         size += len(name.encode()) + 1
         if size > _NATURAL - LONGEST - 1:
             break
         kept.append(name)
-    return Named("/".join((*kept, _with_mark(file, url))), "long-path")
+    return FileName("/".join((*kept, _with_mark(file, url))), "long-path")
 
 
 def _cut(name: str) -> str:

@@ -37,7 +37,7 @@ _BREAKS = {ord(c): None for c in "\t\n\r"}
 _SAFE = "!$&+,;=@~/"
 
 
-class Kept(Protocol):
+class ConvertedPages(Protocol):
     """Tells where URLs are kept: a Plan does."""
 
     def path(self, url: str) -> str | None:
@@ -50,8 +50,8 @@ def kind(media_type: str) -> str | None:
     return _KINDS.get(media_type)
 
 
-def converted(
-    file: BinaryIO, planned: Planned, headers: Mapping[str, str], kept: Kept
+def convert(
+    file: BinaryIO, planned: Planned, headers: Mapping[str, str], kept: ConvertedPages
 ) -> str | None:
     """Rewrite a page where it lies; return its new SHA-256, None where it stays as it was."""
     if file.tell() > LARGEST:
@@ -67,7 +67,9 @@ def converted(
     return hashlib.sha256(new).hexdigest()
 
 
-def rewritten(data: bytes, planned: Planned, content_type: str, kept: Kept) -> bytes | None:
+def rewritten(
+    data: bytes, planned: Planned, content_type: str, kept: ConvertedPages
+) -> bytes | None:
     """Return a page's bytes with its references rewritten; None where its encoding forbids it."""
     form = kind(planned.media_type)
     name = _encoding(data, content_type, form, planned.url)
@@ -78,23 +80,25 @@ def rewritten(data: bytes, planned: Planned, content_type: str, kept: Kept) -> b
         if text.encode(codec, "replace") != data:
             return None
         references = _References(planned, kept, codec, bytewise=False)
-        return references.written(form, text).encode(codec, "replace")
+        return references.rewrite(form, text).encode(codec, "replace")
     # Read so, a byte is a character: what is no reference stays as it is, be it right or wrong.
     references = _References(planned, kept, codec, bytewise=True)
-    return references.written(form, data.decode("latin-1")).encode("latin-1")
+    return references.rewrite(form, data.decode("latin-1")).encode("latin-1")
 
 
 class _References:
     """Gives what stands for the references of one page."""
 
-    def __init__(self, planned: Planned, kept: Kept, codec: str, *, bytewise: bool) -> None:
+    def __init__(
+        self, planned: Planned, kept: ConvertedPages, codec: str, *, bytewise: bool
+    ) -> None:
         self._planned = planned
         self._kept = kept
         self._codec = codec
         self._bytewise = bytewise
         self._base = planned.url
 
-    def written(self, form: str | None, text: str) -> str:
+    def rewrite(self, form: str | None, text: str) -> str:
         """Return the text with its references rewritten; they are ASCII."""
         if form == "css":
             return css.rewritten(text, lambda written: self._reference(self._text(written)))
@@ -113,7 +117,7 @@ class _References:
             url, fragment = urldefrag(urljoin(self._base, text))
         except ValueError:
             return None
-        mark = f"#{_quoted(fragment)}" if fragment else ""
+        mark = f"#{_quote(fragment)}" if fragment else ""
         for form in self._forms(url):
             path = self._kept.path(form)
             if path is not None:
@@ -130,9 +134,9 @@ class _References:
         A path is UTF-8 and a query in the page's encoding (URL Standard, section 4.4), or all is.
         """
         path, question, query = url.partition("?")
-        yield _quoted(path) + question + _quoted(query, self._codec)
+        yield _quote(path) + question + _quote(query, self._codec)
         if not url.isascii():
-            yield _quoted(path, self._codec) + question + _quoted(query, self._codec)
+            yield _quote(path, self._codec) + question + _quote(query, self._codec)
 
     def _text(self, written: str) -> str:
         """Return the characters that bytes stand for, where they were read as one each."""
@@ -144,7 +148,7 @@ class _References:
             return written
 
 
-def _quoted(text: str, codec: str = "utf-8") -> str:
+def _quote(text: str, codec: str = "utf-8") -> str:
     """Return a part of a URL in ASCII; what is escaped stays so."""
     if _PLAIN.fullmatch(text):
         return text

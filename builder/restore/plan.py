@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from builder.restore import database, names
-from builder.restore.protocols import Held
+from builder.restore.protocols import ListedCapture
 from functions.url import surt
 
 MOST = 10
@@ -95,18 +95,18 @@ class Led:
 class Plan:
     """What is chosen of captures. Reading is safe from threads once it is `settled`."""
 
-    def __init__(self, folder: Path, accepts: Callable[[Held], bool]) -> None:
+    def __init__(self, folder: Path, accepts: Callable[[ListedCapture], bool]) -> None:
         """Keep it in a folder; `accepts` tells of which captures the latest is wanted."""
         self._accepts = accepts
         self._lock = threading.Lock()
-        self._known = lru_cache(_KNOWN)(self._sought)  # a site's pages lead to the same few
-        self._database = database.opened(folder / "plan.sqlite", _TABLES, _MEMORY)
+        self._known = lru_cache(_KNOWN)(self._find)  # a site's pages lead to the same few
+        self._database = database.open_database(folder / "plan.sqlite", _TABLES, _MEMORY)
 
     def close(self) -> None:
         """Let go of the database."""
         self._database.close()
 
-    def add(self, found: Iterable[Held], followed: int = 0) -> int:
+    def add(self, found: Iterable[ListedCapture], followed: int = 0) -> int:
         """Count captures in: of each URL the latest stays. Return how many were looked at.
 
         A redirect to the same but for its scheme is passed over, for the two have one file.
@@ -128,14 +128,12 @@ class Plan:
         self._database.executemany(_ADD, rows())
         return seen
 
-    def follow(self, captures: Callable[[str], Iterable[Held]]) -> None:
+    def follow(self, captures: Callable[[str], Iterable[ListedCapture]]) -> None:
         """Choose also what redirects lead to and the choice itself has not."""
         while goals := self._database.execute(_UNASKED, (MOST, _BATCH)).fetchall():
             for goal, followed in goals:
                 self._database.execute("INSERT INTO asked VALUES (?)", (goal,))
-                exact = (
-                    held for held in captures(_shown(goal)) if names.identity(held.url) == goal
-                )
+                exact = (held for held in captures(_show(goal)) if names.identity(held.url) == goal)
                 self.add(exact, followed + 1)
 
     def settle(self, *, extended: bool, sought: bool = False) -> None:
@@ -153,7 +151,7 @@ class Plan:
             "INSERT OR IGNORE INTO folder VALUES (?)", ((fold,) for fold in self._folders())
         )
         self._move_out_of_folders()
-        self._move(self._parted())
+        self._move(self._mark_conflicts())
         if sought:
             self._database.execute("CREATE INDEX surts ON chosen (surt)")
 
@@ -162,7 +160,7 @@ class Plan:
         for (path,) in self._database.execute("SELECT path FROM file ORDER BY key"):
             inner = path.rpartition("/")[0]
             if inner != before:  # files of one folder come together
-                yield from map(names.folded, names.above(path))
+                yield from map(names.fold, names.above(path))
             before = inner
 
     def _move_out_of_folders(self) -> None:
@@ -171,12 +169,12 @@ class Plan:
         )
         self._move((key, names.within(path), "folder") for key, path in rows)
 
-    def _parted(self) -> Iterator[tuple[str, str, str]]:
+    def _mark_conflicts(self) -> Iterator[tuple[str, str, str]]:
         """Mark all that have the path of a folder, or of one that comes before them."""
         before = ""
         for key, url, path, fold, why in self._database.execute(_TWINS):
             if fold == before or self._is_folder(fold):
-                yield key, names.marked(path, url), why if why == "folder" else "twin"
+                yield key, names.mark(path, url), why if why == "folder" else "twin"
             before = fold
 
     def _is_folder(self, fold: str) -> bool:
@@ -192,7 +190,7 @@ class Plan:
     def _put(self, table: str, rows: Iterable[tuple[str, str, str]]) -> None:
         self._database.executemany(
             f"INSERT INTO {table} VALUES (?, ?, ?, ?)",
-            ((key, path, names.folded(path), why) for key, path, why in rows),
+            ((key, path, names.fold(path), why) for key, path, why in rows),
         )
 
     def count(self) -> tuple[int, int]:
@@ -214,7 +212,7 @@ class Plan:
             "SELECT url, stamp, identifier, status, goal FROM chosen WHERE goal IS NOT NULL "
             "ORDER BY key"
         ):
-            yield Led(url, stamp, identifier, status, _shown(goal), self._at(goal))
+            yield Led(url, stamp, identifier, status, _show(goal), self._at(goal))
 
     def fingerprint(self) -> str:
         """Return what tells this plan from others that have other files."""
@@ -227,7 +225,7 @@ class Plan:
         """Return where a URL is kept, or what it leads to, or else one with the same SURT."""
         return self._known(url)
 
-    def _sought(self, url: str) -> str | None:
+    def _find(self, url: str) -> str | None:
         with self._lock:
             found = self._at(names.identity(url))
         if found is not None:
@@ -243,7 +241,7 @@ class Plan:
         """Tell whether a file of exactly that path is to be."""
         with self._lock:
             found = self._database.execute(
-                "SELECT 1 FROM file WHERE fold = ? AND path = ?", (names.folded(path), path)
+                "SELECT 1 FROM file WHERE fold = ? AND path = ?", (names.fold(path), path)
             ).fetchone()
         return found is not None
 
@@ -262,12 +260,12 @@ class Plan:
         return None
 
 
-def _shown(key: str) -> str:
+def _show(key: str) -> str:
     """Return a URL of an identity; which of the schemes it has does not matter."""
     return f"http:{key}" if key.startswith("//") else key
 
 
-def _goal(held: Held) -> str | None:
+def _goal(held: ListedCapture) -> str | None:
     """Return the identity of the URL that a redirect leads to, itself included, None for a file."""
     if not held.leads:
         return None

@@ -7,7 +7,7 @@ from typing import BinaryIO, Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ListedCapture:
     """A capture, as a plan needs it.
 
     `stamp` is its date in 14 digits, what is not known of it being the least ("" where nothing is).
@@ -35,7 +35,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CaptureFilter:
     """Which captures are restored: of the set, if any, and of a URL that begins as one of `urls`.
 
     No `urls` stand for all. A host alone stands for all of it, and `*.host` for its subdomains as
@@ -48,7 +48,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Bytes:
+class CaptureBytes:
     """The bytes of a capture, as a server sent them once, to be read once; `size` if it is known.
 
     `headers` are the archived response's, by names in lower case, the first of each.
@@ -59,7 +59,7 @@ class Bytes:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-class Source(Protocol):
+class CaptureSource(Protocol):
     """Captures of one snapshot, and their bytes. `opened` is safe to use from threads."""
 
     @property
@@ -67,18 +67,18 @@ class Source(Protocol):
         """What it is, as people write it."""
         ...
 
-    def captures(self, choice: Choice) -> Iterator[Held]:
+    def captures(self, choice: CaptureFilter) -> Iterator[ListedCapture]:
         """Yield the captures of the choice, in any order; one may come twice.
 
         Raises SheafError where they cannot be had.
         """
         ...
 
-    def of_url(self, url: str, until: str) -> Iterator[Held]:
+    def of_url(self, url: str, until: str) -> Iterator[ListedCapture]:
         """Yield the captures of one URL, in any order. Raises SheafError."""
         ...
 
-    def opened(self, identifier: str, digest: str = "") -> AbstractContextManager[Bytes]:
+    def open(self, identifier: str, digest: str = "") -> AbstractContextManager[CaptureBytes]:
         """Give the bytes of a capture, codings undone; `digest` is what its listing says.
 
         The last read raises Missing damaged where the payload has not the digest that its record

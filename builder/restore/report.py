@@ -4,14 +4,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from builder.restore.manifest import Entry
+from builder.restore.manifest import ManifestEntry
 
 _SHOWN, _LONGEST = 10, 120
 """Files of which a person is told by name, and characters of each text; the manifest has all."""
 
 
 @dataclass(slots=True)
-class Account:
+class RestoreReport:
     """Counts of files: those that were written, and those that were there already (`kept`).
 
     `linked` are those of the written that are another name of one that was there, `renamed` by why
@@ -30,7 +30,7 @@ class Account:
     told: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """Of `renamed` and `missing`, the first by name: a URL, and what there is to say."""
 
-    def add(self, entry: Entry, *, kept: bool = False) -> None:
+    def add(self, entry: ManifestEntry, *, kept: bool = False) -> None:
         """Count a file that is there, or is missing."""
         if entry.missing:
             self.missing[entry.missing] += 1

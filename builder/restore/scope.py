@@ -16,16 +16,16 @@ def parse(text: str) -> Scope:
     """
     if text.startswith("*."):
         return scope.parse(text)
-    url = scope.completed(text.removesuffix("*"))
+    url = scope.complete_url(text.removesuffix("*"))
     parts = urlsplit(url)
     whole = not text.endswith("*") and parts.netloc and not (parts.path + parts.query)
     return scope.parse(url, "host" if whole else "prefix")
 
 
-def asked(url: str, method: str | None, body: str | None) -> str:
+def request_url(url: str, method: str | None, body: str | None) -> str:
     """Return a URL, with the method and what was sent as arguments where it was no GET."""
     raw = url.encode("utf-8", "surrogatepass")
-    return shown(raw if method is None else surt.asked(raw, method, body))
+    return shown(raw if method is None else surt.request_url(raw, method, body))
 
 
 def ranges(urls: Sequence[str]) -> Sequence[Range] | None:

@@ -30,7 +30,7 @@ def until(text: str) -> str:
     )
 
 
-def modified(headers: Mapping[str, str], stamp: str) -> int | None:
+def modification_time(headers: Mapping[str, str], stamp: str) -> int | None:
     """Return when bytes were changed, in seconds since 1970: as their server said, if it can be.
 
     What it says of the time after the capture, or before 1970, is not believed; then the capture's

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from builder.restore import pages, selection
-from builder.restore.errors import Missing, RebuildError
-from builder.restore.folder import Folder
-from builder.restore.manifest import Entries, Entry, lacking, of_file, of_redirect
+from builder.restore.errors import MissingError, RebuildError
+from builder.restore.folder import RestoreFolder
+from builder.restore.manifest import ManifestEntries, ManifestEntry, lacking, of_file, of_redirect
 from builder.restore.names import MANIFEST
 from builder.restore.plan import Plan, Planned
-from builder.restore.protocols import Source
-from builder.restore.report import Account
+from builder.restore.protocols import CaptureSource
+from builder.restore.report import RestoreReport
 
 _STEP = 1 << 18
 _WAITING = 4
@@ -25,7 +25,7 @@ _WAITING = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RestoreJob:
     """How: `jobs` files at once, each of at most `largest` bytes.
 
     `converted` says whether links are rewritten, `linked` whether files with the same bytes are to
@@ -39,25 +39,25 @@ class Order:
 
 
 @dataclass(slots=True)
-class Session:
+class RestoreSession:
     """Restores what is planned. `advance` is told of files since its last call.
 
     `stop` is set when all that is under way is to end, that of the source as well.
     """
 
-    source: Source
+    source: CaptureSource
     plan: Plan
-    folder: Folder
-    entries: Entries
-    order: Order
+    folder: RestoreFolder
+    entries: ManifestEntries
+    order: RestoreJob
     advance: Callable[[int], None] = lambda many: None
     stop: threading.Event = field(default_factory=threading.Event)
-    account: Account = field(init=False, default_factory=Account)
+    account: RestoreReport = field(init=False, default_factory=RestoreReport)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
     _journal: BinaryIO = field(init=False)
     _mark: str | None = field(init=False, default=None)
 
-    def restore(self) -> Account:
+    def restore(self) -> RestoreReport:
         """Fetch what is not there, and write the manifest.
 
         Raises SheafError where the source is gone, and OSError where the disk is full; what was
@@ -88,7 +88,7 @@ class Session:
 
     def _fetch(self) -> None:
         pool = ThreadPoolExecutor(self.order.jobs)
-        running: deque[Future[Entry]] = deque()
+        running: deque[Future[ManifestEntry]] = deque()
         try:
             for file in self.plan.files():
                 entry = self.entries.of(file.path)
@@ -96,20 +96,20 @@ class Session:
                     self.account.add(entry, kept=True)
                     self.advance(1)
                     continue
-                running.append(pool.submit(self._restored, file, entry))
+                running.append(pool.submit(self._restore, file, entry))
                 if len(running) > self.order.jobs * _WAITING:
-                    self._done(running.popleft())
+                    self._finish(running.popleft())
             while running:
-                self._done(running.popleft())
+                self._finish(running.popleft())
         finally:
             self.stop.set()
             pool.shutdown(cancel_futures=True)
 
-    def _done(self, future: Future[Entry]) -> None:
+    def _finish(self, future: Future[ManifestEntry]) -> None:
         self.account.add(future.result())
         self.advance(1)
 
-    def _is_there(self, file: Planned, entry: Entry) -> bool:
+    def _is_there(self, file: Planned, entry: ManifestEntry) -> bool:
         return (
             entry.missing is None
             and entry.is_of(file)
@@ -122,17 +122,17 @@ class Session:
     def _is_page(self, file: Planned) -> bool:
         return self.order.converted and pages.kind(file.media_type) is not None
 
-    def _restored(self, file: Planned, before: Entry | None) -> Entry:
+    def _restore(self, file: Planned, before: ManifestEntry | None) -> ManifestEntry:
         """Put a file into its place, and return what came of it."""
         ours = before is not None and before.missing != "in-the-way"
         entry = of_file(file)
         try:
             if not ours and not self.folder.is_free(file.path):
-                raise Missing("in-the-way", f"{file.path} is there already")
-            with self.folder.written() as (out, name):
-                entry = self._written(file, entry, out)
-                return self._placed(entry, name, over=ours)
-        except Missing as error:
+                raise MissingError("in-the-way", f"{file.path} is there already")
+            with self.folder.write() as (out, name):
+                entry = self._write(file, entry, out)
+                return self._place(entry, name, over=ours)
+        except MissingError as error:
             entry = lacking(entry, error.code, str(error))
             self._note(entry)
             return entry
@@ -141,20 +141,20 @@ class Session:
                 raise
             raise RebuildError(f"{file.path} cannot be written: {error.strerror}") from error
 
-    def _written(self, file: Planned, entry: Entry, out: BinaryIO) -> Entry:
-        with self.source.opened(file.identifier, file.digest) as found:
+    def _write(self, file: Planned, entry: ManifestEntry, out: BinaryIO) -> ManifestEntry:
+        with self.source.open(file.identifier, file.digest) as found:
             if found.size is not None and found.size > self.order.largest:
-                raise Missing("too-large", f"it has {found.size:,} bytes")
+                raise MissingError("too-large", f"it has {found.size:,} bytes")
             sha256 = self._copy(found.stream, out)
         headers: Mapping[str, str] = found.headers
         mark = None
         if self._is_page(file):
-            written = pages.converted(out, file, headers, self.plan)
+            written = pages.convert(out, file, headers, self.plan)
             if written is not None:
                 mark, sha256 = self._mark, written
         size = out.seek(0, os.SEEK_END)
         out.flush()
-        changed = selection.modified(headers, file.stamp)
+        changed = selection.modification_time(headers, file.stamp)
         mtime = int(os.fstat(out.fileno()).st_mtime) if changed is None else changed
         os.utime(out.fileno(), ns=(mtime * 10**9, mtime * 10**9))
         mtime = int(os.fstat(out.fileno()).st_mtime)  # disks have their own idea of what can be
@@ -165,14 +165,14 @@ class Session:
         while data := stream.read(_STEP):
             size += len(data)
             if size > self.order.largest:
-                raise Missing("too-large", f"it has more than {self.order.largest:,} bytes")
+                raise MissingError("too-large", f"it has more than {self.order.largest:,} bytes")
             if self.stop.is_set():
                 raise RebuildError("the restore was ended")
             digest.update(data)
             out.write(data)
         return digest.hexdigest()
 
-    def _placed(self, entry: Entry, name: str, *, over: bool) -> Entry:
+    def _place(self, entry: ManifestEntry, name: str, *, over: bool) -> ManifestEntry:
         assert entry.path is not None
         known = self._alike(entry) if self.order.linked else None
         if known is not None and known.path is not None:
@@ -186,14 +186,14 @@ class Session:
         self.folder.place(name, entry.path, over=over)
         return entry
 
-    def _alike(self, entry: Entry) -> Entry | None:
+    def _alike(self, entry: ManifestEntry) -> ManifestEntry | None:
         """Return the entry of a file with the same bytes that is there, if there is one."""
         known = self.entries.alike(entry.sha256 or "", entry.path or "")
         if known is None or known.missing or known.path is None:
             return None
         return known if self.folder.state(known.path) == _state(known) else None
 
-    def _note(self, entry: Entry) -> None:
+    def _note(self, entry: ManifestEntry) -> None:
         """Tell the journal: first, for a file that lies there untold would be a stranger's."""
         with self._lock:
             self._journal.write(entry.line())
@@ -201,7 +201,7 @@ class Session:
         self.entries.add(entry)
 
     def _write_manifest(self) -> None:
-        with self.folder.written() as (out, name):
+        with self.folder.write() as (out, name):
             for file in self.plan.files():
                 entry = self.entries.of(file.path)
                 assert entry is not None
@@ -214,6 +214,6 @@ class Session:
             self.folder.place(name, MANIFEST, over=True)
 
 
-def _state(entry: Entry) -> tuple[int | None, int | None]:
+def _state(entry: ManifestEntry) -> tuple[int | None, int | None]:
     """Return what Folder.state gives of its file, as long as nobody has changed it."""
     return entry.size, None if entry.mtime is None else entry.mtime * 10**9

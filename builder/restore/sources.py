@@ -13,13 +13,13 @@ from builder.http.settings import http_settings
 from builder.restore import endpoint
 from builder.restore.client import EndpointClient
 from builder.restore.endpoint import EndpointSource
-from builder.restore.protocols import Source
+from builder.restore.protocols import CaptureSource
 from builder.restore.store import StoreSource
 from builder.snapshot import recovery
 from builder.store.folder import FolderStore
 from functions.content import wiring
-from functions.content.search import Search
-from functions.oai.as_of import Present
+from functions.content.search import CaptureSearch
+from functions.oai.as_of import AsOf
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.errors import NothingPublished
 from functions.snapshot.store import Writer
@@ -42,7 +42,7 @@ def http_client(agent: str, stop: threading.Event, behind: Proxies | None = None
     )  # fmt: skip
 
 
-def source(context: Context, address: str, stop: threading.Event | None = None) -> Source:
+def source(context: Context, address: str, stop: threading.Event | None = None) -> CaptureSource:
     """Return the source at an address: http(s) for an endpoint, else the store that lies there.
 
     `context` is the store's; `stop` ends what an endpoint is waited for. Raises SheafError.
@@ -59,7 +59,7 @@ def source(context: Context, address: str, stop: threading.Event | None = None) 
     return _store(context, store)
 
 
-def _store(context: Context, store: Writer) -> Source:
+def _store(context: Context, store: Writer) -> CaptureSource:
     with ExitStack() as stack:
         reader = open_reader(
             *context.store_uri(), context.configuration, context.reading_environment
@@ -70,12 +70,12 @@ def _store(context: Context, store: Writer) -> Source:
         if pointer.newest() is None:
             raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
         settings = context.configuration
-        present = Present(repository, context.now, 0.0, settings["serve.clock_allowance"])
+        present = AsOf(repository, context.now, 0.0, settings["serve.clock_allowance"])
         manifest = repository.manifest(present.reading().entry.snapshot)
         base = context.configuration_path.parent
         contents = wiring.contents(
             repository, reader.address, base, settings, context.reading_environment
         )
-        search = Search(repository.catalogue, repository.files)
+        search = CaptureSearch(repository.catalogue, repository.files)
         closing = stack.pop_all().close
     return StoreSource(reader.address, manifest, repository, search, contents, closing)

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from builder.restore.errors import Missing
-from builder.restore.protocols import Bytes, Choice, Held
-from builder.restore.scope import asked, ranges
+from builder.restore.errors import MissingError
+from builder.restore.protocols import CaptureBytes, CaptureFilter, ListedCapture
+from builder.restore.scope import ranges, request_url
 from functions.content import scope
-from functions.content.capture import FIELDS, Capture
+from functions.content.capture import FIELDS, CaptureRow
 from functions.content.errors import ContentError
-from functions.content.protocols import Contents, Place, Searching
+from functions.content.protocols import BytePlace, Contents, Searching
 from functions.content.scope import Range
-from functions.oai.repository import Record, Repository, Selection
+from functions.oai.repository import PublishedRecord, RecordSelection, Repository
 from functions.snapshot.manifest import Manifest, Span
 
 _PAGE = 2000
@@ -38,26 +38,26 @@ class StoreSource:
         self._contents = contents
         self.close = closing
 
-    def captures(self, choice: Choice) -> Iterator[Held]:
+    def captures(self, choice: CaptureFilter) -> Iterator[ListedCapture]:
         """Yield the captures of the choice: by set in the order of the log, else by SURT."""
         wanted = ranges(choice.urls)
         if choice.set is None and wanted is not None:
             for some in wanted:
-                yield from self._searched(some, choice.until)
+                yield from self._search_captures(some, choice.until)
             return
-        for record in self._listed(choice.set):
+        for record in self._list_set(choice.set):
             held = held_of(_capture(record))
             within = wanted is None or any(first <= held.surt < last for first, last in wanted)
             if within and held.stamp <= choice.until:
                 yield held
 
-    def of_url(self, url: str, until: str) -> Iterator[Held]:
+    def of_url(self, url: str, until: str) -> Iterator[ListedCapture]:
         """Yield the captures of one URL."""
         for some in scope.parse(url, "exact").ranges:
-            yield from self._searched(some, until)
+            yield from self._search_captures(some, until)
 
     @contextmanager
-    def opened(self, identifier: str, digest: str = "") -> Iterator[Bytes]:
+    def open(self, identifier: str, digest: str = "") -> Iterator[CaptureBytes]:
         """Give the bytes of a capture, codings undone and the digest of its record verified."""
         try:
             record = self._repository.record(self._manifest, identifier, fields=FIELDS)
@@ -65,13 +65,13 @@ class StoreSource:
             headers: dict[str, str] = {}
             for name, value in content.headers:
                 headers.setdefault(name.lower(), value)
-            with self._contents.opened(content) as stream:
-                yield Bytes(stream, content.size, headers)
+            with self._contents.open_content(content) as stream:
+                yield CaptureBytes(stream, content.size, headers)
         except ContentError as error:
-            raise Missing(error.code, str(error)) from error
+            raise MissingError(error.code, str(error)) from error
 
-    def _searched(self, some: Range, until: str) -> Iterator[Held]:
-        after: Place | None = None
+    def _search_captures(self, some: Range, until: str) -> Iterator[ListedCapture]:
+        after: BytePlace | None = None
         while True:
             found = self._search.page(self._manifest, *some, after, _PAGE, until=int(until))
             yield from map(held_of, found.captures)
@@ -79,10 +79,10 @@ class StoreSource:
             if after is None:
                 return
 
-    def _listed(self, spec: str | None) -> Iterator[Record]:
+    def _list_set(self, spec: str | None) -> Iterator[PublishedRecord]:
         last, first = self._manifest.last_position, 1
         while first <= last:
-            selection = Selection(_KINDS, Span(first, last), spec)
+            selection = RecordSelection(_KINDS, Span(first, last), spec)
             records = self._repository.page(
                 self._manifest, selection, _PAGE, headers=False, fields=FIELDS
             )
@@ -94,15 +94,15 @@ class StoreSource:
             first = records[-1].position + 1
 
 
-def _capture(record: Record) -> Capture:
-    return Capture.of(record.identifier, record.position, record.sets, record.fields)
+def _capture(record: PublishedRecord) -> CaptureRow:
+    return CaptureRow.of(record.identifier, record.position, record.sets, record.fields)
 
 
-def held_of(capture: Capture) -> Held:
+def held_of(capture: CaptureRow) -> ListedCapture:
     """Return a capture as a plan needs it."""
-    return Held(
+    return ListedCapture(
         identifier=capture.identifier,
-        url=asked(capture.url, capture.method, capture.body),
+        url=request_url(capture.url, capture.method, capture.body),
         surt=capture.surt,
         stamp=capture.stamp,
         status=capture.status,

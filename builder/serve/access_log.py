@@ -24,7 +24,7 @@ class LogFile:
         self._path = path
         self._lock = threading.Lock()
         try:
-            self._file = self._opened()
+            self._file = self._open()
         except OSError as error:
             raise UsageError(f"access log {path}: {error.strerror or error}") from error
 
@@ -33,7 +33,7 @@ class LogFile:
         data = f"{line}\n".encode()
         with self._lock:
             if self._is_moved():
-                file = self._opened()
+                file = self._open()
                 os.close(self._file)
                 self._file = file
             with _lock_file(self._file):
@@ -43,7 +43,7 @@ class LogFile:
                         os.ftruncate(self._file, size)
                     raise OSError(f"{self._path}: only a part of a line was written")
 
-    def _opened(self) -> int:
+    def _open(self) -> int:
         return os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
 
     def _is_moved(self) -> bool:
@@ -74,7 +74,7 @@ def to_standard_error(line: str) -> None:
     sys.stderr.flush()
 
 
-def opened(name: str, folder: Path) -> Callable[[str], None] | None:
+def open_log(name: str, folder: Path) -> Callable[[str], None] | None:
     """Return what writes to the log `name`: a file seen from `folder`, "-", or none at all."""
     if not name:
         return None

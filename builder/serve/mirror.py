@@ -41,7 +41,7 @@ class CacheServer:
             while True:
                 name, arguments = connection.recv()
                 result, failure = None, None
-                with tally.counted() as cost:
+                with tally.count() as cost:
                     try:
                         result = self._calls[name](*arguments)
                     except SheafError as error:

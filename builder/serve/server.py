@@ -27,7 +27,7 @@ _GRACE = 8.0
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
-def gzipped(body: bytes) -> bytes:
+def compress(body: bytes) -> bytes:
     """Return a body in the coding gzip, ten times as fast as zlib and about as small.
 
     The same body gives the same bytes, for no time is told.
@@ -36,7 +36,7 @@ def gzipped(body: bytes) -> bytes:
     return found
 
 
-class Connections:
+class OpenConnections:
     """The open connections of an event loop, all answered by `handler` in `threads` threads."""
 
     def __init__(self, handler: Handler, threads: int, patience: float) -> None:
@@ -141,7 +141,7 @@ class LocalServer:
             self._loop.call_soon_threadsafe(self._stopped.set)
 
     async def _serve(self, begun: Callable[[], object]) -> None:
-        connections = Connections(self._handler, self._threads, self._patience)
+        connections = OpenConnections(self._handler, self._threads, self._patience)
         places = asyncio.Semaphore(CONNECTIONS)
         accepting = asyncio.ensure_future(
             self._listeners.accept(lambda sock: connections.add(sock, places.release), places)

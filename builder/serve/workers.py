@@ -18,7 +18,7 @@ from typing import Any
 
 from builder.ingest.pool import defer_interrupts
 from builder.serve.connection import Handler
-from builder.serve.server import CONNECTIONS, PATIENCE, Connections, Listeners
+from builder.serve.server import CONNECTIONS, PATIENCE, Listeners, OpenConnections
 from functions.snapshot.errors import SheafError
 
 _LOG = logging.getLogger("sheaf")
@@ -211,7 +211,7 @@ def _work(number: int, control: socket.socket, door: socket.socket, service: Ser
 
 async def _answer(control: socket.socket, handler: Handler, threads: int) -> None:
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    connections = Connections(handler, threads, PATIENCE)
+    connections = OpenConnections(handler, threads, PATIENCE)
     control.setblocking(False)
 
     def report() -> None:

@@ -13,13 +13,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from builder.runtime import Surroundings
+from builder.runtime import Runtime
 from builder.snapshot import identity, views
-from builder.snapshot.expiry import completed
+from builder.snapshot.expiry import complete
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.manifest import Leaf, Manifest
-from functions.snapshot.pointer import Entry, Pointer
+from functions.snapshot.pointer import Pointer, PointerEntry
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
@@ -42,7 +42,7 @@ class Ready:
 
 
 def commit(
-    store: Writer, outside: Surroundings, pointer: Pointer, tag: str | None, ready: Ready, lead: int
+    store: Writer, outside: Runtime, pointer: Pointer, tag: str | None, ready: Ready, lead: int
 ) -> Manifest:
     """Write the manifest, move the pointer, and wait until the snapshot is in effect.
 
@@ -51,7 +51,7 @@ def commit(
     removed what this snapshot needs.
     """
     base = pointer.newest()
-    mine: list[Entry] = []
+    mine: list[PointerEntry] = []
     if tag is None:
         # From now on a store without a pointer is one that has lost it.
         pointer = replace(pointer, store=ready.manifest.store)
@@ -64,36 +64,38 @@ def commit(
         now = outside.clock()
         effective = _effective(now, lead, newest)
         # With its publisher, so that no rival's manifest of the same second is taken for this one.
-        stamped = _stamped(ready, number, effective, skipped)
+        stamped = _stamp(ready, number, effective, skipped)
         manifest = replace(stamped, publisher=outside.publisher)
         _announce(outside, newest, effective, lead)
-        if not _claimed(store, manifest, tag):
+        if not _claim(store, manifest, tag):
             skipped.append(number)  # left by a publish that did not come to its end
             continue
         lead *= 2
         if outside.clock() >= effective:
             skipped.append(number)
             continue
-        entry = Entry(number, effective)
+        entry = PointerEntry(number, effective)
         keys = (*ready.keys, layout.views_key(number), layout.manifest_key(number))
         mine.append(entry)
         try:
-            pointer, tag = _moved(store, outside, pointer, tag, entry, keys, manifest.store)
+            pointer, tag = _move_pointer(store, outside, pointer, tag, entry, keys, manifest.store)
         except Conflict:
-            later = _followed(store, mine)
+            later = _find_successor(store, mine)
             if later is None:
                 raise
-            return _awaited(outside, later)
+            return _wait_for_effect(outside, later)
         if outside.clock() < effective:
             break
     # Should this fail, it is in effect all the same; the next change stamps it anew.
     with contextlib.suppress(StoreError):
         settle(store, pointer, tag)
         remove_leftovers(store, skipped)
-    return _awaited(outside, manifest)
+    return _wait_for_effect(outside, manifest)
 
 
-def _announce(outside: Surroundings, newest: Entry | None, effective: datetime, lead: int) -> None:
+def _announce(
+    outside: Runtime, newest: PointerEntry | None, effective: datetime, lead: int
+) -> None:
     """Say why a publish is about to wait for much longer than its lead, and what can be done."""
     wait = (effective - outside.clock()).total_seconds()
     if newest is None or wait < lead + _LONG:
@@ -107,7 +109,7 @@ def _announce(outside: Surroundings, newest: Entry | None, effective: datetime, 
     )
 
 
-def _awaited(outside: Surroundings, manifest: Manifest) -> Manifest:
+def _wait_for_effect(outside: Runtime, manifest: Manifest) -> Manifest:
     """Return the manifest once it is in effect."""
     when = manifest.effective
     outside.say(f"snapshot {manifest.snapshot} takes effect at {instant.to_text(when)}")
@@ -115,7 +117,7 @@ def _awaited(outside: Surroundings, manifest: Manifest) -> Manifest:
     return manifest
 
 
-def _followed(store: Writer, mine: Collection[Entry]) -> Manifest | None:
+def _find_successor(store: Writer, mine: Collection[PointerEntry]) -> Manifest | None:
     """Return the newest manifest if one of `mine` was published and somebody has built on it.
 
     That comes about where the answer to its write was lost, or it came too late for its instant.
@@ -134,7 +136,7 @@ def remove_leftovers(store: Writer, numbers: Iterable[int]) -> None:
         store.remove(layout.manifest_key(number), layout.views_key(number))
 
 
-def _effective(now: datetime, lead: int, newest: Entry | None) -> datetime:
+def _effective(now: datetime, lead: int, newest: PointerEntry | None) -> datetime:
     """Return a whole second at least `lead` ahead and later than every earlier instant.
 
     Raises StoreError where the newest one lies so far ahead that somebody's clock must be wrong.
@@ -151,7 +153,7 @@ def _effective(now: datetime, lead: int, newest: Entry | None) -> datetime:
     return chosen
 
 
-def _stamped(ready: Ready, number: int, effective: datetime, skipped: list[int]) -> Manifest:
+def _stamp(ready: Ready, number: int, effective: datetime, skipped: list[int]) -> Manifest:
     """Return the manifest as snapshot `number`, with what of it takes effect with it."""
     return replace(
         ready.manifest,
@@ -171,14 +173,14 @@ def _stamped(ready: Ready, number: int, effective: datetime, skipped: list[int])
     )
 
 
-def _claimed(store: Writer, manifest: Manifest, tag: str | None) -> bool:
+def _claim(store: Writer, manifest: Manifest, tag: str | None) -> bool:
     """Write the snapshot's views and manifest; tell whether nothing else lies in their place.
 
     Raises Conflict if a leaf is gone and the pointer is not the one with that tag any more.
     """
     number, catalogue = manifest.snapshot, Catalogue(store)
     try:
-        statements = views.stored(catalogue, manifest)
+        statements = views.store_views(catalogue, manifest)
     except MissingObject as error:
         if store.tag(layout.POINTER) == tag:
             raise
@@ -186,13 +188,13 @@ def _claimed(store: Writer, manifest: Manifest, tag: str | None) -> bool:
     documents = {
         layout.views_key(number): statements.encode(),
         layout.manifest_key(number): replace(
-            manifest, leaves=_inlined(manifest, catalogue), views=views.digest(statements)
+            manifest, leaves=_inline_leaves(manifest, catalogue), views=views.digest(statements)
         ).to_json(),
     }
-    return all(_created(store, key, data) for key, data in documents.items())
+    return all(_create(store, key, data) for key, data in documents.items())
 
 
-def _inlined(manifest: Manifest, catalogue: Catalogue) -> dict[str, Leaf]:
+def _inline_leaves(manifest: Manifest, catalogue: Catalogue) -> dict[str, Leaf]:
     """Return the leaves that the manifest holds itself: of each table that has room all."""
     found: dict[str, Leaf] = {}
     left = layout.INLINED
@@ -214,7 +216,7 @@ def _line(when: datetime) -> bytes:
     return f"{instant.to_text(when)}\n".encode()
 
 
-def _created(store: Writer, key: str, data: bytes) -> bool:
+def _create(store: Writer, key: str, data: bytes) -> bool:
     try:
         store.create(key, data)
     except Conflict:
@@ -225,12 +227,12 @@ def _created(store: Writer, key: str, data: bytes) -> bool:
     return True
 
 
-def _moved(
+def _move_pointer(
     store: Writer,
-    outside: Surroundings,
+    outside: Runtime,
     pointer: Pointer,
     tag: str | None,
-    entry: Entry,
+    entry: PointerEntry,
     keys: tuple[str, ...],
     name: str,
 ) -> tuple[Pointer, str]:
@@ -241,11 +243,11 @@ def _moved(
     still there once no expiry is going on, the pointer is moved all the same.
     """
     while True:
-        target = pointer.moved(entry, outside.clock(), name)
+        target = pointer.move_to(entry, outside.clock(), name)
         try:
             return target, store.replace(layout.POINTER, target.to_json(), tag)
         except Conflict:
-            found, tag = completed(store, outside)
+            found, tag = complete(store, outside)
             if found.newest() != pointer.newest():
                 raise
             if not all(store.tag(key) for key in keys):
@@ -262,7 +264,7 @@ def settle(store: Writer, pointer: Pointer, tag: str | None) -> None:
     identity.attest(store, pointer)
     newest = pointer.newest()
     if newest is not None and not pointer.settled:
-        _created(store, layout.settled_key(newest.snapshot), _line(newest.effective))
+        _create(store, layout.settled_key(newest.snapshot), _line(newest.effective))
     while pointer.newest() == newest and not pointer.settled:
         try:
             store.replace(layout.POINTER, replace(pointer, settled=True).to_json(), tag)

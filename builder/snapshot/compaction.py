@@ -22,7 +22,7 @@ MOST_ROWS = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class LeafRun:
     """A run: its stretch of the log, its leaves, and the rows that its files hold."""
 
     span: Span
@@ -38,7 +38,7 @@ class Run:
 class Rewrite:
     """Neighbouring runs that become one, with or without what is published now behind them."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[LeafRun, ...]
     fresh: bool
 
     def span(self, fresh: Span) -> Span:
@@ -47,12 +47,12 @@ class Rewrite:
         return Span(first, fresh.last if self.fresh else self.runs[-1].span.last)
 
 
-def runs(leaves: Sequence[LeafReference]) -> list[Run]:
+def runs(leaves: Sequence[LeafReference]) -> list[LeafRun]:
     """Return a table's runs in the order of the log."""
     found = []
     for span, some in groupby(leaves, key=lambda leaf: leaf.span):
         assert span is not None
-        found.append(Run(Span(*span), tuple(some)))
+        found.append(LeafRun(Span(*span), tuple(some)))
     return found
 
 
@@ -67,7 +67,7 @@ def tail(rows: Sequence[int], fresh: int, ratio: int, most: int | None = None) -
     return count
 
 
-def plan(some: Sequence[Run], fresh: int, live: Callable[[Span], int]) -> list[Rewrite]:
+def plan(some: Sequence[LeafRun], fresh: int, live: Callable[[Span], int]) -> list[Rewrite]:
     """Return what is rewritten of the records, in the order of the log; the publish's own is last.
 
     `live` gives how many rows of a stretch are listed after this publish of `fresh` rows.

@@ -11,7 +11,7 @@ from itertools import chain, pairwise
 from builder.store.findings import Finding
 from functions.snapshot import instant, layout, schema
 from functions.snapshot.manifest import DataFile, Key, Leaf, LeafReference, Manifest
-from functions.snapshot.pointer import Entry, Pointer
+from functions.snapshot.pointer import Pointer, PointerEntry
 
 DISTINCT = frozenset({"records", "copies", "sets", "dead"})
 """Tables of which no two rows have the same bounding columns (schema.KEY)."""
@@ -46,7 +46,7 @@ def of_pointer(pointer: Pointer, now: datetime) -> Iterator[Finding]:
         yield Finding("expiry-unfinished", key, f"an expiry should have ended by {until}")
 
 
-def kept(pointer: Pointer, skipped: Sequence[int]) -> list[int]:
+def kept_snapshots(pointer: Pointer, skipped: Sequence[int]) -> list[int]:
     """Return the numbers of the snapshots that must be there; `skipped` are the newest one's."""
     newest = pointer.newest()
     if newest is None:
@@ -59,7 +59,9 @@ def kept(pointer: Pointer, skipped: Sequence[int]) -> list[int]:
     ]
 
 
-def of_manifest(number: int, manifest: Manifest, entries: Sequence[Entry]) -> Iterator[Finding]:
+def of_manifest(
+    number: int, manifest: Manifest, entries: Sequence[PointerEntry]
+) -> Iterator[Finding]:
     """Check one manifest alone, and against the pointer's entries."""
     found = chain(
         _root(number, manifest, entries),
@@ -71,7 +73,7 @@ def of_manifest(number: int, manifest: Manifest, entries: Sequence[Entry]) -> It
         yield Finding("manifest-wrong", layout.manifest_key(number), problem)
 
 
-def _root(number: int, manifest: Manifest, entries: Sequence[Entry]) -> Iterator[str]:
+def _root(number: int, manifest: Manifest, entries: Sequence[PointerEntry]) -> Iterator[str]:
     if manifest.snapshot != number:
         yield f"it says that it is snapshot {manifest.snapshot}"
     for entry in entries:

@@ -119,9 +119,9 @@ class Draft:
         Damage must not be carried on under a new name, so each is read through once. Raises
         DamagedStore for one that is not what it is named by, MissingObject, and StoreError.
         """
-        return [self._sound.get(file.key) or self._checked(file.key) for file in files]
+        return [self._sound.get(file.key) or self._check(file.key) for file in files]
 
-    def _checked(self, key: str) -> str:
+    def _check(self, key: str) -> str:
         path = self._store.local(key)
         try:
             with path.open("rb") as file:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import pairwise
 
-from builder.runtime import Surroundings
+from builder.runtime import Runtime
 from builder.snapshot import recovery
-from builder.snapshot.orphans import ORPHAN_AGE, Named, orphans, references_of
+from builder.snapshot.orphans import ORPHAN_AGE, NamedObjects, orphans, references_of
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import Conflict, MissingObject
 from functions.snapshot.manifest import LeafReference, Manifest
@@ -42,12 +42,12 @@ class Expired:
 
 def snapshots(store: Writer) -> list[int]:
     """Return the numbers of the snapshots that have a manifest, ascending."""
-    there, _ = recovery.numbered(store)
+    there, _ = recovery.list_snapshots(store)
     return sorted(there)
 
 
 def expire(
-    store: Writer, outside: Surroundings, keep: int = 1, older: timedelta = timedelta(0)
+    store: Writer, outside: Runtime, keep: int = 1, older: timedelta = timedelta(0)
 ) -> Expired:
     """Retire the snapshots but the newest `keep`, those that were in effect within `older`, and
     those that the pointer names; remove what no kept snapshot names.
@@ -55,7 +55,7 @@ def expire(
     Raises Conflict if other changes of the store came in between every time, and StoreError.
     """
 
-    def chosen(catalogue: Catalogue, pointer: Pointer, numbers: Sequence[int]) -> list[int]:
+    def choose(catalogue: Catalogue, pointer: Pointer, numbers: Sequence[int]) -> list[int]:
         now = outside.clock()
         named = {entry.snapshot for entry in pointer.entries}
         found = []
@@ -66,23 +66,23 @@ def expire(
                 found.append(number)
         return found
 
-    return _expire(store, outside, chosen)
+    return _expire(store, outside, choose)
 
 
-def retire(store: Writer, outside: Surroundings, numbers: Collection[int]) -> Expired:
+def retire(store: Writer, outside: Runtime, numbers: Collection[int]) -> Expired:
     """Retire the snapshots of these numbers, but none that the pointer names.
 
     What no snapshot names goes with them, however young: a publish in progress starts over.
     """
 
-    def chosen(catalogue: Catalogue, pointer: Pointer, there: Sequence[int]) -> list[int]:
+    def choose(catalogue: Catalogue, pointer: Pointer, there: Sequence[int]) -> list[int]:
         named = {entry.snapshot for entry in pointer.entries}
         return [number for number in there if number in numbers and number not in named]
 
-    return _expire(store, outside, chosen, age=timedelta(0))
+    return _expire(store, outside, choose, age=timedelta(0))
 
 
-def completed(store: Writer, outside: Surroundings) -> tuple[Pointer, str | None]:
+def complete(store: Writer, outside: Runtime) -> tuple[Pointer, str | None]:
     """Return the pointer and its tag once no expiry is going on; one that died is completed."""
     told = False
     while True:
@@ -100,7 +100,7 @@ def completed(store: Writer, outside: Surroundings) -> tuple[Pointer, str | None
             outside.sleep(_POLL)
 
 
-def _take_over(store: Writer, outside: Surroundings, pointer: Pointer, tag: str | None) -> None:
+def _take_over(store: Writer, outside: Runtime, pointer: Pointer, tag: str | None) -> None:
     assert pointer.expiry is not None
     try:
         # By an old pointer with an expiry in it, whatever came later would be removed.
@@ -111,11 +111,11 @@ def _take_over(store: Writer, outside: Surroundings, pointer: Pointer, tag: str 
 
 
 def _expire(
-    store: Writer, outside: Surroundings, chosen: _Choice, age: timedelta = ORPHAN_AGE
+    store: Writer, outside: Runtime, choose: _Choice, age: timedelta = ORPHAN_AGE
 ) -> Expired:
     for _ in range(_TRIES):
-        pointer, tag = completed(store, outside)
-        pointer = pointer.trimmed(outside.clock())
+        pointer, tag = complete(store, outside)
+        pointer = pointer.trim(outside.clock())
         try:
             recovery.check(store, pointer, tag)
         except Conflict:
@@ -125,10 +125,10 @@ def _expire(
         catalogue = Catalogue(store, _MANIFESTS)
         try:
             there = _in_effect(catalogue, pointer, snapshots(store))
-            retired = chosen(catalogue, pointer, there)
+            retired = choose(catalogue, pointer, there)
             kept = tuple(number for number in there if number not in retired)
             # A store that is damaged is told of before anything is removed or announced.
-            named = Named.of(catalogue, kept)
+            named = NamedObjects.of(catalogue, kept)
         except MissingObject:
             if store.tag(layout.POINTER) == tag:
                 raise
@@ -165,7 +165,7 @@ class _Expiry:
     def __init__(
         self,
         store: Writer,
-        outside: Surroundings,
+        outside: Runtime,
         pointer: Pointer,
         tag: str | None,
         numbers: Sequence[int],
@@ -185,7 +185,7 @@ class _Expiry:
         """Return how many objects were removed. Raises Conflict if somebody else took over."""
         self._lease()
         kept = _in_effect(self._catalogue, self._pointer, snapshots(self._store))
-        named = Named.of(self._catalogue, kept)
+        named = NamedObjects.of(self._catalogue, kept)
         references: dict[str, LeafReference] = {}
         doomed = 0
         for manifest in (_manifest(self._catalogue, n) for n in self._numbers):
@@ -204,7 +204,7 @@ class _Expiry:
         for keys in (sorted(data), sorted(references), manifests, unnamed):
             self._remove(keys)
         held = self._pointer.expiry
-        self._pointer = self._pointer.expired()
+        self._pointer = self._pointer.complete_expiry()
         self._write(held)
         return len(data) + len(references) + doomed + len(unnamed)
 
@@ -215,7 +215,7 @@ class _Expiry:
             self._store.remove(*keys[start : start + _BATCH])
 
     def _sure(self) -> bool:
-        """Tell whether there is time for a removal that takes long (see connection.Connection).
+        """Tell whether there is time for a removal that takes long.
 
         To write the lease may have taken long as well.
         """

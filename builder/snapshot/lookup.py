@@ -36,7 +36,7 @@ def find(connection: engine.Connection, draft: Draft, wanted: str, *, newest: bo
         return
     columns = ", ".join(f"r.{name}" for name in schema.names("records"))
     values = {"records": records}
-    dead = narrowed(connection, draft, "dead", _POSITIONS)
+    dead = find_files(connection, draft, "dead", _POSITIONS)
     live = ""
     if dead:
         live = f"WHERE r.position NOT IN (SELECT position FROM {engine.table('$dead')})"
@@ -56,7 +56,7 @@ def locate(
     """
     connection.execute("CREATE OR REPLACE TABLE places (identifier VARCHAR, position BIGINT)")
     keys: Query = (f"SELECT {identifier.LOOKUP_KEY} FROM {wanted}", {})
-    lookup = draft.paths(narrowed(connection, draft, "lookup", keys))
+    lookup = draft.paths(find_files(connection, draft, "lookup", keys))
     if lookup:
         connection.execute(
             f"INSERT INTO places SELECT identifier, l.position FROM {engine.table('$lookup')} l "
@@ -68,10 +68,10 @@ def locate(
             "CREATE OR REPLACE TABLE places AS "
             "SELECT identifier, max(position) AS position FROM places GROUP BY identifier"
         )
-    return draft.paths(narrowed(connection, draft, "records", _POSITIONS))
+    return draft.paths(find_files(connection, draft, "records", _POSITIONS))
 
 
-def narrowed(
+def find_files(
     connection: engine.Connection, draft: Draft, table: str, keys: Query
 ) -> list[DataFile]:
     """Return the files of a table of which some row group can hold one of the keys.
@@ -102,7 +102,7 @@ def put(
     Files that have such rows go, and their other rows come along into a leaf of their own; where
     there are no such files, small leaves before it join.
     """
-    files = narrowed(connection, draft, table, (f"SELECT {key} FROM {touched}", {}))
+    files = find_files(connection, draft, table, (f"SELECT {key} FROM {touched}", {}))
     draft.substitute(table, {file.key: () for file in files})
     kept = draft.tables.get(table, ())
     if kept and not files:

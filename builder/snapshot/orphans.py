@@ -14,24 +14,24 @@ ORPHAN_AGE = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedObjects:
     """The keys of the leaves and data files that some snapshots name."""
 
     leaves: frozenset[str]
     data: frozenset[str]
 
     @staticmethod
-    def of(catalogue: Catalogue, numbers: Iterable[int]) -> "Named":
+    def of(catalogue: Catalogue, numbers: Iterable[int]) -> "NamedObjects":
         """Return what the snapshots of those numbers name. Raises MissingObject."""
         references: dict[str, LeafReference] = {}
         for number in numbers:
             references.update((r.key, r) for r in references_of(catalogue.manifest(number)))
         data = {file.key for r in references.values() for file in catalogue.leaf(r).files}
-        return Named(frozenset(references), frozenset(data))
+        return NamedObjects(frozenset(references), frozenset(data))
 
 
 def orphans(
-    store: Writer, kept: Iterable[int], named: Named, now: datetime, age: timedelta
+    store: Writer, kept: Iterable[int], named: NamedObjects, now: datetime, age: timedelta
 ) -> list[str]:
     """Return the keys of objects that no kept snapshot names, and of unfinished intake.
 
@@ -46,10 +46,10 @@ def orphans(
         and entry.key != layout.WITNESS
         and not (entry.key in named.leaves or entry.key in named.data or entry.key in own)
     ]
-    return old + _unfinished(store, now)
+    return old + _unfinished_runs(store, now)
 
 
-def _unfinished(store: Writer, now: datetime) -> list[str]:
+def _unfinished_runs(store: Writer, now: datetime) -> list[str]:
     """Return the keys of intake runs that have no summary and are old: their ingest died."""
     runs: dict[str, list[str]] = {}
     young = set()

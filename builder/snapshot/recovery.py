@@ -14,7 +14,7 @@ from builder.store.findings import Finding
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject
 from functions.snapshot.manifest import Manifest
-from functions.snapshot.pointer import Entry, Pointer, spans
+from functions.snapshot.pointer import Pointer, PointerEntry, spans
 from functions.snapshot.store import Writer
 from functions.snapshot.witness import REMEDY, Witness, contradiction
 from functions.store.catalog import Catalogue
@@ -97,7 +97,7 @@ def rebuilt(store: Writer, pointer: Pointer = _NOTHING) -> Pointer | None:
     there is no other, and then as one that may have come too late; of earlier ones such as these
     count as retired.
     """
-    there, known = numbered(store)
+    there, known = list_snapshots(store)
     witness = find_witness(store)
     if witness is not None and witness.newest is not None:
         known.add(witness.number)
@@ -110,7 +110,7 @@ def rebuilt(store: Writer, pointer: Pointer = _NOTHING) -> Pointer | None:
     number = max(known or there)
     manifest = Catalogue(store).manifest(number)
     gone = set(range(1, number)).difference(known, manifest.skipped)
-    entry = Entry(number, manifest.effective)
+    entry = PointerEntry(number, manifest.effective)
     name = manifest.store or (witness.store if witness else "")
     return Pointer((entry,), bool(known), retired=spans(gone), copied=pointer.copied, store=name)
 
@@ -119,7 +119,7 @@ def diagnose(store: Writer, pointer: Pointer, now: datetime, *, written: bool) -
     """Return what pointer and witness have against each other, with what to write to repair it."""
     found = behind(store, pointer, written=written)
     if found is None:
-        return _outdated(store, pointer, now)
+        return _check_witness(store, pointer, now)
     if found.object == layout.WITNESS:
         return replace(found, problem=found.problem + advise_witness(store, pointer))
     witness = find_witness(store) if found.code == "pointer-behind" else None
@@ -132,7 +132,7 @@ def diagnose(store: Writer, pointer: Pointer, now: datetime, *, written: bool) -
 def advise(store: Writer, pointer: Pointer) -> str:
     """Return in words what to write into the pointer; empty where nothing is there to name."""
     right = _right_pointer(store, pointer)
-    return _written(layout.POINTER, right.to_json()) if right is not None else ""
+    return _remedy(layout.POINTER, right.to_json()) if right is not None else ""
 
 
 def advise_witness(store: Writer, pointer: Pointer) -> str:
@@ -140,7 +140,7 @@ def advise_witness(store: Writer, pointer: Pointer) -> str:
     right = _right_witness(store, pointer)
     if right is None:
         return f"; remove {layout.WITNESS}, and the next publish writes it"
-    return _written(layout.WITNESS, right.to_json())
+    return _remedy(layout.WITNESS, right.to_json())
 
 
 def find_repair(store: Writer) -> tuple[Finding, bytes] | None:
@@ -180,11 +180,11 @@ def _right_witness(store: Writer, pointer: Pointer) -> Witness | None:
     return Witness(name, newest) if name else None
 
 
-def _written(key: str, data: bytes) -> str:
+def _remedy(key: str, data: bytes) -> str:
     return f"; by what is there, {key} has to be {json.dumps(json.loads(data))}"
 
 
-def _outdated(store: Writer, pointer: Pointer, now: datetime) -> Finding | None:
+def _check_witness(store: Writer, pointer: Pointer, now: datetime) -> Finding | None:
     """Return a note of a publish that died before it wrote the witness."""
     newest, witness = pointer.newest(), Catalogue(store).witness()
     if newest is None or newest.effective > now or witness is None or witness.covers(pointer):
@@ -196,7 +196,7 @@ def _outdated(store: Writer, pointer: Pointer, now: datetime) -> Finding | None:
 def has_published(store: Writer) -> bool:
     """Tell whether anything beside the pointer says that a snapshot took effect here."""
     witness = find_witness(store)
-    return bool(numbered(store)[1]) or (witness is not None and witness.newest is not None)
+    return bool(list_snapshots(store)[1]) or (witness is not None and witness.newest is not None)
 
 
 def find_witness(store: Writer) -> Witness | None:
@@ -214,7 +214,7 @@ def _manifest(store: Writer, number: int) -> Manifest | None:
         return None
 
 
-def numbered(store: Writer) -> tuple[set[int], set[int]]:
+def list_snapshots(store: Writer) -> tuple[set[int], set[int]]:
     """Return the snapshots that have a manifest, and those that are known to have taken effect."""
     there, settled = set(), set()
     for key in store.keys(layout.SNAPSHOTS):

@@ -43,7 +43,7 @@ def _hash(text: str) -> str:
     return f"('0x' || left(sha1({text}), 16))::UBIGINT"
 
 
-def _dated(mark: str, second: str) -> str:
+def _date_key(mark: str, second: str) -> str:
     """Return the key of a URL, of whose text `mark` is the hash, and of a date."""
     return f"((({mark} >> 24)::BIGINT + {second} * 1000003) % {SPAN} + {SPAN}) % {SPAN}"
 
@@ -63,8 +63,8 @@ def originals(items: str) -> str:
         "WITH m AS MATERIALIZED (SELECT position, content_digest, content_digest_declared, "
         "content_damaged IS NOT NULL AS damaged, "
         f"{SECOND} AS second, {_AT} AS moment, {_hash('url')} AS mark FROM {items}) "
-        f"SELECT {_dated('mark', 'second')} AS key, NULL::INTEGER AS url, NULL::BIGINT AS moment, "
-        "position FROM m WHERE second IS NOT NULL"
+        f"SELECT {_date_key('mark', 'second')} AS key, NULL::INTEGER AS url, "
+        "NULL::BIGINT AS moment, position FROM m WHERE second IS NOT NULL"
     ) + "".join(
         " UNION ALL "
         + digested.format(key=_DIGEST, url=_MARK, column=column, none=_NO_MARK, late=_DAMAGED)
@@ -73,7 +73,7 @@ def originals(items: str) -> str:
     )
 
 
-def sought(items: str, given: str) -> str:
+def wanted_keys(items: str, given: str) -> str:
     """Return the query of what revisits in `items` are resolved by, one row each.
 
     It has the columns `given`, `dated` (the key of the URL and second that it refers to, as
@@ -83,7 +83,8 @@ def sought(items: str, given: str) -> str:
     return (
         f"SELECT {given}, address, digest, referred, second, moment, {_MARK} AS mark, "
         f"CASE WHEN digest IS NOT NULL THEN {_DIGEST} END AS digested, "
-        f"CASE WHEN referred IS NOT NULL THEN {_dated(_hash('referred'), 'second')} END AS dated "
+        "CASE WHEN referred IS NOT NULL THEN "
+        f"{_date_key(_hash('referred'), 'second')} END AS dated "
         f"FROM (SELECT {given}, url AS address, content_digest AS digest, "
         f"refers_to_url AS referred, {_REFERRED} AS second, {_AT} AS moment, "
         f"{_hash('url')} AS mark FROM {items})"
@@ -104,5 +105,5 @@ SELECT unnest(ties, recursive := true), position FROM (
         {{'key': if(rule IS NULL OR rule = 3, digested, NULL), 'url': NULL::INTEGER,
             'moment': if(rule = 3, moment, NULL), 'goal': if(rule = 3, goal, NULL)}}
     ], lambda tie: tie.key IS NOT NULL) AS ties
-    FROM ({sought(items, "position, rule, goal")})
+    FROM ({wanted_keys(items, "position, rule, goal")})
 )"""

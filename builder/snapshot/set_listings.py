@@ -222,7 +222,7 @@ class NewRun:
     paths: Sequence[str]
 
 
-class Index:
+class SetIndex:
     """The sets of the runs that a publish wrote, whose own sequence is `sequence`.
 
     `superseded` is as merge left it; `rewritten` has the stretches of the runs.
@@ -251,7 +251,7 @@ class Index:
         """Return the query of the copies of scattered sets' records in the run of that number."""
         return _COPIES, {"files": list(self._runs[run].paths), "run": run}
 
-    def touched(self, firsts: Sequence[str]) -> list[int]:
+    def find_files(self, firsts: Sequence[str]) -> list[int]:
         """Return the numbers of the files of sets that change; `firsts` are their first sets."""
         starts = ["", *firsts[1:]]
         with engine.reading("the index of sets"):
@@ -273,7 +273,7 @@ class Index:
             self._connection.execute(_SUMMED, {"sequence": self._sequence})
         return _ROWS, {"most": float(layout.GROUP_ROWS * layout.SETS_GROUPS)}
 
-    def emptied(self) -> tuple[int, int]:
+    def count_empty(self) -> tuple[int, int]:
         """Return how many sets of the touched files have no live record: now, and before.
 
         `rows` must have been asked for.

@@ -14,7 +14,7 @@ from builder.snapshot import compaction, lookup, revisit_keys, set_listings, url
 from builder.snapshot.compaction import LOOKUP_RATIO, Rewrite
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import rows_of
-from builder.snapshot.set_listings import Index, NewRun
+from builder.snapshot.set_listings import NewRun, SetIndex
 from functions.database import engine
 from functions.snapshot import identifier, layout
 from functions.snapshot.manifest import UNSTAMPED, LeafReference, Manifest, Sequence, Span
@@ -80,7 +80,7 @@ class _Counts:
         return _Counts({row[: len(by)]: row[len(by)] for row in rows}, met)
 
 
-class Build:
+class SnapshotTables:
     """One attempt to build on the snapshot `before`."""
 
     def __init__(self, connection: engine.Connection, draft: Draft, before: Manifest) -> None:
@@ -111,7 +111,7 @@ class Build:
         runs = compaction.runs(self._before.tables.get("records", ()))
         plan = compaction.plan(runs, rows, live)
         with engine.reading("the last snapshot"):
-            self._gone(plan)
+            self._make_gone(plan)
             spans = [rewrite.span(own) for rewrite in plan]
             self._connection.execute(
                 _REWRITTEN, {"firsts": [s.first for s in spans], "lasts": [s.last for s in spans]}
@@ -119,7 +119,7 @@ class Build:
         total = rows + sum(live(run.span) for rewrite in plan for run in rewrite.runs)
         with progress(total) as advance:
             written = self._records(plan, spans, list(sequences[-1].records), advance)
-        index = Index(self._connection, written, self._number)
+        index = SetIndex(self._connection, written, self._number)
         self._copies(written, index)
         sets, emptied = self._sets(index)
         there = [run for run in written if run.span.last == own.last]
@@ -161,7 +161,7 @@ class Build:
         """Return how many more listed records there are than before that meet a condition."""
         return self._fresh.meeting[condition] - self._superseded.meeting[condition]
 
-    def _gone(self, plan: Iterable[Rewrite]) -> None:
+    def _make_gone(self, plan: Iterable[Rewrite]) -> None:
         """Make `gone`: the superseded positions of what is rewritten, and of this publish."""
         self._connection.execute(_GONE)
         leaves = self._draft.tables.get("dead", ())
@@ -189,7 +189,7 @@ class Build:
         self._replace("records", spans, instead)
         return written
 
-    def _copies(self, written: list[NewRun], index: Index) -> None:
+    def _copies(self, written: list[NewRun], index: SetIndex) -> None:
         instead = {}
         for number, run in enumerate(written):
             if run.paths:
@@ -209,14 +209,14 @@ class Build:
         runs = sorted({**kept, **instead}.items())
         self._draft.tables[table] = tuple(leaf for _, leaves in runs for leaf in leaves)
 
-    def _sets(self, index: Index) -> tuple[int, int]:
+    def _sets(self, index: SetIndex) -> tuple[int, int]:
         """Write the files of the sets that are touched.
 
         Returns how many sets there are now, and how many of them have no live record.
         """
         files = self._draft.files(self._draft.tables.get("sets", ()))
         firsts = [str(file.groups[0].first) for file in files]
-        homes = index.touched(firsts)
+        homes = index.find_files(firsts)
         earlier = [files[home] for home in homes] if files else []
         query = index.rows(self._draft.paths(earlier))
         parts = self._draft.write_segments("sets", query, set_listings.PART)
@@ -231,7 +231,7 @@ class Build:
             self._draft.tables["sets"] = self._draft.leaves(every)
         new = sum(file.rows for part in parts.values() for file in part)
         sets = self._before.sets - sum(file.rows for file in earlier) + new
-        now, before = index.emptied()
+        now, before = index.count_empty()
         # Where every file is touched, a wrong count of an earlier program ends.
         others = self._before.emptied - before if len(earlier) < len(files) else 0
         return sets, others + now

@@ -13,11 +13,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from builder.runtime import Surroundings
+from builder.runtime import Runtime
 from builder.snapshot import identity, recovery
 from builder.snapshot.commit import Ready, commit, remove_leftovers, settle
 from builder.snapshot.draft import Draft
-from builder.snapshot.expiry import completed
+from builder.snapshot.expiry import complete
 from functions.config.configuration import Configuration
 from functions.config.configuration import default as configuration_default
 from functions.database import engine
@@ -38,12 +38,12 @@ _TRIES = 8
 _LEFTOVERS = 8  # of the last publishes that did not come to their end
 
 
-class NothingSelected(SheafError):
+class NothingSelectedError(SheafError):
     """No item is what the operator described."""
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class ChangeResult:
     """What a change comes to; `manifest` is None where it changes nothing at all.
 
     `records` are all listed ones, tombstones included; `moved` are published revisits that have
@@ -66,19 +66,19 @@ class Built:
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class Transaction:
     """What a change is built on: the newest snapshot, and the pointer as it was then."""
 
     store: Writer
     catalogue: Catalogue
     configuration: Configuration
-    outside: Surroundings
+    outside: Runtime
     pointer: Pointer
     tag: str | None
     before: Manifest
 
     @staticmethod
-    def of(store: Writer, configuration: Configuration, outside: Surroundings) -> "Base":
+    def of(store: Writer, configuration: Configuration, outside: Runtime) -> "Transaction":
         """Return the newest snapshot as a base. Raises NothingPublished where there is none."""
         catalogue = Catalogue(store)
         pointer, tag = recovery.current(store)
@@ -86,7 +86,7 @@ class Base:
         if newest is None:
             raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
         before = catalogue.manifest(newest.snapshot)
-        return Base(store, catalogue, configuration, outside, pointer, tag, before)
+        return Transaction(store, catalogue, configuration, outside, pointer, tag, before)
 
     @contextmanager
     def draft(self) -> Iterator[tuple[engine.Connection, Draft]]:
@@ -112,7 +112,7 @@ class Base:
 class Change(Protocol):
     """A change of what is published; it may have to be built several times."""
 
-    def build(self, base: Base) -> Built:
+    def build(self, base: Transaction) -> ChangeResult:
         """Build on the newest snapshot. Raises Conflict to start over, and SheafError."""
         ...
 
@@ -122,8 +122,8 @@ class Change(Protocol):
 
 
 def revise(
-    store: Writer, configuration: Configuration, outside: Surroundings, change: Change
-) -> Built:
+    store: Writer, configuration: Configuration, outside: Runtime, change: Change
+) -> ChangeResult:
     """Make the change the next snapshot, and return when it is in effect.
 
     Raises ConfigurationError for another namespace than the last snapshot's, Conflict if other
@@ -138,9 +138,9 @@ def revise(
 
 
 def _attempt(
-    store: Writer, configuration: Configuration, outside: Surroundings, change: Change
-) -> Built:
-    pointer, tag = completed(store, outside)
+    store: Writer, configuration: Configuration, outside: Runtime, change: Change
+) -> ChangeResult:
+    pointer, tag = complete(store, outside)
     try:
         built = _carried_out(store, configuration, outside, change, pointer, tag)
     except Conflict:
@@ -157,11 +157,11 @@ def _attempt(
 def _carried_out(
     store: Writer,
     configuration: Configuration,
-    outside: Surroundings,
+    outside: Runtime,
     change: Change,
     pointer: Pointer,
     tag: str | None,
-) -> Built:
+) -> ChangeResult:
     now = outside.clock()
     catalogue = Catalogue(store)
     newest = pointer.newest()
@@ -174,12 +174,12 @@ def _carried_out(
     # What is not in effect yet was written in time, whoever wrote it.
     late = newest is not None and not pointer.settled and newest.effective <= now
     since = newest.effective if newest and late else UNSTAMPED
-    base = Base(store, catalogue, configuration, outside, pointer, tag, before)
-    refusal: NothingSelected | None = None
+    base = Transaction(store, catalogue, configuration, outside, pointer, tag, before)
+    refusal: NothingSelectedError | None = None
     try:
         built = change.build(base)
-    except NothingSelected as error:  # what the last publish began is completed all the same
-        built, refusal = Built(None, 0), error
+    except NothingSelectedError as error:  # what the last publish began is completed all the same
+        built, refusal = ChangeResult(None, 0), error
     if built.manifest is None and _begins(before, since):
         outside.say(f"snapshot {before.snapshot} came too late for its instant: it gets another")
         built = replace(built, manifest=before)

@@ -6,7 +6,7 @@ as in the look-up; what is withdrawn goes at once.
 """
 
 from builder.snapshot.draft import Draft, Query
-from builder.snapshot.lookup import narrowed
+from builder.snapshot.lookup import find_files
 from functions.database import engine
 from functions.snapshot import schema
 
@@ -50,12 +50,12 @@ def scrub(connection: engine.Connection, draft: Draft) -> None:
     `versions` is as takedown.versions made it.
     """
     with engine.reading("the last snapshot"):
-        files = narrowed(connection, draft, TABLE, (_SHOWN, {}))
+        files = find_files(connection, draft, TABLE, (_SHOWN, {}))
         if not files:
             return
         connection.execute(_LEFT, {"files": draft.paths(files)})
         places: Query = ("SELECT position FROM leftover", {})
-        if homes := narrowed(connection, draft, "records", places):
+        if homes := find_files(connection, draft, "records", places):
             connection.execute(_STAYING, {"records": draft.paths(homes)})
     draft.substitute(
         TABLE, {f.key: draft.write(TABLE, [(_KEPT, {"files": draft.paths([f])})]) for f in files}

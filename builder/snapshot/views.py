@@ -32,7 +32,7 @@ _TEMPLATE = Path(__file__).parents[2] / "templates" / "sql" / "views.sql"
 _ROOT = "coalesce(getvariable('root'), '')"
 
 
-def stored(catalogue: Catalogue, manifest: Manifest) -> str:
+def store_views(catalogue: Catalogue, manifest: Manifest) -> str:
     """Return the statements that make the views where the store is.
 
     Data files are named below DuckDB's variable `root`, which ends with a slash. Without it they

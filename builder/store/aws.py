@@ -15,7 +15,13 @@ from typing import Any
 
 from functions.snapshot.errors import StoreError
 from functions.store import credentials
-from functions.store.connection import Connection, endpoint_of, forget_empty, is_by_host, region_of
+from functions.store.connection import (
+    BucketConnection,
+    endpoint_of,
+    forget_empty,
+    is_by_host,
+    region_of,
+)
 from functions.store.refusal import Refusal
 
 _POOL = 32  # connections to one server
@@ -35,7 +41,10 @@ def errors() -> tuple[type[Exception], ...]:
 
 
 def s3(
-    bucket: str, connection: Connection, environment: Mapping[str, str], timeouts: Sequence[float]
+    bucket: str,
+    connection: BucketConnection,
+    environment: Mapping[str, str],
+    timeouts: Sequence[float],
 ) -> list[Any]:
     """Return a client of S3 for each of the timeouts: seconds without a byte of an answer.
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from builder.store import aws
-from functions.snapshot.address import Address
+from functions.snapshot.address import StoreAddress
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.store import tally
-from functions.store.connection import Connection
-from functions.store.object import ObjectClient, Piece, tag_of
+from functions.store.connection import BucketConnection
+from functions.store.object import ObjectClient, ObjectPart, tag_of
 from functions.store.refusal import Refusal
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class S3Client(ObjectClient):
     """Requests to one bucket through boto3, which is imported at the first request."""
 
     def __init__(
-        self, address: Address, connection: Connection, environment: Mapping[str, str]
+        self, address: StoreAddress, connection: BucketConnection, environment: Mapping[str, str]
     ) -> None:
         super().__init__(address.bucket, connection)
         self._environment = environment
@@ -71,12 +71,12 @@ class S3Client(ObjectClient):
         length: int,
         tag: str | None = None,
         stopped: Callable[[], bool] = lambda: False,
-    ) -> Piece:
+    ) -> ObjectPart:
         """Return a range of the object (see ObjectClient.piece)."""
         condition = {} if tag is None else {"IfMatch": tag}
         wanted = f"bytes={offset}-{offset + length - 1}"
 
-        def request() -> Piece:
+        def request() -> ObjectPart:
             try:
                 answer = self._small.get_object(**self.names(key), Range=wanted, **condition)
             except aws.errors() as error:
@@ -85,13 +85,13 @@ class S3Client(ObjectClient):
                     raise
                 tally.add(requests=1)
                 answer = self._small.head_object(**self.names(key))  # an empty object has no range
-                return Piece(b"", answer["ContentLength"], tag_of(answer.get("ETag")))
+                return ObjectPart(b"", answer["ContentLength"], tag_of(answer.get("ETag")))
             span = _SPAN.fullmatch(answer.get("ContentRange", ""))
             if (int(span[1]) if span else 0) != offset:
                 raise StoreError(f"{self.where(key)}: the server ignores Range")
             size = int(span[2] if span else answer["ContentLength"])
             data = self._body(answer, stopped)[:length]
-            return Piece(data, size, tag_of(answer.get("ETag")))
+            return ObjectPart(data, size, tag_of(answer.get("ETag")))
 
         return self.attempt(key, "s3:GetObject", request)
 

@@ -25,7 +25,7 @@ def temporary(folder: Path) -> Iterator[tuple[BinaryIO, Path]]:
 
     It is removed in the end if it is still there. Raises OSError.
     """
-    out, path = _locked(folder)
+    out, path = _lock(folder)
     with out:
         try:
             yield out, path
@@ -102,7 +102,7 @@ def _is_beside(path: Path) -> bool:
     return path.name.endswith(_BESIDE)
 
 
-def _locked(folder: Path) -> tuple[BinaryIO, Path]:
+def _lock(folder: Path) -> tuple[BinaryIO, Path]:
     while True:
         handle, name = tempfile.mkstemp(dir=folder)
         os.fchmod(handle, 0o644)

@@ -16,7 +16,7 @@ from typing import BinaryIO
 from builder.store.durable import batches, folder_beside, sweep, sync, sync_system, temporary
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
-from functions.snapshot.store import Entry, Sink
+from functions.snapshot.store import ListedObject, Sink
 from functions.store.folder import FolderReader
 
 _LOCK = ".lock"
@@ -163,7 +163,7 @@ class FolderStore(FolderReader):
         """Yield the keys that begin with `prefix`, in the order of their bytes."""
         yield from (entry.key for entry in self.entries(prefix))
 
-    def entries(self, prefix: str) -> Iterator[Entry]:
+    def entries(self, prefix: str) -> Iterator[ListedObject]:
         """Yield what is listed of each object whose key begins with `prefix`, in that order."""
         start = self.root / prefix.rpartition("/")[0]
         found = []
@@ -182,7 +182,7 @@ class FolderStore(FolderReader):
                 continue  # removed meanwhile
             except OSError as error:
                 raise StoreError(f"{key} cannot be read: {error.strerror}") from error
-            yield Entry(key, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+            yield ListedObject(key, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
     def folders(self, prefix: str) -> list[str]:
         """Return what lies directly below a folder: objects, and folders with `/` at the end."""

@@ -7,7 +7,7 @@ from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store
 from functions.config.configuration import Configuration
 from functions.store.bucket import bucket_of
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 
 
 def open_store(
@@ -19,5 +19,5 @@ def open_store(
     """
     at = bucket_of(uri)
     if at is not None:
-        return S3Store(at, Connection.of(settings), environment)
+        return S3Store(at, BucketConnection.of(settings), environment)
     return FolderStore((base / uri).resolve())

@@ -16,11 +16,11 @@ from typing import BinaryIO
 
 from builder.store.client import Listed, S3Client
 from builder.store.multipart import Multipart
-from functions.snapshot.address import Address, is_key
+from functions.snapshot.address import StoreAddress, is_key
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
-from functions.snapshot.store import Entry, Sink
+from functions.snapshot.store import ListedObject, Sink
 from functions.store.bucket import BucketReader
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 
 _LONGEST = 1024  # bytes of a key of S3; not every server that speaks its language refuses more
 _THREADS = 16
@@ -39,7 +39,7 @@ class S3Store(BucketReader):
     """
 
     def __init__(
-        self, address: Address, connection: Connection, environment: Mapping[str, str]
+        self, address: StoreAddress, connection: BucketConnection, environment: Mapping[str, str]
     ) -> None:
         self._client = S3Client(address, connection, environment)
         super().__init__(address, self._client, limit=None)
@@ -145,14 +145,14 @@ class S3Store(BucketReader):
         """Yield the keys that begin with `prefix`, in the order of their bytes."""
         yield from (entry.key for entry in self.entries(prefix))
 
-    def entries(self, prefix: str) -> Iterator[Entry]:
+    def entries(self, prefix: str) -> Iterator[ListedObject]:
         """Yield what is listed of each object whose key begins with `prefix`, in that order.
 
         Raises StoreError for an object whose key no store can have.
         """
         root = self._root()
         found = [
-            Entry(one.key.removeprefix(root), one.bytes, one.modified)
+            ListedObject(one.key.removeprefix(root), one.bytes, one.modified)
             for one in self._client.list(root + prefix[: prefix.rfind("/") + 1])[0]
             if not _marks_a_folder(one)
         ]

@@ -84,7 +84,7 @@ _REVISITS = f"(FROM {_FILE} WHERE {revisit_keys.REVISIT})"
 _REFERS = (
     "INSERT INTO held_referring SELECT $number, position, "
     "if(refers_to IS NULL, NULL, hash(refers_to)), dated, digested, mark, moment "
-    f"FROM ({revisit_keys.sought(_REVISITS, 'position, refers_to')})"
+    f"FROM ({revisit_keys.wanted_keys(_REVISITS, 'position, refers_to')})"
 )
 _FIELDS = " OR ".join(f"{column.name} IS NOT NULL" for column in schema.CONTENT)
 _FULL = (

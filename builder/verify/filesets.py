@@ -15,12 +15,12 @@ from builder.display import tally
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import record as records
 from builder.filesets.strategies.keys import BUNDLE, FILES, FILESETS, RECORD, WARCS, of, part
-from builder.filesets.strategies.record import Kept, Record
+from builder.filesets.strategies.record import KeepingRecord, KeptObject
 from builder.runtime import Advance
 from builder.store.findings import Finding
 from functions.database import engine
 from functions.snapshot.errors import MissingObject
-from functions.snapshot.store import Entry, Writer
+from functions.snapshot.store import ListedObject, Writer
 
 _WARC = re.compile(rf"{WARCS}[^/]+-[0-9a-f]{{12}}-[0-9]{{14}}\.warc\.gz")
 # Of what is packed or compressed no more is known than where it begins.
@@ -43,7 +43,7 @@ class FilesetAudit:
     bytes: int = 0
     findings: list[Finding] = field(default_factory=list)
     _sizes: dict[str, int] = field(default_factory=dict)
-    _due: list[Kept] = field(default_factory=list)
+    _due: list[KeptObject] = field(default_factory=list)
 
     @staticmethod
     def none(store: Writer) -> "FilesetAudit":
@@ -102,7 +102,7 @@ class FilesetAudit:
                 problem = f"by the newest snapshot it has {end:,} bytes, here {size:,}"
                 yield Finding("fileset-wrong", key, problem)
 
-    def _place(self, base: str | None, entries: list[Entry]) -> set[str]:
+    def _place(self, base: str | None, entries: list[ListedObject]) -> set[str]:
         """Check what lies in one place, None for in none; return the keys that its record names."""
         sizes = {entry.key: entry.bytes for entry in entries}
         self._sizes |= sizes
@@ -129,7 +129,7 @@ class FilesetAudit:
             return set()
         return self._check_record(base, record, sizes)
 
-    def _check_record(self, base: str, record: Record, sizes: Mapping[str, int]) -> set[str]:
+    def _check_record(self, base: str, record: KeepingRecord, sizes: Mapping[str, int]) -> set[str]:
         """Check the objects of a record; return their keys."""
         named = {kept.key for kept in record.objects}
         for problem in _contradictions(base, record, named):
@@ -161,7 +161,7 @@ class FilesetAudit:
         self.findings.append(Finding(code, key, problem))
 
 
-def _contradictions(base: str, record: Record, named: set[str]) -> Iterator[str]:
+def _contradictions(base: str, record: KeepingRecord, named: set[str]) -> Iterator[str]:
     parts = (record.platform_name, record.platform_domain or "", record.platform_id or "")
     if not base.startswith(FILESETS + "".join(part(text) + "/" for text in parts)):
         yield "it is of another dataset"

@@ -146,7 +146,7 @@ class Inventory:
         if self.pointer.copied is not None and there[-1] > newest.snapshot:
             problem = f"it names {newest.snapshot} as the newest, and {there[-1]} is there"
             self._find("export-unfinished", layout.POINTER, problem)
-        return tuple(consistency.kept(self.pointer, manifest.skipped))
+        return tuple(consistency.kept_snapshots(self.pointer, manifest.skipped))
 
     def _manifest(self, number: int) -> Manifest | None:
         try:

@@ -190,11 +190,11 @@ def make_sample(percent: float, seed: int) -> Callable[[str], bool]:
     """Return what tells of a key whether it is in a sample of so many in a hundred."""
     below = int(percent / 100 * (1 << 64))
 
-    def chosen(where: str) -> bool:
+    def is_chosen(where: str) -> bool:
         digest = hashlib.blake2b(f"{seed} {where}".encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") < below
 
-    return chosen
+    return is_chosen
 
 
 def _place(row: Row, tist: int) -> tuple[str | None, str | None]:

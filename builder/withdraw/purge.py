@@ -9,7 +9,7 @@ from contextlib import closing
 from builder.publish import faults
 from builder.snapshot import url_index
 from builder.snapshot.draft import Draft, Query
-from builder.snapshot.lookup import LOCATED, locate, narrowed
+from builder.snapshot.lookup import LOCATED, find_files, locate
 from functions.database import engine
 from functions.snapshot import schema
 from functions.url import surt
@@ -88,7 +88,7 @@ def scrub(connection: engine.Connection, draft: Draft) -> None:
 def _rewrite(connection: engine.Connection, draft: Draft, table: str, keys: str, sql: str) -> None:
     """Write the files of a table that can hold the keys anew, but those that are new."""
     with engine.reading("the last snapshot"):
-        files = narrowed(connection, draft, table, (keys, {}))
+        files = find_files(connection, draft, table, (keys, {}))
     new = set(draft.written)
     found = {}
     for file in files:

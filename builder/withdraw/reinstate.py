@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from builder.publish import collections, filesets, revisits, templates
 from builder.publish.captures import FRESH, NONE_UNALTERED
 from builder.publish.precedence import LEFT
-from builder.runtime import Surroundings
+from builder.runtime import Runtime
 from builder.snapshot.draft import Draft
 from builder.snapshot.expiry import snapshots
 from builder.snapshot.lookup import find, rows_of
-from builder.snapshot.tables import Build
-from builder.snapshot.transaction import Base, Built, NothingSelected, revise
+from builder.snapshot.tables import SnapshotTables
+from builder.snapshot.transaction import ChangeResult, NothingSelectedError, Transaction, revise
 from builder.withdraw.preview import Preview, preview
 from builder.withdraw.selection import Selection, gather, names_of
 from builder.withdraw.withdraw import EMPTY, SUPERSEDED, Withdrawn
@@ -28,7 +28,7 @@ _FIELDS = ", ".join(f"r.{column.name}" for column in schema.CONTENT)
 
 
 def restore(
-    store: Writer, configuration: Configuration, outside: Surroundings, selection: Selection
+    store: Writer, configuration: Configuration, outside: Runtime, selection: Selection
 ) -> Withdrawn:
     """Take the withdrawal of the selected items back, and return when that is in effect.
 
@@ -42,7 +42,7 @@ def restore(
 def preview_selection(
     store: Writer,
     configuration: Configuration,
-    outside: Surroundings,
+    outside: Runtime,
     selection: Selection,
     most: int | None,
 ) -> Preview:
@@ -50,12 +50,12 @@ def preview_selection(
 
     Raises NothingSelected, NothingPublished and StoreError.
     """
-    base = Base.of(store, configuration, outside)
+    base = Transaction.of(store, configuration, outside)
     with base.draft() as (connection, draft):
         tombstones(base, connection, draft, selection)
         if rows_of(connection, "fresh"):
             return preview(connection, "fresh", most)
-        raise NothingSelected(_lacking(connection))
+        raise NothingSelectedError(_lacking(connection))
 
 
 @dataclass
@@ -65,7 +65,7 @@ class _Restoration:
     selection: Selection
     identifiers: tuple[str, ...] = field(default=(), init=False)
 
-    def build(self, base: Base) -> Built:
+    def build(self, base: Transaction) -> ChangeResult:
         """Make `fresh` of what older snapshots hold, and of tombstones without a reason."""
         with base.draft() as (connection, draft):
             tombstones(base, connection, draft, self.selection)
@@ -74,12 +74,12 @@ class _Restoration:
                 count, back = (rows_of(connection, table) for table in ("fresh", "recovered"))
             records = sum(base.before.kinds().values())
             if not count:
-                raise NothingSelected(_lacking(connection))
+                raise NothingSelectedError(_lacking(connection))
             moved = revisits.resolve(connection, draft)
             collections.restate(connection, draft, base)
             filesets.hold(connection, draft)
-            after = Build(connection, draft, base.before).items(base.outside.progress)
-            return Built(
+            after = SnapshotTables(connection, draft, base.before).items(base.outside.progress)
+            return ChangeResult(
                 base.manifest(after, draft),
                 records,
                 restored=back,
@@ -109,7 +109,7 @@ def _lacking(connection: engine.Connection) -> str:
 
 
 def tombstones(
-    base: Base, connection: engine.Connection, draft: Draft, selection: Selection
+    base: Transaction, connection: engine.Connection, draft: Draft, selection: Selection
 ) -> None:
     """Make `fresh`, `superseded` and `recovered` for the tombstones that are to come back.
 
@@ -143,7 +143,7 @@ def tombstones(
         )
 
 
-def _recover(base: Base, connection: engine.Connection, draft: Draft) -> None:
+def _recover(base: Transaction, connection: engine.Connection, draft: Draft) -> None:
     """Make `recovered`: the metadata of `withdrawn` out of the newest snapshots that have it."""
     with engine.reading("an older snapshot"):
         connection.execute("CREATE TABLE recovered AS SELECT * FROM withdrawn WHERE false")

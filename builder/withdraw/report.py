@@ -24,7 +24,7 @@ def text(done: Withdrawn) -> str:
     if not said:
         said = "nothing to do: these items are withdrawn already"
         said += f", with the reason: {done.reason}" if done.reason else ""
-    lines = [_named(said, done.identifiers)]
+    lines = [_list_names(said, done.identifiers)]
     if built.manifest is not None:
         when = instant.to_text(built.manifest.effective)
         lines.append(f"snapshot {built.manifest.snapshot} of {when}")
@@ -33,7 +33,7 @@ def text(done: Withdrawn) -> str:
     return "\n".join(lines)
 
 
-def _named(text: str, names: tuple[str, ...]) -> str:
+def _list_names(text: str, names: tuple[str, ...]) -> str:
     more = [f"  … and {len(names) - SHOWN:,} more"] if len(names) > SHOWN else []
     return "\n".join([text, *(f"  {name}" for name in names[:SHOWN]), *more])
 
@@ -50,7 +50,7 @@ def preview_text(found: Preview) -> str:
         hosts.append((f"{found.templates:,}", f"template{'s' * (found.templates != 1)} of RePEc"))
     if found.datasets:
         hosts.append((f"{found.datasets:,}", f"dataset{'s' * (found.datasets != 1)}"))
-    items = [_described(item) for item in found.items[:SHOWN]]
+    items = [_describe(item) for item in found.items[:SHOWN]]
     lines = [tally(found.count, "item")]
     lines += [f"  {count:>9}  {host}" for count, host in hosts]
     wide = max((len(date) for date, _, _ in items), default=0)
@@ -61,7 +61,7 @@ def preview_text(found: Preview) -> str:
     return "\n".join(lines)
 
 
-def _described(item: Item) -> tuple[str, str, str]:
+def _describe(item: Item) -> tuple[str, str, str]:
     """Return date, URL and identifier of a capture; in place of both the title of what has one."""
     if item.kind in schema.DOCUMENTED:
         title = " ".join((item.title or "title not known").split())

@@ -5,7 +5,7 @@ from typing import Any
 
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find, rows_of
-from builder.snapshot.transaction import NothingSelected
+from builder.snapshot.transaction import NothingSelectedError
 from builder.withdraw import criteria
 from functions.database import engine
 from functions.snapshot.errors import NothingPublished
@@ -79,7 +79,7 @@ def choose(connection: engine.Connection, draft: Draft, selection: Selection) ->
     if not rows_of(connection, "chosen"):
         with engine.reading("the last snapshot"):
             reason = _lacking(connection, draft, selection)
-        raise NothingSelected(reason)
+        raise NothingSelectedError(reason)
 
 
 def gather(
@@ -105,7 +105,7 @@ def gather(
                 "SELECT identifier FROM wanted ANTI JOIN old USING (identifier) ORDER BY 1 LIMIT 1"
             ).fetchall()
             if unknown:
-                raise NothingSelected(f"there is no item {unknown[0][0]}")
+                raise NothingSelectedError(f"there is no item {unknown[0][0]}")
             source = "old"
         else:
             source = _live(draft, values)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from builder.publish import collections, filesets, revisits
 from builder.publish.captures import FRESH, NONE_UNALTERED
-from builder.runtime import Surroundings
+from builder.runtime import Runtime
 from builder.snapshot.draft import Draft
 from builder.snapshot.expiry import retire, snapshots
 from builder.snapshot.lookup import rows_of
-from builder.snapshot.tables import Build
-from builder.snapshot.transaction import Base, Built, revise
+from builder.snapshot.tables import SnapshotTables
+from builder.snapshot.transaction import ChangeResult, Transaction, revise
 from builder.withdraw import purge as takedown
 from builder.withdraw.preview import Preview, preview
 from builder.withdraw.selection import Selection, choose, names_of
@@ -35,7 +35,7 @@ class Withdrawn:
     Where there was nothing to do, `reason` is that of all these items, None where they differ.
     """
 
-    built: Built
+    built: ChangeResult
     identifiers: tuple[str, ...]
     retired: tuple[int, ...] = ()
     reason: str | None = None
@@ -44,7 +44,7 @@ class Withdrawn:
 def withdraw(
     store: Writer,
     configuration: Configuration,
-    outside: Surroundings,
+    outside: Runtime,
     selection: Selection,
     reason: str,
     *,
@@ -67,7 +67,7 @@ def withdraw(
 def preview_selection(
     store: Writer,
     configuration: Configuration,
-    outside: Surroundings,
+    outside: Runtime,
     selection: Selection,
     most: int | None,
 ) -> Preview:
@@ -75,7 +75,7 @@ def preview_selection(
 
     Raises NothingSelected, NothingPublished and StoreError.
     """
-    base = Base.of(store, configuration, outside)
+    base = Transaction.of(store, configuration, outside)
     with base.draft() as (connection, draft):
         choose(connection, draft, selection)
         with engine.reading("the last snapshot"):
@@ -92,7 +92,7 @@ class _Withdrawal:
     identifiers: tuple[str, ...] = field(default=(), init=False)
     standing: str | None = field(default=None, init=False)
 
-    def build(self, base: Base) -> Built:
+    def build(self, base: Transaction) -> ChangeResult:
         """Make `fresh` of tombstones, and scrub the files that hold what they replace."""
         with base.draft() as (connection, draft):
             choose(connection, draft, self.selection)
@@ -114,15 +114,15 @@ class _Withdrawal:
             records = sum(base.before.kinds().values())
             if not count:
                 self.standing = _reason(connection)
-                return Built(None, records)
+                return ChangeResult(None, records)
             moved = revisits.resolve(connection, draft)
             collections.restate(connection, draft, base)
             takedown.versions(connection, draft, "withdrawn")
             revisits.heirs(connection, draft)
-            after = Build(connection, draft, base.before).items(base.outside.progress)
+            after = SnapshotTables(connection, draft, base.before).items(base.outside.progress)
             takedown.scrub(connection, draft)
             filesets.hush(connection, draft)
-            return Built(
+            return ChangeResult(
                 base.manifest(after, draft),
                 records,
                 withdrawn=count,
@@ -142,13 +142,13 @@ def _reason(connection: engine.Connection) -> str | None:
 
 
 def _purge(
-    store: Writer, configuration: Configuration, outside: Surroundings, items: Sequence[str]
+    store: Writer, configuration: Configuration, outside: Runtime, items: Sequence[str]
 ) -> tuple[int, ...]:
     """Retire every snapshot whose files hold metadata of the items; return their numbers.
 
     What no snapshot names goes with them. Raises StoreError if a snapshot could not be retired.
     """
-    base = Base.of(store, configuration, outside)
+    base = Transaction.of(store, configuration, outside)
     outside.say(
         f"purging {len(items):,} items; should this be interrupted, purge them by identifier or "
         'set: `sheaf query "SELECT identifier, reason FROM records WHERE deleted"` lists them'
@@ -176,7 +176,7 @@ def _purge(
     return retired
 
 
-def _shows(base: Base, connection: engine.Connection, draft: Draft, number: int) -> bool:
+def _shows(base: Transaction, connection: engine.Connection, draft: Draft, number: int) -> bool:
     """Tell whether a snapshot's files hold metadata of the items in `wanted`."""
     if number in base.before.skipped or base.pointer.is_retired(number):
         return False

@@ -78,7 +78,7 @@ def parse(text: str, environment: Mapping[str, str], source: str = FILE) -> Conf
         if section not in _SECTIONS or not isinstance(content, dict):
             raise _unknown(source, section, sorted(_SECTIONS))
         for name, value in content.items():
-            values[_known(source, f"{section}.{name}")] = value
+            values[_check_name(source, f"{section}.{name}")] = value
             _check(source, f"{section}.{name}", value)
     known = {"SHEAF_" + name.upper().replace(".", "_"): name for name in values}
     for variable in sorted(v for v in environment if v.startswith("SHEAF_")):
@@ -120,7 +120,7 @@ def _from_variable(name: str, text: str) -> Any:
     return text if is_text and not key.test(value) else value
 
 
-def _known(source: str, name: str) -> str:
+def _check_name(source: str, name: str) -> str:
     if name not in _BY_NAME:
         section = name.partition(".")[0]
         known = sorted(k.partition(".")[2] for k in _BY_NAME if k.startswith(section + "."))
@@ -138,11 +138,11 @@ def _check(source: str, name: str, value: Any, variable: str = "") -> None:
         where = f" ({variable})" if variable else ""
         part, given, expected = (key.problem and key.problem(value)) or ("", value, key.expected)
         raise ConfigurationError(
-            f"{source}: {name}{part}{where} is {_shown(given)}, expected {expected}"
+            f"{source}: {name}{part}{where} is {_show(given)}, expected {expected}"
         )
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     """Return a value as TOML, without what could be a secret, cut to what a line can bear."""
     text = _SECRET.sub("//...@", _toml(value))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

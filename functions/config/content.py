@@ -1,7 +1,7 @@
 """The keys of the configuration for content: the archived bytes behind the records."""
 
 from functions.config import value
-from functions.config.key import Key
+from functions.config.key import ConfigKey
 
 
 def are_places(given: object) -> bool:
@@ -9,8 +9,8 @@ def are_places(given: object) -> bool:
     return isinstance(given, list) and all(value.is_store(text) for text in given)
 
 
-KEYS: tuple[Key, ...] = (
-    Key(
+KEYS: tuple[ConfigKey, ...] = (
+    ConfigKey(
         "content.serve",
         False,
         value.is_flag,
@@ -18,7 +18,7 @@ KEYS: tuple[Key, ...] = (
         "give the archived bytes to whoever asks, at `/content`, and tell of captures at `/cdx`, "
         "`/timemap` and `/timegate`",
     ),
-    Key(
+    ConfigKey(
         "content.archives",
         [],
         are_places,
@@ -26,21 +26,21 @@ KEYS: tuple[Key, ...] = (
         "where the archive files lie, by their names, the first place first; empty: where they "
         "were ingested. Folders are seen from sheaf.toml",
     ),
-    Key(
+    ConfigKey(
         "content.redirect_bytes",
         4_000_000,
         value.between(0, 1 << 50),
         "bytes from 0",
         "what is larger and lies in a bucket as it is, is answered with a signed address there",
     ),
-    Key(
+    ConfigKey(
         "content.redirect_seconds",
         900,
         value.between(1, 604_800),
         "seconds from 1 to 604800",
         "how long such an address is good for",
     ),
-    Key(
+    ConfigKey(
         "content.lines",
         10_000,
         value.between(1, 100_000),

@@ -169,26 +169,26 @@ def _read(text: str) -> tuple[str | None, str]:
     wrong: list[object] = []
     defaults: list[str | None] = []  # those in scope
 
-    def declared(prefix: str | None, uri: str | None) -> None:
+    def declare(prefix: str | None, uri: str | None) -> None:
         if uri and not _URI.fullmatch(uri):
             wrong.append(uri)
         if prefix is None:
             defaults.append(uri)
 
-    def ended(prefix: str | None) -> None:
+    def end(prefix: str | None) -> None:
         if prefix is None:
             defaults.pop()
 
-    def started(name: str, attributes: Mapping[str, str]) -> None:
+    def start(name: str, attributes: Mapping[str, str]) -> None:
         found.append(name.rpartition(" ")[0])
         schemas.append(attributes.get(f"{_XSI} schemaLocation", ""))
         if not found[-1] and not defaults:
             wrong.append(name)
 
     parser = expat.ParserCreate(namespace_separator=" ")
-    parser.StartElementHandler = started
-    parser.StartNamespaceDeclHandler = declared
-    parser.EndNamespaceDeclHandler = ended
+    parser.StartElementHandler = start
+    parser.StartNamespaceDeclHandler = declare
+    parser.EndNamespaceDeclHandler = end
     parser.XmlDeclHandler = lambda *said: wrong.append(said)
     parser.StartDoctypeDeclHandler = lambda *said: wrong.append(said)
     try:

@@ -21,7 +21,7 @@ class Fields:
     fields: Mapping[str, Field]
 
     @property
-    def expected(self) -> str:
+    def expectation(self) -> str:
         """What a table must be, for people."""
         parts = (f"{name} ({field.expected})" for name, field in self.fields.items())
         return f"a table of {', '.join(parts)}"

@@ -2,7 +2,7 @@
 
 from functions.config import value
 from functions.config.fields import Field, Fields
-from functions.config.key import Key
+from functions.config.key import ConfigKey
 
 BATCH = Fields(
     {
@@ -11,24 +11,24 @@ BATCH = Fields(
     }
 )
 
-KEYS: tuple[Key, ...] = (
-    Key(
+KEYS: tuple[ConfigKey, ...] = (
+    ConfigKey(
         "gather.batch",
         BATCH.defaults(),
         BATCH.is_valid,
-        BATCH.expected,
+        BATCH.expectation,
         "a batch begins no request after so many minutes or files; then it is committed",
         BATCH.problem,
         BATCH.complete,
     ),
-    Key(
+    ConfigKey(
         "gather.interval_days",
         30,
         value.between(0, 3650),
         "days from 0 to 3650",
         "when a file is fetched again",
     ),
-    Key(
+    ConfigKey(
         "gather.retry_days",
         1,
         value.between(0, 3650),
@@ -36,7 +36,7 @@ KEYS: tuple[Key, ...] = (
         "when it is tried again after a failure that may pass; twice as long each time, up to "
         "gather.interval_days",
     ),
-    Key(
+    ConfigKey(
         "gather.pdf_text",
         False,
         value.is_flag,

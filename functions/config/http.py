@@ -10,7 +10,7 @@ from typing import Any
 
 from functions.config import value
 from functions.config.fields import Field, Fields
-from functions.config.key import Key
+from functions.config.key import ConfigKey
 
 AUTO = "auto"
 """The value of a key that leaves each command its default."""
@@ -166,16 +166,16 @@ def problem(given: Any) -> tuple[str, Any, str] | None:
     return None
 
 
-def _key(name: str, field: Field, meaning: str) -> Key:
+def _key(name: str, field: Field, meaning: str) -> ConfigKey:
     if field.default != AUTO:
-        return Key(f"http.{name}", field.default, field.test, field.expected, meaning)
+        return ConfigKey(f"http.{name}", field.default, field.test, field.expected, meaning)
     expected = f"{field.expected}, or auto"
-    return Key(f"http.{name}", AUTO, lambda v: v == AUTO or field.test(v), expected, meaning)
+    return ConfigKey(f"http.{name}", AUTO, lambda v: v == AUTO or field.test(v), expected, meaning)
 
 
-KEYS: tuple[Key, ...] = (
+KEYS: tuple[ConfigKey, ...] = (
     *(_key(name, field, meaning) for name, (field, meaning) in _ROWS.items()),
-    Key(
+    ConfigKey(
         "http.commands",
         {},
         lambda v: isinstance(v, dict) and problem(v) is None,

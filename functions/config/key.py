@@ -10,7 +10,7 @@ def _same(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class ConfigKey:
     """A key of the configuration: name, default, test of a value, what is expected, meaning.
 
     `problem` returns the wrong part of a value, that part's value, and what was expected there.

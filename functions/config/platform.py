@@ -4,7 +4,7 @@ from typing import Any
 
 from functions.config import value
 from functions.config.fields import Field, Fields
-from functions.config.key import Key
+from functions.config.key import ConfigKey
 
 BACKENDS = ("web", "s3", "archiveorg")
 
@@ -58,34 +58,34 @@ def strategy(given: Any) -> dict[str, Any]:
     return STRATEGY.complete({"backend": given} if isinstance(given, str) else given)
 
 
-KEYS: tuple[Key, ...] = (
-    Key(
+KEYS: tuple[ConfigKey, ...] = (
+    ConfigKey(
         "fileset.strategy",
         "auto",
         is_strategy,
-        f"auto, web, s3, archiveorg, or {STRATEGY.expected}",
+        f"auto, web, s3, archiveorg, or {STRATEGY.expectation}",
         "where files are kept, and how; auto: web (a WARC of the store) for few small files, else "
         "s3 (objects of the store)",
         STRATEGY.problem,
         strategy,
     ),
-    Key(
+    ConfigKey(
         "fileset.limits",
         LIMITS.defaults(),
         LIMITS.is_valid,
-        LIMITS.expected,
+        LIMITS.expectation,
         "the largest dataset that is taken: files, bytes of all files, bytes of one file",
         LIMITS.problem,
         LIMITS.complete,
     ),
-    Key(
+    ConfigKey(
         "fileset.partial",
         True,
         value.is_flag,
         "true or false",
         "keep the other files of a dataset of which the platform withholds some",
     ),
-    Key(
+    ConfigKey(
         "fileset.check",
         "digest",
         lambda v: v in ("digest", "size"),
@@ -93,21 +93,21 @@ KEYS: tuple[Key, ...] = (
         "by what it is told whether files that were kept before are as they were: by their bytes, "
         "which are read, or by their size alone",
     ),
-    Key(
+    ConfigKey(
         "fileset.request_seconds",
         86_400,
         value.between(1, 604_800),
         "seconds from 1 to 604800",
         "how long one dataset may take",
     ),
-    Key(
+    ConfigKey(
         "fileset.block",
         [],
         is_url_list,
         "a list of beginnings of URLs",
         "datasets that are not asked for",
     ),
-    Key(
+    ConfigKey(
         "fileset.tokens",
         {},
         are_tokens,

@@ -1,11 +1,11 @@
 """The keys of the configuration for RePEc's templates and the files behind their URLs."""
 
 from functions.config import description, value
-from functions.config.key import Key
+from functions.config.key import ConfigKey
 from functions.snapshot import identifier
 
-KEYS: tuple[Key, ...] = (
-    Key(
+KEYS: tuple[ConfigKey, ...] = (
+    ConfigKey(
         "redif.directory",
         "",
         lambda v: v == "" or value.is_text(v),
@@ -13,14 +13,14 @@ KEYS: tuple[Key, ...] = (
         "the tree of templates that `sheaf ingest` reads where it is given no source; seen from "
         "sheaf.toml",
     ),
-    Key(
+    ConfigKey(
         "redif.largest",
         256,
         value.between(1, 65_536),
         "megabytes from 1",
         "a file of templates that is larger is left out, and told of",
     ),
-    Key(
+    ConfigKey(
         "redif.origin",
         "",
         lambda v: v == "" or description.is_place(v),
@@ -28,7 +28,7 @@ KEYS: tuple[Key, ...] = (
         "where the folders of RePEc's archives can be had, told with each template; empty: nothing "
         "is told",
     ),
-    Key(
+    ConfigKey(
         "redif.identifier_prefix",
         "",
         lambda v: isinstance(v, str) and (v == "" or identifier.is_prefix(v)),

@@ -56,20 +56,20 @@ class PlacedArchives:
     def open(self, address: str, offset: int, length: int | None) -> BinaryIO:
         """Return bytes of a file, by one range (see Archives.open)."""
         if not 0 <= offset < wacz.FARTHEST or not 0 <= (length or 0) < wacz.FARTHEST:
-            raise ContentError("damaged", f"{_shown(address)}: no bytes lie at {offset}")
+            raise ContentError("damaged", f"{_show_name(address)}: no bytes lie at {offset}")
         outer, within, inner = address.partition(WITHIN)
-        slices, key = self._placed(outer)
+        slices, key = self._locate(outer)
         try:
             if within:
                 return self._member(slices, key, inner, offset, length)
             return slices.open(key, offset, length)
         except MissingObject as error:
             self._cache.forget(outer.rpartition("/")[2])  # it may be ingested anew, elsewhere
-            raise ContentError("not-at-hand", f"{_shown(address)} is not there") from error
+            raise ContentError("not-at-hand", f"{_show_name(address)} is not there") from error
 
     def bucket(self, address: str) -> tuple[str, str]:
         """Return the bucket in which a file lies and its key there; empty ones for a folder."""
-        slices, key = self._placed(address.partition(WITHIN)[0])
+        slices, key = self._locate(address.partition(WITHIN)[0])
         return ("", "") if WITHIN in address else slices.bucket(key)
 
     def _lying(self, name: str) -> Sequence[tuple[str, Slices, str]]:
@@ -79,7 +79,7 @@ class PlacedArchives:
             found = [(f"{p.address}/{name}", p, name) for p in self._places]
             if not self._places and self._reached is not None:
                 for path in self._recorded(name):
-                    place, key = slice.parted(path)
+                    place, key = slice.split_address(path)
                     if key == name:
                         reads = self._reached(place)
                         found.append((f"{reads.address}/{key}", reads, key))
@@ -89,7 +89,7 @@ class PlacedArchives:
 
         return self._cache.get(name, make)
 
-    def _placed(self, address: str) -> tuple[Slices, str]:
+    def _locate(self, address: str) -> tuple[Slices, str]:
         """Return what reads a file, and its key there. Raises ContentError for one elsewhere."""
         name = address.rpartition("/")[2]
         if _is_name(name):
@@ -99,14 +99,14 @@ class PlacedArchives:
         key = address.removeprefix(f"{self.own.address}/")
         if key != address and is_key(key) and key.startswith(_OWN):
             return self.own, key
-        raise ContentError("not-at-hand", f"{_shown(address)} is in no place of archive files")
+        raise ContentError("not-at-hand", f"{_show_name(address)} is in no place of archive files")
 
     def _member(
         self, slices: Slices, key: str, inner: str, offset: int, length: int | None
     ) -> BinaryIO:
         address = f"{slices.address}/{key}"
 
-        def find() -> tuple[int, wacz.Member] | None:
+        def find() -> tuple[int, wacz.WaczMember] | None:
             with suppress(ContentError):
                 member = wacz.members(slices, key).get(inner)
                 if member:
@@ -132,12 +132,12 @@ class PlacedArchives:
         return slices.open(key, start + offset, left if length is None else min(length, left))
 
 
-def _fits(member: wacz.Member, offset: int, length: int | None) -> bool:
+def _fits(member: wacz.WaczMember, offset: int, length: int | None) -> bool:
     """Tell whether a directory's size of a member leaves room for these bytes."""
     return member.deflated or offset + (1 if length is None else length) <= member.packed
 
 
-def _shown(address: str) -> str:
+def _show_name(address: str) -> str:
     """Return a file's name, as anybody may be told: without the folder."""
     outer, within, inner = address.partition(WITHIN)
     return outer.rpartition("/")[2] + within + inner

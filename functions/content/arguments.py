@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from urllib.parse import unquote
 
 from functions.http.message import Call, FormError
-from functions.oai.errors import shown
+from functions.oai.errors import show
 from functions.snapshot.errors import SheafError
 
 PATH = "/content"
@@ -26,12 +26,12 @@ _STAMP = re.compile(
 )
 
 
-class Refused(SheafError):
+class ArgumentError(SheafError):
     """The arguments are none; the text is one line that says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ContentRequest:
     """What is asked for: an item by what its identifier may be, likeliest first.
 
     `at` is the last instant of the date that was given.
@@ -43,29 +43,31 @@ class Asked:
     coded: bool = False
 
 
-def read(call: Call) -> Asked:
+def read(call: Call) -> ContentRequest:
     """Return what a call to PATH asks for. Raises Refused."""
     try:
         pairs = call.pairs()
     except FormError as error:
-        raise Refused(str(error)) from error
+        raise ArgumentError(str(error)) from error
     given: dict[str, str] = {}
     for name, value in pairs:
         if name not in _NAMES:
-            raise Refused(f"{shown(name)} is no argument here; those are {', '.join(_NAMES)}.")
+            raise ArgumentError(f"{show(name)} is no argument here; those are {', '.join(_NAMES)}.")
         if name in given:
-            raise Refused(f"{name} is given more than once.")
+            raise ArgumentError(f"{name} is given more than once.")
         given[name] = value
     path = call.path.removeprefix(PATH).removeprefix("/")
     if bool(path) == ("id" in given):
-        raise Refused(f"Ask for {PATH}/IDENTIFIER or {PATH}?id=IDENTIFIER.")
+        raise ArgumentError(f"Ask for {PATH}/IDENTIFIER or {PATH}?id=IDENTIFIER.")
     identifiers = [given["id"]] if "id" in given else [*dict.fromkeys((path, unquote(path)))]
     if not identifiers[0] or max(len(given.get("id", path)), len(given.get("file", ""))) > _LONGEST:
-        raise Refused(f"An identifier and a file have from 1 to {_LONGEST} characters.")
+        raise ArgumentError(f"An identifier and a file have from 1 to {_LONGEST} characters.")
     coded = given.get("coded", "0")
     if coded not in ("0", "1"):
-        raise Refused(f"coded is {shown(coded)}, expected 0 or 1.")
-    return Asked(identifiers, given.get("file", ""), _instant(given.get("at", "")), coded == "1")
+        raise ArgumentError(f"coded is {show(coded)}, expected 0 or 1.")
+    return ContentRequest(
+        identifiers, given.get("file", ""), _instant(given.get("at", "")), coded == "1"
+    )
 
 
 def _instant(text: str) -> datetime | None:
@@ -85,6 +87,6 @@ def _instant(text: str) -> datetime | None:
         )
         return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
-        raise Refused(
-            f"at is {shown(text)}, expected a date as 2026-11-22T10:00:00Z or 20261122100000."
+        raise ArgumentError(
+            f"at is {show(text)}, expected a date as 2026-11-22T10:00:00Z or 20261122100000."
         ) from None

@@ -9,11 +9,11 @@ from functions.config.configuration import Configuration
 from functions.content import wiring
 from functions.content.handler import ContentApplication
 from functions.content.protocols import Archives, Content
-from functions.content.search import Search
+from functions.content.search import CaptureSearch
 from functions.http import gateway, message
-from functions.oai.lambda_instance import Answering, Opened, now
+from functions.oai.lambda_instance import Answering, InstanceParts, now
 from functions.oai.repository_duckdb.repository import DuckRepository
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 from functions.store.signer import Signer
 from functions.store.slice import Slices
 
@@ -29,7 +29,7 @@ def application(
     environment: Mapping[str, str],
     clock: Callable[[], datetime],
     log: Callable[[str], None] | None = None,
-    compress: Callable[[bytes], bytes] = message.gzipped,
+    compress: Callable[[bytes], bytes] = message.compress,
     largest: int | None = None,
     *,
     guarded: bool = False,
@@ -40,11 +40,13 @@ def application(
     StoreError for an address that is none.
     """
     contents = wiring.contents(repository, uri, base, settings, environment)
-    signer = Signer(Connection.serving(settings), environment, settings["content.redirect_seconds"])
+    signer = Signer(
+        BucketConnection.serving(settings), environment, settings["content.redirect_seconds"]
+    )
     return ContentApplication(
         repository,
         contents,
-        Search(repository.catalogue, repository.files),
+        CaptureSearch(repository.catalogue, repository.files),
         settings,
         clock,
         log,
@@ -60,12 +62,12 @@ def beside(content: ContentApplication, metadata: Handler) -> Handler:
     """Return what answers for both, by the path of what is asked; bodies are as `unpacked` has."""
 
     def answer(event: dict[str, Any]) -> dict[str, Any]:
-        return content.unpacked(event) if content.takes(event) else metadata(event)
+        return content.answer(event) if content.takes(event) else metadata(event)
 
     return answer
 
 
-def of_lambda(opened: Opened) -> Answering:
+def of_lambda(opened: InstanceParts) -> Answering:
     """Return what answers with the content of a store that an instance has opened."""
     return application(
         opened.repository,
@@ -86,7 +88,7 @@ def lying(archives: Archives, store: Slices) -> Callable[[Content, int, int], Bi
     It takes how many bytes to leave out, and how many to give, of a content with a stretch.
     """
 
-    def opened(content: Content, first: int, length: int) -> BinaryIO:
+    def open_range(content: Content, first: int, length: int) -> BinaryIO:
         stretch = content.stretch
         assert stretch is not None
         if content.capture is not None:
@@ -94,4 +96,4 @@ def lying(archives: Archives, store: Slices) -> Callable[[Content, int, int], Bi
         key = stretch.address.removeprefix(f"{store.address}/")
         return store.open(key, stretch.offset + first, length)
 
-    return opened
+    return open_range

@@ -11,7 +11,7 @@ PIECE = 1 << 16
 """Bytes that are read at once."""
 
 
-def passed(source: BinaryIO, count: int) -> None:
+def skip(source: BinaryIO, count: int) -> None:
     """Read forwards over `count` bytes, or to the end."""
     while count > 0:
         count -= len(data := source.read(min(count, PIECE)))
@@ -19,7 +19,7 @@ def passed(source: BinaryIO, count: int) -> None:
             return
 
 
-def counted(source: BinaryIO, most: int) -> int | None:
+def count_rest(source: BinaryIO, most: int) -> int | None:
     """Return how many bytes are left, which are read for it; None where they are more than `most`.
 
     A few bytes may be made to inflate to any number of them.
@@ -56,7 +56,7 @@ def pieces(source: BinaryIO, length: int | None, whole: int | None = None) -> It
         yield last
 
 
-class Stream:
+class Body:
     """The pieces of an answer: those of `ready`, then the others as they are read.
 
     `source` is closed with it, then `ended` is called, once, with how many bytes were given, and
@@ -78,7 +78,7 @@ class Stream:
         self._given = 0
         self._context = copy_context()
 
-    def __iter__(self) -> "Stream":
+    def __iter__(self) -> "Body":
         return self
 
     def __next__(self) -> bytes:

@@ -33,7 +33,7 @@ FIELDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Capture:
+class CaptureRow:
     """A listed capture: what schema.CAPTURE says of it under the same names, and its sets.
 
     `digest` is the SHA-1 of the payload as stored, base32, or `label:value`; `date` is W3CDTF, as
@@ -79,7 +79,7 @@ class Capture:
         digits = "".join(filter(str.isdigit, (self.date or "")[:19]))
         return digits + "00000101000000"[len(digits) :] if len(digits) >= 4 else ""
 
-    def resolve(self) -> "Capture":
+    def resolve(self) -> "CaptureRow":
         """Return a revisit with the media type of its original in place of its own; all else as is.
 
         A revisit of which the original's media type is not known stays as it is.
@@ -90,9 +90,9 @@ class Capture:
     @staticmethod
     def of(
         identifier: str, position: int, sets: tuple[str, ...], fields: Mapping[str, Any]
-    ) -> "Capture":
+    ) -> "CaptureRow":
         """Return the capture of a record's fields, of which FIELDS have to be there."""
-        return Capture(
+        return CaptureRow(
             identifier=identifier,
             position=position,
             sets=sets,

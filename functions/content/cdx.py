@@ -14,11 +14,11 @@ from functions.config.configuration import Configuration
 from functions.content import listing, pages, query
 from functions.content.cdx_line import FORMS
 from functions.content.dialect import DIALECTS, Dialect
-from functions.content.listing import LARGEST, Lines
+from functions.content.listing import LARGEST, CdxLines
 from functions.content.pages import Pages
 from functions.content.protocols import Searching
 from functions.content.query import BadQuery, Query
-from functions.content.resume import Key
+from functions.content.resume import ResumeKey
 from functions.database.engine import QueryError
 from functions.http.message import Call, FormError, Reply
 from functions.snapshot.manifest import Manifest
@@ -59,12 +59,14 @@ def reply(call: Call, search: Searching, manifest: Manifest, settings: Configura
         return refusal(400, f"filter has no regular expression of RE2: {line}")
 
 
-def _list(call: Call, pairs: Sequence[tuple[str, str]], lines: Lines, manifest: Manifest) -> Reply:
+def _list(
+    call: Call, pairs: Sequence[tuple[str, str]], lines: CdxLines, manifest: Manifest
+) -> Reply:
     """Return an answer that leads on to the next one."""
     asked, shown = lines.query, None
     headers = {}
     if lines.end is not None:
-        key = Key(lines.end, "".join(lines.marks)).to_text(manifest.namespace, manifest.store)
+        key = ResumeKey(lines.end, "".join(lines.marks)).to_text(manifest.namespace, manifest.store)
         more = None if asked.limit is None else asked.limit - len(lines.texts) or asked.limit
         link = f'<{_following(call, pairs, key, more, asked)}>; rel="next"'
         is_told = len(link) <= _LONGEST
@@ -72,10 +74,10 @@ def _list(call: Call, pairs: Sequence[tuple[str, str]], lines: Lines, manifest: 
             headers["Link"] = link
         if asked.shows_key or not is_told:
             shown = key
-    return _written(asked, lines.texts[::-1] if asked.is_last else lines.texts, shown, headers)
+    return _write_reply(asked, lines.texts[::-1] if asked.is_last else lines.texts, shown, headers)
 
 
-def _page(found: Pages, lines: Lines) -> Reply:
+def _page(found: Pages, lines: CdxLines) -> Reply:
     """Return a page, whole or not at all."""
     asked = lines.query
     if lines.size >= LARGEST:
@@ -85,10 +87,10 @@ def _page(found: Pages, lines: Lines) -> Reply:
         # Clients of Common Crawl's index take an empty page for the last one.
         told = {"message": f"No Captures found for: {asked.scope.url}"}
         return Reply(404, "application/json", json.dumps(told).encode() + b"\n")
-    return _written(asked, lines.texts, None, {})
+    return _write_reply(asked, lines.texts, None, {})
 
 
-def _written(
+def _write_reply(
     asked: Query, texts: Sequence[str], key: str | None, headers: Mapping[str, str]
 ) -> Reply:
     form = FORMS[asked.output]

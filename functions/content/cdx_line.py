@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from functions.content.capture import Capture
+from functions.content.capture import CaptureRow
 
 UNKNOWN = "-"
 REVISIT = "warc/revisit"
@@ -24,7 +24,7 @@ def _text(value: object) -> str | None:
     return None if value is None or value == "" else str(value)
 
 
-FIELDS: Mapping[str, Callable[[Capture], str | None]] = {
+FIELDS: Mapping[str, Callable[[CaptureRow], str | None]] = {
     "urlkey": lambda c: c.surt,
     "timestamp": lambda c: _text(c.stamp),
     "url": lambda c: c.url,
@@ -75,18 +75,18 @@ class Form:
     """
 
     type: str
-    write: Callable[[Capture, Sequence[str]], str]
+    write: Callable[[CaptureRow, Sequence[str]], str]
     fields: Sequence[str]
     is_fixed: bool = False
     frame: Callable[[Sequence[str], Sequence[str], str | None], str] = _frame
 
 
-def value(capture: Capture, name: str) -> str:
+def value(capture: CaptureRow, name: str) -> str:
     """Return what a capture has of a field, by either name; UNKNOWN where that is nothing."""
     return FIELDS[ALIASES.get(name, name)](capture) or UNKNOWN
 
 
-def _table(capture: Capture, names: Sequence[str]) -> str:
+def _table(capture: CaptureRow, names: Sequence[str]) -> str:
     found = ((name, FIELDS[ALIASES.get(name, name)](capture)) for name in names)
     return json.dumps({name: text for name, text in found if text is not None})
 
@@ -96,16 +96,16 @@ def _plain(text: str) -> str:
     return _UNPLAIN.sub(lambda found: quote(found[0], safe=""), text)
 
 
-def _cdxj(capture: Capture, names: Sequence[str]) -> str:
+def _cdxj(capture: CaptureRow, names: Sequence[str]) -> str:
     key, stamp = (_plain(value(capture, name)) for name in KEY)
     return f"{key} {stamp} {_table(capture, [name for name in names if name not in KEY])}"
 
 
-def _columns(capture: Capture, names: Sequence[str]) -> str:
+def _columns(capture: CaptureRow, names: Sequence[str]) -> str:
     return " ".join(_plain(value(capture, name)) for name in names)
 
 
-def _cdx(capture: Capture, names: Sequence[str]) -> str:
+def _cdx(capture: CaptureRow, names: Sequence[str]) -> str:
     place = (_plain(value(capture, name)) for name in ("length", "offset", "filename"))
     return f"{_columns(capture, names)} {UNKNOWN} {' '.join(place)}"
 
@@ -118,7 +118,7 @@ def _table_frame(names: Sequence[str], texts: Sequence[str], key: str | None) ->
     return _lines(texts) + ("" if key is None else json.dumps({"resumeKey": key}) + "\n")
 
 
-def _array(capture: Capture, names: Sequence[str]) -> str:
+def _array(capture: CaptureRow, names: Sequence[str]) -> str:
     return json.dumps([value(capture, name) for name in names])
 
 

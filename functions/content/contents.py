@@ -13,12 +13,12 @@ from functions.archive.digest import Declared
 from functions.archive.document import Document
 from functions.content import record, stored, stream
 from functions.content.archives import PlacedArchives
-from functions.content.capture import Capture
+from functions.content.capture import CaptureRow
 from functions.content.errors import ContentError
-from functions.content.protocols import Content, Stretch
-from functions.content.record import Found
-from functions.content.stored import Holding, Objects
-from functions.oai.repository import Record, Repository
+from functions.content.protocols import ByteRange, Content
+from functions.content.record import ArchivedRecord
+from functions.content.stored import Holding, ObjectReader
+from functions.oai.repository import PublishedRecord, Repository
 from functions.snapshot import identifier, schema
 from functions.snapshot.manifest import Manifest
 from functions.store.slice import Slices
@@ -45,7 +45,7 @@ class ArchivedContents:
     def __init__(
         self,
         repository: Repository,
-        objects: Objects,
+        objects: ObjectReader,
         archives: PlacedArchives,
         store: Slices,
         prefix: str = "",
@@ -59,7 +59,7 @@ class ArchivedContents:
     def find(
         self,
         manifest: Manifest,
-        record: Record | None,
+        record: PublishedRecord | None,
         *,
         file: str = "",
         at: datetime | None = None,
@@ -73,56 +73,59 @@ class ArchivedContents:
         if record.deleted:
             raise ContentError("withdrawn", f"{record.identifier} was taken down, or is gone")
         if record.kind == "capture":
-            capture = Capture.of(record.identifier, record.position, record.sets, record.fields)
+            capture = CaptureRow.of(record.identifier, record.position, record.sets, record.fields)
             return self._capture(manifest, capture)
         if record.kind in schema.DATASETS:
-            return self._held(record.identifier, stored.kept(record, file))
+            return self._held_content(record.identifier, stored.find_file(record, file))
         if record.kind == "template":
             handle = record.fields["handle"]
             if file:
                 found = self._objects.of_file(manifest, handle, file, at)
             else:
                 found = self._objects.of_template(manifest, handle, at)
-            return self._held(record.identifier, found)
+            return self._held_content(record.identifier, found)
         raise ContentError("no-content", f"{record.identifier} has no bytes of its own")
 
     @contextmanager
-    def opened(
+    def open_content(
         self, content: Content, *, coded: bool = False, verified: bool = True
     ) -> Iterator[BinaryIO]:
-        """Give the bytes as a stream (see Contents.opened)."""
+        """Give the bytes as a stream (see Contents.open_content)."""
         if isinstance(content, HeldContent) and content.holding is not None:
-            with stored.opened(self._store, content.holding, checked=verified) as (pieces, source):
-                yield stream.proven(pieces, source)
+            with stored.open_stored(self._store, content.holding, checked=verified) as (
+                pieces,
+                source,
+            ):
+                yield stream.read_verified(pieces, source)
             return
         capture = content.original or content.capture
         if capture is None:
             raise ContentError("no-content", f"{content.identifier} has no bytes of its own")
         if capture.damaged:
             self._prove(content, capture, verified=verified)
-        with record.opened(self.archives, capture) as found:
+        with record.open_record(self.archives, capture) as found:
             bears, chunked = _borne(found.document)
-            source = stream.verified(
+            source = stream.verify(
                 found.document.payload(),
-                _declared(capture) if verified else None,
+                _declared_digest(capture) if verified else None,
                 record.where(capture),
                 chunked=chunked,
                 # A length is known of what was read: then the digest is ours, and no index's.
                 head=found.document.head if capture.length is None else None,
             )
-            decoded = source if coded else _decoded(source, bears, chunked=chunked)
-            yield stream.proven(decoded, source)
+            decoded = source if coded else _decode(source, bears, chunked=chunked)
+            yield stream.read_verified(decoded, source)
 
-    def _prove(self, content: Content, capture: Capture, *, verified: bool) -> None:
+    def _prove(self, content: Content, capture: CaptureRow, *, verified: bool) -> None:
         """Raise ContentError unless a digest can prove the bytes of a damaged member.
 
         Where they are not to be verified as they are read, as of a part, all are read for it.
         """
-        if _declared(capture) is None:
+        if _declared_digest(capture) is None:
             detail = "its compressed member is damaged, and no digest proves its bytes"
             raise ContentError("damaged", f"{record.where(capture)}: {detail}")
         if not verified:
-            with self.opened(content, coded=True) as whole:
+            with self.open_content(content, coded=True) as whole:
                 while whole.read(_STEP):
                     pass
 
@@ -137,13 +140,13 @@ class ArchivedContents:
         templates = [self._template(manifest, h) for h in self._objects.handles(manifest, id_)]
         if not any(one is not None and not one.deleted for one in templates):
             raise ContentError("withdrawn", f"{id_}: no template names it that is published")
-        return self._held(id_, found)
+        return self._held_content(id_, found)
 
-    def _template(self, manifest: Manifest, handle: str) -> Record | None:
+    def _template(self, manifest: Manifest, handle: str) -> PublishedRecord | None:
         prefix = self._prefix or identifier.to_oai(manifest.namespace, "")
         return self._repository.record(manifest, identifier.template(prefix, handle))
 
-    def _held(self, name: str, found: Holding) -> Content:
+    def _held_content(self, name: str, found: Holding) -> Content:
         return HeldContent(
             identifier=name,
             url=found.url,
@@ -151,16 +154,16 @@ class ArchivedContents:
             status=None,
             media_type=found.media_type,
             headers=(),
-            digest=_labelled(found.digest),
+            digest=_label(found.digest),
             size=found.size,
             stretch=stored.stretch(self._store, found),
             holding=found,
         )
 
-    def _capture(self, manifest: Manifest, capture: Capture) -> Content:
+    def _capture(self, manifest: Manifest, capture: CaptureRow) -> Content:
         original = self._original(manifest, capture) if capture.is_revisit else None
         payload = original or capture
-        with record.opened(self.archives, payload) as found:
+        with record.open_record(self.archives, payload) as found:
             own = self._own(capture) if original else found.document
             answer = own if own is not None and own.fields else found.document
             bears, chunked = _borne(found.document)
@@ -178,7 +181,7 @@ class ArchivedContents:
                 status=_status(capture, original),
                 media_type=_media_type(payload, answer, found.document),
                 headers=answer.fields,
-                digest=_labelled(_declared(payload)),
+                digest=_label(_declared_digest(payload)),
                 size=None if undone else payload.length,
                 capture=capture,
                 original=original,
@@ -186,7 +189,7 @@ class ArchivedContents:
                 told=told,
             )
 
-    def _original(self, manifest: Manifest, capture: Capture) -> Capture:
+    def _original(self, manifest: Manifest, capture: CaptureRow) -> CaptureRow:
         """Return the capture whose payload a revisit has. Raises ContentError."""
         found = None
         if capture.original is not None:
@@ -195,27 +198,27 @@ class ArchivedContents:
             raise ContentError(
                 "unresolved", f"{capture.identifier}: the capture that has its bytes is not known"
             )
-        original = Capture.of(found.identifier, found.position, found.sets, found.fields)
+        original = CaptureRow.of(found.identifier, found.position, found.sets, found.fields)
         if original.is_revisit:
             raise ContentError("unresolved", f"{capture.identifier}: its original has no bytes")
         return original
 
-    def _own(self, capture: Capture) -> Document | None:
+    def _own(self, capture: CaptureRow) -> Document | None:
         """Return a revisit's own record, which may have a head; None where it cannot be read."""
         try:
-            with record.opened(self.archives, capture) as found:
+            with record.open_record(self.archives, capture) as found:
                 return found.document
         except ContentError:
             return None  # its bytes are there all the same
 
-    def _stretch(self, found: Found, capture: Capture) -> Stretch | None:
+    def _stretch(self, found: ArchivedRecord, capture: CaptureRow) -> ByteRange | None:
         if found.document.place is None or capture.length is None:
             return None
         bucket, key = self.archives.bucket(found.address)
-        return Stretch(found.address, found.document.place, capture.length, bucket, key)
+        return ByteRange(found.address, found.document.place, capture.length, bucket, key)
 
 
-def _declared(capture: Capture) -> Declared | None:
+def _declared_digest(capture: CaptureRow) -> Declared | None:
     """Return a capture's digest, which is a SHA-1 in base32 where it has no label."""
     if not capture.digest:
         return None
@@ -223,7 +226,7 @@ def _declared(capture: Capture) -> Declared | None:
     return digests.parse(text.encode())
 
 
-def _labelled(declared: Declared | None) -> str:
+def _label(declared: Declared | None) -> str:
     """Return a digest with its label; empty where there is none."""
     if declared is None:
         return ""
@@ -231,14 +234,14 @@ def _labelled(declared: Declared | None) -> str:
     return text if ":" in text else f"{declared.algorithm}:{text}"
 
 
-def _status(capture: Capture, original: Capture | None) -> int | None:
+def _status(capture: CaptureRow, original: CaptureRow | None) -> int | None:
     """Return a capture's status: that of a revisit's original, where it says no more than so."""
     if original is not None and capture.status in (None, _NOT_MODIFIED):
         return original.status
     return capture.status
 
 
-def _media_type(capture: Capture, *answers: Document) -> str:
+def _media_type(capture: CaptureRow, *answers: Document) -> str:
     """Return the media type as the first of the answers says it that does."""
     for answer in answers:
         for name, value in answer.fields:
@@ -257,7 +260,7 @@ def _borne(found: Document) -> tuple[list[str], bool]:
     return codings.borne(found.start(codings.START), named, chunked=chunked)
 
 
-def _decoded(source: codings.Pieces, bears: Sequence[str], *, chunked: bool) -> codings.Pieces:
+def _decode(source: codings.Pieces, bears: Sequence[str], *, chunked: bool) -> codings.Pieces:
     try:
         return codings.decode_codings(source, bears, chunked=chunked)
     except ContentCodingError as error:

@@ -11,10 +11,10 @@ from typing import Any, BinaryIO
 
 from functions.config.configuration import Configuration
 from functions.content import body, range, sandbox
-from functions.content.body import Stream
+from functions.content.body import Body
 from functions.content.errors import ContentError
 from functions.content.protocols import Content, Contents
-from functions.content.range import Part, Unsatisfiable
+from functions.content.range import RangePart, Unsatisfiable
 from functions.content.representation import Representation
 from functions.http import caching
 from functions.http.message import Call
@@ -89,7 +89,7 @@ class Delivery:
     ) -> Answer:
         headers = shown.headers(call.base, self._seconds)
         if not shown.matches(call.headers):
-            return _said(412, headers, "These are not the bytes of which If-Match speaks.")
+            return _text_answer(412, headers, "These are not the bytes of which If-Match speaks.")
         if shown.tag and caching.is_held(call.headers, shown.tag):
             return {"statusCode": 304, "headers": _without_body(headers, tag=True), "body": b""}
         elsewhere = self._elsewhere(call, shown)
@@ -97,7 +97,9 @@ class Delivery:
             told = {"Location": elsewhere, "Cache-Control": caching.UNKEPT}
             told = {**_without_body(headers), **told}
             told.pop("Memento-Datetime", None)
-            return _said(302, told, "It is to be had at the address in Location, for a while.")
+            return _text_answer(
+                302, told, "It is to be had at the address in Location, for a while."
+            )
         part, size = None, shown.size
         counts = call.method == "GET" and shown.continues(call.headers)
         wanted = range.read(call.headers.get("range", "")) if counts else None
@@ -105,35 +107,35 @@ class Delivery:
             try:
                 part = wanted.part(size, self._largest)
             except Unsatisfiable:
-                told = {**headers, "Content-Range": range.unsatisfied(size)}
-                return _said(416, told, f"There are {size} bytes.")
+                told = {**headers, "Content-Range": range.content_range(size)}
+                return _text_answer(416, told, f"There are {size} bytes.")
         if part is None and self._is_too_large(size):
             return self._too_large(headers, size)
         if call.method == "HEAD":
             if size is None:
-                return self._told(shown, headers)
+                return self._answer_head(shown, headers)
             known = {**headers, "Content-Length": str(size)}
             return {"statusCode": 200, "headers": known, "body": b""}
-        return self._sent(shown, headers, part, ended)
+        return self._send(shown, headers, part, ended)
 
-    def _told(self, shown: Representation, headers: Mapping[str, str]) -> Answer:
+    def _answer_head(self, shown: Representation, headers: Mapping[str, str]) -> Answer:
         """Return the answer to a HEAD: what a GET says, which may have to be read for it."""
-        sent = self._sent(shown, headers, None, lambda given, error: None)
-        if isinstance(sent["body"], Stream):
+        sent = self._send(shown, headers, None, lambda given, error: None)
+        if isinstance(sent["body"], Body):
             sent["body"].close()
         return {**sent, "body": b""}
 
-    def _sent(
+    def _send(
         self,
         shown: Representation,
         headers: Mapping[str, str],
-        part: Part | None,
+        part: RangePart | None,
         ended: Callable[[int, Exception | None], None],
     ) -> Answer:
         """Return the answer with the whole or a part, which is read as far as AHEAD at once."""
         limit = AHEAD if self._largest is None else self._largest
         with ExitStack() as source:
-            further = self._opened(source, shown, part)
+            further = self._open(source, shown, part)
             ready: list[bytes] = []
             count = 0
             for piece in further:
@@ -151,26 +153,26 @@ class Delivery:
                 told["Content-Length"] = str(length)
             if part is not None:
                 told["Content-Range"] = part.header
-            whole = Stream(ready, further, source.pop_all(), ended)
+            whole = Body(ready, further, source.pop_all(), ended)
             return {"statusCode": 200 if part is None else 206, "headers": told, "body": whole}
 
-    def _opened(
-        self, source: ExitStack, shown: Representation, part: Part | None
+    def _open(
+        self, source: ExitStack, shown: Representation, part: RangePart | None
     ) -> Iterator[bytes]:
         """Open the whole or a part, and leave it to `source`.
 
         Only of the whole it is known whether it has its digest.
         """
         if part is None or part.length == part.size:
-            opened = self._contents.opened(shown.content, coded=shown.coded)
+            opened = self._contents.open_content(shown.content, coded=shown.coded)
             return body.pieces(source.enter_context(opened), None, shown.size)
         if shown.is_plain and self._lying is not None:
             file = self._lying(shown.content, part.first, part.length)
             source.callback(file.close)
         else:
-            opened = self._contents.opened(shown.content, coded=shown.coded, verified=False)
+            opened = self._contents.open_content(shown.content, coded=shown.coded, verified=False)
             file = source.enter_context(opened)
-            body.passed(file, part.first)
+            body.skip(file, part.first)
         return body.pieces(file, part.length)
 
     def _size(self, shown: Representation) -> int | None:
@@ -186,8 +188,8 @@ class Delivery:
             if key in self._sizes:
                 self._sizes.move_to_end(key)
                 return self._sizes[key]
-        with self._contents.opened(content, coded=shown.coded) as source:
-            size = body.counted(source, COUNTED)
+        with self._contents.open_content(content, coded=shown.coded) as source:
+            size = body.count_rest(source, COUNTED)
         with self._lock:
             self._sizes[key] = size
             while len(self._sizes) > _SIZES:
@@ -215,8 +217,8 @@ class Delivery:
         """Return the answer to who wants more at once than an answer holds."""
         told = dict(headers)
         if size is not None:
-            told["Content-Range"] = range.unsatisfied(size)
-        return _said(
+            told["Content-Range"] = range.content_range(size)
+        return _text_answer(
             413,
             told,
             f"These are more bytes than the {self._largest} that one answer holds: ask for them in "
@@ -225,7 +227,7 @@ class Delivery:
 
 
 def _complete(
-    shown: Representation, headers: Mapping[str, str], part: Part | None, data: bytes
+    shown: Representation, headers: Mapping[str, str], part: RangePart | None, data: bytes
 ) -> Answer:
     """Return the answer with all of the bytes that it is to have. Raises ContentError."""
     told = {**headers, "Content-Length": str(len(data))}
@@ -243,7 +245,7 @@ def _without_body(headers: Mapping[str, str], *, tag: bool = False) -> dict[str,
     return {n: v for n, v in headers.items() if n not in _OF_BODY or (tag and n == "ETag")}
 
 
-def _said(status: int, headers: Mapping[str, str], message: str) -> Answer:
+def _text_answer(status: int, headers: Mapping[str, str], message: str) -> Answer:
     """Return an answer in words in place of the bytes."""
     text = f"{message}\n".encode()
     told = {

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from functions.content.capture import Capture
+from functions.content.capture import CaptureRow
 from functions.content.cdx_line import ALIASES, FIELDS, value
 from functions.snapshot.errors import SheafError
 
@@ -34,7 +34,7 @@ class Filter:
     text: str
     is_negated: bool
 
-    def passed(self, captures: Sequence[Capture], matching: Matching) -> Sequence[bool]:
+    def matches(self, captures: Sequence[CaptureRow], matching: Matching) -> Sequence[bool]:
         """Tell of each capture whether it passes. Raises QueryError for no expression."""
         values = [value(capture, self.field) for capture in captures]
         if self.how in ("~", ":"):
@@ -74,7 +74,7 @@ class Collapse:
     field: str
     length: int | None = None
 
-    def mark(self, capture: Capture) -> str:
+    def mark(self, capture: CaptureRow) -> str:
         """Return what is the same for captures of which one stays: 16 hexadecimal digits."""
         text = value(capture, self.field)[: self.length]
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -89,12 +89,12 @@ def collapse(text: str) -> Collapse:
     return Collapse(field, int(length) if colon else None)
 
 
-def sifted(
-    captures: Sequence[Capture], filters: Sequence[Filter], matching: Matching
-) -> Sequence[Capture]:
+def apply_filters(
+    captures: Sequence[CaptureRow], filters: Sequence[Filter], matching: Matching
+) -> Sequence[CaptureRow]:
     """Return the captures that pass all filters."""
     for one in filters:
         if captures:
-            passed = one.passed(captures, matching)
+            passed = one.matches(captures, matching)
             captures = [c for c, is_in in zip(captures, passed, strict=True) if is_in]
     return captures

@@ -1,7 +1,4 @@
-"""The handler of content: an event of a gateway in, archived bytes out; nothing of Lambda's.
-
-It is called as functions.oai.handler's Application is. RFC 9110 (HTTP), RFC 7089 (Memento).
-"""
+"""Answers events of a gateway with archived bytes (RFC 9110, RFC 7089)."""
 
 import logging
 import threading
@@ -15,8 +12,8 @@ from urllib.parse import urlsplit
 
 from functions.config.configuration import Configuration
 from functions.content import arguments, cdx, memento, neighbours, sandbox
-from functions.content.arguments import Asked, Refused
-from functions.content.body import Stream
+from functions.content.arguments import ArgumentError, ContentRequest
+from functions.content.body import Body
 from functions.content.capture import FIELDS
 from functions.content.delivery import Answer, Delivery, Lying, Sign
 from functions.content.dialect import DIALECTS
@@ -27,7 +24,7 @@ from functions.http import access_log, caching, cors, deadline, gateway
 from functions.http import message as http
 from functions.http.access_log import AccessLog
 from functions.http.message import OAI_PATH, Call, Reply, unavailable
-from functions.oai.as_of import Present
+from functions.oai.as_of import AsOf
 from functions.oai.repository import Repository
 from functions.snapshot import obi
 from functions.snapshot.errors import NothingPublished, StoreError
@@ -77,7 +74,7 @@ class ContentApplication:
         clock: Callable[[], datetime],
         log: Callable[[str], None] | None = None,
         timer: Callable[[], float] = time.perf_counter,
-        compress: Callable[[bytes], bytes] = http.gzipped,
+        compress: Callable[[bytes], bytes] = http.compress,
         largest: int | None = None,
         lying: Lying | None = None,
         sign: Sign | None = None,
@@ -94,7 +91,7 @@ class ContentApplication:
         self._largest = largest
         part = None if largest is None else PART
         self._delivery = Delivery(contents, settings, lying, sign, part)
-        self._present = Present(
+        self._present = AsOf(
             repository,
             clock,
             settings["serve.pointer_seconds"],
@@ -112,27 +109,27 @@ class ContentApplication:
         self, event: object, seconds: float | None = None, request: str = ""
     ) -> dict[str, Any]:
         """Answer one event, by 503 where the answer is not ready within `seconds`."""
-        return gateway.packed(self.unpacked(event, seconds, request), binary=True)
+        return gateway.pack(self.answer(event, seconds, request), binary=True)
 
-    def unpacked(
+    def answer(
         self, event: object, seconds: float | None = None, request: str = ""
     ) -> dict[str, Any]:
         """Answer one event of a server in this process, which takes the body as bytes or Stream."""
         call = gateway.read(event, self._mount)
-        with tally.counted() as cost:
-            entry = _Entry(self._clock(), call, self._timer, self._log, cost, request)
+        with tally.count() as cost:
+            entry = _LogEntry(self._clock(), call, self._timer, self._log, cost, request)
             try:
-                answer = deadline.within(seconds, lambda: self._answered(call, entry))
+                answer = deadline.within(seconds, lambda: self._answer_call(call, entry))
             except deadline.Late:
                 self.spent = True
                 _LOG.error("no answer within %.1f s: %a %a", seconds, call.method, call.path)
-                answer = self._written(
+                answer = self._write(
                     self._unavailable("This takes too long at the moment; try again later."), call
                 )
         exposed = {"Access-Control-Expose-Headers": "*"}
         headers = {**cors.ANSWER, **answer["headers"], **sandbox.HEADERS, **exposed}
         entry.answer = {**answer, "headers": headers}
-        if not isinstance(answer["body"], Stream):
+        if not isinstance(answer["body"], Body):
             entry.add(len(answer["body"]))
         return entry.answer
 
@@ -145,11 +142,11 @@ class ContentApplication:
         path = gateway.read(event, self._mount).path
         return any(path == ours or path.startswith(f"{ours}/") for ours in PATHS)
 
-    def _answered(self, call: Call, entry: "_Entry") -> Answer:
+    def _answer_call(self, call: Call, entry: "_LogEntry") -> Answer:
         """Answer a call if there is a place for it: to wait for one might take without end."""
         if not self._places.acquire(blocking=False):
             refusal = self._unavailable("Too many requests are being answered; try again later.")
-            return self._written(refusal, call)
+            return self._write(refusal, call)
         try:
             answer = self._answer(call, entry)
             if self._largest is None or gateway.weight(answer, binary=True) <= self._largest:
@@ -168,38 +165,38 @@ class ContentApplication:
             reply = self._unavailable("Something went wrong here; try again later.")
         finally:
             self._places.release()
-        return self._written(reply, call)
+        return self._write(reply, call)
 
-    def _answer(self, call: Call, entry: "_Entry") -> Answer:
+    def _answer(self, call: Call, entry: "_LogEntry") -> Answer:
         if call.method == "OPTIONS":
-            return self._written(Reply(204, _PLAIN, b"", cors.preflight(_ALLOWED)), call)
+            return self._write(Reply(204, _PLAIN, b"", cors.preflight(_ALLOWED)), call)
         if call.method not in _ALLOWED:
             allow = ", ".join(_ALLOWED)
             refusal = Reply(405, _PLAIN, f"Use one of: {allow}.\n".encode(), {"Allow": allow})
-            return self._written(refusal, call)
+            return self._write(refusal, call)
         if not self._settings["content.serve"]:
-            return self._written(_fault(404, "disabled", "Only metadata is given here."), call)
+            return self._write(_fault(404, "disabled", "Only metadata is given here."), call)
         call = replace(call, base=self._base or call.base)
         manifest = self._manifest()
         entry.told["snapshot"] = manifest.snapshot
         listed = _LISTS.get(f"/{call.path[1:].partition('/')[0]}")
         if listed is not None:
             entry.told["query"] = call.query[:_LONGEST]
-            return self._written(listed(call, self._search, manifest, self._settings), call)
+            return self._write(listed(call, self._search, manifest, self._settings), call)
         try:
             asked = arguments.read(call)
-            content = self._found(manifest, asked)
+            content = self._find(manifest, asked)
             entry.told["identifier"] = content.identifier[:_LONGEST]
-            return self._delivered(call, asked, content, entry, manifest)
-        except Refused as error:
-            return self._written(_fault(400, "argument", str(error)), call)
+            return self._deliver(call, asked, content, entry, manifest)
+        except ArgumentError as error:
+            return self._write(_fault(400, "argument", str(error)), call)
         except ContentError as error:
             entry.told["errors"] = [error.code]
             if error.status >= 500:
                 _LOG.error("%a: %s: %s", call.path, error.code, error)
-            return self._written(self._missing(error), call)
+            return self._write(self._missing(error), call)
 
-    def _found(self, manifest: Manifest, asked: Asked) -> Content:
+    def _find(self, manifest: Manifest, asked: ContentRequest) -> Content:
         """Return what is asked for: of an item, or of a file by its own address or handle."""
         for identifier in asked.identifiers:
             record = self._repository.record(manifest, identifier, fields=_FIELDS)
@@ -218,30 +215,35 @@ class ContentApplication:
                     failure = error
         raise failure
 
-    def _delivered(
-        self, call: Call, asked: Asked, content: Content, entry: "_Entry", manifest: Manifest
+    def _deliver(
+        self,
+        call: Call,
+        asked: ContentRequest,
+        content: Content,
+        entry: "_LogEntry",
+        manifest: Manifest,
     ) -> Answer:
         """Return the answer with a content and its links, if not too many are under way."""
         shown = Representation(content, asked.coded, fixed=content.capture is not None)
         if not self._streams.acquire(blocking=False):
             refusal = self._unavailable("Too many answers are under way; try again later.")
-            return self._written(refusal, call)
+            return self._write(refusal, call)
         with ExitStack() as stack:
             stack.callback(self._streams.release)
 
-            def ended(given: int, error: Exception | None) -> None:
+            def log_end(given: int, error: Exception | None) -> None:
                 self._streams.release()
                 if error is not None:
                     entry.told["errors"] = [getattr(error, "code", type(error).__name__)]
                 entry.add(given)
 
-            answer = self._delivery.answer(call, shown, ended)
+            answer = self._delivery.answer(call, shown, log_end)
             body = answer["body"]
-            if isinstance(body, Stream):
+            if isinstance(body, Body):
                 stack.pop_all()
-                stack.callback(body.close)  # which calls `ended`
+                stack.callback(body.close)  # which calls `log_end`
             answer = neighbours.add_links(answer, call, self._search, manifest, content.capture)
-            if isinstance(body, Stream):
+            if isinstance(body, Body):
                 stack.pop_all()
         return answer
 
@@ -257,7 +259,7 @@ class ContentApplication:
         headers = {**reply.headers, "Retry-After": seconds, "Cache-Control": caching.UNKEPT}
         return Reply(503, _PLAIN, reply.body, headers)
 
-    def _written(self, reply: Reply, call: Call) -> Answer:
+    def _write(self, reply: Reply, call: Call) -> Answer:
         return http.write(reply, call, self._compress)
 
     def _unavailable(self, message: str) -> Reply:
@@ -269,7 +271,7 @@ def _fault(status: int, code: str, message: str) -> Reply:
     return Reply(status, _PLAIN, f"{message}\n".encode(), {"X-Archive-Error": code})
 
 
-class _Entry:
+class _LogEntry:
     """The line that the access log is to have of a call, once all of its answer was given."""
 
     def __init__(

@@ -29,7 +29,7 @@ _DIGESTS = {"sha1": ("sha", 20), "sha256": ("sha-256", 32), "sha512": ("sha-512"
 """Labels that archives use, without hyphens: the name of RFC 9530's registry, and bytes."""
 
 
-def archived(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+def rename_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return archived headers by the names that they are told under.
 
     Of a value controls are blanks, and what is not ASCII is %XX of its bytes: it can break no line.
@@ -56,15 +56,19 @@ def archived(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 def plain(value: str) -> str:
     """Return a value in printable ASCII."""
     text = _CONTROL.sub(" ", value).strip()
-    return text if text.isascii() else "".join(c if c.isascii() else _coded(c, "") for c in text)
+    return (
+        text
+        if text.isascii()
+        else "".join(c if c.isascii() else _percent_encode(c, "") for c in text)
+    )
 
 
 def uri(url: str) -> str:
     """Return a URL as a header can hold it between < and >."""
-    return _coded(url, _URL_SAFE)
+    return _percent_encode(url, _URL_SAFE)
 
 
-def _coded(text: str, safe: str) -> str:
+def _percent_encode(text: str, safe: str) -> str:
     """Return a text with %XX for its bytes; characters that stand for bytes are those."""
     try:
         return quote(text.encode("utf-8", "surrogateescape"), safe=safe)
@@ -102,13 +106,13 @@ def repr_digest(digest: str) -> Mapping[str, str]:
     """
     label, _, value = digest.partition(":")
     known = _DIGESTS.get(label.lower().replace("-", ""))
-    raw = None if known is None else _decoded(value, known[1])
+    raw = None if known is None else _decode_base64(value, known[1])
     if known is None or raw is None:
         return {}
     return {"Repr-Digest": f"{known[0]}=:{base64.b64encode(raw).decode()}:"}
 
 
-def _decoded(value: str, size: int) -> bytes | None:
+def _decode_base64(value: str, size: int) -> bytes | None:
     try:
         found = bytes.fromhex(value) if len(value) == 2 * size else base64.b32decode(value.upper())
     except (ValueError, binascii.Error):

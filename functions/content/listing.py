@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from functions.content import filter, timestamp
-from functions.content.capture import Capture
+from functions.content.capture import CaptureRow
 from functions.content.cdx_line import FORMS
-from functions.content.pages import Block, Pages
-from functions.content.protocols import Place, Searching
+from functions.content.pages import PageBounds, Pages
+from functions.content.protocols import BytePlace, Searching
 from functions.content.query import Query
 from functions.content.resume import cut
 from functions.snapshot.manifest import Manifest
@@ -23,7 +23,7 @@ _MARK = 16  # digits of a mark
 
 
 @dataclass(slots=True)
-class Lines:
+class CdxLines:
     """The lines of an answer as they come; `left` captures may still be looked at.
 
     `marks` has what the last line was collapsed by, for each field that is collapsed by.
@@ -34,16 +34,16 @@ class Lines:
     left: int
     marks: list[str] = field(default_factory=list)
     size: int = 0
-    captures: list[Capture] = field(default_factory=list)
+    captures: list[CaptureRow] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
-    end: Place | None = None
+    end: BytePlace | None = None
 
     @property
     def is_full(self) -> bool:
         """Whether nothing more goes in."""
         return len(self.texts) >= self.most or self.size >= LARGEST
 
-    def add(self, capture: Capture) -> None:
+    def add(self, capture: CaptureRow) -> None:
         """Take a capture, unless it is like the one before it."""
         for number, collapse in enumerate(self.query.collapses):
             mark = collapse.mark(capture)
@@ -57,10 +57,10 @@ class Lines:
         self.size += len(text) + 1
 
 
-def find(asked: Query, search: Searching, manifest: Manifest, most: int) -> Lines:
+def find(asked: Query, search: Searching, manifest: Manifest, most: int) -> CdxLines:
     """Return the lines of a query, `most` of them, and where they end before all is told."""
     wanted = most if asked.limit is None else min(asked.limit, most)
-    lines = Lines(asked, wanted, _SCANNED * most, _marks(asked))
+    lines = CdxLines(asked, wanted, _SCANNED * most, _marks(asked))
     if asked.closest is not None:
         for capture in _near(asked, asked.closest, search, manifest, wanted):
             if not lines.is_full:
@@ -71,12 +71,12 @@ def find(asked: Query, search: Searching, manifest: Manifest, most: int) -> Line
     return lines
 
 
-def page(asked: Query, search: Searching, manifest: Manifest, pages: Pages) -> Lines:
+def page(asked: Query, search: Searching, manifest: Manifest, pages: Pages) -> CdxLines:
     """Return the lines of a page, all of them unless there is a limit or LARGEST is reached."""
     most = asked.limit or sys.maxsize
     if asked.closest is not None:
         return find(asked, search, manifest, asked.limit or _BATCH)
-    lines = Lines(asked, most, sys.maxsize, _marks(asked))
+    lines = CdxLines(asked, most, sys.maxsize, _marks(asked))
     _walk(lines, search, manifest, [*pages.page(asked.page or 0)])
     return lines
 
@@ -86,17 +86,19 @@ def _marks(asked: Query) -> list[str]:
     return [given[_MARK * n :][:_MARK] for n in range(len(asked.collapses))]
 
 
-def _ranges(asked: Query, after: Place | None) -> Sequence[Block]:
+def _ranges(asked: Query, after: BytePlace | None) -> Sequence[PageBounds]:
     """Return what of the ranges of a query lies behind a place, in the query's order."""
     step = -1 if asked.is_reverse else 1
     return [
-        Block(first, last, after)
+        PageBounds(first, last, after)
         for first, last in asked.scope.ranges[::step]
         if after is None or (after.surt <= cut(last) if step > 0 else after.surt >= cut(first))
     ]
 
 
-def _walk(lines: Lines, search: Searching, manifest: Manifest, blocks: Sequence[Block]) -> None:
+def _walk(
+    lines: CdxLines, search: Searching, manifest: Manifest, blocks: Sequence[PageBounds]
+) -> None:
     """Fill lines with what the blocks have, in their order."""
     asked = lines.query
     for block in blocks:
@@ -110,7 +112,7 @@ def _walk(lines: Lines, search: Searching, manifest: Manifest, blocks: Sequence[
                 reverse=asked.is_reverse, end=block.end,
             )  # fmt: skip
             lines.left -= len(found.captures)
-            for capture in _passed(asked, found.captures, search):
+            for capture in _filter(asked, found.captures, search):
                 lines.add(capture)
                 if lines.is_full:
                     last = found.captures[-1].position
@@ -125,33 +127,35 @@ def _walk(lines: Lines, search: Searching, manifest: Manifest, blocks: Sequence[
                 return
 
 
-def _passed(asked: Query, captures: Sequence[Capture], search: Searching) -> Iterable[Capture]:
+def _filter(
+    asked: Query, captures: Sequence[CaptureRow], search: Searching
+) -> Iterable[CaptureRow]:
     if asked.resolves:
         captures = [capture.resolve() for capture in captures]
-    return filter.sifted(captures, asked.filters, search.matching)
+    return filter.apply_filters(captures, asked.filters, search.matching)
 
 
-def _place(capture: Capture) -> Place:
-    return Place(cut(capture.surt), int(capture.stamp or "0"), capture.position)
+def _place(capture: CaptureRow) -> BytePlace:
+    return BytePlace(cut(capture.surt), int(capture.stamp or "0"), capture.position)
 
 
 def _near(
     asked: Query, moment: int, search: Searching, manifest: Manifest, most: int
-) -> Sequence[Capture]:
+) -> Sequence[CaptureRow]:
     """Return captures of one URL, those first that are nearest to a date, which have one."""
-    found: list[Capture] = []
+    found: list[CaptureRow] = []
     for is_reverse in (False, True):
         since = max(asked.since, 1) if is_reverse else max(asked.since, moment)
         until = min(asked.until, moment - 1) if is_reverse else asked.until
         side = replace(
             asked, since=since, until=until, is_reverse=is_reverse, collapses=(), output="text"
         )
-        lines = Lines(side, most, _SCANNED * most)
+        lines = CdxLines(side, most, _SCANNED * most)
         _walk(lines, search, manifest, _ranges(side, None))
         found += lines.captures
     when = timestamp.to_instant(moment)
 
-    def distance(capture: Capture) -> tuple[object, ...]:
+    def distance(capture: CaptureRow) -> tuple[object, ...]:
         return abs(timestamp.to_instant(int(capture.stamp)) - when), capture.stamp, capture.position
 
     return sorted(found, key=distance)[:most]

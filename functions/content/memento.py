@@ -15,13 +15,13 @@ from urllib.parse import quote, unquote
 
 from functions.config.configuration import Configuration
 from functions.content import cdx, cdx_line, scope, timestamp
-from functions.content.capture import Capture
+from functions.content.capture import CaptureRow
 from functions.content.neighbours import address, date, find_before, find_links, link
-from functions.content.protocols import NEWEST, Place, Searching
+from functions.content.protocols import NEWEST, BytePlace, Searching
 from functions.content.resume import cut
 from functions.content.scope import NoScope, Scope
 from functions.http.message import Call, FormError, Reply
-from functions.oai.errors import shown
+from functions.oai.errors import show
 from functions.snapshot import instant
 from functions.snapshot.manifest import Manifest
 from functions.url import authority
@@ -35,12 +35,12 @@ _HTTP_DATE = "%a, %d %b %Y %H:%M:%S GMT"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MementoRequest:
     """A URL that is asked about: as it is told, its SURT, and behind which memento to go on."""
 
     url: str
     key: str
-    after: Place | None = None
+    after: BytePlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +50,17 @@ class TimeMap:
     `following` is None at the end.
     """
 
-    asked: Asked
+    asked: MementoRequest
     base: str
-    mementos: Sequence[Capture]
-    following: Capture | None
+    mementos: Sequence[CaptureRow]
+    following: CaptureRow | None
 
     @property
     def original(self) -> str:
         """The URL, as a header or a link can hold it."""
         return authority.text(self.asked.url.encode("utf-8", "surrogateescape"))
 
-    def address(self, form: str, after: Capture | None = None) -> str:
+    def address(self, form: str, after: CaptureRow | None = None) -> str:
         """Return the address of the TimeMap in a form, or of its part behind a memento."""
         if after is None:
             return f"{self.base}{_TIMEMAP}/{form}/{self.original}"
@@ -83,7 +83,7 @@ def timemap(call: Call, search: Searching, manifest: Manifest, settings: Configu
         known = ", ".join(f"{_TIMEMAP}/{name}" for name in FORMS)
         return cdx.refusal(404, f"There is no such TimeMap; there are {known}.")
     try:
-        asked = _asked(call, rest)
+        asked = _parse_request(call, rest)
         most = settings["content.lines"]
         first, last = scope.exact(asked.key)
         found = search.captures(manifest, first, last, asked.after, most + 1, since=1)
@@ -109,7 +109,7 @@ def timegate(call: Call, search: Searching, manifest: Manifest, settings: Config
     varied = {"Vary": "Accept-Encoding, accept-datetime"}
     wanted = call.headers.get("accept-datetime")
     try:
-        asked = _asked(call, call.path.removeprefix(_TIMEGATE).removeprefix("/"))
+        asked = _parse_request(call, call.path.removeprefix(_TIMEGATE).removeprefix("/"))
         moment = None if wanted is None else _moment(wanted)
         chosen = _nearest(search, manifest, asked.key, moment)
         neighbours = find_links(search, manifest, call.base, chosen)
@@ -132,7 +132,7 @@ def timegate(call: Call, search: Searching, manifest: Manifest, settings: Config
     return Reply(302, cdx.PLAIN, f"{location}\n".encode(), told)
 
 
-def _asked(call: Call, rest: str) -> Asked:
+def _parse_request(call: Call, rest: str) -> MementoRequest:
     """Return what is asked about. Raises NoScope and FormError."""
     after = ""
     if rest:
@@ -143,17 +143,17 @@ def _asked(call: Call, rest: str) -> Asked:
         given = dict(call.pairs())
         url, after = given.pop("url", ""), given.pop("after", "")
         if given:
-            raise NoScope(f"{shown(next(iter(given)))} is no parameter here; url and after are")
+            raise NoScope(f"{show(next(iter(given)))} is no parameter here; url and after are")
     found: Scope = scope.parse(url, "exact")
     (key, _), *_ = found.ranges
-    return Asked(found.url, key, _place(key, after) if after else None)
+    return MementoRequest(found.url, key, _place(key, after) if after else None)
 
 
-def _place(key: str, after: str) -> Place:
+def _place(key: str, after: str) -> BytePlace:
     match = _AFTER.fullmatch(after)
     if match is None:
         raise NoScope("after is none that was given out")
-    return Place(cut(key), int(match[1]), int(match[2]))
+    return BytePlace(cut(key), int(match[1]), int(match[2]))
 
 
 def _moment(text: str) -> int:
@@ -162,10 +162,12 @@ def _moment(text: str) -> int:
         return timestamp.of(datetime.strptime(text.strip(), _HTTP_DATE).replace(tzinfo=UTC))
     except ValueError as error:
         wanted = "expected a date as Thu, 31 May 2007 20:35:00 GMT"
-        raise NoScope(f"Accept-Datetime is {shown(text)}, {wanted}") from error
+        raise NoScope(f"Accept-Datetime is {show(text)}, {wanted}") from error
 
 
-def _nearest(search: Searching, manifest: Manifest, key: str, moment: int | None) -> Capture | None:
+def _nearest(
+    search: Searching, manifest: Manifest, key: str, moment: int | None
+) -> CaptureRow | None:
     """Return the capture with that SURT that is nearest to a date (None: the last one)."""
     first, last = scope.exact(key)
     before = find_before(search, manifest, (first, last), NEWEST if moment is None else moment)
@@ -177,8 +179,8 @@ def _nearest(search: Searching, manifest: Manifest, key: str, moment: int | None
     return min(found, key=lambda c: abs(timestamp.to_instant(int(c.stamp)) - when), default=None)
 
 
-def _none(asked: Asked) -> Reply:
-    return cdx.refusal(404, f"There is no memento of {shown(asked.url)}.")
+def _none(asked: MementoRequest) -> Reply:
+    return cdx.refusal(404, f"There is no memento of {show(asked.url)}.")
 
 
 def _link_format(part: TimeMap) -> str:
@@ -210,11 +212,11 @@ def _link_format(part: TimeMap) -> str:
 def _json(part: TimeMap) -> str:
     """Return a TimeMap as JSON, as MemGator and the Memento aggregators write it."""
 
-    def told(capture: Capture) -> Mapping[str, str]:
+    def link_of(capture: CaptureRow) -> Mapping[str, str]:
         when = instant.to_text(timestamp.to_instant(int(capture.stamp)))
         return {"datetime": when, "uri": address(part.base, capture.identifier)}
 
-    mementos = [*map(told, part.mementos)]
+    mementos = [*map(link_of, part.mementos)]
     ends = {"first": mementos[0]} if part.asked.after is None else {}
     ends |= {"last": mementos[-1]} if part.following is None else {}
     whole = {

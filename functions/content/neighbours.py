@@ -11,9 +11,9 @@ from email.utils import format_datetime
 from urllib.parse import quote
 
 from functions.content import scope, timestamp
-from functions.content.capture import Capture
+from functions.content.capture import CaptureRow
 from functions.content.delivery import Answer
-from functions.content.protocols import NEWEST, Place, Searching
+from functions.content.protocols import NEWEST, BytePlace, Searching
 from functions.content.resume import cut
 from functions.http.message import Call
 from functions.snapshot.errors import StoreError
@@ -31,12 +31,12 @@ def address(base: str, identifier: str) -> str:
     return f"{base}/content/{quote(identifier, safe=_HELD)}"
 
 
-def date(capture: Capture) -> str:
+def date(capture: CaptureRow) -> str:
     """Return the date of a memento as HTTP writes it."""
     return format_datetime(timestamp.to_instant(int(capture.stamp)), usegmt=True)
 
 
-def link(base: str, capture: Capture, relation: str) -> str:
+def link(base: str, capture: CaptureRow, relation: str) -> str:
     """Return the link to a memento."""
     where = address(base, capture.identifier)
     return f'<{where}>; rel="{relation}"; datetime="{date(capture)}"'
@@ -47,8 +47,8 @@ def find_before(
     manifest: Manifest,
     within: scope.Range,
     until: int = NEWEST,
-    place: Place | None = None,
-) -> Capture | None:
+    place: BytePlace | None = None,
+) -> CaptureRow | None:
     """Return the last memento of a range that is not later than a date, and before a place."""
     while True:
         found = search.page(manifest, *within, place, 1, 1, until, reverse=True)
@@ -58,7 +58,7 @@ def find_before(
 
 
 def find_links(
-    search: Searching, manifest: Manifest, base: str, capture: Capture | None
+    search: Searching, manifest: Manifest, base: str, capture: CaptureRow | None
 ) -> Sequence[str]:
     """Return links to a memento and its neighbours, one for each of them, by date.
 
@@ -67,7 +67,7 @@ def find_links(
     if capture is None or not capture.stamp:
         return ()
     first, before, behind, last = _neighbours(search, manifest, capture)
-    told: dict[str, tuple[Capture, list[str]]] = {}
+    told: dict[str, tuple[CaptureRow, list[str]]] = {}
     for one, relation in (
         (first, "first"), (before, "prev"), (capture, ""), (behind, "next"), (last, "last"),
     ):  # fmt: skip
@@ -80,7 +80,7 @@ def find_links(
 
 
 def add_links(
-    answer: Answer, call: Call, search: Searching, manifest: Manifest, capture: Capture | None
+    answer: Answer, call: Call, search: Searching, manifest: Manifest, capture: CaptureRow | None
 ) -> Answer:
     """Return the answer of a memento with links to it and its neighbours.
 
@@ -101,11 +101,11 @@ def add_links(
 
 
 def _neighbours(
-    search: Searching, manifest: Manifest, capture: Capture
-) -> tuple[Capture, Capture | None, Capture | None, Capture]:
+    search: Searching, manifest: Manifest, capture: CaptureRow
+) -> tuple[CaptureRow, CaptureRow | None, CaptureRow | None, CaptureRow]:
     """Return the first, the previous, the next and the last memento of a capture's URL."""
     within = scope.exact(capture.surt)
-    place = Place(cut(capture.surt), int(capture.stamp), capture.position)
+    place = BytePlace(cut(capture.surt), int(capture.stamp), capture.position)
     before = find_before(search, manifest, within, place=place)
     behind = next(iter(search.captures(manifest, *within, place, 1, since=1)), None)
     first, last = capture, capture

@@ -9,19 +9,19 @@ between two requests may move their bounds, which a resume key's place survives.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from functions.content.protocols import Bound, Place, Searching
+from functions.content.protocols import Bound, BytePlace, Searching
 from functions.content.query import Query
 from functions.snapshot import layout
 from functions.snapshot.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class PageBounds:
     """A part of a range of SURTs: from a place on, and below a bound (None: to the end)."""
 
     first: str
     last: str
-    start: Place | None = None
+    start: BytePlace | None = None
     end: Bound | None = None
 
 
@@ -29,7 +29,7 @@ class Block:
 class Pages:
     """The pages of a query: their blocks in order, and how many blocks a page has."""
 
-    blocks: Sequence[Block]
+    blocks: Sequence[PageBounds]
     size: int
 
     @property
@@ -37,9 +37,9 @@ class Pages:
         """How many pages there are."""
         return -(-len(self.blocks) // self.size)
 
-    def page(self, number: int) -> Iterator[Block]:
+    def page(self, number: int) -> Iterator[PageBounds]:
         """Yield the blocks of a page, those that meet as one; none behind the last page."""
-        joined: Block | None = None
+        joined: PageBounds | None = None
         for block in self.blocks[number * self.size :][: self.size]:
             if joined is not None and (joined.first, joined.last) == (block.first, block.last):
                 joined = replace(joined, end=block.end)
@@ -58,7 +58,7 @@ def largest(lines: int) -> int:
 
 def find_pages(asked: Query, search: Searching, manifest: Manifest, lines: int) -> Pages:
     """Return the pages of a query. Raises StoreError."""
-    blocks: list[Block] = []
+    blocks: list[PageBounds] = []
     for first, last in asked.scope.ranges:
         some = [*_blocks(search, manifest, asked, first, last)]
         # Whether a single row group has anything of the range is known by looking only.
@@ -71,14 +71,14 @@ def find_pages(asked: Query, search: Searching, manifest: Manifest, lines: int) 
 
 def _blocks(
     search: Searching, manifest: Manifest, asked: Query, first: str, last: str
-) -> Iterator[Block]:
+) -> Iterator[PageBounds]:
     starts = search.starts(manifest, first, last, asked.since, asked.until)
     for number, (surt, stamp) in enumerate(starts):
         end = starts[number + 1] if number + 1 < len(starts) else None
-        yield Block(first, last, Place(surt, stamp, -1) if number else None, end)
+        yield PageBounds(first, last, BytePlace(surt, stamp, -1) if number else None, end)
 
 
-def _has_rows(search: Searching, manifest: Manifest, asked: Query, block: Block) -> bool:
+def _has_rows(search: Searching, manifest: Manifest, asked: Query, block: PageBounds) -> bool:
     place = block.start
     while True:
         found = search.page(

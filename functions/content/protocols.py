@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import BinaryIO, Protocol
 
-from functions.content.capture import Capture
-from functions.oai.repository import Record
+from functions.content.capture import CaptureRow
+from functions.oai.repository import PublishedRecord
 from functions.snapshot.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class ByteRange:
     """Bytes of an object: its address, as people write it, from where, how many (None: to its end).
 
     `bucket` and `key` name the object where it lies in a bucket, and only there.
@@ -30,7 +30,7 @@ NEWEST = 99_999_999_999_999
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class BytePlace:
     """A place in the order of the table of URLs (schema.ORDER): where a search goes on behind."""
 
     surt: str
@@ -43,11 +43,11 @@ Bound = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CapturePlace:
     """What a search found, and where the next one goes on; None at the end of the range."""
 
-    captures: Sequence[Capture]
-    after: Place | None
+    captures: Sequence[CaptureRow]
+    after: BytePlace | None
 
 
 class Searching(Protocol):
@@ -64,11 +64,11 @@ class Searching(Protocol):
         manifest: Manifest,
         first: str,
         last: str,
-        after: Place | None,
+        after: BytePlace | None,
         limit: int,
         since: int = 0,
         until: int = NEWEST,
-    ) -> Sequence[Capture]:
+    ) -> Sequence[CaptureRow]:
         """Return the first `limit` captures of the range behind `after`; fewer at its end only."""
         ...
 
@@ -77,14 +77,14 @@ class Searching(Protocol):
         manifest: Manifest,
         first: str,
         last: str,
-        after: Place | None,
+        after: BytePlace | None,
         limit: int,
         since: int = 0,
         until: int = NEWEST,
         *,
         reverse: bool = False,
         end: Bound | None = None,
-    ) -> Found:
+    ) -> CapturePlace:
         """Return up to `limit` captures of the range behind `after`, and where to go on.
 
         With `end` the range ends there at the latest; that is not for reverse order. In `reverse`
@@ -147,9 +147,9 @@ class Content:
     headers: Sequence[tuple[str, str]]
     digest: str
     size: int | None
-    capture: Capture | None = None
-    original: Capture | None = None
-    stretch: Stretch | None = None
+    capture: CaptureRow | None = None
+    original: CaptureRow | None = None
+    stretch: ByteRange | None = None
     told: Mapping[str, str] = field(default_factory=dict)
     """What else is known: `truncated` why bytes are missing, `damaged` what failed in their member,
     `coded` which codings the payload bears as it is stored, by its head, the last applied last."""
@@ -161,7 +161,7 @@ class Contents(Protocol):
     def find(
         self,
         manifest: Manifest,
-        record: Record | None,
+        record: PublishedRecord | None,
         *,
         file: str = "",
         at: datetime | None = None,
@@ -174,7 +174,7 @@ class Contents(Protocol):
         """
         ...
 
-    def opened(
+    def open_content(
         self, content: Content, *, coded: bool = False, verified: bool = True
     ) -> AbstractContextManager[BinaryIO]:
         """Give the bytes as a stream that is read forwards.

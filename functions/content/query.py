@@ -15,9 +15,9 @@ from functions.content.cdx_line import FORMS
 from functions.content.dialect import PYWB, Dialect
 from functions.content.filter import Collapse, Filter, NoSieve
 from functions.content.protocols import NEWEST
-from functions.content.resume import Key
+from functions.content.resume import ResumeKey
 from functions.content.scope import MATCHES, NoScope, Scope
-from functions.oai.errors import shown
+from functions.oai.errors import show
 from functions.snapshot.errors import SheafError
 
 _LEAST, _MOST = "0" * 14, "9" * 14
@@ -38,7 +38,7 @@ class Query:
     `limit` is how many lines, None for as many as there are; with `is_last` the last ones of what
     lies before `resume`. `closest` is the date that lines are ordered by their distance from, in 14
     digits. `fields` are names as they were given, None for those that a form has by itself.
-    `page` is a page's number from 0 on, and `page_size` its size in blocks (pages.Block).
+    `page` is a page's number from 0 on, and `page_size` its size in blocks (pages.PageBounds).
     """
 
     scope: Scope
@@ -52,7 +52,7 @@ class Query:
     is_reverse: bool
     closest: int | None
     collapses: Sequence[Collapse]
-    resume: Key | None
+    resume: ResumeKey | None
     shows_key: bool
     page: int | None = None
     page_size: int = 1
@@ -182,7 +182,7 @@ def read(
         try:
             value = _reader(name, dialect)(text)
         except (ValueError, NoSieve) as error:
-            raise BadQuery(f"{name} is {shown(text)}, {_expected(error)}.") from error
+            raise BadQuery(f"{name} is {show(text)}, {_expectation(error)}.") from error
         if name in _REPEATED:
             given.setdefault(name, []).append(value)
         else:
@@ -200,7 +200,7 @@ def _wishes(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
             raise BadQuery(f"{name} {UNSUPPORTED[name]}.")
         if name not in PARAMETERS and name not in IGNORED and name not in UNSUPPORTED:
             known = ", ".join(PARAMETERS)
-            raise BadQuery(f"{shown(name)} is no parameter here; those are {known}.")
+            raise BadQuery(f"{show(name)} is no parameter here; those are {known}.")
         if name in PARAMETERS:
             found.append((name, text))
     if ("closest", "") in found:
@@ -217,7 +217,7 @@ def _reader(name: str, dialect: Dialect) -> Callable[[str], Any]:
     return PARAMETERS[name]
 
 
-def _expected(error: Exception) -> str:
+def _expectation(error: Exception) -> str:
     return str(error) if isinstance(error, NoSieve) else f"expected {error}"
 
 
@@ -284,11 +284,13 @@ def _check(given: Mapping[str, Any], found: Scope, *, is_last: bool) -> None:
             raise BadQuery(f"{problem}.")
 
 
-def _resume(text: str | None, found: Scope, namespace: str, stores: Sequence[str]) -> Key | None:
+def _resume(
+    text: str | None, found: Scope, namespace: str, stores: Sequence[str]
+) -> ResumeKey | None:
     """Return the key that a text is, which lies within what is asked for. Raises BadQuery."""
     if text is None:
         return None
-    keys = (Key.from_text(text, namespace, store) for store in stores)
+    keys = (ResumeKey.from_text(text, namespace, store) for store in stores)
     key = next((key for key in keys if key is not None), None)
     cut = resume.cut
     if key is None or not any(

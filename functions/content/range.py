@@ -17,7 +17,7 @@ class Unsatisfiable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RangePart:
     """The bytes from `first` to `last`, both included, of a content of `size` bytes."""
 
     first: int
@@ -36,14 +36,14 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestedRange:
     """What a caller wants: from `first` to `last` (None: the end), or the `tail` last bytes."""
 
     first: int = 0
     last: int | None = None
     tail: int | None = None
 
-    def part(self, size: int, largest: int | None = None) -> Part | None:
+    def part(self, size: int, largest: int | None = None) -> RangePart | None:
         """Return that of `size` bytes, the first `largest` of it at most (None: all of it).
 
         Of no bytes there is no part (None): the whole answers it. A part may be smaller than was
@@ -59,22 +59,22 @@ class Wanted:
             raise Unsatisfiable
         if largest is not None:
             last = min(last, first + largest - 1)
-        return Part(first, last, size)
+        return RangePart(first, last, size)
 
 
-def read(header: str) -> Wanted | None:
+def read(header: str) -> RequestedRange | None:
     """Return what the header Range asks for, None where the whole is the answer."""
     match = _RANGE.fullmatch(header)
     if match is None:
         return None
     first, last, tail = match.groups()
     if tail is not None:
-        return Wanted(tail=int(tail))
+        return RequestedRange(tail=int(tail))
     if last is not None and int(last) < int(first):
         return None  # such a range is none (section 14.1.1)
-    return Wanted(int(first), None if last is None else int(last))
+    return RequestedRange(int(first), None if last is None else int(last))
 
 
-def unsatisfied(size: int) -> str:
+def content_range(size: int) -> str:
     """Return the Content-Range that tells a caller how many bytes there are."""
     return f"bytes */{size}"

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from functions.archive import document
 from functions.archive.document import Document, NoDocument, Unread
-from functions.content.capture import Capture
+from functions.content.capture import CaptureRow
 from functions.content.errors import ContentError
 from functions.content.protocols import Archives
 from functions.url import authority
@@ -17,7 +17,7 @@ _DICTIONARY = 1 << 23  # bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ArchivedRecord:
     """A capture's record, read up to its payload, and the address of the file that has it."""
 
     address: str
@@ -25,7 +25,7 @@ class Found:
 
 
 @contextmanager
-def opened(archives: Archives, capture: Capture) -> Iterator[Found]:
+def open_record(archives: Archives, capture: CaptureRow) -> Iterator[ArchivedRecord]:
     """Give the record of a capture, whose payload can be read meanwhile.
 
     The files that may have it are tried one after the other. Raises ContentError, StoreError.
@@ -47,17 +47,17 @@ def opened(archives: Archives, capture: Capture) -> Iterator[Found]:
             except ContentError as error:
                 failures.append(error)
                 continue
-            yield Found(address, found)
+            yield ArchivedRecord(address, found)
             return
     raise worst(failures, capture)
 
 
-def where(capture: Capture) -> str:
+def where(capture: CaptureRow) -> str:
     """Return where a record lies, as anybody may be told: without the folder."""
     return f"{capture.filename}, byte {capture.offset}"
 
 
-def _read(archives: Archives, stream: BinaryIO, address: str, capture: Capture) -> Document:
+def _read(archives: Archives, stream: BinaryIO, address: str, capture: CaptureRow) -> Document:
     try:
         found = document.read(stream, capture.offset or 0, lambda: dictionary(archives, address))
     except NoDocument as error:
@@ -84,7 +84,7 @@ def dictionary(archives: Archives, address: str) -> bytes:
         return data
 
 
-def worst(failures: Sequence[ContentError], capture: Capture) -> ContentError:
+def worst(failures: Sequence[ContentError], capture: CaptureRow) -> ContentError:
     """Return what to tell: what is wrong with a file says more than that there is none."""
     for error in failures:
         if error.code != "not-at-hand":

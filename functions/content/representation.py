@@ -62,7 +62,7 @@ class Representation:
         content = self.content
         media_type = sandbox.media_type(content.media_type)
         found = {
-            **headers.archived(content.headers),
+            **headers.rename_headers(content.headers),
             "Content-Type": media_type,
             "Content-Disposition": sandbox.disposition(media_type, sandbox.name(content.url)),
             "Accept-Ranges": "bytes",

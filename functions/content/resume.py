@@ -13,7 +13,7 @@ import re
 import zlib
 from dataclasses import dataclass
 
-from functions.content.protocols import Place
+from functions.content.protocols import BytePlace
 from functions.snapshot import schema
 
 LONGEST = 1024
@@ -36,10 +36,10 @@ def cut(surt: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class ResumeKey:
     """Where a search goes on: behind `place`. `mark` is the collapse marks of the last line."""
 
-    place: Place
+    place: BytePlace
     mark: str = ""
 
     def to_text(self, namespace: str, store: str = "") -> str:
@@ -50,7 +50,7 @@ class Key:
         return base64.urlsafe_b64encode(whole).rstrip(b"=").decode("ascii")
 
     @staticmethod
-    def from_text(text: str, namespace: str, store: str = "") -> "Key | None":
+    def from_text(text: str, namespace: str, store: str = "") -> "ResumeKey | None":
         """Read what `to_text` wrote; None for all else."""
         if not text.isascii() or len(text) > LONGEST:
             return None
@@ -64,7 +64,7 @@ class Key:
             return None
         if check != _check(data, namespace, store):
             return None
-        key = Key(Place(match[4], int(match[1]), int(match[2])), match[3])
+        key = ResumeKey(BytePlace(match[4], int(match[1]), int(match[2])), match[3])
         # One text for each key: base64 has spare bits, and numbers could begin with zeros.
         return key if key.to_text(namespace, store) == text else None
 

@@ -46,12 +46,12 @@ def parse(url: str, match: str = "") -> Scope:
             url, match = url.removeprefix(_ANY_HOST), "domain"
         elif url.endswith(_ANY_PATH):
             url, match = url.removesuffix(_ANY_PATH), "prefix"
-    url = completed(url)
+    url = complete_url(url)
     key = surt.of(url.encode("utf-8", "surrogateescape"))
     return Scope(url, match or "exact", MATCHES[match or "exact"](url, key))
 
 
-def completed(url: str) -> str:
+def complete_url(url: str) -> str:
     """Return a URL with its scheme and both slashes behind it. Raises NoScope for none at all."""
     url = url.strip()
     if not url or len(url) > LONGEST:

@@ -12,8 +12,8 @@ from heapq import merge
 from itertools import groupby, islice
 from typing import cast
 
-from functions.content.capture import FIELDS, Capture
-from functions.content.protocols import NEWEST, Bound, Found, Place
+from functions.content.capture import FIELDS, CaptureRow
+from functions.content.protocols import NEWEST, Bound, BytePlace, CapturePlace
 from functions.database.files import FILE, Files
 from functions.snapshot import schema
 from functions.snapshot.manifest import DataFile, LeafReference, Manifest, RowGroup
@@ -107,12 +107,12 @@ class _Window:
                 return
             start = (rows[-1][0], rows[-1][1], rows[-1][2])
 
-    def holds(self, capture: Capture) -> bool:
+    def holds(self, capture: CaptureRow) -> bool:
         """Tell whether a capture is in the range, which a row tells only of a short SURT."""
         return len(capture.surt) < _LONGEST or self.first <= capture.surt < self.last
 
 
-class Search:
+class CaptureSearch:
     """Finds captures in a store's snapshots; implements seam.Searching. Safe to use from threads.
 
     `catalogue` and `files` are those of the repository that serves the same store.
@@ -127,13 +127,13 @@ class Search:
         manifest: Manifest,
         first: str,
         last: str,
-        after: Place | None,
+        after: BytePlace | None,
         limit: int,
         since: int = 0,
         until: int = NEWEST,
-    ) -> Sequence[Capture]:
+    ) -> Sequence[CaptureRow]:
         """Return the first `limit` captures of the range; fewer at its end only."""
-        captures: list[Capture] = []
+        captures: list[CaptureRow] = []
         while len(captures) < limit:
             wanted = limit - len(captures)
             found = self.page(manifest, first, last, after, wanted, since, until)
@@ -148,35 +148,35 @@ class Search:
         manifest: Manifest,
         first: str,
         last: str,
-        after: Place | None,
+        after: BytePlace | None,
         limit: int,
         since: int = 0,
         until: int = NEWEST,
         *,
         reverse: bool = False,
         end: Bound | None = None,
-    ) -> Found:
+    ) -> CapturePlace:
         """Return captures of the range, and where to go on (see seam.Searching.page)."""
         start = ("", -1, -1) if after is None else (after.surt, after.stamp, after.position)
         if after is None and reverse:
             start = (last[:_LONGEST], _HIGHEST, _HIGHEST)
         batch = min(max(limit, _FEW), _BATCH)
         window = _Window(first, last, since, until, reverse, start, batch, GROUPS, end)
-        candidates = self._merged(manifest, window)
-        found: list[Capture] = []
+        candidates = self._merge(manifest, window)
+        found: list[CaptureRow] = []
         place: tuple[str, int, int] | None = None
         while len(found) < limit:
             some = list(islice(candidates, min(limit - len(found), _BATCH)))
             rows = [one.place for one in some if not one.mark]
-            found += self._resolved(manifest, window, rows)
+            found += self._resolve(manifest, window, rows)
             if some:
                 place = some[-1].place
             if not some or some[-1].mark:
                 break
         following = next(candidates, None)
         if place is None or (following is None and not (some and some[-1].mark)):
-            return Found(tuple(found), None)
-        return Found(tuple(found), Place(*place))
+            return CapturePlace(tuple(found), None)
+        return CapturePlace(tuple(found), BytePlace(*place))
 
     def starts(
         self, manifest: Manifest, first: str, last: str, since: int = 0, until: int = NEWEST
@@ -190,7 +190,7 @@ class Search:
         """Tell of each text whether an expression matches it (see seam.Searching.matching)."""
         return self._files.matching(pattern, texts, whole=whole)
 
-    def _merged(self, manifest: Manifest, window: _Window) -> Iterator[_Candidate]:
+    def _merge(self, manifest: Manifest, window: _Window) -> Iterator[_Candidate]:
         """Yield what all runs have, in order, up to the first mark."""
         references = manifest.tables.get(TABLE, ())
         spans = [tuple(leaves) for _, leaves in groupby(references, key=lambda leaf: leaf.span)]
@@ -227,22 +227,22 @@ class Search:
                         if not (group.last < low or group.first > high):  # type: ignore[operator]
                             yield file, group
 
-    def _resolved(
+    def _resolve(
         self, manifest: Manifest, window: _Window, places: Sequence[tuple[str, int, int]]
-    ) -> Iterator[Capture]:
+    ) -> Iterator[CaptureRow]:
         """Yield the captures of rows, but those of versions that were superseded."""
         positions = sorted(position for _, _, position in places)
         sql = f"SELECT position FROM {FILE} WHERE {_THERE}"
         dead: set[int] = set()
         for file, groups, some in self._homes(manifest, "dead", positions):
             dead.update(p for (p,) in self._files.rows(sql, file, groups, places=some))
-        known: dict[int, Capture] = {}
+        known: dict[int, CaptureRow] = {}
         living = [position for position in positions if position not in dead]
         for file, groups, some in self._homes(manifest, "records", living):
             read = self._files.columns(_NAMES, file, groups, _THERE, len(some), places=some)
             for number, position in enumerate(read["position"]):
                 fields = {name: read[name][number] for name in FIELDS}
-                known[position] = Capture.of(
+                known[position] = CaptureRow.of(
                     read["identifier"][number],
                     position,
                     tuple(read["sets"][number] or ()),

@@ -4,7 +4,7 @@ import io
 from collections.abc import Callable
 from typing import Any, BinaryIO, cast
 
-from functions.database.cache import Kept
+from functions.database.cache import LruCache
 from functions.store.slice import Slices
 
 SMALL = 1 << 20
@@ -23,7 +23,7 @@ class KeptSlices:
     def __init__(self, slices: Slices, kept: int = _KEPT) -> None:
         """`kept` is how many bytes of slices are kept."""
         self._slices = slices
-        self._kept: Kept[bytes] = Kept(kept)
+        self._kept: LruCache[bytes] = LruCache(kept)
         self.size = slices.size
         self.bucket = slices.bucket
 

@@ -13,9 +13,9 @@ from functions.archive.digest import Declared
 from functions.archive.document import NoDocument
 from functions.content import stream
 from functions.content.errors import ContentError
-from functions.content.protocols import Stretch
+from functions.content.protocols import ByteRange
 from functions.database.files import FILE, Files
-from functions.oai.repository import Record
+from functions.oai.repository import PublishedRecord
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
@@ -66,7 +66,7 @@ class Holding:
         return self.size if self.is_plain and self.place is not None else None
 
 
-def kept(record: Record, file: str) -> Holding:
+def find_file(record: PublishedRecord, file: str) -> Holding:
     """Return a file of a dataset, by its path or URL; the only one, or the bundle, without either.
 
     Raises ContentError.
@@ -75,7 +75,13 @@ def kept(record: Record, file: str) -> Holding:
     bundle = record.fields.get("bundle")
     if not file and bundle and len(files) != 1:
         return Holding(
-            bundle["key"], None, "", bundle["bytes"], _declared(bundle), _ZIP, record.fields["url"]
+            bundle["key"],
+            None,
+            "",
+            bundle["bytes"],
+            _declared_digest(bundle),
+            _ZIP,
+            record.fields["url"],
         )
     named = [one for one in files if _is_named(one, file)] if file else files
     if not files:
@@ -93,14 +99,14 @@ def kept(record: Record, file: str) -> Holding:
         place=one.get("place"),
         packing="" if one.get("compression") in (None, "stored") else one["compression"],
         size=one["bytes"],
-        digest=_declared(one),
+        digest=_declared_digest(one),
         media_type=one.get("mimetype") or _UNKNOWN,
         url=one.get("terminal_url") or one.get("platform_url") or "",
         date=_instant(one.get("terminal_dt")),
     )
 
 
-class Objects:
+class ObjectReader:
     """Objects of interest of a store's snapshots. Safe to use from threads."""
 
     def __init__(self, catalogue: Catalogue, files: Files) -> None:
@@ -159,17 +165,19 @@ class Objects:
         return rows
 
 
-def stretch(store: Slices, holding: Holding) -> Stretch | None:
+def stretch(store: Slices, holding: Holding) -> ByteRange | None:
     """Return where the bytes lie as they are; None where they are packed."""
     if not holding.is_plain:
         return None
     bucket, key = store.bucket(holding.key)
     address = f"{store.address}/{holding.key}"
-    return Stretch(address, holding.place or 0, holding.length, bucket, key)
+    return ByteRange(address, holding.place or 0, holding.length, bucket, key)
 
 
 @contextmanager
-def opened(store: Slices, holding: Holding, *, checked: bool) -> Iterator[tuple[Pieces, Pieces]]:
+def open_stored(
+    store: Slices, holding: Holding, *, checked: bool
+) -> Iterator[tuple[Pieces, Pieces]]:
     """Give the bytes, unpacked, and where they come from, which is to be read to its end too.
 
     Raises ContentError and StoreError.
@@ -182,17 +190,17 @@ def opened(store: Slices, holding: Holding, *, checked: bool) -> Iterator[tuple[
     with source:
         pieces = stream.of(source)
         if holding.packing == "deflated":
-            pieces = _inflated(pieces, where)
+            pieces = _inflate(pieces, where)
         elif holding.packing:
             try:
                 pieces = document.read(source, place).payload()
             except NoDocument as error:
                 raise ContentError("damaged", f"{where}, byte {place}: {error}") from error
-        pieces = stream.verified(pieces, holding.digest if checked else None, where)
+        pieces = stream.verify(pieces, holding.digest if checked else None, where)
         yield pieces, pieces
 
 
-def _inflated(pieces: Pieces, where: str) -> Pieces:
+def _inflate(pieces: Pieces, where: str) -> Pieces:
     """Yield what a member of a zip inflates to, which ends by itself."""
     inflater = zlib.decompressobj(-15)
     for piece in pieces:
@@ -213,7 +221,7 @@ def _is_named(file: Mapping[str, Any], name: str) -> bool:
     return name in (file["path"], file.get("platform_url"), file.get("terminal_url"))
 
 
-def _declared(file: Mapping[str, Any]) -> Declared | None:
+def _declared_digest(file: Mapping[str, Any]) -> Declared | None:
     for name in _ALGORITHMS:
         if file.get(name):
             return Declared(name, bytes.fromhex(file[name]))

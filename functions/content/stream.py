@@ -19,7 +19,7 @@ def of(stream: BinaryIO) -> Pieces:
         yield piece
 
 
-def verified(
+def verify(
     pieces: Pieces,
     declared: Declared | None,
     where: str,
@@ -60,18 +60,18 @@ def _hash(declared: Declared, first: bytes = b"") -> Any:
     return hashlib.new(declared.algorithm, first, usedforsecurity=False)
 
 
-def proven(decoded: Pieces, source: Pieces) -> BinaryIO:
+def read_verified(decoded: Pieces, source: Pieces) -> BinaryIO:
     """Return what was decoded as a stream, of which the last piece waits for the source's end.
 
     So what turns out to be damaged is never given whole. The first piece is read at once. Raises
     ContentError, here and in reading.
     """
-    pieces = _held(decoded, source)
+    pieces = _hold_last(decoded, source)
     first = next(pieces, b"")
-    return cast(BinaryIO, io.BufferedReader(_Stream(first, pieces), _STEP))
+    return cast(BinaryIO, io.BufferedReader(_VerifiedStream(first, pieces), _STEP))
 
 
-def _held(decoded: Pieces, source: Pieces) -> Iterator[bytes]:
+def _hold_last(decoded: Pieces, source: Pieces) -> Iterator[bytes]:
     held = b""
     try:
         for piece in decoded:
@@ -86,7 +86,7 @@ def _held(decoded: Pieces, source: Pieces) -> Iterator[bytes]:
         yield held
 
 
-class _Stream(io.RawIOBase):
+class _VerifiedStream(io.RawIOBase):
     """Pieces that are read as a file."""
 
     def __init__(self, first: bytes, pieces: Iterator[bytes]) -> None:

@@ -22,7 +22,7 @@ _STEP = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class WaczMember:
     """A file in a zip: where its local header lies, its bytes there, and whether they deflate."""
 
     header: int
@@ -30,12 +30,12 @@ class Member:
     deflated: bool
 
 
-def members(slices: Slices, key: str) -> Mapping[str, Member]:
+def members(slices: Slices, key: str) -> Mapping[str, WaczMember]:
     """Return the files that a zip's directory names. Raises ContentError, StoreError."""
     try:
         with zipfile.ZipFile(cast(Any, _View(slices, key))) as archive:
             return {
-                entry.filename: Member(
+                entry.filename: WaczMember(
                     entry.header_offset, entry.compress_size, entry.compress_type != 0
                 )
                 for entry in archive.infolist()
@@ -46,7 +46,7 @@ def members(slices: Slices, key: str) -> Mapping[str, Member]:
         raise ContentError("damaged", f"{key} is no sound zip: {error}") from error
 
 
-def begins(slices: Slices, key: str, name: str, member: Member) -> int:
+def begins(slices: Slices, key: str, name: str, member: WaczMember) -> int:
     """Return the offset in the zip of a member's first byte. Raises ContentError, StoreError."""
     head, wanted = b"", name.encode()
     if 0 <= member.header < FARTHEST:
@@ -61,7 +61,7 @@ def begins(slices: Slices, key: str, name: str, member: Member) -> int:
     return member.header + _LOCAL.size + int(length) + int(extra)
 
 
-def recover(slices: Slices, key: str, name: str) -> tuple[int, Member] | None:
+def recover(slices: Slices, key: str, name: str) -> tuple[int, WaczMember] | None:
     """Return where a member of a damaged zip begins, found as an ingest finds it, if it is there.
 
     All of the zip may be read for it. Raises StoreError.
@@ -70,7 +70,7 @@ def recover(slices: Slices, key: str, name: str) -> tuple[int, Member] | None:
     listing = read_entries(cast(BinaryIO, view), slices.size(key))
     for entry in listing.entries:
         if entry.name == name and entry.is_readable:
-            return entry.start, Member(entry.header, entry.packed, entry.method == DEFLATED)
+            return entry.start, WaczMember(entry.header, entry.packed, entry.method == DEFLATED)
     return None
 
 
@@ -80,7 +80,7 @@ class Inflated(io.RawIOBase):
     def __init__(self, stream: BinaryIO, offset: int) -> None:
         self._stream = stream
         entry = ZipEntry("", 0, 0, 0, DEFLATED, None)
-        self._pieces = UnpackedEntry(self._packed(), entry).pieces()
+        self._pieces = UnpackedEntry(self._read_packed(), entry).pieces()
         self._rest = b""
         self._skip = offset
 
@@ -102,7 +102,7 @@ class Inflated(io.RawIOBase):
         self._rest = self._rest[count:]
         return count
 
-    def _packed(self) -> Iterator[bytes]:
+    def _read_packed(self) -> Iterator[bytes]:
         while piece := self._stream.read(_STEP):
             yield piece
 

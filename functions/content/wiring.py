@@ -7,7 +7,7 @@ from functions.config.configuration import Configuration
 from functions.content.archives import PlacedArchives
 from functions.content.contents import ArchivedContents
 from functions.content.slices import KeptSlices
-from functions.content.stored import Objects
+from functions.content.stored import ObjectReader
 from functions.database.files import FILE
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.store import slice
@@ -49,7 +49,7 @@ def contents(
 ) -> ArchivedContents:
     """Return the contents of the store at `uri` (see `archives`)."""
     placed = archives(repository, uri, base, settings, environment)
-    objects = Objects(repository.catalogue, repository.files)
+    objects = ObjectReader(repository.catalogue, repository.files)
     prefix = settings["redif.identifier_prefix"]
     return ArchivedContents(repository, objects, placed, placed.own, prefix)
 

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Kept(Generic[T]):
+class LruCache(Generic[T]):
     """Keeps values, `limit` bytes of those that were asked for last. Safe to use from threads."""
 
     def __init__(self, limit: int) -> None:

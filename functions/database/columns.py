@@ -26,7 +26,7 @@ _TYPES = {column.name: column.type for column in schema.TABLES["copies"]}
 _LISTS = "[]"
 
 
-def joined(names: Sequence[str]) -> str:
+def join_columns(names: Sequence[str]) -> str:
     """Return the expressions that make one text of each column, for `parted`."""
     return ", ".join(f"string_agg({_text(name)}, '{_END}')" for name in names)
 
@@ -36,7 +36,7 @@ def plain(names: Sequence[str]) -> str:
     return ", ".join(f"list({name})" for name in names)
 
 
-def parted(names: Sequence[str], row: Sequence[str | None]) -> tuple[Columns, int] | None:
+def split_columns(names: Sequence[str], row: Sequence[str | None]) -> tuple[Columns, int] | None:
     """Return the columns whose texts are `row`, and about how many bytes they take.
 
     None where a value holds what ends values, which nothing that Sheaf wrote does. The first of

@@ -127,7 +127,7 @@ def query(connection: Connection, sql: str) -> tuple[list[str], Iterator[Sequenc
     """
     with _asking():
         # None where there is no statement
-        result: Connection | None = _ended(connection, lambda: connection.execute(sql))
+        result: Connection | None = _call(connection, lambda: connection.execute(sql))
         names = [column[0] for column in (result and result.description) or ()]
     return names, _rows(connection) if names else iter(())
 
@@ -165,7 +165,7 @@ def tables(connection: Connection, sql: str) -> set[str] | None:
 def _rows(connection: Connection) -> Iterator[Sequence[Any]]:
     while True:
         with _asking():
-            rows = _ended(connection, lambda: connection.fetchmany(10_000))
+            rows = _call(connection, lambda: connection.fetchmany(10_000))
         if not rows:
             return
         yield from rows
@@ -179,7 +179,7 @@ def _asking() -> Iterator[None]:
         raise QueryError(str(error)) from error
 
 
-def _ended(connection: Connection, call: Callable[[], T]) -> T:
+def _call(connection: Connection, call: Callable[[], T]) -> T:
     """Return what the call gives; an interruption ends it at once.
 
     DuckDB itself heeds a signal only where the thread that called it has a share of the work.

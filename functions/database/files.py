@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from functions.database import columns, engine
-from functions.database.cache import Kept
+from functions.database.cache import LruCache
 from functions.database.columns import Columns
 from functions.snapshot.errors import StoreError
 from functions.snapshot.manifest import DataFile, Key, RowGroup
@@ -42,7 +42,7 @@ class Files:
         self._idle: list[engine.Connection] = []
         self._busy: list[engine.Connection] = []
         self._lock = threading.Lock()
-        self._kept: Kept[Columns] = Kept(kept)
+        self._kept: LruCache[Columns] = LruCache(kept)
         self._reader_ahead = ThreadPoolExecutor(1, "sheaf-ahead") if ahead else None
         self._flying: dict[Hashable, Future[None]] = {}
         self._owed: dict[Hashable, Tally] = {}
@@ -99,19 +99,19 @@ class Files:
         rows = f"SELECT {', '.join(names)} FROM {FILE} WHERE {condition} ORDER BY position"
         values["limit"] = limit
         if limit <= _FEW:
-            return _turned(names, self.rows(f"{rows} LIMIT $limit", file, groups, **values))
+            return _transpose(names, self.rows(f"{rows} LIMIT $limit", file, groups, **values))
         try:
             with self._joining:
                 return self._read(names, f"({rows} LIMIT $limit)", file, groups, values)[0]
         except engine.OutOfMemory:
-            return _turned(names, self.rows(f"{rows} LIMIT $limit", file, groups, **values))
+            return _transpose(names, self.rows(f"{rows} LIMIT $limit", file, groups, **values))
 
     def at(
         self, names: Sequence[str], file: DataFile, groups: Sequence[RowGroup], place: int
     ) -> Columns:
         """Return columns of the row at a position, if it is there."""
         sql = f"SELECT {', '.join(names)} FROM {FILE} WHERE position = $place"
-        return _turned(names, self.rows(sql, file, groups, place=place))
+        return _transpose(names, self.rows(sql, file, groups, place=place))
 
     def whole(
         self,
@@ -131,14 +131,14 @@ class Files:
         for group in groups:
             self._await((file.key, group.offset, names))
             self._pay((file.key, group.offset, names))
-        found = self._found(names, file, groups, first)
+        found = self._find_cached(names, file, groups, first)
         if None in found:
             with self._joining:
-                found = self._found(names, file, groups, first)  # somebody may have read it
+                found = self._find_cached(names, file, groups, first)  # somebody may have read it
                 missing = [number for number, one in enumerate(found) if one is None]
                 if missing:
                     some = slice(missing[0], missing[-1] + 1)
-                    found[some] = self._loaded(names, file, groups[some], first, entire=entire)
+                    found[some] = self._load(names, file, groups[some], first, entire=entire)
         return [one for one in found if one is not None]
 
     def _await(self, key: Hashable) -> None:
@@ -155,7 +155,7 @@ class Files:
         if owed is not None:
             tally.add(owed.requests, owed.bytes)
 
-    def _found(
+    def _find_cached(
         self, names: tuple[str, ...], file: DataFile, groups: Sequence[RowGroup], first: int
     ) -> list[Columns | None]:
         """Return what is kept of each row group."""
@@ -173,9 +173,9 @@ class Files:
             return
 
         def read() -> None:
-            with tally.counted() as cost:
+            with tally.count() as cost:
                 try:
-                    self._loaded(names, file, (group,), _low(group), entire=False)
+                    self._load(names, file, (group,), _low(group), entire=False)
                 finally:
                     with self._lock:
                         self._owed[key] = cost
@@ -189,7 +189,7 @@ class Files:
             self._flying[key] = future
         future.add_done_callback(lambda _: self._flying.pop(key, None))
 
-    def _loaded(
+    def _load(
         self,
         names: tuple[str, ...],
         file: DataFile,
@@ -227,9 +227,9 @@ class Files:
         values: Mapping[str, Any],
     ) -> tuple[Columns, int]:
         """Return columns of `rows`, an expression, and about how many bytes they take."""
-        sql = f"SELECT {columns.joined(names)} FROM {rows}"
+        sql = f"SELECT {columns.join_columns(names)} FROM {rows}"
         ((*texts,),) = self.rows(sql, file, groups, **values)
-        found = columns.parted(names, texts)
+        found = columns.split_columns(names, texts)
         if found is not None:
             return found
         sql = f"SELECT {columns.plain(names)} FROM {rows}"
@@ -254,7 +254,7 @@ class Files:
                     self._end()
 
 
-def _turned(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Columns:
+def _transpose(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Columns:
     """Return a few rows by columns."""
     return {name: [row[number] for row in rows] for number, name in enumerate(names)}
 

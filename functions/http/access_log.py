@@ -56,7 +56,7 @@ def entry(
         "method": call.method[:_LONGEST],
         "path": call.path[:_LONGEST],
         "status": status,
-        **_asked(call),
+        **_arguments(call),
         **told,
         # Of a HEAD and a 304 nothing is sent, whatever their Content-Length says.
         "bytes": int(reply["headers"].get("Content-Length", 0)) if reply["body"] else 0,
@@ -67,7 +67,7 @@ def entry(
     }
 
 
-def _asked(call: Call) -> dict[str, str]:
+def _arguments(call: Call) -> dict[str, str]:
     """Return what arguments were given, whatever they are worth."""
     try:
         pairs = call.pairs()

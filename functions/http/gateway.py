@@ -79,7 +79,7 @@ def read(event: object, mount: str = "") -> Call:
     )
 
 
-def packed(answer: Mapping[str, Any], *, binary: bool = False) -> dict[str, Any]:
+def pack(answer: Mapping[str, Any], *, binary: bool = False) -> dict[str, Any]:
     """Return an answer of event.write as every gateway takes it, which knows nothing but texts.
 
     With `binary` its body need not be UTF-8.
@@ -93,7 +93,7 @@ def packed(answer: Mapping[str, Any], *, binary: bool = False) -> dict[str, Any]
 def weight(answer: Mapping[str, Any], *, binary: bool = False) -> int:
     """Return how many bytes Lambda hands over of an answer, as `packed` gives it."""
     if not _is_encoded(answer, binary):
-        return len(json.dumps(packed(answer)))
+        return len(json.dumps(pack(answer)))
     bare = {**answer, "body": "", "isBase64Encoded": True}
     return len(json.dumps(bare)) + (len(answer["body"]) + 2) // 3 * 4
 
@@ -138,7 +138,7 @@ def _without(whole: str, path: str) -> str | None:
     return lead if _LEAD.fullmatch(lead) else None
 
 
-def _routed(route: str, event: Event) -> str:
+def _fill_route(route: str, event: Event) -> str:
     """Return a route with the values of its variables; "" for one that tells nothing."""
     values = _table(event.get("pathParameters"))
     if not all(_text(values.get(name)) for name in _VARIABLE.findall(route)):
@@ -158,7 +158,7 @@ def _pairs(event: Event) -> list[tuple[str, str]]:
     ]
 
 
-def _joined(*tables: object) -> Mapping[str, str]:
+def _join_headers(*tables: object) -> Mapping[str, str]:
     """Return the headers of the first table that has some, repeated ones with commas."""
     given = next(filter(None, map(_table, tables)), {})
     return {
@@ -185,9 +185,9 @@ HTTP = Kind(
     method=lambda event: _text(_http(event).get("method")),
     path=lambda event: _text(event.get("rawPath")),
     public=lambda event: _text(event.get("rawPath")),
-    route=lambda event: _routed(_text(event.get("routeKey")).partition(" ")[2], event),
+    route=lambda event: _fill_route(_text(event.get("routeKey")).partition(" ")[2], event),
     query=lambda event: _text(event.get("rawQueryString")),
-    headers=lambda event: _joined(event.get("headers")),
+    headers=lambda event: _join_headers(event.get("headers")),
 )
 """An HTTP API, or a function's own URL (payload format 2.0)."""
 
@@ -195,9 +195,9 @@ REST = Kind(
     method=lambda event: _text(event.get("httpMethod")),
     path=lambda event: _text(event.get("path")),
     public=lambda event: _text(_table(event.get("requestContext")).get("path")),
-    route=lambda event: _routed(_text(event.get("resource")), event),
+    route=lambda event: _fill_route(_text(event.get("resource")), event),
     # Texts of JSON may hold half a character, which no encoding has.
     query=lambda event: urlencode(_pairs(event), errors="surrogatepass"),
-    headers=lambda event: _joined(event.get("multiValueHeaders"), event.get("headers")),
+    headers=lambda event: _join_headers(event.get("multiValueHeaders"), event.get("headers")),
 )
 """A REST API, or an HTTP API that was told to write format 1.0."""

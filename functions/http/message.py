@@ -107,12 +107,14 @@ class Reply:
     told: Mapping[str, Any] = field(default_factory=dict)
 
 
-def gzipped(body: bytes) -> bytes:
+def compress(body: bytes) -> bytes:
     """Return a body in the coding gzip; the same body gives the same bytes, for no time is told."""
     return gzip.compress(body, _GZIP_LEVEL, mtime=0)
 
 
-def write(reply: Reply, call: Call, compress: Callable[[bytes], bytes] = gzipped) -> dict[str, Any]:
+def write(
+    reply: Reply, call: Call, compress: Callable[[bytes], bytes] = compress
+) -> dict[str, Any]:
     """Return the reply with its body in bytes, by `compress` where the caller wants that.
 
     To a caller who holds it already it is 304, without a body.

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
-from functions.oai.errors import Fault
+from functions.oai.errors import OaiFault
 from functions.oai.format import Format
-from functions.oai.repository import Record
+from functions.oai.repository import PublishedRecord
 from functions.oai.rights import Statement
 
 
@@ -21,10 +21,10 @@ class Resumption:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ErrorList:
     """One or several `<error>` elements (section 3.6)."""
 
-    faults: tuple[Fault, ...]
+    faults: tuple[OaiFault, ...]
     verb: ClassVar[str] = "error"
 
     @property
@@ -110,7 +110,7 @@ class SetList:
 class OneRecord:
     """A single record in a format (section 4.1), with no earlier datestamp than `since`."""
 
-    record: Record
+    record: PublishedRecord
     format: Format
     since: datetime | None = None
     verb: ClassVar[str] = "GetRecord"
@@ -129,7 +129,7 @@ class RecordList:
     many fit.
     """
 
-    records: Sequence[Record]
+    records: Sequence[PublishedRecord]
     format: Format | None
     resumption: Resumption | None
     snapshot: int = 0
@@ -155,7 +155,7 @@ class RecordList:
         return self.resumption is None or not self.resumption.text
 
 
-Content = Failure | Identify | FormatList | SetList | OneRecord | RecordList
+Content = ErrorList | Identify | FormatList | SetList | OneRecord | RecordList
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class Answer:
             rows = 1
         if isinstance(content, RecordList | SetList) and content.resumption is not None:
             cursor = content.resumption.cursor
-        codes = {f.code: 0 for f in content.faults} if isinstance(content, Failure) else {}
+        codes = {f.code: 0 for f in content.faults} if isinstance(content, ErrorList) else {}
         began = dict(content.asked) if isinstance(content, RecordList) else {}
         return {
             **began,

@@ -35,7 +35,7 @@ from datetime import UTC, datetime, timedelta
 from functions.oai.repository import Repository
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, NothingPublished, StoreUnavailable
-from functions.snapshot.pointer import Entry, Pointer
+from functions.snapshot.pointer import Pointer, PointerEntry
 from functions.snapshot.witness import REMEDY, Witness, contradiction
 from functions.store import tally
 
@@ -46,7 +46,7 @@ STALE = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PointerReading:
     """The pointer as of an instant, and the entry that was in effect at that instant.
 
     `reached` is the newest snapshot that is in effect by some clock within the allowance: tokens
@@ -56,13 +56,13 @@ class Reading:
 
     instant: datetime
     pointer: Pointer
-    entry: Entry
+    entry: PointerEntry
     response_date: datetime
     reached: int
     kept: bool = False
 
 
-class Present:
+class AsOf:
     """Reads the pointer, or keeps a reading of it. May be used by many threads at once.
 
     With `guarded` the first pointer is held against the witness. A command has done that before it
@@ -83,13 +83,13 @@ class Present:
         self._keep = timedelta(seconds=pointer_seconds)
         self._allowance = timedelta(seconds=clock_allowance)
         self._lock = threading.Lock()
-        self._kept: Reading | None = None
+        self._kept: PointerReading | None = None
         self._seen: Pointer | None = None
         """The newest pointer that was ever read."""
         self._warned = False
         self._guarded = guarded
 
-    def reading(self, *, fresh: bool = False) -> Reading:
+    def reading(self, *, fresh: bool = False) -> PointerReading:
         """Return a reading: the kept one if it is young enough, and not where `fresh` is asked.
 
         Raises NothingPublished where no snapshot is in effect, StoreError where the store fails.
@@ -112,7 +112,7 @@ class Present:
                 self._seen = reading.pointer
         return reading
 
-    def _young(self, age: timedelta) -> Reading | None:
+    def _young(self, age: timedelta) -> PointerReading | None:
         """Return the kept reading if it is younger than `age`."""
         with self._lock:
             kept = self._kept
@@ -122,10 +122,10 @@ class Present:
         found = self._clock().astimezone(UTC) - kept.instant
         return kept if timedelta(0) <= found < age else None
 
-    def _read(self) -> Reading:
+    def _read(self) -> PointerReading:
         now = self._clock().astimezone(UTC)
         begins = self._guarded and self._seen is None
-        pointer = self._begun() if begins else self._repository.pointer()
+        pointer = self._read_first() if begins else self._repository.pointer()
         if pointer.entries and _is_behind(pointer, self._seen, now):
             # A publish that was late may have moved the pointer since the clock was read.
             now = self._clock().astimezone(UTC)
@@ -143,15 +143,15 @@ class Present:
         reached = pointer.at(now + self._allowance).snapshot
         known = now if pointer.copied is None else min(now, pointer.copied)
         response_date = (known - self._allowance).replace(microsecond=0)
-        return Reading(now, pointer, entry, response_date, reached)
+        return PointerReading(now, pointer, entry, response_date, reached)
 
-    def _begun(self) -> Pointer:
+    def _read_first(self) -> Pointer:
         """Read the first pointer, and see that it is not an old one. Raises DamagedStore.
 
         The witness is read at the same time, for time counts where a function begins.
         """
         with ThreadPoolExecutor(1) as pool:
-            read = pool.submit(tally.carried(self._repository.witness))
+            read = pool.submit(tally.carry(self._repository.witness))
             pointer = self._repository.pointer()
             witness = read.result()
         if contradiction(pointer, witness) is None:

@@ -33,7 +33,7 @@ _LONGEST = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class OaiFault:
     """One error of an answer: its code and a text for people."""
 
     code: str
@@ -43,7 +43,7 @@ class Fault:
 class OAIError(SheafError):
     """A request that the protocol answers with one or several `<error>` elements."""
 
-    def __init__(self, *faults: Fault):
+    def __init__(self, *faults: OaiFault):
         if not faults or any(fault.code not in CODES for fault in faults):
             raise ValueError(f"not errors of the protocol: {faults}")
         super().__init__("; ".join(f"{f.code}: {f.message}" for f in faults))
@@ -62,9 +62,9 @@ class OAIError(SheafError):
 
 def error(code: str, message: str) -> OAIError:
     """Return the error with one fault."""
-    return OAIError(Fault(code, message))
+    return OAIError(OaiFault(code, message))
 
 
-def shown(text: str) -> str:
+def show(text: str) -> str:
     """Return what a stranger sent, cut to a length that a message can bear, in quotes."""
     return f'"{text}"' if len(text) <= _LONGEST else f'"{text[:_LONGEST]}..."'

@@ -53,7 +53,7 @@ class Formats:
 
     rows: tuple[Format, ...]
 
-    def offered(self, kinds: Mapping[str, int]) -> tuple[Format, ...]:
+    def formats_for(self, kinds: Mapping[str, int]) -> tuple[Format, ...]:
         """Return what a repository with so many items of each kind has; oai_dc always."""
         present = {kind for kind, count in kinds.items() if count > 0}
         return tuple(f for f in self.rows if f.prefix == MANDATORY or present & set(f.crosswalks))
@@ -72,7 +72,7 @@ def folders(templates: Path = TEMPLATES, own: Path | None = None) -> tuple[Path,
     return (templates,) if own is None else (own, templates)
 
 
-def found(places: Sequence[Path], folder: str, name: str) -> Path | None:
+def find_file(places: Sequence[Path], folder: str, name: str) -> Path | None:
     """Return the first file of that name in `folder` of the places, if there is one."""
     paths = (place / folder / name for place in places)
     return next((path for path in paths if path.is_file()), None)
@@ -95,7 +95,7 @@ def load(
             shipped = rows.get(MANDATORY)
             rows |= {row.prefix: row for row in _rows(own / TABLE, places)}
             if shipped is not None:
-                rows[MANDATORY] = _completed(rows[MANDATORY], shipped)
+                rows[MANDATORY] = _complete(rows[MANDATORY], shipped)
     if MANDATORY not in rows:
         raise ConfigurationError(f"{TABLE} has the prefixes {[*rows]}, expected {MANDATORY} too")
     if own is not None:
@@ -143,7 +143,7 @@ def _row(row: Any, where: str, places: Sequence[Path]) -> Format:
     if not _is_schema(row["schema"], places):
         raise ConfigurationError(
             f"{where}: schema is {row['schema']!r}, expected a URL, or the name of a file .xsd "
-            f"that is there in {_tried(places, 'schemas')}"
+            f"that is there in {_list_places(places, 'schemas')}"
         )
     if not isinstance(row["crosswalks"], dict):
         raise ConfigurationError(f'{where}: crosswalks is no table such as {{ capture = "a.xml" }}')
@@ -151,12 +151,12 @@ def _row(row: Any, where: str, places: Sequence[Path]) -> Format:
         if not _is_file(name, "crosswalks", places):
             raise ConfigurationError(
                 f"{where}: the crosswalk of {kind} is {name!r}, expected the name of a file that "
-                f"is there in {_tried(places, 'crosswalks')}"
+                f"is there in {_list_places(places, 'crosswalks')}"
             )
     return Format(**row)
 
 
-def _completed(row: Format, shipped: Format) -> Format:
+def _complete(row: Format, shipped: Format) -> Format:
     """Return the mandatory format's row with what a row that was written earlier does not know.
 
     What was harvested in that format is given as it came.
@@ -194,9 +194,9 @@ def _is_file(name: Any, folder: str, places: Sequence[Path]) -> bool:
     return (
         isinstance(name, str)
         and _FILE.fullmatch(name) is not None
-        and found(places, folder, name) is not None
+        and find_file(places, folder, name) is not None
     )
 
 
-def _tried(places: Sequence[Path], folder: str) -> str:
+def _list_places(places: Sequence[Path], folder: str) -> str:
     return " or ".join(str(place / folder) for place in places)

@@ -18,7 +18,7 @@ from functions.http.access_log import AccessLog
 from functions.http.message import OAI_PATH, Call, FormError, Reply, unavailable
 from functions.oai import schemas
 from functions.oai.answer import Answer, SetList
-from functions.oai.as_of import Present
+from functions.oai.as_of import AsOf
 from functions.oai.errors import BAD_ARGUMENT, error
 from functions.oai.format import TEMPLATES
 from functions.oai.provider import Provider
@@ -55,12 +55,12 @@ class Application:
         clock: Callable[[], datetime],
         log: Callable[[str], None] | None = None,
         timer: Callable[[], float] = time.perf_counter,
-        compress: Callable[[bytes], bytes] = http.gzipped,
+        compress: Callable[[bytes], bytes] = http.compress,
         largest: int | None = None,
         *,
         guarded: bool = False,
     ):
-        present = Present(
+        present = AsOf(
             repository,
             clock,
             configuration["serve.pointer_seconds"],
@@ -73,7 +73,7 @@ class Application:
         self._timer = timer
         self._compress = compress
         self._present = present
-        formats, self._renderer = check.opened(configuration)
+        formats, self._renderer = check.open_formats(configuration)
         digest, fields = check.lookups(configuration, formats, self._renderer)
         self._provider = Provider(repository, configuration, formats, present, digest, fields)
         self._schemas = schemas.replies(self._renderer.places)
@@ -92,17 +92,17 @@ class Application:
 
         `request` is by what Lambda knows it, for the log.
         """
-        return gateway.packed(self.unpacked(event, seconds, request))
+        return gateway.pack(self.answer(event, seconds, request))
 
-    def unpacked(
+    def answer(
         self, event: object, seconds: float | None = None, request: str = ""
     ) -> dict[str, Any]:
         """Answer one event of a server in this process, which takes the body as bytes."""
         begun = self._timer()
         call = gateway.read(event, self._mount)
-        with tally.counted() as cost:
+        with tally.count() as cost:
             try:
-                reply, answer = deadline.within(seconds, lambda: self._answered(call))
+                reply, answer = deadline.within(seconds, lambda: self._answer_call(call))
             except deadline.Late:
                 self.spent = True
                 _LOG.error("no answer within %.1f s: %a %a", seconds, call.method, call.path)
@@ -118,7 +118,7 @@ class Application:
         """Read what every answer needs, before anybody asks. Raises StoreError."""
         self._repository.manifest(self._present.reading().entry.snapshot)
 
-    def _answered(self, call: Call) -> tuple[Reply, dict[str, Any]]:
+    def _answer_call(self, call: Call) -> tuple[Reply, dict[str, Any]]:
         """Answer a call if there is a place for it: to wait for one might take without end."""
         if not self._places.acquire(blocking=False):
             reply = self._unavailable("Too many requests are being answered; try again later.")
@@ -170,8 +170,8 @@ class Application:
             pairs = call.pairs()
         except FormError as failure:
             refusal = self._provider.refusal(error(BAD_ARGUMENT, str(failure)), call.url)
-            return self._found(call, refusal, self._renderer.document(refusal))
-        answer, body = self._made(call, pairs)
+            return self._reply_with(call, refusal, self._renderer.document(refusal))
+        answer, body = self._make_document(call, pairs)
         # A page of records is cut when it is made. Sets are few, and seldom long.
         while len(body) > _LARGEST and isinstance(answer.content, SetList):
             count = answer.content.count
@@ -179,10 +179,10 @@ class Application:
                 break
             # A tenth below what should fit, for sets differ in size.
             limit = max(1, min(count - 1, count * _LARGEST * 9 // (len(body) * 10)))
-            answer, body = self._made(call, pairs, limit)
-        return self._found(call, answer, body)
+            answer, body = self._make_document(call, pairs, limit)
+        return self._reply_with(call, answer, body)
 
-    def _made(
+    def _make_document(
         self, call: Call, pairs: Sequence[tuple[str, str]], limit: int | None = None
     ) -> tuple[Answer, bytes]:
         def fits(body: bytes) -> bool:
@@ -198,7 +198,7 @@ class Application:
         """Tell whether an answer is small enough to be handed over."""
         return self._largest is None or gateway.weight(answer) <= self._largest
 
-    def _found(self, call: Call, answer: Answer, body: bytes) -> Reply:
+    def _reply_with(self, call: Call, answer: Answer, body: bytes) -> Reply:
         pinned = answer.pinned and call.method != "POST"
         seconds = self._configuration["serve.cache_seconds"]
         headers = {"Cache-Control": caching.control(seconds, pinned=pinned)}

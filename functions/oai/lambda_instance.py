@@ -87,7 +87,7 @@ class Answering(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class InstanceParts:
     """What an application is made of: a repository, its configuration, and where both are from.
 
     `root` is the folder of the configuration; `log` takes each line of the access log.
@@ -127,7 +127,7 @@ class Instance:
         environment: Mapping[str, str],
         root: Path,
         write: Callable[[str], None],
-        make: Callable[[Opened], Answering],
+        make: Callable[[InstanceParts], Answering],
     ) -> None:
         self._make = make
         self._environment = environment
@@ -169,14 +169,14 @@ class Instance:
     def _open(self) -> Serving | None:
         """Open the store that the configuration names; None, and a line in the log, if it fails."""
         try:
-            return self._opened()
+            return self._start()
         except SheafError as error:
             _LOG.error("%s", error)
         except Exception:  # noqa: BLE001 - told in the log, and to be tried again
             _LOG.exception("the store cannot be opened")
         return None
 
-    def _opened(self) -> Serving:
+    def _start(self) -> Serving:
         settings = configuration.load(self._root / configuration.FILE, self._environment)
         write = self._write if settings["serve.access_log"] else None
         memory = int(self._environment.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE") or 1024)
@@ -191,7 +191,7 @@ class Instance:
             repository = DuckRepository(reader, shares.rows << 20, memory=shares.database)
             opened.callback(repository.close)
             application = self._make(
-                Opened(repository, settings, self._root, self._environment, write)
+                InstanceParts(repository, settings, self._root, self._environment, write)
             )
             opened.pop_all()
         return Serving(application, repository, reader)
@@ -205,7 +205,7 @@ class Instance:
         took = time.perf_counter() - begun
         told = {"request": request} if request else {}
         AccessLog(self._write).add(access_log.entry(now(), call, answer, told, took))
-        return gateway.packed(answer)
+        return gateway.pack(answer)
 
 
 def _seconds(context: object) -> float | None:

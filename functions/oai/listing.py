@@ -10,16 +10,16 @@ from itertools import chain
 
 from functions.oai import token as tokens
 from functions.oai.answer import RecordList, Resumption
-from functions.oai.as_of import Reading
-from functions.oai.errors import NO_FORMAT, NO_RECORDS, NO_SETS, Fault, OAIError, error, shown
+from functions.oai.as_of import PointerReading
+from functions.oai.errors import NO_FORMAT, NO_RECORDS, NO_SETS, OAIError, OaiFault, error, show
 from functions.oai.format import Format, Formats
 from functions.oai.format_drift import FormatDrift
 from functions.oai.render import harvested
 from functions.oai.render.filler import Filler
 from functions.oai.render.sheet import Boundless, Room
-from functions.oai.repository import Repository, Selection
+from functions.oai.repository import RecordSelection, Repository
 from functions.oai.repository_duckdb.rows import DOCUMENT
-from functions.oai.request import LIST_IDENTIFIERS, Request
+from functions.oai.request import LIST_IDENTIFIERS, OaiRequest
 from functions.oai.token import Token
 from functions.snapshot import instant
 from functions.snapshot.errors import MissingObject
@@ -43,13 +43,13 @@ class _Walk:
     size: int = 0
     pinned: bool = False
 
-    def selection(self) -> Selection:
+    def selection(self) -> RecordSelection:
         """Return what is left of the list in its snapshot."""
-        chosen = self.manifest.selected(self.start, self.end, self.format.prefix)
+        chosen = self.manifest.select(self.start, self.end, self.format.prefix)
         span = Span(max(chosen[0].first, self.position), chosen[-1].last) if chosen else Span(1, 0)
-        return Selection(tuple(self.format.crosswalks), span, self.set)
+        return RecordSelection(tuple(self.format.crosswalks), span, self.set)
 
-    def asked(self) -> tuple[tuple[str, str], ...]:
+    def arguments(self) -> tuple[tuple[str, str], ...]:
         """Return the arguments with which the list began."""
         given = {
             "metadataPrefix": self.format.prefix,
@@ -100,8 +100,8 @@ class ListService:
 
     def page(
         self,
-        request: Request,
-        reading: Reading,
+        request: OaiRequest,
+        reading: PointerReading,
         limit: int,
         room: Callable[[], Room] = Boundless,
     ) -> RecordList:
@@ -110,45 +110,45 @@ class ListService:
         It has as many as an empty `room` takes.
         """
         if request.token is None:
-            return self._shown(self._begun(request, reading), reading, limit, room())
+            return self._page(self._begin(request, reading), reading, limit, room())
         # Another reader's clock may be ahead, and the store's id may begin with that snapshot.
         newest = self._repository.manifest(reading.reached)
         token = Token.of_store(request.token, request.verb, newest)
-        walk = self._resumed(token, reading)
+        walk = self._resume(token, reading)
         try:
-            return self._shown(walk, reading, limit, room())
+            return self._page(walk, reading, limit, room())
         except MissingObject:
             # The snapshot was retired after its manifest was read.
             if walk.manifest.snapshot >= reading.entry.snapshot:
                 raise
-            moved = self._moved(walk, reading, walk.manifest.snapshot)
-            return self._shown(moved, reading, limit, room())
+            moved = self._move(walk, reading, walk.manifest.snapshot)
+            return self._page(moved, reading, limit, room())
 
-    def _begun(self, request: Request, reading: Reading) -> _Walk:
+    def _begin(self, request: OaiRequest, reading: PointerReading) -> _Walk:
         manifest = self._repository.manifest(reading.entry.snapshot)
         prefix = request.prefix or ""
         row = self._formats.get(prefix)
         faults = []
-        if row is None or row not in self._formats.offered(manifest.kinds()):
-            faults.append(Fault(NO_FORMAT, f"There is no metadata format {shown(prefix)} here."))
+        if row is None or row not in self._formats.formats_for(manifest.kinds()):
+            faults.append(OaiFault(NO_FORMAT, f"There is no metadata format {show(prefix)} here."))
         if request.set is not None and not manifest.sets and not self._named_sets:
-            faults.append(Fault(NO_SETS, "This repository has no sets."))
+            faults.append(OaiFault(NO_SETS, "This repository has no sets."))
         if row is None or faults:
             raise OAIError(*faults)
         if request.set is not None and not self._repository.has_set(manifest, request.set):
-            raise error(NO_RECORDS, f"There are no records in a set {shown(request.set)}.")
+            raise error(NO_RECORDS, f"There are no records in a set {show(request.set)}.")
         walk = _Walk(request.verb, row, request.set, request.start, request.end, manifest)
         size = self._size(walk)
         if not size:
             raise _nothing()
         return replace(walk, size=size)
 
-    def _resumed(self, token: Token, reading: Reading) -> _Walk:
+    def _resume(self, token: Token, reading: PointerReading) -> _Walk:
         row = self._formats.get(token.prefix)
-        if row is None or not known(self._repository, token.snapshot, reading):
+        if row is None or not is_known(self._repository, token.snapshot, reading):
             raise tokens.refusal()
         manifest, retired = kept_or_current(self._repository, token.snapshot, reading)
-        token = named(self._repository, manifest, token)
+        token = name_set(self._repository, manifest, token)
         walk = _Walk(
             token.verb,
             row,
@@ -163,9 +163,9 @@ class ListService:
         )
         if token.position > manifest.last_position:
             raise tokens.refusal()
-        return self._moved(walk, reading, token.snapshot) if retired else walk
+        return self._move(walk, reading, token.snapshot) if retired else walk
 
-    def _moved(self, walk: _Walk, reading: Reading, snapshot: int) -> _Walk:
+    def _move(self, walk: _Walk, reading: PointerReading, snapshot: int) -> _Walk:
         """Go on in the snapshot in effect, by position: what changed since comes again, later.
 
         Where the format is made otherwise since `snapshot`, all of it did: the list begins anew.
@@ -177,8 +177,8 @@ class ListService:
         moved = replace(walk, manifest=manifest, position=place, pinned=False)
         return replace(moved, size=walk.cursor + self._size(moved))
 
-    def _shown(self, walk: _Walk, reading: Reading, limit: int, room: Room) -> RecordList:
-        page, more = self._filled(walk, limit, room)
+    def _page(self, walk: _Walk, reading: PointerReading, limit: int, room: Room) -> RecordList:
+        page, more = self._fill(walk, limit, room)
         if not page.count:
             raise _nothing()
         if walk.verb != LIST_IDENTIFIERS:
@@ -190,17 +190,17 @@ class ListService:
         if more:
             rest: _Walk | None = replace(onward, size=max(walk.size, reached + 1))
         else:
-            rest = self._rolled(onward, reading)
+            rest = self._roll_over(onward, reading)
         resumption = None
         if rest is not None:
             resumption = Resumption(rest.token(), rest.size, walk.cursor)
         elif walk.cursor:
             resumption = Resumption("", reached, walk.cursor)
-        asked = walk.asked() if walk.cursor else ()
+        asked = walk.arguments() if walk.cursor else ()
         pinned = walk.pinned and more
         return replace(page, resumption=resumption, pinned=pinned, asked=asked, made=room.finish())
 
-    def _filled(self, walk: _Walk, limit: int, room: Room) -> tuple[RecordList, bool]:
+    def _fill(self, walk: _Walk, limit: int, room: Room) -> tuple[RecordList, bool]:
         """Return the next records of a list, those that fit, and whether there are more of it."""
         headers = walk.verb == LIST_IDENTIFIERS
         # Which of them came in a format is told by what was harvested, and by nothing else.
@@ -217,7 +217,7 @@ class ListService:
         filler = Filler(self._repository, walk.manifest, fields, headers=headers and not sifts)
         return filler.fill(empty, walk.selection(), limit, room)
 
-    def _rolled(self, walk: _Walk, reading: Reading) -> _Walk | None:
+    def _roll_over(self, walk: _Walk, reading: PointerReading) -> _Walk | None:
         """Return how an ended list goes on in what was published since, if it does."""
         if reading.entry.snapshot <= walk.manifest.snapshot:
             return None
@@ -225,7 +225,7 @@ class ListService:
         # Not only what is behind: what came too late for its instant was given a later one.
         # And all that is there, where their format is made otherwise since.
         behind = walk.manifest.effective + timedelta(seconds=1)
-        since = [s.first for s in newer.selected(behind, None, walk.format.prefix)]
+        since = [s.first for s in newer.select(behind, None, walk.format.prefix)]
         onward = replace(walk, manifest=newer, position=min(since, default=newer.last_position + 1))
         added = self._size(onward)
         return replace(onward, size=walk.cursor + added) if added else None
@@ -237,14 +237,14 @@ class ListService:
         return self._repository.size(walk.manifest, selection)
 
 
-def known(repository: Repository, snapshot: int, reading: Reading) -> bool:
+def is_known(repository: Repository, snapshot: int, reading: PointerReading) -> bool:
     """Tell whether a token's snapshot is one that was ever in effect, or is by some clock."""
     current = repository.manifest(max(reading.reached, reading.entry.snapshot))
     return snapshot <= reading.reached and snapshot not in current.skipped
 
 
 def kept_or_current(
-    repository: Repository, snapshot: int, reading: Reading
+    repository: Repository, snapshot: int, reading: PointerReading
 ) -> tuple[Manifest, bool]:
     """Return a snapshot's manifest, or the one in effect where it was retired; and whether."""
     if not reading.pointer.is_retired(snapshot):
@@ -256,7 +256,7 @@ def kept_or_current(
     return repository.manifest(reading.entry.snapshot), True
 
 
-def named(
+def name_set(
     repository: Repository, manifest: Manifest, token: Token, more: Sequence[str] = ()
 ) -> Token:
     """Return the token with its set in full, one of the repository's or of `more`.
@@ -265,7 +265,7 @@ def named(
     """
     if token.shortened is None:
         return token
-    return token.named(chain(more, _beginning(repository, manifest, token.shortened[0])))
+    return token.with_set(chain(more, _beginning(repository, manifest, token.shortened[0])))
 
 
 def _beginning(repository: Repository, manifest: Manifest, start: str) -> Iterator[str]:

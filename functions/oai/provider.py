@@ -7,21 +7,21 @@ from functions.oai import identify
 from functions.oai.answer import (
     Answer,
     Content,
-    Failure,
+    ErrorList,
     FormatList,
     Identify,
     OneRecord,
 )
-from functions.oai.as_of import Present, Reading
+from functions.oai.as_of import AsOf, PointerReading
 from functions.oai.errors import (
     NO_FORMAT,
     NO_FORMATS,
     NO_ITEM,
     UNREADABLE,
-    Fault,
     OAIError,
+    OaiFault,
     error,
-    shown,
+    show,
 )
 from functions.oai.format import Formats
 from functions.oai.format_drift import FormatDrift
@@ -37,10 +37,10 @@ from functions.oai.request import (
     LIST_IDENTIFIERS,
     LIST_RECORDS,
     LIST_SETS,
-    Request,
+    OaiRequest,
     parse,
 )
-from functions.oai.set_list import SetListService, configured
+from functions.oai.set_list import SetListService, configured_sets
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
 
@@ -53,7 +53,7 @@ class Provider:
         repository: Repository,
         configuration: Configuration,
         formats: Formats,
-        present: Present,
+        present: AsOf,
         digest: Callable[[str], str | None] = lambda prefix: None,
         fields: Callable[[str], Collection[str] | None] = lambda prefix: None,
     ):
@@ -66,10 +66,10 @@ class Provider:
         self._configuration = configuration
         self._formats = formats
         self._present = present
-        named_sets = bool(configured(configuration))
+        named_sets = bool(configured_sets(configuration))
         self._fields = fields
         self._lister = ListService(repository, formats, self._drift, fields, named_sets=named_sets)
-        self._verbs: dict[str, Callable[[Request, Reading, int], Content]] = {
+        self._verbs: dict[str, Callable[[OaiRequest, PointerReading, int], Content]] = {
             IDENTIFY: self._identify,
             LIST_FORMATS: self._list_formats,
             LIST_SETS: SetListService(repository, configuration).page,
@@ -99,7 +99,7 @@ class Provider:
         except OAIError as failure:
             return self.refusal(failure, url)
         most = self._limits.get(request.verb, 1)
-        reading, content = self._told(request, most if limit is None else limit, room)
+        reading, content = self._answer(request, most if limit is None else limit, room)
         base, snapshot = self.base_url(url), reading.entry.snapshot
         return Answer(reading.response_date, base, request.arguments, content, snapshot)
 
@@ -109,15 +109,15 @@ class Provider:
             raise ValueError(f"{failure.code} is no error of a request that cannot be read")
         reading = self._present.reading()
         base, snapshot = self.base_url(url), reading.entry.snapshot
-        return Answer(reading.response_date, base, (), Failure(failure.faults), snapshot)
+        return Answer(reading.response_date, base, (), ErrorList(failure.faults), snapshot)
 
     def base_url(self, url: str) -> str:
         """Return the base URL: the configured one, or that of the request (section 3.1.1.1)."""
         return str(self._configuration["repository.base_url"] or url)
 
-    def _told(
-        self, request: Request, limit: int, room: Callable[[], Room]
-    ) -> tuple[Reading, Content]:
+    def _answer(
+        self, request: OaiRequest, limit: int, room: Callable[[], Room]
+    ) -> tuple[PointerReading, Content]:
         """Answer by a reading; by a new one where a kept one would have the last word."""
         reading = self._present.reading()
         try:
@@ -134,57 +134,57 @@ class Provider:
         return fresh, self._attempt(request, fresh, limit, room)
 
     def _anew(
-        self, request: Request, limit: int, room: Callable[[], Room]
-    ) -> tuple[Reading, Content]:
+        self, request: OaiRequest, limit: int, room: Callable[[], Room]
+    ) -> tuple[PointerReading, Content]:
         fresh = self._present.reading(fresh=True)
         return fresh, self._attempt(request, fresh, limit, room)
 
     def _attempt(
-        self, request: Request, reading: Reading, limit: int, room: Callable[[], Room]
+        self, request: OaiRequest, reading: PointerReading, limit: int, room: Callable[[], Room]
     ) -> Content:
         try:
             if request.verb in (LIST_IDENTIFIERS, LIST_RECORDS):
                 return self._lister.page(request, reading, limit, room)
             return self._verbs[request.verb](request, reading, limit)
         except OAIError as failure:
-            return Failure(failure.faults)
+            return ErrorList(failure.faults)
 
-    def _manifest(self, reading: Reading) -> Manifest:
+    def _manifest(self, reading: PointerReading) -> Manifest:
         return self._repository.manifest(reading.entry.snapshot)
 
-    def _identify(self, request: Request, reading: Reading, limit: int) -> Identify:
+    def _identify(self, request: OaiRequest, reading: PointerReading, limit: int) -> Identify:
         """Section 4.2."""
         return identify.identify(self._configuration, self._manifest(reading))
 
-    def _list_formats(self, request: Request, reading: Reading, limit: int) -> FormatList:
+    def _list_formats(self, request: OaiRequest, reading: PointerReading, limit: int) -> FormatList:
         """Section 4.4; a deleted item keeps the formats of its kind."""
         manifest = self._manifest(reading)
         if request.identifier is None:
-            return FormatList(self._formats.offered(manifest.kinds()))
+            return FormatList(self._formats.formats_for(manifest.kinds()))
         record = self._repository.record(manifest, request.identifier, fields=())
         if record is None:
-            raise error(NO_ITEM, f"There is no item {shown(request.identifier)}.")
+            raise error(NO_ITEM, f"There is no item {show(request.identifier)}.")
         formats = self._formats.of_kind(record.kind)
         if record.kind == harvested.KIND and not record.deleted:
             full = self._repository.record(manifest, request.identifier, fields=(DOCUMENT,))
             formats = tuple(f for f in formats if full and harvested.having([full], f.prefix))
         if not formats:
-            raise error(NO_FORMATS, f"Items such as {shown(request.identifier)} have no format.")
+            raise error(NO_FORMATS, f"Items such as {show(request.identifier)} have no format.")
         return FormatList(formats)
 
-    def _get_record(self, request: Request, reading: Reading, limit: int) -> OneRecord:
+    def _get_record(self, request: OaiRequest, reading: PointerReading, limit: int) -> OneRecord:
         """Section 4.1; an unknown item and an unknown format are told together."""
         manifest = self._manifest(reading)
         name, prefix = request.identifier or "", request.prefix or ""
         record = self._repository.record(manifest, name, fields=self._fields(prefix))
         row = self._formats.get(prefix)
-        if row is not None and row not in self._formats.offered(manifest.kinds()):
+        if row is not None and row not in self._formats.formats_for(manifest.kinds()):
             row = None
         faults = []
         if record is None:
-            faults.append(Fault(NO_ITEM, f"There is no item {shown(name)}."))
+            faults.append(OaiFault(NO_ITEM, f"There is no item {show(name)}."))
         if row is None or (record is not None and record.kind not in row.crosswalks):
-            faults.append(Fault(NO_FORMAT, f"This item has no format {shown(prefix)}."))
+            faults.append(OaiFault(NO_FORMAT, f"This item has no format {show(prefix)}."))
         if record is None or row is None or faults:
             raise OAIError(*faults)
         self._drift.check(manifest, row.prefix)

@@ -14,7 +14,7 @@ from functions.snapshot.witness import Witness
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class RecordSelection:
     """What a list asks for: items of `kinds` in `set` (None: all) at positions within `span`."""
 
     kinds: tuple[str, ...]
@@ -26,13 +26,13 @@ class Selection:
         """Whether the span has no position."""
         return self.span.last < self.span.first
 
-    def behind(self, position: int) -> "Selection":
+    def behind(self, position: int) -> "RecordSelection":
         """Return what of the selection lies behind a position."""
         return replace(self, span=Span(max(self.span.first, position + 1), self.span.last))
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class PublishedRecord:
     """A listed version of an item.
 
     `sets` are the most specific ones, sorted. In a list of a set that the item has left it is
@@ -81,7 +81,7 @@ class Repository(Protocol):
         """Return a snapshot's manifest. Raises MissingObject where the snapshot was retired."""
         ...
 
-    def size(self, manifest: Manifest, selection: Selection) -> int:
+    def size(self, manifest: Manifest, selection: RecordSelection) -> int:
         """Return how many records the list has: exact where the span is of whole sequences.
 
         A span that begins within a sequence (a harvest that outlived its snapshot) gives an
@@ -92,12 +92,12 @@ class Repository(Protocol):
     def page(
         self,
         manifest: Manifest,
-        selection: Selection,
+        selection: RecordSelection,
         limit: int,
         *,
         headers: bool,
         fields: Collection[str] | None = None,
-    ) -> Sequence[Record]:
+    ) -> Sequence[PublishedRecord]:
         """Return the first `limit` records of the selection, by position; fewer at its end only.
 
         With `headers` the records come without fields. Of a capture's fields only `fields` need be
@@ -107,7 +107,7 @@ class Repository(Protocol):
 
     def record(
         self, manifest: Manifest, identifier: str, *, fields: Collection[str] | None = None
-    ) -> Record | None:
+    ) -> PublishedRecord | None:
         """Return the item's listed version, or None where the snapshot has no such item.
 
         Of a capture's fields only `fields` need be there (None: all).

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from functions.oai.errors import BAD_ARGUMENT, BAD_VERB, Fault, OAIError, error, shown
+from functions.oai.errors import BAD_ARGUMENT, BAD_VERB, OAIError, OaiFault, error, show
 from functions.snapshot import setspec
 
 IDENTIFY = "Identify"
@@ -47,7 +47,7 @@ VERBS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class OaiRequest:
     """A request whose every argument has the right form.
 
     `arguments` are verb and arguments as they were sent, for `<request>`; `start` and `end` are
@@ -96,7 +96,7 @@ _FORMS: dict[str, tuple[Callable[[str], bool], str]] = {
 }
 
 
-def parse(pairs: Sequence[tuple[str, str]]) -> Request:
+def parse(pairs: Sequence[tuple[str, str]]) -> OaiRequest:
     """Return the request that decoded pairs of key and value make.
 
     Raises OAIError: badVerb alone, or badArgument once for each thing that is wrong.
@@ -105,9 +105,9 @@ def parse(pairs: Sequence[tuple[str, str]]) -> Request:
     arguments = [(key, value) for key, value in pairs if key != "verb"]
     messages = [*_shape(verb, arguments), *_values(verb, dict(arguments))]
     if messages:
-        raise OAIError(*(Fault(BAD_ARGUMENT, message) for message in messages))
+        raise OAIError(*(OaiFault(BAD_ARGUMENT, message) for message in messages))
     given = dict(arguments)
-    return Request(
+    return OaiRequest(
         verb=verb,
         arguments=(("verb", verb), *arguments),
         identifier=given.get("identifier"),
@@ -125,7 +125,7 @@ def _verb(values: Sequence[str]) -> str:
     if len(values) > 1:
         raise error(BAD_VERB, "The verb is repeated.")
     if values[0] not in VERBS:
-        raise error(BAD_VERB, f"{shown(values[0])} is none of the verbs: {', '.join(VERBS)}.")
+        raise error(BAD_VERB, f"{show(values[0])} is none of the verbs: {', '.join(VERBS)}.")
     return values[0]
 
 
@@ -133,7 +133,7 @@ def _shape(name: str, arguments: Sequence[tuple[str, str]]) -> list[str]:
     """Say what is wrong with which arguments there are (section 3.6, badArgument)."""
     verb = VERBS[name]
     count = Counter(key for key, _ in arguments)
-    messages = [f"{name} has no argument {shown(key)}." for key in count if key not in verb.known]
+    messages = [f"{name} has no argument {show(key)}." for key in count if key not in verb.known]
     messages += [f"The argument {key} is repeated." for key in count if count[key] > 1]
     messages += [
         f"The argument {key} is empty." for key in dict.fromkeys(k for k, v in arguments if not v)
@@ -153,7 +153,7 @@ def _values(name: str, given: dict[str, str]) -> list[str]:
     for key in sorted(VERBS[name].known & given.keys()):
         test, expected = _FORMS.get(key, (lambda _: True, ""))
         if given[key] and not test(given[key]):
-            messages.append(f"{key} is {shown(given[key])}, expected {expected}.")
+            messages.append(f"{key} is {show(given[key])}, expected {expected}.")
     return messages or _between(given.get("from", ""), given.get("until", ""))
 
 

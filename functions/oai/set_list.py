@@ -11,11 +11,11 @@ from dataclasses import replace
 from functions.config.configuration import Configuration
 from functions.oai import token as tokens
 from functions.oai.answer import NamedSet, Resumption, SetList
-from functions.oai.as_of import Reading
+from functions.oai.as_of import PointerReading
 from functions.oai.errors import NO_SETS, error
-from functions.oai.listing import kept_or_current, known, named
+from functions.oai.listing import is_known, kept_or_current, name_set
 from functions.oai.repository import Repository, SetRow
-from functions.oai.request import Request
+from functions.oai.request import OaiRequest
 from functions.oai.set_cursor import EMPTIED, LIVE, NAMED, SetCursor
 from functions.oai.token import Token
 from functions.snapshot import instant, setspec
@@ -23,7 +23,7 @@ from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
 
 
-def configured(configuration: Configuration) -> tuple[str, ...]:
+def configured_sets(configuration: Configuration) -> tuple[str, ...]:
     """Return the sets that the configuration names, sorted: they are there without records too."""
     rules = (rule["set"] for rule in configuration["sets.rules"])
     names, descriptions = configuration["sets.names"], configuration["sets.descriptions"]
@@ -37,9 +37,9 @@ class SetListService:
         self._repository = repository
         self._names = configuration["sets.names"]
         self._descriptions = configuration["sets.descriptions"]
-        self._configured = configured(configuration)
+        self._configured = configured_sets(configuration)
 
-    def page(self, request: Request, reading: Reading, limit: int) -> SetList:
+    def page(self, request: OaiRequest, reading: PointerReading, limit: int) -> SetList:
         """Return the page that `request` asks for, as of `reading`, of up to `limit` sets."""
         retired = False
         if request.token is None:
@@ -50,10 +50,10 @@ class SetListService:
             # Another reader's clock may be ahead, and the store's id may begin with that snapshot.
             newest = self._repository.manifest(reading.reached)
             token = Token.of_store(request.token, request.verb, newest)
-            if not known(self._repository, token.snapshot, reading):
+            if not is_known(self._repository, token.snapshot, reading):
                 raise tokens.refusal()
             manifest, retired = kept_or_current(self._repository, token.snapshot, reading)
-            token = named(self._repository, manifest, token, self._configured)
+            token = name_set(self._repository, manifest, token, self._configured)
             resumed = SetCursor.from_text(token.after)
             if resumed is None:
                 raise tokens.refusal()
@@ -68,11 +68,11 @@ class SetListService:
             rows = self._rows(manifest, place, limit + 1)
         if not rows:
             raise tokens.refusal()
-        shown = self._shown(manifest, rows, limit, cursor, size)
+        shown = self._page(manifest, rows, limit, cursor, size)
         more = shown.resumption is not None and shown.resumption.text != ""
         return replace(shown, pinned=more and cursor > 0 and not retired)
 
-    def _shown(
+    def _page(
         self,
         manifest: Manifest,
         rows: Sequence[tuple[SetCursor, SetRow | None]],
@@ -94,7 +94,7 @@ class SetListService:
                 store=manifest.store,
             ).to_text()
         return SetList(
-            tuple(self._named(manifest, place.spec, row) for place, row in rows),
+            tuple(self._name_set(manifest, place.spec, row) for place, row in rows),
             Resumption(text, size, cursor) if more or cursor else None,
             manifest.snapshot,
         )
@@ -108,7 +108,7 @@ class SetListService:
         found: list[tuple[SetCursor, SetRow | None]] = []
         for stage in range(place.stage, NAMED + 1):
             after = place.spec if stage == place.stage else ""
-            for spec, row in self._staged(
+            for spec, row in self._sets_of_stage(
                 manifest, SetCursor(place.sequence, stage, after), limit - len(found)
             ):
                 found.append((SetCursor(place.sequence, stage, spec), row))
@@ -116,7 +116,7 @@ class SetListService:
                 break
         return found
 
-    def _staged(
+    def _sets_of_stage(
         self, manifest: Manifest, place: SetCursor, limit: int
     ) -> Iterator[tuple[str, SetRow | None]]:
         """Yield up to `limit` sets of one stage behind a place in it."""
@@ -139,7 +139,7 @@ class SetListService:
         births = self._repository.births(manifest, self._configured)
         return [s for s in self._configured if s not in births or births[s] > sequence]
 
-    def _named(self, manifest: Manifest, spec: str, row: SetRow | None) -> NamedSet:
+    def _name_set(self, manifest: Manifest, spec: str, row: SetRow | None) -> NamedSet:
         live, deleted = (row.live, row.records - row.live) if row else (0, 0)
         if row:  # in a format that is made otherwise since, no datestamp is older
             floors = [m.since for m in manifest.formats.values() if m.since]

@@ -71,20 +71,20 @@ class Token:
 
     def to_text(self) -> str:
         """Return the token as harvesters get it; equal tokens give the same text."""
-        data = self._packed()
+        data = self._pack()
         excess = len(data) + _CHECK_BYTES - LONGEST * 3 // 4
         if excess > 0 and (self.set or self.after):
             short = replace(
                 self,
-                set=_shortened(self.set, excess) if self.set else None,
-                after=_begun(self.after) + _shortened(_set_of(self.after), excess)
+                set=_shorten(self.set, excess) if self.set else None,
+                after=_parse_after(self.after) + _shorten(_set_of(self.after), excess)
                 if self.after
                 else "",
             )
-            data = short._packed()
+            data = short._pack()
         return _text(data, self.namespace, self.store)
 
-    def named(self, specs: Iterable[str]) -> "Token":
+    def with_set(self, specs: Iterable[str]) -> "Token":
         """Return the token with its set in full, which must be one of `specs`.
 
         Raises OAIError badResumptionToken if it is none of them.
@@ -96,7 +96,7 @@ class Token:
         for spec in specs:
             if spec.startswith(start) and _digest(spec) == digest:
                 if self.after:
-                    return replace(self, after=_begun(self.after) + spec)
+                    return replace(self, after=_parse_after(self.after) + spec)
                 return replace(self, set=spec)
         raise refusal()
 
@@ -106,7 +106,7 @@ class Token:
         match = _SHORTENED.fullmatch(self.set or _set_of(self.after))
         return (match[1], match[2]) if match else None
 
-    def _packed(self) -> bytes:
+    def _pack(self) -> bytes:
         numbers = (self.snapshot, self.cursor, self.size, self.position)
         seconds = (_seconds(self.start), _seconds(self.end))
         texts = (self.prefix, self.set or "", self.after)
@@ -123,7 +123,7 @@ class Token:
         """Read what `to_text` wrote for `verb`. Raises OAIError badResumptionToken for the rest."""
         token = _read(text, namespace, store)
         # One text for each token: base64 has spare bits that would otherwise be free.
-        if token is None or token.verb != verb or _text(token._packed(), namespace, store) != text:
+        if token is None or token.verb != verb or _text(token._pack(), namespace, store) != text:
             raise refusal()
         return token
 
@@ -152,12 +152,12 @@ def _text(data: bytes, namespace: str, store: str = "") -> str:
     return base64.urlsafe_b64encode(whole).rstrip(b"=").decode("ascii")
 
 
-def _shortened(spec: str, excess: int) -> str:
+def _shorten(spec: str, excess: int) -> str:
     kept = max(0, len(spec) - excess - _DIGEST_LETTERS)
     return f"{spec[:kept]},{_digest(spec)}"
 
 
-def _begun(after: str) -> str:
+def _parse_after(after: str) -> str:
     return _AFTER.fullmatch(after)[1]  # type: ignore[index]
 
 
@@ -177,7 +177,7 @@ def _read(text: str, namespace: str, store: str) -> Token | None:
         check, data = raw[:_CHECK_BYTES], raw[_CHECK_BYTES:]
         if check != _check(data, namespace, store):
             return None
-        token = _unpacked(data)
+        token = _unpack(data)
     except (binascii.Error, ValueError, IndexError, KeyError, OverflowError):
         return None
     if token is None or not _sound(token):
@@ -185,15 +185,15 @@ def _read(text: str, namespace: str, store: str) -> Token | None:
     return replace(token, namespace=namespace, store=store)
 
 
-def _unpacked(data: bytes) -> Token | None:
+def _unpack(data: bytes) -> Token | None:
     """Return the token of packed fields; None, or any error of a look-up, for what is none."""
     numbers, place = [], 1
     for _ in range(7):
-        number, place = _numbered(data, place)
+        number, place = _read_number(data, place)
         numbers.append(number)
     texts = []
     for _ in range(3):
-        length, place = _numbered(data, place)
+        length, place = _read_number(data, place)
         texts.append(data[place : place + length].decode("ascii"))
         place += length
     version, snapshot, cursor, size, position, start, end = numbers
@@ -230,7 +230,7 @@ def _sound(token: Token) -> bool:
 
 
 def _is_place(after: str) -> bool:
-    return _is_set(_set_of(after)) and SetCursor.from_text(f"{_begun(after)}a") is not None
+    return _is_set(_set_of(after)) and SetCursor.from_text(f"{_parse_after(after)}a") is not None
 
 
 def _is_set(text: str) -> bool:
@@ -251,7 +251,7 @@ def _number(number: int) -> bytes:
     return bytes(found)
 
 
-def _numbered(data: bytes, place: int) -> tuple[int, int]:
+def _read_number(data: bytes, place: int) -> tuple[int, int]:
     """Return the number at `place` and the place behind it."""
     number = shift = 0
     while data[place] & 0x80:

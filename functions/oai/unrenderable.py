@@ -9,8 +9,8 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from functions.oai.answer import Answer, Failure, OneRecord, RecordList
-from functions.oai.errors import NO_FORMAT, NO_RECORDS, Fault
+from functions.oai.answer import Answer, ErrorList, OneRecord, RecordList
+from functions.oai.errors import NO_FORMAT, NO_RECORDS, OaiFault
 from functions.oai.provider import Provider
 from functions.oai.render.render import NothingRenderedError, Renderer
 from functions.oai.render.sheet import Boundless, Room
@@ -52,7 +52,7 @@ def document(
         except NothingRenderedError:
             content = answer.content
             if not (isinstance(content, RecordList) and not content.final and content.resumption):
-                failure = replace(answer, content=Failure((_fault(answer),)))
+                failure = replace(answer, content=ErrorList((_fault(answer),)))
                 return failure, renderer.document(failure)
             # What follows is looked through in stretches, each twice as long as the one before.
             passed += content.count
@@ -80,11 +80,11 @@ def _check_size(answer: Answer, body: bytes, fits: Callable[[bytes], bool]) -> N
         raise NothingRenderedError(record.identifier)
 
 
-def _fault(answer: Answer) -> Fault:
+def _fault(answer: Answer) -> OaiFault:
     """Return what is told where nothing is left of an answer, nor anything follows."""
     if isinstance(answer.content, RecordList):
-        return Fault(NO_RECORDS, "What matches cannot be given in that format.")
-    return Fault(NO_FORMAT, "This record cannot be given in that format.")
+        return OaiFault(NO_RECORDS, "What matches cannot be given in that format.")
+    return OaiFault(NO_FORMAT, "This record cannot be given in that format.")
 
 
 def _in_place(found: Answer, asked: Answer) -> Answer:

@@ -9,7 +9,7 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]")
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class StoreAddress:
     """A bucket, and the prefix of every key in it: empty, or parts joined by `/`."""
 
     bucket: str
@@ -31,7 +31,7 @@ def is_key(key: str) -> bool:
     return key.isprintable() and all(parts) and not {".", ".."} & set(parts)
 
 
-def parse(text: str) -> Address:
+def parse(text: str) -> StoreAddress:
     """Return the address that `text` is. Raises ValueError, saying what is wrong with it.
 
     Slashes at the end mean nothing. A query string is refused, for it is none of S3's, and so is
@@ -51,7 +51,7 @@ def parse(text: str) -> Address:
     prefix = prefix.rstrip("/")
     if prefix and not is_key(prefix):
         raise ValueError(f"{prefix!r} is no prefix: empty parts, . and .. cannot be in it")
-    return Address(bucket, prefix)
+    return StoreAddress(bucket, prefix)
 
 
 def is_valid(text: str) -> bool:

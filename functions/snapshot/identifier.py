@@ -75,7 +75,7 @@ def dataset_identity(platform: str, domain: str, id_: str) -> str:
     return ",".join(["dataset", *(quote(part, safe=_WITHIN) for part in (platform, domain, id_))])
 
 
-def harvested(namespace: str, place: str, id_: str) -> str:
+def harvested_identifier(namespace: str, place: str, id_: str) -> str:
     """Return the identifier of an item that was harvested, and cannot keep its own.
 
     `place` is the base URL of its repository without the scheme: a host has many. The parts are

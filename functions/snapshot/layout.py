@@ -86,12 +86,12 @@ def numbers_in(names: Iterable[str]) -> list[int]:
 
 def leaf_key(digest: str) -> str:
     """Return where the leaf whose content has `digest` (32 hexadecimal digits) lies."""
-    return f"snapshots/leaves/{_checked(digest)}.json"
+    return f"snapshots/leaves/{_check_digest(digest)}.json"
 
 
 def data_key(table: str, digest: str) -> str:
     """Return where the data file of `table` whose content has `digest` lies."""
-    return f"records/{table}/{_checked(digest)}.parquet"
+    return f"records/{table}/{_check_digest(digest)}.parquet"
 
 
 def digest_of(key: str) -> str | None:
@@ -105,7 +105,7 @@ def run_prefix(run: str) -> str:
     return f"{INTAKE}{run}/"
 
 
-def _checked(digest: str) -> str:
+def _check_digest(digest: str) -> str:
     if not _DIGEST.fullmatch(digest):
         raise ValueError(f"{digest!r} is not a digest of 32 hexadecimal digits")
     return digest

@@ -58,10 +58,10 @@ class Leaf:
 
     def to_json(self) -> bytes:
         """Return the leaf as the store holds it; the same leaf gives the same bytes."""
-        whole = {"schema": VERSION, "files": self.listed()}
+        whole = {"schema": VERSION, "files": self.files_json()}
         return json.dumps(whole, separators=(",", ":")).encode()
 
-    def listed(self) -> list[dict[str, Any]]:
+    def files_json(self) -> list[dict[str, Any]]:
         """Return what JSON has of the files."""
         return [
             {

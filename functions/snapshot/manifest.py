@@ -123,7 +123,7 @@ class Manifest:
         """Return the instant before which no record has a datestamp in a format, if any."""
         return self.formats[prefix].since if prefix in self.formats else None
 
-    def selected(
+    def select(
         self, start: datetime | None, end: datetime | None, prefix: str = ""
     ) -> tuple[Sequence, ...]:
         """Return the sequences whose datestamp lies between `start` and `end`, both included.
@@ -167,7 +167,7 @@ class Manifest:
             "tables": {
                 table: [asdict(leaf) for leaf in leaves] for table, leaves in self.tables.items()
             },
-            "leaves": {key: leaf.listed() for key, leaf in self.leaves.items()},
+            "leaves": {key: leaf.files_json() for key, leaf in self.leaves.items()},
         }
         return json.dumps(whole, separators=(",", ":")).encode()
 

@@ -21,7 +21,7 @@ REMEMBERED = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PointerEntry:
     """A snapshot's number and the instant from which it is in effect."""
 
     snapshot: int
@@ -55,7 +55,7 @@ class Pointer:
     publish.
     """
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[PointerEntry, ...] = ()
     settled: bool = True
     expiry: Expiry | None = None
     retired: tuple[tuple[int, int], ...] = ()
@@ -63,14 +63,14 @@ class Pointer:
     expiries: int = 0
     store: str = ""
 
-    def at(self, when: datetime) -> Entry:
+    def at(self, when: datetime) -> PointerEntry:
         """Return the entry in effect at `when`. Raises NothingPublished where there is none."""
         for entry in reversed(self.entries):
             if entry.effective <= when:
                 return entry
         raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
 
-    def newest(self) -> Entry | None:
+    def newest(self) -> PointerEntry | None:
         """Return the entry that was written last, whether or not it is in effect yet."""
         return self.entries[-1] if self.entries else None
 
@@ -79,19 +79,19 @@ class Pointer:
         going = self.expiry is not None and snapshot in self.expiry.snapshots
         return going or any(first <= snapshot <= last for first, last in self.retired)
 
-    def expired(self) -> "Pointer":
+    def complete_expiry(self) -> "Pointer":
         """Return this pointer with its expiry completed."""
         done = set(self.expiry.snapshots if self.expiry else ())
         for first, last in self.retired:
             done.update(range(first, last + 1))
         return replace(self, expiry=None, retired=spans(done), expiries=self.expiries + 1)
 
-    def moved(self, entry: Entry, now: datetime, store: str = "") -> "Pointer":
+    def move_to(self, entry: PointerEntry, now: datetime, store: str = "") -> "Pointer":
         """Return this pointer, not settled, with `entry` added and `trimmed`.
 
         `store` is the id of the store from then on; empty: the one that it has.
         """
-        kept = self.trimmed(now)
+        kept = self.trim(now)
         return replace(
             kept,
             entries=(*kept.entries, entry),
@@ -100,7 +100,7 @@ class Pointer:
             store=store or self.store,
         )
 
-    def trimmed(self, now: datetime) -> "Pointer":
+    def trim(self, now: datetime) -> "Pointer":
         """Return this pointer without what was followed long ago.
 
         An entry stays for REMEMBERED after the next one took effect, for readers whose clock is
@@ -144,9 +144,9 @@ class Pointer:
         try:
             document = json.loads(data)
             check_version(document["schema"])
-            _held(document)
+            _check_consistent(document)
             entries = tuple(
-                Entry(int(e["snapshot"]), instant.from_text(e["effective"]))
+                PointerEntry(int(e["snapshot"]), instant.from_text(e["effective"]))
                 for e in document["snapshots"]
             )
             settled = document["settled"]
@@ -200,7 +200,7 @@ def digest(document: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
-def _held(document: dict[str, Any]) -> None:
+def _check_consistent(document: dict[str, Any]) -> None:
     """Raise DamagedStore for a pointer that is no longer what was written."""
     unknown = sorted(document.keys() - _KEYS)
     if unknown:

@@ -9,7 +9,7 @@ from typing import BinaryIO, Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListedObject:
     """What a store lists of an object: key, size in bytes, and when it was written (UTC)."""
 
     key: str
@@ -129,7 +129,7 @@ class Writer(Reader, Protocol):
         """Yield the keys that begin with `prefix`, in the order of their bytes."""
         ...
 
-    def entries(self, prefix: str) -> Iterator[Entry]:
+    def entries(self, prefix: str) -> Iterator[ListedObject]:
         """Yield what is listed of each object whose key begins with `prefix`, in that order."""
         ...
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import DamagedStore
-from functions.snapshot.pointer import DIGEST, Entry, Pointer, digest
+from functions.snapshot.pointer import DIGEST, Pointer, PointerEntry, digest
 from functions.snapshot.version import VERSION, check_version
 
 _KEYS = {"schema", "store", "snapshot", "effective", DIGEST}
@@ -26,7 +26,7 @@ class Witness:
     """The store's id, and the newest snapshot that the pointer ever named (None before any)."""
 
     store: str
-    newest: Entry | None = None
+    newest: PointerEntry | None = None
 
     @property
     def number(self) -> int:
@@ -64,7 +64,7 @@ class Witness:
             newest = None
             if "snapshot" in document:
                 effective = instant.from_text(document["effective"])
-                newest = Entry(int(document["snapshot"]), effective)
+                newest = PointerEntry(int(document["snapshot"]), effective)
             return Witness(str(document["store"]), newest)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise DamagedStore(f"{layout.WITNESS} is damaged: {error!r}; {REMEDY}") from error

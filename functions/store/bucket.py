@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
 from functions.snapshot import address
-from functions.snapshot.address import Address
+from functions.snapshot.address import StoreAddress
 from functions.snapshot.errors import Conflict, StoreError
 from functions.store.mirror import KEPT, Mirror
 from functions.store.object import ObjectClient
@@ -38,7 +38,7 @@ class BucketReader:
 
     def __init__(
         self,
-        address: Address,
+        address: StoreAddress,
         client: ObjectClient,
         limit: int | None,
         kept: float = KEPT,
@@ -63,7 +63,7 @@ class BucketReader:
 
     def open(self, key: str) -> BinaryIO:
         """Return the object as a stream, of which a part at a time is in memory."""
-        raw = _Stream(self._objects, self._address.key(key))
+        raw = _BucketStream(self._objects, self._address.key(key))
         return cast(BinaryIO, io.BufferedReader(raw, self._objects.connection.part))
 
     def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
@@ -79,7 +79,7 @@ class BucketReader:
         self.cache.close()
 
 
-def bucket_of(uri: str) -> Address | None:
+def bucket_of(uri: str) -> StoreAddress | None:
     """Return the bucket that `uri` names, None for a folder. Raises StoreError for neither."""
     if not uri:
         raise StoreError("the store has an empty address, expected a folder or s3://bucket/prefix")
@@ -91,7 +91,7 @@ def bucket_of(uri: str) -> Address | None:
         raise StoreError(f"the store's address cannot be used: {error}") from None
 
 
-class _Stream(io.RawIOBase):
+class _BucketStream(io.RawIOBase):
     """Reads an object forwards, a range with each request."""
 
     def __init__(self, client: ObjectClient, key: str) -> None:

@@ -91,7 +91,7 @@ class Catalogue:
                 self._cache.get(name, lambda leaf=leaf: leaf)  # type: ignore[misc]
             return manifest
 
-        return self._cache.get(key, lambda: self._parsed(key, parse))
+        return self._cache.get(key, lambda: self._parse(key, parse))
 
     def files(self, manifest: Manifest, table: str) -> Iterator[DataFile]:
         """Yield every data file of `table`."""
@@ -122,9 +122,9 @@ class Catalogue:
                 raise DamagedStore("it is damaged: its name is another content's")
             return Leaf.from_json(data)
 
-        return self._cache.get(reference.key, lambda: self._parsed(reference.key, parse))
+        return self._cache.get(reference.key, lambda: self._parse(reference.key, parse))
 
-    def _parsed(self, key: str, parse: Callable[[bytes], T]) -> T:
+    def _parse(self, key: str, parse: Callable[[bytes], T]) -> T:
         try:
             return parse(self.reader.read(key))
         except MissingObject as error:

@@ -14,11 +14,11 @@ import obstore
 import obstore.store
 from obstore.exceptions import BaseError
 
-from functions.snapshot.address import Address
+from functions.snapshot.address import StoreAddress
 from functions.snapshot.errors import StoreError
 from functions.store import tally
-from functions.store.connection import Connection, forget_empty, options_of
-from functions.store.object import ObjectClient, Piece, tag_of
+from functions.store.connection import BucketConnection, forget_empty, options_of
+from functions.store.object import ObjectClient, ObjectPart, tag_of
 from functions.store.refusal import Refusal
 
 _CHUNK = 1 << 16  # bytes
@@ -39,7 +39,7 @@ class Client(ObjectClient):
     """Reads objects through obstore."""
 
     def __init__(
-        self, address: Address, connection: Connection, environment: Mapping[str, str]
+        self, address: StoreAddress, connection: BucketConnection, environment: Mapping[str, str]
     ) -> None:
         super().__init__(address.bucket, connection)
         self._options = options_of(address, connection, environment)
@@ -61,23 +61,23 @@ class Client(ObjectClient):
         length: int,
         tag: str | None = None,
         stopped: Callable[[], bool] = lambda: False,
-    ) -> Piece:
+    ) -> ObjectPart:
         """Return a range of the object (see ObjectClient.piece)."""
 
-        def request() -> Piece:
+        def request() -> ObjectPart:
             options: dict[str, Any] = {"range": (offset, offset + length)}
             if tag is not None:
                 options["if_match"] = tag
             try:
                 result = obstore.get(self._store, key, options=options)  # type: ignore[arg-type]
                 data = _body(result, stopped)
-                return Piece(data, result.meta["size"], tag_of(result.meta["e_tag"]))
+                return ObjectPart(data, result.meta["size"], tag_of(result.meta["e_tag"]))
             except _ERRORS as error:
                 if _refusal(error).status != 416:
                     raise
                 tally.add(requests=1)
                 meta = obstore.head(self._store, key)  # an empty object has no range
-                return Piece(b"", meta["size"], tag_of(meta["e_tag"]))
+                return ObjectPart(b"", meta["size"], tag_of(meta["e_tag"]))
 
         return self.attempt(key, "s3:GetObject", request)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from functions.config.configuration import Configuration
-from functions.snapshot.address import Address
+from functions.snapshot.address import StoreAddress
 from functions.snapshot.errors import StoreError
 from functions.store import credentials
 from functions.url import endpoint as endpoints
@@ -23,7 +23,7 @@ LONGEST = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class BucketConnection:
     """How a bucket is reached; the first four as in the configuration's section `store`.
 
     A request waits for the next byte for `timeout` seconds, however slow the line. One that reads
@@ -49,7 +49,7 @@ class Connection:
     concurrency: int = 4
 
     @classmethod
-    def of(cls, settings: Configuration) -> "Connection":
+    def of(cls, settings: Configuration) -> "BucketConnection":
         """Return the connection that the configuration describes."""
         return cls(
             settings["store.endpoint"].rstrip("/"),
@@ -59,7 +59,7 @@ class Connection:
         )
 
     @classmethod
-    def serving(cls, settings: Configuration) -> "Connection":
+    def serving(cls, settings: Configuration) -> "BucketConnection":
         """Return the same for a server, whose clients wait: it gives up soon."""
         return replace(cls.of(settings), most_seconds=PATIENCE, timeout=SILENCE, longest=LONGEST)
 
@@ -70,7 +70,7 @@ class Connection:
 
 
 def options_of(
-    address: Address, connection: Connection, environment: Mapping[str, str]
+    address: StoreAddress, connection: BucketConnection, environment: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return obstore's configuration of the bucket; obstore finds by itself what is not in it.
 
@@ -94,7 +94,7 @@ def options_of(
     return {name: value for name, value in options.items() if value != ""}
 
 
-def is_by_host(bucket: str, connection: Connection, endpoint: str) -> bool:
+def is_by_host(bucket: str, connection: BucketConnection, endpoint: str) -> bool:
     """Tell whether the bucket is named in the host, and not in the path.
 
     A name with a dot does not fit the certificate of AWS's host names.
@@ -104,7 +104,7 @@ def is_by_host(bucket: str, connection: Connection, endpoint: str) -> bool:
     )
 
 
-def endpoint_of(connection: Connection, environment: Mapping[str, str]) -> str:
+def endpoint_of(connection: BucketConnection, environment: Mapping[str, str]) -> str:
     """Return the server's URL, empty for AWS itself. Raises StoreError for an invalid one."""
     if connection.endpoint:
         return connection.endpoint
@@ -120,7 +120,7 @@ def endpoint_of(connection: Connection, environment: Mapping[str, str]) -> str:
     return ""
 
 
-def region_of(connection: Connection, environment: Mapping[str, str]) -> str:
+def region_of(connection: BucketConnection, environment: Mapping[str, str]) -> str:
     """Return the region, empty where none is named. Raises StoreError for an invalid one."""
     if connection.region:
         return connection.region

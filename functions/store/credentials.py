@@ -65,7 +65,7 @@ def provider(environment: Mapping[str, str]) -> Callable[[], Any] | None:
     if of_environment(environment).access_key:
         return lambda: _current(environment)
     if environment.get(ADDRESS) and environment.get(PASSWORD):
-        return lambda: _fetched(environment[ADDRESS], environment[PASSWORD])
+        return lambda: _fetch(environment[ADDRESS], environment[PASSWORD])
     return None
 
 
@@ -81,7 +81,7 @@ def _current(environment: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _fetched(address: str, password: str) -> dict[str, Any]:
+def _fetch(address: str, password: str) -> dict[str, Any]:
     """Return the keys that a server gives. Raises StoreError."""
     parts = urlsplit(address)
     if parts.scheme != "https" and (parts.scheme != "http" or parts.hostname not in _NEAR):

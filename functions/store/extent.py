@@ -20,7 +20,7 @@ class Extent(NamedTuple):
         return self.start < other.end and other.start < self.end
 
 
-def merged(extents: Iterable[Extent], gap: int = 0, size: int | None = None) -> tuple[Extent, ...]:
+def merge(extents: Iterable[Extent], gap: int = 0, size: int | None = None) -> tuple[Extent, ...]:
     """Return the extents sorted, with those as one that are at most `gap` bytes apart.
 
     What lies at or behind `size` is left out.
@@ -39,7 +39,7 @@ def merged(extents: Iterable[Extent], gap: int = 0, size: int | None = None) -> 
 
 def missing(wanted: Iterable[Extent], there: Sequence[Extent]) -> tuple[Extent, ...]:
     """Return what is wanted and not in `there`, which is merged."""
-    return tuple(left for one in merged(wanted) for left in _without(one, there))
+    return tuple(left for one in merge(wanted) for left in _without(one, there))
 
 
 def parts(extents: Iterable[Extent], most: int) -> list[Extent]:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
 from functions.store import extent, tally
 from functions.store.extent import Extent
-from functions.store.object import ObjectClient, Piece
+from functions.store.object import ObjectClient, ObjectPart
 from functions.store.scratch import Scratch
 
 T = TypeVar("T")
@@ -198,7 +198,7 @@ class Mirror:
         elif not exactly and max((e.end for e in wanted), default=0) <= SMALL:
             first = [Extent(0, SMALL)]
         else:
-            first = extent.parts(extent.merged(wanted, SMALL // 2), part)[: self._width]
+            first = extent.parts(extent.merge(wanted, SMALL // 2), part)[: self._width]
         pieces = self._side_by_side(
             lambda e, stopped: self._client.piece(key, e.start, e.length, stopped=stopped), first
         )
@@ -211,10 +211,10 @@ class Mirror:
                 self._write(key, file.fileno(), asked, piece, found)
         with self._changed:
             held.size, held.tag = found.size, found.tag
-            held.extents = extent.merged(first, 0, held.size)
+            held.extents = extent.merge(first, 0, held.size)
 
     def _fetch(self, key: str, held: _Held, missing: Sequence[Extent]) -> None:
-        near = extent.merged(missing, SMALL // 2, held.size)
+        near = extent.merge(missing, SMALL // 2, held.size)
         with held.path.open("r+b") as file:
 
             def fetch(asked: Extent, stopped: Callable[[], bool]) -> None:
@@ -223,9 +223,9 @@ class Mirror:
 
             self._side_by_side(fetch, extent.parts(near, self._client.connection.part))
         with self._changed:
-            held.extents = extent.merged((*held.extents, *near), 0, held.size)
+            held.extents = extent.merge((*held.extents, *near), 0, held.size)
 
-    def _write(self, key: str, file: int, asked: Extent, piece: Piece, held: _Held) -> None:
+    def _write(self, key: str, file: int, asked: Extent, piece: ObjectPart, held: _Held) -> None:
         """Write a piece to its place, if it is the piece that was asked for."""
         if (piece.size, piece.tag) != (held.size, held.tag):
             raise Conflict(key)
@@ -247,7 +247,7 @@ class Mirror:
         stop = threading.Event()
         if len(some) == 1:
             return [fetch(some[0], stop.is_set)]
-        futures = [self._pool.submit(tally.carried(fetch), one, stop.is_set) for one in some]
+        futures = [self._pool.submit(tally.carry(fetch), one, stop.is_set) for one in some]
         try:
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
             failed = [error for future in done if (error := future.exception())]

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from functions.snapshot.errors import MissingObject, StoreError
 from functions.store import tally
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 from functions.store.refusal import Refusal
 
 T = TypeVar("T")
@@ -19,7 +19,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds between two tries of a request
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ObjectPart:
     """A range of an object: its bytes, and the size and the tag of the whole object."""
 
     data: bytes
@@ -34,7 +34,7 @@ class ObjectClient(ABC):
     raises MissingObject, Conflict, StoreUnavailable or StoreError.
     """
 
-    def __init__(self, bucket: str, connection: Connection) -> None:
+    def __init__(self, bucket: str, connection: BucketConnection) -> None:
         self.connection = connection
         self._bucket = bucket
         self._answered = False
@@ -51,7 +51,7 @@ class ObjectClient(ABC):
         length: int,
         tag: str | None = None,
         stopped: Callable[[], bool] = lambda: False,
-    ) -> Piece:
+    ) -> ObjectPart:
         """Return `length` bytes from `offset`, or fewer where the object ends before.
 
         Raises Conflict if the object's tag is no longer `tag`, and StoreError soon after `stopped`
@@ -93,13 +93,13 @@ class ObjectClient(ABC):
                 self._answered |= bool(refusal.status) and not refusal.credentials
                 now = time.monotonic()
                 if not refusal.passing or now >= end:
-                    waited = self._waited(patience)
+                    waited = self._waiting_time(patience)
                     raise refusal.error(self._bucket, key, action, waited) from error
             # Clients that were refused at once must not all come back at once.
             time.sleep(min(random.uniform(wait / 2, wait), max(0.0, end - now)))
             wait = min(wait * 2, _LONGEST_WAIT)
 
-    def _waited(self, patience: float) -> str:
+    def _waiting_time(self, patience: float) -> str:
         own = " (store.retry_seconds)" if patience == self.connection.retry_seconds else ""
         return f"{patience:g} s{own}"
 

@@ -7,7 +7,7 @@ from functions.config.configuration import Configuration
 from functions.snapshot.store import Reader
 from functions.store.bucket import BucketReader, ObjectCache, bucket_of
 from functions.store.client import Client
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 from functions.store.folder import FolderReader
 from functions.store.mirror import KEPT
 
@@ -28,6 +28,6 @@ def open_reader(
     """
     at = bucket_of(uri)
     if at is not None:
-        client = Client(at, Connection.serving(settings), environment)
+        client = Client(at, BucketConnection.serving(settings), environment)
         return BucketReader(at, client, settings["store.cache"] << 20, kept, cache)
     return FolderReader((base / uri).resolve())

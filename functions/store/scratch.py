@@ -26,7 +26,7 @@ class Scratch:
         """Raises StoreError where there can be none."""
         try:
             _sweep(Path(tempfile.gettempdir()))
-            self.path, lock = _locked()
+            self.path, lock = _lock_folder()
         except OSError as error:
             raise StoreError(
                 f"no folder can be made for parts of the bucket: {error.strerror}; free some "
@@ -35,7 +35,7 @@ class Scratch:
         self.close = weakref.finalize(self, _remove, self.path, lock, os.getpid())
 
 
-def _locked() -> tuple[Path, BinaryIO]:
+def _lock_folder() -> tuple[Path, BinaryIO]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
         lock = (folder / _LOCK).open("wb")

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 from urllib.parse import quote, urlencode
 
-from functions.snapshot.address import Address
+from functions.snapshot.address import StoreAddress
 from functions.store import tally
 from functions.store.client import Client
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 
 _UNKNOWN = "application/octet-stream"
 
@@ -23,7 +23,7 @@ class Signer:
     """
 
     def __init__(
-        self, connection: Connection, environment: Mapping[str, str], seconds: int
+        self, connection: BucketConnection, environment: Mapping[str, str], seconds: int
     ) -> None:
         self._connection = connection
         self._environment = environment
@@ -40,7 +40,7 @@ class Signer:
         with self._lock:
             client = self._clients.get(bucket)
             if client is None:
-                client = Client(Address(bucket), self._connection, self._environment)
+                client = Client(StoreAddress(bucket), self._connection, self._environment)
                 self._clients[bucket] = client
         query = urlencode(
             {
@@ -50,7 +50,7 @@ class Signer:
             },
             quote_via=quote,
         )
-        with tally.counted():  # no request goes to the bucket itself
+        with tally.count():  # no request goes to the bucket itself
             return client.attempt(
                 key, "s3:GetObject", lambda: client.signed_url(method, key, query, self._lasting)
             )

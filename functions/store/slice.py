@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
 from functions.config.configuration import Configuration
-from functions.snapshot.address import SCHEME, Address, is_key
+from functions.snapshot.address import SCHEME, StoreAddress, is_key
 from functions.snapshot.errors import MissingObject, StoreError
 from functions.store.bucket import bucket_of
 from functions.store.client import Client
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 from functions.store.folder import FolderReader
 from functions.store.object import ObjectClient
 from functions.store.stream import ObjectStream
@@ -93,7 +93,7 @@ class FolderSlices:
 class BucketSlices:
     """Implements Slices over a bucket; a part of a large object at a time is in memory."""
 
-    def __init__(self, address: Address, client: ObjectClient) -> None:
+    def __init__(self, address: StoreAddress, client: ObjectClient) -> None:
         self._address = address
         self._client = client
 
@@ -151,10 +151,10 @@ def of(uri: str, base: Path, settings: Configuration, environment: Mapping[str, 
     at = bucket_of(uri)
     if at is None:
         return FolderSlices((base / uri).resolve())
-    return BucketSlices(at, Client(at, Connection.serving(settings), environment))
+    return BucketSlices(at, Client(at, BucketConnection.serving(settings), environment))
 
 
-def parted(address: str) -> tuple[str, str]:
+def split_address(address: str) -> tuple[str, str]:
     """Return the place right above a file, and the file's name, as `of` and `open` take them."""
     if address.startswith(SCHEME):
         place, _, name = address.rpartition("/")

@@ -5,7 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from functions.store import tally
-from functions.store.object import ObjectClient, Piece
+from functions.store.object import ObjectClient, ObjectPart
 
 
 class ObjectStream(io.RawIOBase):
@@ -21,7 +21,7 @@ class ObjectStream(io.RawIOBase):
         self._key = key
         self._part = client.connection.part
         self._pool = ThreadPoolExecutor(1, "sheaf-stream")
-        self._ahead: tuple[int, Future[Piece]] | None = None
+        self._ahead: tuple[int, Future[ObjectPart]] | None = None
         self._data = memoryview(b"")
         self._from = 0  # where in the object _data begins
         self._at = start
@@ -73,12 +73,12 @@ class ObjectStream(io.RawIOBase):
         else:
             self._take(self._at, self._piece(self._at))
 
-    def _take(self, place: int, piece: Piece) -> None:
+    def _take(self, place: int, piece: ObjectPart) -> None:
         self._from, self._data = place, memoryview(piece.data)
         behind = place + len(piece.data)
         if piece.data and behind < self.size:
-            self._ahead = behind, self._pool.submit(tally.carried(self._piece), behind)
+            self._ahead = behind, self._pool.submit(tally.carry(self._piece), behind)
 
-    def _piece(self, place: int) -> Piece:
+    def _piece(self, place: int) -> ObjectPart:
         length = min(self._part, self.size - place)
         return self._client.piece(self._key, place, length, self.tag)

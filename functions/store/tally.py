@@ -29,7 +29,7 @@ _CURRENT: ContextVar[Tally | None] = ContextVar("tally", default=None)
 
 
 @contextmanager
-def counted() -> Iterator[Tally]:
+def count() -> Iterator[Tally]:
     """Count the requests of this thread, and of calls carried to other threads."""
     tally = Tally()
     token = _CURRENT.set(tally)
@@ -46,7 +46,7 @@ def add(requests: int = 0, size: int = 0) -> None:
         tally.add(requests, size)
 
 
-def carried(call: Callable[..., T]) -> Callable[..., T]:
+def carry(call: Callable[..., T]) -> Callable[..., T]:
     """Return the call so that in another thread it counts for this thread's work.
 
     Each call needs one of its own.

@@ -48,10 +48,10 @@ def of_request(raw: bytes, method: str | None, query: str | None) -> str:
     if method is None:
         return of(raw)
     # pywb drops these of a whole URL, so they are gone before any of it is escaped.
-    return of(asked(raw, method, query).translate(None, b"\t\n\r").strip(b" "))
+    return of(request_url(raw, method, query).translate(None, b"\t\n\r").strip(b" "))
 
 
-def asked(raw: bytes, method: str, query: str | None) -> bytes:
+def request_url(raw: bytes, method: str, query: str | None) -> bytes:
     """Return the URL that stands for a request: with its method and `query` as arguments."""
     url = raw.partition(b"#")[0]
     argument = f"{METHOD}={method}" + (f"&{query}" if query else "")

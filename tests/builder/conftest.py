@@ -10,9 +10,9 @@ import pytest
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.publish.publish import publish
-from builder.runtime import Surroundings
+from builder.runtime import Runtime
 from builder.snapshot.expiry import Expired, expire
-from builder.snapshot.transaction import Built
+from builder.snapshot.transaction import ChangeResult
 from builder.sources.event import Capture, Fault
 from builder.store.folder import FolderStore
 from functions.config import configuration
@@ -97,7 +97,7 @@ class World:
         )  # fmt: skip
         intake.commit(self.store, intake.IntakeRun(f"run-{self.runs:03}", (source,)), folder)
 
-    def publish(self, **settings: str) -> Built:
+    def publish(self, **settings: str) -> ChangeResult:
         """Publish what is in the intake; settings as in SHEAF_* variables."""
         return publish(self.store, self.configuration(**settings), self.outside())
 
@@ -109,8 +109,8 @@ class World:
         text = f'[repository]\nnamespace = "{settings.pop("namespace", NAMESPACE)}"\n'
         return configuration.parse(text, settings)
 
-    def outside(self) -> Surroundings:
-        return Surroundings(
+    def outside(self) -> Runtime:
+        return Runtime(
             self.clock, self.clock.sleep, lambda text: None, {"list": "1"}, 1,
             identity=lambda: self.identity,
         )  # fmt: skip

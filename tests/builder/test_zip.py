@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from builder import zip
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies.path import safe
-from builder.zip import PART, Bundle, Member, Open
+from builder.zip import PART, Bundle, Open, ZipMember
 
 DESCRIBED = 1 << 3
 
 
-def packed(members: dict[str, bytes], step: int = 1 << 16) -> tuple[bytes, tuple[Member, ...]]:
+def packed(members: dict[str, bytes], step: int = 1 << 16) -> tuple[bytes, tuple[ZipMember, ...]]:
     out = io.BytesIO()
     made = Bundle(out)
     for name, data in members.items():

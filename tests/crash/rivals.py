@@ -15,7 +15,7 @@ from typing import Any
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.publish.publish import publish
-from builder.runtime import Surroundings
+from builder.runtime import Runtime
 from builder.snapshot import expiry
 from builder.store.location import open_store
 from functions.config import configuration
@@ -60,9 +60,9 @@ def identifier(number: int) -> str:
     return f"oai:{NAMESPACE}:{capture(number).identity}"
 
 
-def outside(said: list[str]) -> Surroundings:
+def outside(said: list[str]) -> Runtime:
     """Return surroundings with the machine's own clock."""
-    return Surroundings(lambda: datetime.now(UTC), time.sleep, said.append, {}, 1)
+    return Runtime(lambda: datetime.now(UTC), time.sleep, said.append, {}, 1)
 
 
 def settings(variables: Mapping[str, str] = os.environ) -> configuration.Configuration:

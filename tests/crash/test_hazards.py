@@ -157,7 +157,7 @@ def _followed_long_ago(store: Path) -> None:
     """Let the pointer name the newest snapshot alone, as it does after a minute."""
     pointer = Catalogue(FolderReader(store)).pointer()
     path = store / layout.POINTER
-    path.write_bytes(pointer.trimmed(datetime.max.replace(tzinfo=UTC)).to_json())
+    path.write_bytes(pointer.trim(datetime.max.replace(tzinfo=UTC)).to_json())
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 from builder.intake import intake
-from builder.runtime import Surroundings
+from builder.runtime import Runtime
 from builder.snapshot.expiry import expire, snapshots
 from builder.store.folder import FolderStore
 from builder.verify.verify import VerifyRuntime, verify
@@ -87,9 +87,7 @@ class Stage:
     def done(self, name: str, later: timedelta = timedelta(0)) -> None:
         """Carry out the command in this process."""
         clock = Clock(self.now + later)
-        outside = Surroundings(
-            clock, clock.sleep, lambda text: None, {}, 1, identity=lambda: IDENTITY
-        )
+        outside = Runtime(clock, clock.sleep, lambda text: None, {}, 1, identity=lambda: IDENTITY)
         COMMANDS[name](self.store, outside)
 
     def objects(self) -> dict[str, bytes]:
@@ -107,7 +105,7 @@ class Stage:
     def swept(self, *, thorough: bool = False) -> "Stage":
         """Let whatever a day makes an orphan expire, and somebody write something."""
         now = datetime.now(UTC) + timedelta(days=2)
-        outside = Surroundings(
+        outside = Runtime(
             lambda: now, lambda s: None, lambda text: None, {}, 1, identity=lambda: IDENTITY
         )
         self.store.create("probe", b"")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from builder.publish.publish import publish
-from builder.snapshot.transaction import NothingSelected
+from builder.snapshot.transaction import NothingSelectedError
 from builder.store.folder import FolderStore
 from builder.withdraw.reinstate import restore
 from builder.withdraw.selection import Selection
@@ -104,7 +104,7 @@ def taking_down(world: World) -> None:
 
 
 def restoring_nothing(world: World) -> None:
-    with pytest.raises(NothingSelected):
+    with pytest.raises(NothingSelectedError):
         restore(
             world.store, world.configuration(), world.outside(),
             Selection(url_prefix="http://h1.example.cz/"),

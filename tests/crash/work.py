@@ -13,9 +13,9 @@ from builder.ingest.ingest import IngestJob, IngestRuntime, ingest
 from builder.ingest.splits import ArchiveFile
 from builder.ingest.workdir import folder_of, open_workdir
 from builder.publish.publish import publish
-from builder.runtime import Surroundings
+from builder.runtime import Runtime
 from builder.snapshot.expiry import expire
-from builder.snapshot.transaction import NothingSelected
+from builder.snapshot.transaction import NothingSelectedError
 from builder.sources.event import DocumentRules
 from builder.store.folder import FolderStore
 from builder.withdraw.reinstate import restore
@@ -29,22 +29,22 @@ SETTINGS = configuration.parse(f'[repository]\nnamespace = "{NAMESPACE}"\n', {})
 IDENTITY = "0123456789abcdef" * 2
 WITHDRAWN = f"oai:{NAMESPACE}:{capture(3).identity}"
 
-Command = Callable[[FolderStore, Surroundings], object]
+Command = Callable[[FolderStore, Runtime], object]
 
 
-def _withdraw(store: FolderStore, outside: Surroundings, *, purge: bool) -> object:
+def _withdraw(store: FolderStore, outside: Runtime, *, purge: bool) -> object:
     selection = Selection(identifiers=(WITHDRAWN,))
     return withdraw(store, SETTINGS, outside, selection, "asked for", purge=purge)
 
 
-def _restore(store: FolderStore, outside: Surroundings) -> object:
+def _restore(store: FolderStore, outside: Runtime) -> object:
     try:
         return restore(store, SETTINGS, outside, Selection(identifiers=(WITHDRAWN,)))
-    except NothingSelected:
+    except NothingSelectedError:
         return None  # it is restored already, which a person is told
 
 
-def _ingest(store: FolderStore, outside: Surroundings) -> object:
+def _ingest(store: FolderStore, outside: Runtime) -> object:
     """Each time as a run of another name, as two runs of the command are."""
     archive = store.root.parent / "archive.warc.gz"
     taken = len({key.split("/")[1] for key in store.keys("intake/")})
@@ -134,7 +134,7 @@ def work(name: str, root: Path, start: Clock, at: int, counted: Path, every: boo
         killer.step("sleep")
         start.sleep(seconds)
 
-    outside = Surroundings(start, sleep, lambda text: None, {}, 1, identity=lambda: IDENTITY)
+    outside = Runtime(start, sleep, lambda text: None, {}, 1, identity=lambda: IDENTITY)
     with tempfile.TemporaryDirectory() as scratch:
         tempfile.tempdir = scratch
         killer.watch()

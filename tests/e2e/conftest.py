@@ -83,7 +83,7 @@ class Home:
         values = configuration.parse(self.config.read_text(), settings).seen_from(self.folder)
         repository = DuckRepository(FolderStore(self.folder / "store"))
         application = Application(repository, values, CLOCK.now)
-        server = LocalServer(application.unpacked, "127.0.0.1", 0, threads=2)
+        server = LocalServer(application.answer, "127.0.0.1", 0, threads=2)
         thread = threading.Thread(target=server.run)
         thread.start()
         try:

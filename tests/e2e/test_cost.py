@@ -17,7 +17,7 @@ from functions.snapshot import layout
 from functions.store import mirror
 from functions.store.bucket import BucketReader
 from functions.store.client import Client
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 from tests.bucket import Bucket, fresh
 from tests.e2e.test_s3 import Bucketed
 from tests.proxy import Proxy, Slow, always, proxied
@@ -61,7 +61,7 @@ records = {page}
 pointer_seconds = 30
 concurrent = 64
 """
-        connection = Connection(endpoint=proxy.url, retry_seconds=0.3)
+        connection = BucketConnection(endpoint=proxy.url, retry_seconds=0.3)
         self.proxy = proxy
         client = Client(bucket._address, connection, bucket.environment)
         self.reader = BucketReader(bucket._address, client, 64 << 20)

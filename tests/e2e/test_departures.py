@@ -15,7 +15,7 @@ from builder.snapshot.expiry import retire
 from builder.withdraw.reinstate import restore
 from builder.withdraw.selection import Selection as Chosen
 from builder.withdraw.withdraw import withdraw
-from functions.oai.repository import Repository, Selection
+from functions.oai.repository import RecordSelection, Repository
 from functions.snapshot import identifier, layout
 from functions.snapshot.manifest import Manifest, Span
 from tests.builder.conftest import NAMESPACE, World, capture
@@ -113,7 +113,7 @@ def described(repository: Repository, manifest: Manifest) -> list[object]:
             some = repository.sets(manifest, "", 1000, sequence, live=live)
             said.append([row.spec for row in some])
     for spec in (None, *specs):
-        selection = Selection(("capture",), span, spec)
+        selection = RecordSelection(("capture",), span, spec)
         records = repository.page(manifest, selection, 1000, headers=False)
         size = repository.size(manifest, selection)
         assert size == len(records)

@@ -11,7 +11,7 @@ import pytest
 
 from builder.ingest import inputs
 from builder.ingest.splits import ArchiveFile
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 from tests.bucket import Bucket, administrator
 from tests.builder.indexes import line
 from tests.e2e.conftest import Home, warc
@@ -178,7 +178,7 @@ def test_the_process_ends_in_good_order(home: Home, bucket: Bucket, go: int) -> 
 
 def test_an_object_is_read_in_parts_from_anywhere(bucket: Bucket, tmp_path: Path) -> None:
     data = (tmp_path / "a.warc.gz").read_bytes()
-    connection = Connection(endpoint=bucket.endpoint, part=7000)
+    connection = BucketConnection(endpoint=bucket.endpoint, part=7000)
     (file,) = inputs.find(f"s3://{bucket.bucket}/other.warc", connection, bucket.environment)
     assert file == ArchiveFile(
         Path("other.warc"),
@@ -198,7 +198,7 @@ def test_an_object_is_read_in_parts_from_anywhere(bucket: Bucket, tmp_path: Path
 
 def test_an_object_that_is_replaced_or_removed_meanwhile(bucket: Bucket) -> None:
     client = administrator(bucket.endpoint)
-    connection = Connection(endpoint=bucket.endpoint, part=1 << 16)
+    connection = BucketConnection(endpoint=bucket.endpoint, part=1 << 16)
     place = f"s3://{bucket.bucket}/other.warc"
     (file,) = inputs.find(place, connection, bucket.environment)
     with inputs.open_object(file, connection, bucket.environment) as stream:

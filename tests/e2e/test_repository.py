@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from builder.sources.event import Capture
-from functions.oai.repository import Record, Repository, Selection
+from functions.oai.repository import PublishedRecord, RecordSelection, Repository
 from functions.snapshot import identifier, schema
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest, Span
@@ -30,10 +30,12 @@ class Published:
 
     def selection(
         self, spec: str | None = None, first: int = 1, kind: str = "capture"
-    ) -> Selection:
-        return Selection((kind,), Span(first, self.now.last_position), spec)
+    ) -> RecordSelection:
+        return RecordSelection((kind,), Span(first, self.now.last_position), spec)
 
-    def walk(self, selection: Selection, limit: int, *, headers: bool = False) -> Iterator[Record]:
+    def walk(
+        self, selection: RecordSelection, limit: int, *, headers: bool = False
+    ) -> Iterator[PublishedRecord]:
         while True:
             page = self.repository.page(self.now, selection, limit, headers=headers)
             assert len(page) <= limit
@@ -41,7 +43,7 @@ class Published:
             if len(page) < limit:
                 return
             span = Span(page[-1].position + 1, selection.span.last)
-            selection = Selection(selection.kinds, span, selection.set)
+            selection = RecordSelection(selection.kinds, span, selection.set)
 
 
 def name(one: Capture) -> str:
@@ -135,7 +137,7 @@ def test_records_hold_what_was_published(published: Published) -> None:
 
 def test_an_older_snapshot_stays_what_it_was(published: Published) -> None:
     before = published.repository.manifest(published.numbers[0])
-    selection = Selection(("capture",), Span(1, before.last_position))
+    selection = RecordSelection(("capture",), Span(1, before.last_position))
     records = published.repository.page(before, selection, 100, headers=False)
     assert len(records) == 40
     assert "Corrected" not in {r.fields["title"] for r in records}

@@ -29,7 +29,7 @@ from functions.snapshot.witness import Witness
 from functions.store.bucket import BucketReader
 from functions.store.catalog import Catalogue
 from functions.store.client import Client
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 from tests.bucket import Bucket, fresh
 from tests.e2e.conftest import Home, Result, make_home, sheaf, warc
 from tests.e2e.test_server import running
@@ -125,7 +125,7 @@ class Served:
 
     def __init__(self, bucket: Bucket, endpoint: str, limit: int = 64 << 20) -> None:
         text = '[repository]\nnamespace = "b.cz"\n[pages]\nrecords = 4\nidentifiers = 4\n'
-        connection = Connection(endpoint=endpoint, retry_seconds=0.3)
+        connection = BucketConnection(endpoint=endpoint, retry_seconds=0.3)
         client = Client(bucket._address, connection, bucket.environment)
         self.reader = BucketReader(bucket._address, client, limit)
         self.repository = DuckRepository(self.reader)

@@ -48,7 +48,7 @@ def listening(repository: MemoryRepository, **settings: Any) -> Iterator[tuple[s
     configuration = configured(**settings)
     application = Application(repository, configuration, lambda: datetime.now(UTC))
     threads = configuration["serve.concurrent"] + 1
-    server = LocalServer(application.unpacked, "127.0.0.1", 0, threads)
+    server = LocalServer(application.answer, "127.0.0.1", 0, threads)
     thread = threading.Thread(target=server.run)
     thread.start()
     address = urlsplit(server.url)

@@ -169,7 +169,7 @@ def cache() -> Iterator[tuple[Files, SharedCache]]:
 
 def test_a_shared_cache_answers_as_its_own_process_has_it(cache: tuple[Files, SharedCache]) -> None:
     files, shared = cache
-    with tally.counted() as cost:
+    with tally.count() as cost:
         assert shared.local("a", [(0, 5)]) == Path("/files/a")
         with pytest.raises(MissingObject, match="no such object"):
             shared.local("none", None)

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from builder.publish.publish import publish
-from builder.runtime import Surroundings
+from builder.runtime import Runtime
 from builder.snapshot.expiry import expire
 from builder.withdraw.reinstate import restore
 from builder.withdraw.selection import Selection
@@ -34,7 +34,7 @@ class Context:
 class Publication:
     """`sheaf publish`."""
 
-    def work(self, store: Any, settings: Configuration, outside: Surroundings) -> Any:
+    def work(self, store: Any, settings: Configuration, outside: Runtime) -> Any:
         return publish(store, settings, outside)
 
     def allowed(self, met: Context) -> Allowed:
@@ -48,7 +48,7 @@ class Withdrawal:
     selection: Selection
     purge: bool = False
 
-    def work(self, store: Any, settings: Configuration, outside: Surroundings) -> Any:
+    def work(self, store: Any, settings: Configuration, outside: Runtime) -> Any:
         return withdraw(store, settings, outside, self.selection, "asked for", purge=self.purge)
 
     def allowed(self, met: Context) -> Allowed:
@@ -67,7 +67,7 @@ class Restoration:
 
     selection: Selection
 
-    def work(self, store: Any, settings: Configuration, outside: Surroundings) -> Any:
+    def work(self, store: Any, settings: Configuration, outside: Runtime) -> Any:
         return restore(store, settings, outside, self.selection)
 
     def allowed(self, met: Context) -> Allowed:
@@ -95,7 +95,7 @@ class Expiration:
     keep: int
     older: timedelta
 
-    def work(self, store: Any, settings: Configuration, outside: Surroundings) -> Any:
+    def work(self, store: Any, settings: Configuration, outside: Runtime) -> Any:
         return expire(store, outside, self.keep, self.older)
 
     def allowed(self, met: Context) -> Allowed:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from builder.runtime import Surroundings
+from builder.runtime import Runtime
 from functions.config import configuration
 from functions.config.configuration import Configuration
 from functions.snapshot import layout
@@ -34,7 +34,7 @@ class Killed(BaseException):
 class Change(Protocol):
     """What an operation does."""
 
-    def work(self, store: Any, settings: Configuration, outside: Surroundings) -> Any: ...
+    def work(self, store: Any, settings: Configuration, outside: Runtime) -> Any: ...
 
 
 class Operation:
@@ -125,7 +125,7 @@ class Operation:
 
     def _run(self) -> None:
         self._go.acquire()
-        outside = Surroundings(
+        outside = Runtime(
             self._clock, self._sleep, lambda text: None, {}, 1, identity=lambda: IDENTITY
         )
         try:

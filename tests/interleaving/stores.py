@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.store.folder import FolderStore
-from functions.snapshot.store import Entry, Writer
+from functions.snapshot.store import ListedObject, Writer
 from tests.interleaving.hours import Hours
 
 Maker = Callable[[], AbstractContextManager[Writer]]
@@ -52,6 +52,6 @@ class Dated:
         for key in keys:
             self._written.pop(key, None)
 
-    def entries(self, prefix: str) -> Iterator[Entry]:
+    def entries(self, prefix: str) -> Iterator[ListedObject]:
         for entry in self._store.entries(prefix):
-            yield Entry(entry.key, entry.bytes, self._written[entry.key])
+            yield ListedObject(entry.key, entry.bytes, self._written[entry.key])

@@ -10,7 +10,7 @@ from typing import cast
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.publish.publish import NothingToPublish
-from builder.snapshot.transaction import NothingSelected
+from builder.snapshot.transaction import NothingSelectedError
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore, NothingPublished, StoreError
 from functions.snapshot.store import Writer
@@ -22,7 +22,7 @@ from tests.interleaving.operation import Operation
 from tests.interleaving.reader import Reader
 from tests.interleaving.stores import Dated, Maker
 
-NOTHING = (NothingToPublish, NothingSelected, NothingPublished)
+NOTHING = (NothingToPublish, NothingSelectedError, NothingPublished)
 """What an operation may say that has nothing to do."""
 
 

@@ -14,7 +14,7 @@ from builder.export.wacz.parcel import Parcel
 from builder.export.wacz.record_copy import cut, cut_request
 from builder.export.wacz.selection import read_chosen
 from builder.runtime import Advance
-from functions.content.capture import Capture
+from functions.content.capture import CaptureRow
 from functions.content.errors import ContentError
 from functions.content.protocols import Archives
 from functions.database import engine
@@ -111,7 +111,7 @@ def cdxj(
     return done
 
 
-def _is_dated(capture: Capture, done: ExportResult, tell: Tell) -> bool:
+def _is_dated(capture: CaptureRow, done: ExportResult, tell: Tell) -> bool:
     """Tell whether a capture has a date, and tell of one that has none as missing."""
     if not capture.stamp:
         detail = f"{capture.identifier} ({capture.url}) has no date"
@@ -119,6 +119,6 @@ def _is_dated(capture: Capture, done: ExportResult, tell: Tell) -> bool:
     return bool(capture.stamp)
 
 
-def _miss(capture: Capture, code: str, detail: str, done: ExportResult, tell: Tell) -> None:
+def _miss(capture: CaptureRow, code: str, detail: str, done: ExportResult, tell: Tell) -> None:
     done.missing[code] += 1
     tell(MissingCapture(capture.identifier, capture.url, code, detail))

@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 
 from builder.export.wacz.selection import Chosen
-from functions.content.capture import Capture
+from functions.content.capture import CaptureRow
 
 _REVISIT = "warc/revisit"
 _LABEL = "sha1:"
@@ -24,7 +24,7 @@ class Lying:
     digest: str | None = None
 
 
-def of(capture: Capture) -> Lying:
+def of(capture: CaptureRow) -> Lying:
     """Return where a capture lies in the archive itself."""
     return Lying(capture.filename, capture.offset, capture.stored)
 

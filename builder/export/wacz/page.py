@@ -6,7 +6,7 @@ They are in the order of the index, so that a page's states follow on each other
 import json
 
 from builder.export.wacz.selection import Chosen
-from functions.content.capture import Capture
+from functions.content.capture import CaptureRow
 
 HEADING = b'{"format": "json-pages-1.0", "id": "pages", "title": "Pages"}\n'
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
@@ -37,7 +37,7 @@ def line(one: Chosen) -> bytes:
     return json.dumps(told).encode("ascii") + b"\n"
 
 
-def moment(capture: Capture) -> str:
+def moment(capture: CaptureRow) -> str:
     """Return a capture's date to the second, of which what is not known is the least."""
     day, time = capture.stamp[:8], capture.stamp[8:]
     return f"{day[:4]}-{day[4:6]}-{day[6:]}T{time[:2]}:{time[2:4]}:{time[4:]}Z"

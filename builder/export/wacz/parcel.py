@@ -11,7 +11,7 @@ from builder.export.wacz.line import Lying, line
 from builder.export.wacz.lines import SortedLines
 from builder.export.wacz.package import About, PackageResource
 from builder.export.wacz.selection import Chosen
-from builder.zip import Bundle, Open, Sink
+from builder.zip import Bundle, Open, ZipSink
 from functions import distribution
 from functions.snapshot import instant
 
@@ -48,7 +48,7 @@ class Parcel:
     of it ends where it has `largest` bytes.
     """
 
-    def __init__(self, sink: Sink, folder: Path, about: About, largest: int = LARGEST) -> None:
+    def __init__(self, sink: ZipSink, folder: Path, about: About, largest: int = LARGEST) -> None:
         self._bundle = Bundle(sink)
         self._about = about
         self._largest = largest

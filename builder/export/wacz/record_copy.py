@@ -28,7 +28,7 @@ from functions.archive.record import Block, BufferedBlock, RecordHeader
 from functions.archive.section import CUT
 from functions.archive.start import ARC_LINE, HEAD
 from functions.archive.stream import RecordStream
-from functions.content.capture import Capture
+from functions.content.capture import CaptureRow
 from functions.content.errors import ContentError
 from functions.content.protocols import Archives
 from functions.content.record import dictionary, worst
@@ -53,7 +53,7 @@ _SECOND = len("2026-11-22T10:00:00")
 
 
 @contextmanager
-def cut(archives: Archives, capture: Capture, scratch: Path) -> Iterator[BinaryIO]:
+def cut(archives: Archives, capture: CaptureRow, scratch: Path) -> Iterator[BinaryIO]:
     """Give the member with the record of a capture, at its beginning.
 
     `scratch` is a folder for what is large. The files that may have it are tried one after the
@@ -80,7 +80,9 @@ def cut(archives: Archives, capture: Capture, scratch: Path) -> Iterator[BinaryI
 
 
 @contextmanager
-def cut_request(archives: Archives, capture: Capture, scratch: Path) -> Iterator[BinaryIO | None]:
+def cut_request(
+    archives: Archives, capture: CaptureRow, scratch: Path
+) -> Iterator[BinaryIO | None]:
     """Give the member with the request that a capture answers; None where it is not there.
 
     An index knows no place of it, and it may be larger than is read. Raises StoreError, OSError.
@@ -97,7 +99,7 @@ def cut_request(archives: Archives, capture: Capture, scratch: Path) -> Iterator
     yield None
 
 
-def _copy_request(archives: Archives, address: str, capture: Capture, made: BinaryIO) -> bool:
+def _copy_request(archives: Archives, address: str, capture: CaptureRow, made: BinaryIO) -> bool:
     """Write the member of a capture's request; False unless that very one lies there."""
     try:
         with archives.open(address, capture.request or 0, _LARGEST_REQUEST) as stream:
@@ -141,12 +143,12 @@ def _spool(scratch: Path) -> BinaryIO:
     return cast(BinaryIO, tempfile.SpooledTemporaryFile(HELD, dir=os.fspath(scratch)))
 
 
-def _name(capture: Capture) -> str:
+def _name(capture: CaptureRow) -> str:
     return f"{capture.identifier} ({capture.url})"
 
 
 def _member(
-    archives: Archives, address: str, capture: Capture, raw: BinaryIO, made: BinaryIO
+    archives: Archives, address: str, capture: CaptureRow, raw: BinaryIO, made: BinaryIO
 ) -> BinaryIO:
     """Return what has the member: `raw`, with the bytes of the file, or what is `made` of them."""
     with archives.open(address, capture.offset or 0, capture.stored) as stream:
@@ -175,7 +177,7 @@ def _member(
     return made
 
 
-def _is_alone(stream: BinaryIO, capture: Capture, *, declared: bool = True) -> bool:
+def _is_alone(stream: BinaryIO, capture: CaptureRow, *, declared: bool = True) -> bool:
     """Tell whether a gzip member of WARC has the record of this capture and nothing besides.
 
     The capture may be known by the digest that the record has `declared`, as indexes have it.
@@ -204,7 +206,7 @@ def _events(stream: BinaryIO) -> Iterator[event.Event]:
             return
 
 
-def _agrees(found: event.Capture, capture: Capture, *, declared: bool) -> bool:
+def _agrees(found: event.Capture, capture: CaptureRow, *, declared: bool) -> bool:
     """Tell whether what was read is what the snapshot says of it, as far as it can be compared."""
     dates = (found.fetch_date or "", capture.date or "")
     many = min(_SECOND, *map(len, dates))
@@ -226,7 +228,7 @@ def _of_warc(tape: RecordStream) -> Iterator[bytes]:
     yield from member(chain((head,), _pieces(block)))
 
 
-def _of_arc(tape: RecordStream, capture: Capture) -> Iterator[bytes]:
+def _of_arc(tape: RecordStream, capture: CaptureRow) -> Iterator[bytes]:
     line = ARC_LINE.match(tape.peek(HEAD))
     record, _ = arc.read_header(tape, 2)
     if record is None:
@@ -254,7 +256,7 @@ def _pieces(block: Block) -> Iterator[bytes]:
 
 
 def _fields(
-    record: RecordHeader, capture: Capture, size: int, start: bytes, *, short: bool
+    record: RecordHeader, capture: CaptureRow, size: int, start: bytes, *, short: bool
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the fields of the WARC record that an ARC record becomes.
 

@@ -9,7 +9,7 @@ from builder.snapshot import query
 from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store
 from builder.withdraw.selection import Selection
-from functions.content.capture import FIELDS, Capture
+from functions.content.capture import FIELDS, CaptureRow
 from functions.database import engine
 
 _NAMES = ("identifier", "position", "sets", *FIELDS, "url_bytes", "title")
@@ -48,7 +48,7 @@ class Chosen:
     `raw` are the bytes of its URL as archived, where `url` had to differ.
     """
 
-    capture: Capture
+    capture: CaptureRow
     raw: bytes | None
     title: str | None
     besides: bool
@@ -113,5 +113,5 @@ def read_chosen(connection: engine.Connection) -> Iterator[Chosen]:
 
 
 def _parse_row(row: dict[str, Any]) -> Chosen:
-    capture = Capture.of(row["identifier"], row["position"], tuple(row["sets"] or ()), row)
+    capture = CaptureRow.of(row["identifier"], row["position"], tuple(row["sets"] or ()), row)
     return Chosen(capture, row["url_bytes"], row["title"], row["besides"])

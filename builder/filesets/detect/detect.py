@@ -10,17 +10,17 @@ from urllib.parse import urlsplit
 
 from builder.filesets.detect import landing, registry
 from builder.filesets.detect.name import Name, handle_of, parse
-from builder.filesets.detect.probe import probed
-from builder.filesets.item import Request, Resource
+from builder.filesets.detect.probe import probe
+from builder.filesets.item import DatasetResource, IngestRequest
 from builder.filesets.platforms.known import PLATFORMS
 from builder.filesets.protocols import Api, FilesetError, FilesetPlatformHelper
 from builder.runtime import Clock
 
-Detected = tuple[Resource, FilesetPlatformHelper]
+Detected = tuple[DatasetResource, FilesetPlatformHelper]
 
 
 def detect(
-    request: Request,
+    request: IngestRequest,
     api: Api,
     clock: Clock,
     block: Sequence[str] = (),
@@ -32,7 +32,7 @@ def detect(
     skip-url-blocklist, no-platform-match, and what the API raises for a landing page, or for a
     document that would have told, where that may pass.
     """
-    return _Search(api, clock, tuple(map(_bare, block)), platforms).found(parse(request.base_url))
+    return _Detection(api, clock, tuple(map(_bare, block)), platforms).find(parse(request.base_url))
 
 
 def _bare(url: str) -> str:
@@ -40,7 +40,7 @@ def _bare(url: str) -> str:
     return url.partition("://")[2]
 
 
-class _Search:
+class _Detection:
     def __init__(
         self,
         api: Api,
@@ -54,43 +54,47 @@ class _Search:
         self._platforms = platforms
         self._unsure: list[FilesetError] = []
 
-    def found(self, name: Name) -> Detected:
+    def find(self, name: Name) -> Detected:
         self._allow([name.url])
-        resource, failed = self._registered(name)
-        detected = self._known(resource)
+        resource, failed = self._ask_registry(name)
+        detected = self._match_url(resource)
         if detected is None and failed is not None:
             raise FilesetError(failed.status, failed.detail, code=failed.code) from failed
-        detected = detected or self._probed(resource)
+        detected = detected or self._probe(resource)
         if detected is None:
             resource = self._visited_surely(resource)
-            detected = self._known(resource) or self._probed(resource) or self._cited(resource)
+            detected = (
+                self._match_url(resource)
+                or self._probe(resource)
+                or self._follow_citation(resource)
+            )
         if detected is None:
             self._be_sure()
             raise FilesetError("no-platform-match", f"no platform is known behind {resource.url}")
         return detected
 
-    def _registered(self, name: Name) -> tuple[Resource, FilesetError | None]:
+    def _ask_registry(self, name: Name) -> tuple[DatasetResource, FilesetError | None]:
         """Return where a handle leads; that of the resolver where its registry did not tell."""
         if name.handle is None:
-            return Resource(url=name.url), None
+            return DatasetResource(url=name.url), None
         try:
             target = registry.target(name.handle, self._api)
         except FilesetError as error:
             if error.status in registry.ENDS:
                 raise
-            return Resource(url=name.url, doi=name.doi), error
+            return DatasetResource(url=name.url, doi=name.doi), error
         self._allow([target])
-        return Resource(url=target, hops=(name.url,), doi=name.doi), None
+        return DatasetResource(url=target, hops=(name.url,), doi=name.doi), None
 
-    def _known(self, resource: Resource) -> Detected | None:
-        request = Request(resource.url)
+    def _match_url(self, resource: DatasetResource) -> Detected | None:
+        request = IngestRequest(resource.url)
         for platform in self._platforms:
             if platform.match_request(request, resource):
                 return resource, platform
         return None
 
-    def _probed(self, resource: Resource) -> Detected | None:
-        name = probed(resource, self._api, failed=self._unsure.append)
+    def _probe(self, resource: DatasetResource) -> Detected | None:
+        name = probe(resource, self._api, failed=self._unsure.append)
         named = [platform for platform in self._platforms if platform.name == name]
         return (resource, named[0]) if named else None
 
@@ -99,16 +103,16 @@ class _Search:
         for failed in self._unsure:
             raise FilesetError(failed.status, failed.detail, code=failed.code) from failed
 
-    def _visited_surely(self, resource: Resource) -> Resource:
+    def _visited_surely(self, resource: DatasetResource) -> DatasetResource:
         """Return the resource with its page, whose want means nothing where its host fails."""
         try:
-            return self._visited(resource)
+            return self._visit(resource)
         except FilesetError as error:
             if error.status in ("platform-404", "platform-gone"):
                 self._be_sure()
             raise
 
-    def _visited(self, resource: Resource) -> Resource:
+    def _visit(self, resource: DatasetResource) -> DatasetResource:
         """Return the resource with its landing page."""
         page = self._api.page(resource.url)
         hops = (*resource.hops, *(hop for hop in page.hops if hop != page.url))
@@ -129,16 +133,16 @@ class _Search:
             at=self._clock().strftime("%Y%m%d%H%M%S"),
         )
 
-    def _cited(self, resource: Resource) -> Detected | None:
+    def _follow_citation(self, resource: DatasetResource) -> Detected | None:
         """Follow what the page says that it is about: one step, to what is known by its URL."""
         links = resource.html_biblio.get("links", {})
         for url in (*links.get("cite-as", ()), *links.get("canonical", ())):
             self._allow([url])
             handle = handle_of(url)
-            step, _ = self._registered(Name(url, handle))
+            step, _ = self._ask_registry(Name(url, handle))
             if urlsplit(step.url).netloc != urlsplit(resource.url).netloc:
                 step = replace(step, hops=(*resource.hops, resource.url, *step.hops))
-                if (detected := self._known(step)) is not None:
+                if (detected := self._match_url(step)) is not None:
                     return detected
         return None
 

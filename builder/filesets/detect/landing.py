@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from builder.filesets.metadata.json_document import day, doi, joined, texts
+from builder.filesets.metadata.json_document import day, doi, join_url, texts
 
 _READ = 4 << 20
 """Bytes of a page that are looked at."""
@@ -49,7 +49,7 @@ def biblio(body: bytes, url: str, kind: str = "", link: str = "") -> dict[str, A
     `json_ld`, the schema.org descriptions in it. What it does not say is not there. `kind` is the
     header `Content-Type`, of which the charset counts.
     """
-    page = _uncommented(_text(body[:_READ], kind))
+    page = _strip_comments(_text(body[:_READ], kind))
     metas: dict[str, list[str]] = {}
     links: dict[str, list[str]] = {}
     for tag, attributes in _tags(page):
@@ -63,10 +63,10 @@ def biblio(body: bytes, url: str, kind: str = "", link: str = "") -> dict[str, A
         rel = _REL.search(rest)
         _link(links, rel[1] if rel else "", target, url)
     described = [found for found in _json_ld(page) if _is_dataset(found)]
-    return _filled(_told(metas, described) | {"links": links, "json_ld": described})
+    return _drop_empty(_collect(metas, described) | {"links": links, "json_ld": described})
 
 
-def _told(metas: Mapping[str, list[str]], described: list[dict[str, Any]]) -> dict[str, Any]:
+def _collect(metas: Mapping[str, list[str]], described: list[dict[str, Any]]) -> dict[str, Any]:
     first: Mapping[str, Any] = described[0] if described else {}
     said: dict[str, Any] = {
         key: next((metas[name][0] for name in names if name in metas), None)
@@ -89,7 +89,7 @@ def _told(metas: Mapping[str, list[str]], described: list[dict[str, Any]]) -> di
     return said
 
 
-def _filled(found: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_empty(found: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value not in (None, [], {}, "")}
 
 
@@ -103,7 +103,7 @@ def _text(body: bytes, kind: str) -> str:
     return body.decode("utf-8", "replace")
 
 
-def _uncommented(page: str) -> str:
+def _strip_comments(page: str) -> str:
     """Return a page without its comments; one that is not ended hides the rest, as in browsers."""
     shown = []
     at = 0
@@ -125,7 +125,7 @@ def _tags(page: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _link(links: dict[str, list[str]], relations: str, target: str, url: str) -> None:
-    whole = joined(url, target)
+    whole = join_url(url, target)
     for relation in relations.lower().split():
         if whole and relation in _LINKS and whole not in links.setdefault(relation, []):
             links[relation].append(whole)

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from builder.filesets.detect.registry import ENDS
-from builder.filesets.item import Resource
+from builder.filesets.item import DatasetResource
 from builder.filesets.metadata.json_document import inner
 from builder.filesets.protocols import Api, FilesetError
 from builder.http.outcomes import OUTCOMES
@@ -75,8 +75,8 @@ PROBES: tuple[Probe, ...] = (
 """One row each, in the order in which they are asked."""
 
 
-def probed(
-    resource: Resource,
+def probe(
+    resource: DatasetResource,
     api: Api,
     probes: tuple[Probe, ...] = PROBES,
     failed: Callable[[FilesetError], None] = lambda error: None,

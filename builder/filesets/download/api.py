@@ -95,7 +95,7 @@ class PlatformApi:
     def page(self, url: str) -> ApiAnswer:
         """Return a landing page, redirects followed, if its host's robots.txt allows it."""
         if self.obey:
-            self._tried(lambda rested: self.client.obey(self._request(url, _PAGE, rested)))
+            self._retry(lambda rested: self.client.obey(self._request(url, _PAGE, rested)))
         return self._answer(url, _PAGE, frozenset(), ())
 
     def shows_token(self, host: str) -> bool:
@@ -105,9 +105,9 @@ class PlatformApi:
     def _answer(
         self, url: str, accept: str, statuses: frozenset[int], within: Sequence[str]
     ) -> ApiAnswer:
-        return self._tried(lambda rested: self._once(url, accept, statuses, within, rested))
+        return self._retry(lambda rested: self._once(url, accept, statuses, within, rested))
 
-    def _tried(self, ask: Callable[[float], T]) -> T:
+    def _retry(self, ask: Callable[[float], T]) -> T:
         """Return the result of `ask`, retried while its failures pass. Raises FilesetError."""
         rested = min(self.until, self.client.clock() + self.patience)
         said: FetchError | None = None
@@ -119,10 +119,10 @@ class PlatformApi:
                 if not left or not passes(failure):
                     raise error_of(failure) from failure
             except Deferred as error:
-                raise self._deferred(said) from error
+                raise self._deferral(said) from error
         raise AssertionError("unreachable")
 
-    def _deferred(self, said: FetchError | None) -> FilesetError:
+    def _deferral(self, said: FetchError | None) -> FilesetError:
         if self.client.stop.is_set():
             return FilesetError("cancelled")
         if self.client.clock() >= self.until:

@@ -16,7 +16,7 @@ from builder.filesets.download.partial import (
     packs,
 )
 from builder.filesets.item import FilesetManifestFile
-from builder.filesets.protocols import FilesetError, OpenSink, Received, Sink
+from builder.filesets.protocols import FilesetError, OpenSink, Received, ZipSink
 from builder.http import coding
 from builder.http.client import FetchRequest, HttpClient
 from builder.http.errors import Deferred, FetchError
@@ -93,7 +93,7 @@ class _Work:
     mismatch: ContentMismatch | None = None
     failure: FetchError | None = None
 
-    def fill(self, sink: Sink) -> Received:
+    def fill(self, sink: ZipSink) -> Received:
         """Fill a sink from the start. Raises RestartDownload, and FilesetError to give up."""
         partial = PartialDownload(self.file, self.limit, sink, self.html)
         while True:
@@ -108,7 +108,7 @@ class _Work:
             except ContentMismatch as mismatch:
                 self._reject(mismatch, partial)
             except Deferred as error:
-                raise self._deferred() from error
+                raise self._deferral() from error
 
     def _ask(self, partial: PartialDownload) -> None:
         assert self.file.platform_url is not None
@@ -171,7 +171,7 @@ class _Work:
         self.unpack = not self.unpack
         return True
 
-    def _deferred(self) -> FilesetError:
+    def _deferral(self) -> FilesetError:
         if self.by.client.stop.is_set():
             return FilesetError("cancelled")
         if self.by.client.clock() >= self.until:

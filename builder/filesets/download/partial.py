@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 from builder.filesets.download import interstitial
 from builder.filesets.download.digests import Digests, best
 from builder.filesets.item import FilesetManifestFile
-from builder.filesets.protocols import Received, Sink
+from builder.filesets.protocols import Received, ZipSink
 from builder.http import coding
 from builder.http.errors import FetchError
 from builder.http.response import Response
@@ -50,7 +50,7 @@ class PartialDownload:
 
     file: FilesetManifestFile
     limit: int
-    sink: Sink
+    sink: ZipSink
     html: bool = False
     unpack: bool = False
     head: Received | None = None
@@ -170,7 +170,7 @@ class PartialDownload:
             self._page = page or (nothing and not best(self.file))
         if self._page and not best(self.file):
             detail = "a page, by its first bytes" if head else "nothing came, and no size is told"
-            raise ContentMismatch("html-decoy", detail, _seen(head))
+            raise ContentMismatch("html-decoy", detail, _head_digest(head))
         if self._total is not None and not (self.coding and self.unpack):
             self._measure(self._total, f"length {self._total}")
 
@@ -235,5 +235,5 @@ def _number(text: str | None) -> int | None:
     return int(found[:18]) if found.isascii() and found.isdigit() else None
 
 
-def _seen(head: bytes) -> str:
+def _head_digest(head: bytes) -> str:
     return hashlib.sha256(head).hexdigest()

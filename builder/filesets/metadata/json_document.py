@@ -45,7 +45,7 @@ def entries(value: object) -> tuple[Mapping[str, Any], ...]:
     return tuple(entry for entry in value if isinstance(entry, Mapping))
 
 
-def listed(value: object, what: str) -> tuple[Mapping[str, Any], ...]:
+def objects_of(value: object, what: str) -> tuple[Mapping[str, Any], ...]:
     """Return a list's objects. Raises FilesetError (platform-bad-response) if it is no such list.
 
     For lists of files: one that could be read in part alone would pass for a whole one.
@@ -133,7 +133,7 @@ def web(value: object) -> str | None:
     return found.replace(" ", "%20") if named and parts.scheme in ("http", "https") else None
 
 
-def joined(root: str, value: object) -> str | None:
+def join_url(root: str, value: object) -> str | None:
     """Return the URL that a link means in a document below `root`; None if it is none."""
     link = text(value)
     try:

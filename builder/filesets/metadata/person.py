@@ -21,7 +21,7 @@ def orcid(value: object) -> str | None:
     return found[1].upper() if digits[-1] == ("X" if check == 10 else str(check)) else None
 
 
-def named(
+def from_parts(
     given: object, family: object, *, iri: object = None, affiliations: tuple[str, ...] = ()
 ) -> Person | None:
     """Return a person by the parts of the name, which is told as `Family, Given`.
@@ -40,7 +40,7 @@ def named(
     )
 
 
-def inverted(value: object) -> Person | None:
+def from_text(value: object) -> Person | None:
     """Return a person by one text, cut where it is `Family, Given` and nothing else.
 
     Years of birth and the like stay in the name: `Ford, David, 1761-1835` is not cut.

@@ -11,7 +11,7 @@ _ARXIV = re.compile(r"arxiv:\s*(\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+(?:\.[A-Z]{2})?/\
 _HANDLE = re.compile(r"(?:https?://hdl\.handle\.net/|hdl:)(\S+/\S+)", re.I)
 
 
-def related(identifier: object, relation: object) -> Related | None:
+def relate(identifier: object, relation: object) -> Related | None:
     """Return what an identifier in any form means; None if it or the relation means nothing."""
     kind = _BY_LOWER.get(relation.lower()) if isinstance(relation, str) else None
     if kind is None or not isinstance(identifier, str):

@@ -38,7 +38,7 @@ _SCHEMES = {
 """Names of schemes as platforms have them, in lower case, and DataCite's relatedIdentifierType."""
 
 
-def related(identifier: object, scheme: object, relation: object) -> tuple[Related, ...]:
+def relate(identifier: object, scheme: object, relation: object) -> tuple[Related, ...]:
     """Return what is related; nothing where DataCite has no word for the scheme or relation."""
     named = text(identifier)
     kind = _SCHEMES.get((text(scheme) or "").lower())

@@ -10,16 +10,16 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from builder.filesets.item import (
+    DatasetResource,
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
+    IngestRequest,
     Person,
-    Request,
-    Resource,
 )
 from builder.filesets.metadata import json_document
 from builder.filesets.metadata.licence import licences
-from builder.filesets.metadata.person import inverted
+from builder.filesets.metadata.person import from_text
 from builder.filesets.metadata.prose import plain
 from builder.filesets.protocols import Api, FilesetError
 
@@ -73,16 +73,16 @@ class ArchiveOrg:
 
     name = NAME
 
-    def match_request(self, request: Request, resource: Resource) -> bool:
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Tell whether it is an item of archive.org; the Wayback Machine has another host."""
         known = json_document.host(resource.url) in _HOSTS
         return known and _ITEM.fullmatch(json_document.path(resource.url)) is not None
 
     def process_request(
-        self, request: Request, resource: Resource, api: Api
+        self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
         """Return the item with the files that were put into it. Raises FilesetError."""
-        name = _asked(resource)
+        name = _item_name(resource)
         answer = api.document(f"https://{DOMAIN}/metadata/{quote(name)}")
         if not answer:
             raise FilesetError("platform-404", f"archive.org has no item {name}")
@@ -97,7 +97,7 @@ class ArchiveOrg:
         return _item(name, item, metadata)
 
 
-def _asked(resource: Resource) -> str:
+def _item_name(resource: DatasetResource) -> str:
     """Return the name of the item. Raises FilesetError (platform-scope, bad-identifier)."""
     found = _ITEM.fullmatch(json_document.path(resource.url))
     name = unquote(found["id"]) if found else ""
@@ -111,7 +111,7 @@ def _asked(resource: Resource) -> str:
 
 
 def _item(name: str, item: Mapping[str, Any], metadata: Mapping[str, Any]) -> FilesetPlatformItem:
-    files = json_document.listed(item.get("files"), "the list of files")
+    files = json_document.objects_of(item.get("files"), "the list of files")
     count = json_document.size(item.get("files_count"))
     if count is not None and len(files) < count:
         raise FilesetError(
@@ -168,8 +168,8 @@ def _true(value: object) -> bool:
 
 
 def _describe(metadata: Mapping[str, Any], page: str) -> Description:
-    creators = (inverted(plain(name)) for name in json_document.texts(metadata.get("creator")))
-    helpers = (inverted(plain(name)) for name in json_document.texts(metadata.get("contributor")))
+    creators = (from_text(plain(name)) for name in json_document.texts(metadata.get("creator")))
+    helpers = (from_text(plain(name)) for name in json_document.texts(metadata.get("contributor")))
     rights = plain(metadata.get("rights"))
     return Description(
         title=plain(_first(metadata.get("title"))),

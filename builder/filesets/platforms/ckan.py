@@ -11,19 +11,19 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from builder.filesets.item import (
+    DatasetResource,
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
+    IngestRequest,
     Person,
     Related,
-    Request,
-    Resource,
 )
 from builder.filesets.metadata import json_document
 from builder.filesets.metadata.licence import licences
-from builder.filesets.metadata.person import inverted
+from builder.filesets.metadata.person import from_text
 from builder.filesets.metadata.prose import plain
-from builder.filesets.metadata.relation import related
+from builder.filesets.metadata.relation import relate
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "ckan"
@@ -55,7 +55,7 @@ _BY_LENGTH = {32: "md5", 40: "sha1", 64: "sha256", 128: "sha512"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _CkanRequest:
     """The dataset that a request is about, by name or id, and the root of its CKAN."""
 
     root: str
@@ -67,7 +67,7 @@ class Ckan:
 
     name = NAME
 
-    def match_request(self, request: Request, resource: Resource) -> bool:
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Tell whether it is CKAN: by host, or by what the page tells that made it."""
         if not _DATASET.fullmatch(json_document.path(resource.url)):
             return False
@@ -75,10 +75,10 @@ class Ckan:
         return known or _GENERATOR.search(resource.body or b"") is not None
 
     def process_request(
-        self, request: Request, resource: Resource, api: Api
+        self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
         """Return the dataset as CKAN has it. Raises FilesetError."""
-        asked = _asked(resource)
+        asked = _parse_resource(resource)
         url = f"{asked.root}/api/3/action/package_show?id={quote(asked.id, safe='')}"
         answer = json_document.mapping(api.document(url), "the answer")
         if answer.get("success") is not True:
@@ -87,7 +87,7 @@ class Ckan:
         return _item(dataset, asked, resource)
 
 
-def _asked(resource: Resource) -> _Asked:
+def _parse_resource(resource: DatasetResource) -> _CkanRequest:
     """Return what is asked for. Raises FilesetError (platform-scope) for what is no dataset."""
     found = _DATASET.fullmatch(json_document.path(resource.url))
     if found is None:
@@ -95,16 +95,18 @@ def _asked(resource: Resource) -> _Asked:
     if _RESOURCE.fullmatch(found["rest"] or ""):
         raise FilesetError("platform-scope", "it is one file of a dataset", code="file-level")
     parts = urlsplit(resource.url)
-    return _Asked(f"{parts.scheme}://{parts.netloc}{found['root']}", found["id"])
+    return _CkanRequest(f"{parts.scheme}://{parts.netloc}{found['root']}", found["id"])
 
 
-def _item(dataset: Mapping[str, Any], asked: _Asked, resource: Resource) -> FilesetPlatformItem:
+def _item(
+    dataset: Mapping[str, Any], asked: _CkanRequest, resource: DatasetResource
+) -> FilesetPlatformItem:
     id_ = json_document.text(dataset.get("id"))
     if id_ is None:
         raise FilesetError("platform-bad-response", "the dataset has no id")
     if asked.id.lower() not in (id_, (json_document.text(dataset.get("name")) or "").lower()):
         raise FilesetError("platform-error", f"{asked.id} was asked for, and {id_} came")
-    status, detail = _refused(dataset)
+    status, detail = _access_status(dataset)
     resources = _resources(dataset)
     files = [one for one in resources if _is_file(one)]
     links = [one for one in resources if not _is_file(one)]
@@ -125,7 +127,7 @@ def _item(dataset: Mapping[str, Any], asked: _Asked, resource: Resource) -> File
     )
 
 
-def _refused(dataset: Mapping[str, Any]) -> tuple[str, str]:
+def _access_status(dataset: Mapping[str, Any]) -> tuple[str, str]:
     """Return a status and words for it; success if nothing is against it. Raises FilesetError."""
     state, kind = json_document.text(dataset.get("state")), json_document.text(dataset.get("type"))
     if kind in _NO_DATASET:
@@ -141,7 +143,7 @@ def _refused(dataset: Mapping[str, Any]) -> tuple[str, str]:
 
 def _resources(dataset: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """Return what a dataset has. Raises FilesetError (incomplete-manifest) if some of it lacks."""
-    found = json_document.listed(dataset.get("resources"), "the list of resources")
+    found = json_document.objects_of(dataset.get("resources"), "the list of resources")
     count = json_document.size(dataset.get("num_resources"))
     if count is not None and len(found) < count:
         raise FilesetError(
@@ -150,14 +152,14 @@ def _resources(dataset: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return [one for one in found if json_document.text(one.get("state")) in (None, "active")]
 
 
-def _kept(resource: Mapping[str, Any]) -> bool:
+def _is_hosted(resource: Mapping[str, Any]) -> bool:
     """Tell whether CKAN keeps it itself."""
     return json_document.text(resource.get("url_type")) == "upload"
 
 
 def _is_file(resource: Mapping[str, Any]) -> bool:
     kind = (json_document.text(resource.get("format")) or "").lower()
-    return _kept(resource) or kind not in _NO_FILES
+    return _is_hosted(resource) or kind not in _NO_FILES
 
 
 def _file(resource: Mapping[str, Any]) -> FilesetManifestFile:
@@ -173,7 +175,7 @@ def _file(resource: Mapping[str, Any]) -> FilesetManifestFile:
         status=None if url else "withheld",
         platform_url=url,
     )
-    if not _kept(resource):
+    if not _is_hosted(resource):
         return made
     told = (json_document.text(resource.get("hash")) or "").rpartition(":")[2]
     kind = _BY_LENGTH.get(len(told))
@@ -212,7 +214,7 @@ def _describe(
         for one in json_document.entries(dataset.get("extras"))
     }
     body = plain(json_document.inner(dataset, "organization").get("title"))
-    author = inverted(plain(dataset.get("author")))
+    author = from_text(plain(dataset.get("author")))
     group = Person(name=body, organisation=True) if body else None
     tags = (
         json_document.text(tag.get("display_name")) or json_document.text(tag.get("name"))
@@ -232,12 +234,12 @@ def _describe(
         version=json_document.text(dataset.get("version")),
         doi=json_document.doi(dataset.get("doi")) or json_document.doi(extras.get("doi")),
         url=page,
-        related=tuple(dict.fromkeys(_related(links))),
+        related=tuple(dict.fromkeys(_relations(links))),
     )
 
 
-def _related(links: Sequence[Mapping[str, Any]]) -> Iterator[Related]:
+def _relations(links: Sequence[Mapping[str, Any]]) -> Iterator[Related]:
     for link in links:
-        found = related(link.get("url"), "References")
+        found = relate(link.get("url"), "References")
         if found:
             yield found

@@ -7,10 +7,15 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem, Request, Resource
+from builder.filesets.item import (
+    DatasetResource,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    IngestRequest,
+)
 from builder.filesets.metadata import origin
 from builder.filesets.metadata.json_document import host, inner, mapping, text
-from builder.filesets.platforms.dataverse_citation import described
+from builder.filesets.platforms.dataverse_citation import describe
 from builder.filesets.platforms.dataverse_datafile import manifest
 from builder.filesets.platforms.dataverse_persistent import Persistent, persistent
 from builder.filesets.protocols import Api, FilesetError
@@ -30,13 +35,13 @@ class Dataverse:
     clock: Clock = _now
     name: str = "dataverse"
 
-    def match_request(self, request: Request, resource: Resource) -> bool:
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Tell by the URL: it names a persistent id as Dataverse does, or its host is listed."""
         asked = persistent(resource)
         return host(resource.url) in origin.DATAVERSE or (asked is not None and asked.named)
 
     def process_request(
-        self, request: Request, resource: Resource, api: Api
+        self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
         """Return the dataset's version that was asked for, the newest one if none was."""
         asked = persistent(resource)
@@ -140,7 +145,7 @@ def _item(
         web_base_url=page + (f"&version={number}" if number else ""),
         web_bundle_url=f"{bundle}&format=original" if status == "success" else None,
         detail=detail,
-        description=replace(described(dataset, version, id), version=number),
+        description=replace(describe(dataset, version, id), version=number),
     )
 
 

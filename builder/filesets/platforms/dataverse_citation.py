@@ -7,15 +7,15 @@ from typing import Any
 from builder.filesets.item import Description, Licence, Person, Related
 from builder.filesets.metadata.json_document import day, doi, entries, inner, text, texts, web
 from builder.filesets.metadata.licence import licences, spdx
-from builder.filesets.metadata.person import inverted, orcid
+from builder.filesets.metadata.person import from_text, orcid
 from builder.filesets.metadata.prose import plain
-from builder.filesets.metadata.term import general, related, role
+from builder.filesets.metadata.term import general, relate, role
 
 _ORGANISATIONS = frozenset({"ROR", "GRID"})
 _TYPES = {"dataset": "Dataset", "software": "Software", "workflow": "Workflow"}
 
 
-def described(
+def describe(
     dataset: Mapping[str, Any], version: Mapping[str, Any], persistent: str
 ) -> Description:
     """Return the description of a dataset's version, which has that persistent id."""
@@ -49,7 +49,7 @@ def described(
         version=_version(version),
         doi=doi(persistent),
         url=web(dataset.get("persistentUrl")),
-        related=tuple(_related(fields.get("publication"))),
+        related=tuple(_relations(fields.get("publication"))),
     )
 
 
@@ -71,7 +71,7 @@ def _parts(compounds: object, name: str) -> list[str]:
 
 def _people(compounds: object, kind: str) -> Iterator[Person]:
     for one in entries(compounds):
-        person = inverted(_value(one, f"{kind}Name"))
+        person = from_text(_value(one, f"{kind}Name"))
         if person is None:
             continue
         kind_of = _value(one, "contributorType")
@@ -104,11 +104,11 @@ def _licences(version: Mapping[str, Any]) -> tuple[Licence, ...]:
     return (Licence(terms),) if terms else ()
 
 
-def _related(compounds: object) -> Iterator[Related]:
+def _relations(compounds: object) -> Iterator[Related]:
     """Yield the publications that the dataset belongs to."""
     for one in entries(compounds):
         how = _value(one, "publicationRelationType") or "IsSupplementTo"
         scheme, number = (text(_raw(one, f"publicationID{n}")) for n in ("Type", "Number"))
         named = doi(number) if (scheme or "").lower() == "doi" else number
-        found = related(named, scheme, how) or related(web(_raw(one, "publicationURL")), "url", how)
+        found = relate(named, scheme, how) or relate(web(_raw(one, "publicationURL")), "url", how)
         yield from found

@@ -13,9 +13,9 @@ from builder.filesets.metadata.json_document import (
     day,
     digest,
     inner,
-    listed,
     mapping,
     name,
+    objects_of,
     size,
     text,
 )
@@ -44,7 +44,7 @@ def manifest(version: Mapping[str, Any], api: str, today: str) -> tuple[FilesetM
 
     `api` is what URLs of the API begin with. Raises FilesetError (platform-bad-response).
     """
-    files = listed(version.get("files", []), "the files")
+    files = objects_of(version.get("files", []), "the files")
     return tuple(_file(file, api, today) for file in files)
 
 
@@ -60,7 +60,7 @@ def _file(file: Mapping[str, Any], api: str, today: str) -> FilesetManifestFile:
     original = text(data.get("originalFileFormat")) or text(data.get("originalFileName"))
     if original is not None:
         extra["derived"] = path
-        path = text(data.get("originalFileName")) or _named(path, original)
+        path = text(data.get("originalFileName")) or _original_name(path, original)
         url, length = f"{url}?format=original", data.get("originalFileSize")
         kind = data.get("originalFileFormat")
     folder = (text(file.get("directoryLabel")) or "").strip("/")
@@ -92,7 +92,7 @@ def _withheld(file: Mapping[str, Any], data: Mapping[str, Any], today: str) -> d
     return {"withheld": "restricted"} if restricted else {}
 
 
-def _named(table: str, original: str) -> str:
+def _original_name(table: str, original: str) -> str:
     """Return the original's name by the derived table's, as well as it can be told."""
     extension = _EXTENSIONS.get(original)
     return f"{table.removesuffix('.tab')}.{extension}" if extension else table

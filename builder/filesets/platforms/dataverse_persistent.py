@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from builder.filesets.detect.name import handle_of
-from builder.filesets.item import Resource
+from builder.filesets.item import DatasetResource
 from builder.filesets.metadata import origin
 
 _SETS = (
@@ -53,7 +53,7 @@ class Persistent:
         return f"{self.api}/{kind}/{called}/{rest}" + (f"?{asked}" if asked else "")
 
 
-def persistent(resource: Resource) -> Persistent | None:
+def persistent(resource: DatasetResource) -> Persistent | None:
     """Return what a resource's URL asks for, or its DOI at the URL's host; None if neither does."""
     parts = urlsplit(resource.url)
     query = dict(parse_qsl(parts.query))

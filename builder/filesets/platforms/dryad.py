@@ -11,20 +11,20 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from builder.filesets.item import (
+    DatasetResource,
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
+    IngestRequest,
     Person,
     Related,
-    Request,
-    Resource,
 )
 from builder.filesets.metadata import json_document
 from builder.filesets.metadata.licence import licences
 from builder.filesets.metadata.paging import pages
-from builder.filesets.metadata.person import named
+from builder.filesets.metadata.person import from_parts
 from builder.filesets.metadata.prose import plain
-from builder.filesets.metadata.relation import related
+from builder.filesets.metadata.relation import relate
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "dryad"
@@ -61,16 +61,16 @@ class Dryad:
 
     name = NAME
 
-    def match_request(self, request: Request, resource: Resource) -> bool:
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Tell whether it is Dryad, by host or DOI."""
         known = json_document.host(resource.url) in _HOSTS
         return known or (resource.doi or "").startswith(_PREFIX)
 
     def process_request(
-        self, request: Request, resource: Resource, api: Api
+        self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
         """Return the newest version of the dataset. Raises FilesetError."""
-        doi = _asked(resource)
+        doi = _dataset_doi(resource)
         url = f"{_ROOT}datasets/{quote(f'doi:{doi}', safe='')}"
         dataset = json_document.mapping(api.document(url), "the dataset")
         item = _item(doi, dataset)
@@ -91,7 +91,7 @@ class Dryad:
         return replace(item, manifest=manifest)
 
 
-def _asked(resource: Resource) -> str:
+def _dataset_doi(resource: DatasetResource) -> str:
     """Return the DOI of the dataset. Raises FilesetError (platform-scope)."""
     path = unquote(json_document.path(resource.url))
     found = _DATASET.fullmatch(path) if json_document.host(resource.url) in _HOSTS else None
@@ -104,10 +104,10 @@ def _asked(resource: Resource) -> str:
 
 
 def _link(holder: Mapping[str, Any], name: str) -> str | None:
-    return json_document.joined(_ROOT, json_document.inner(holder, "_links", name).get("href"))
+    return json_document.join_url(_ROOT, json_document.inner(holder, "_links", name).get("href"))
 
 
-def _refused(dataset: Mapping[str, Any]) -> tuple[str, str | None, str]:
+def _access_status(dataset: Mapping[str, Any]) -> tuple[str, str | None, str]:
     """Return a status, the day until which it holds, and words for it; success if none holds."""
     curation = (json_document.text(dataset.get("curationStatus")) or "").lower()
     if curation == "withdrawn":
@@ -129,7 +129,7 @@ def _item(doi: str, dataset: Mapping[str, Any]) -> FilesetPlatformItem:
     told = json_document.doi(dataset.get("identifier"))
     if told != doi:
         raise FilesetError("platform-error", f"{doi} was asked for, and {told} came")
-    status, until, detail = _refused(dataset)
+    status, until, detail = _access_status(dataset)
     version = json_document.text(dataset.get("versionNumber"))
     page = json_document.web(dataset.get("sharingLink")) or f"https://{DOMAIN}/dataset/doi:{doi}"
     return FilesetPlatformItem(
@@ -156,7 +156,7 @@ def _files(api: Api, version: str) -> Iterator[FilesetManifestFile]:
     first = f"{version.rstrip('/')}/files?per_page={_PER_PAGE}"
     for page in pages(api, first, (DOMAIN,), following):
         embedded = json_document.inner(page, "_embedded").get("stash:files")
-        found += json_document.listed(embedded, "the list of files")
+        found += json_document.objects_of(embedded, "the list of files")
         total = json_document.size(page.get("total"))
     if total is None:
         raise FilesetError("platform-bad-response", "the list of files does not tell its length")
@@ -171,16 +171,16 @@ def _file(file: Mapping[str, Any]) -> FilesetManifestFile:
     url = _link(file, "stash:download")
     kind = _DIGESTS.get((json_document.text(file.get("digestType")) or "").lower())
 
-    def told(name: str) -> str | None:
+    def digest_of(name: str) -> str | None:
         return json_document.digest(file.get("digest"), name) if kind == name else None
 
     return FilesetManifestFile(
         path=json_document.name(file.get("path"), "a file"),
         size=json_document.size(file.get("size")),
-        md5=told("md5"),
-        sha1=told("sha1"),
-        sha256=told("sha256"),
-        sha512=told("sha512"),
+        md5=digest_of("md5"),
+        sha1=digest_of("sha1"),
+        sha256=digest_of("sha256"),
+        sha512=digest_of("sha512"),
         mimetype=json_document.text(file.get("mimeType")),
         # Without this link a file may not be had, though it is listed.
         status=None if url else "withheld",
@@ -201,7 +201,9 @@ def _describe(dataset: Mapping[str, Any], doi: str, version: str | None, page: s
         version=version,
         doi=doi,
         url=page,
-        related=tuple(dict.fromkeys(_related(json_document.entries(dataset.get("relatedWorks"))))),
+        related=tuple(
+            dict.fromkeys(_relations(json_document.entries(dataset.get("relatedWorks"))))
+        ),
     )
 
 
@@ -212,7 +214,7 @@ def _creators(authors: Sequence[Mapping[str, Any]]) -> Iterator[Person]:
             for place in json_document.entries(author.get("affiliations"))
             for name in json_document.texts(place.get("name"))
         )
-        person = named(
+        person = from_parts(
             author.get("firstName"),
             author.get("lastName"),
             iri=author.get("orcid"),
@@ -222,9 +224,9 @@ def _creators(authors: Sequence[Mapping[str, Any]]) -> Iterator[Person]:
             yield person
 
 
-def _related(works: Sequence[Mapping[str, Any]]) -> Iterator[Related]:
+def _relations(works: Sequence[Mapping[str, Any]]) -> Iterator[Related]:
     for work in works:
         kind = json_document.text(work.get("relationship")) or ""
-        found = related(work.get("identifier"), _RELATIONS.get(kind.lower()))
+        found = relate(work.get("identifier"), _RELATIONS.get(kind.lower()))
         if found:
             yield found

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from builder.filesets.item import FilesetPlatformItem, Request, Resource
+from builder.filesets.item import DatasetResource, FilesetPlatformItem, IngestRequest
 from builder.filesets.metadata import json_document
 from builder.filesets.metadata.paging import edition, part
 from builder.filesets.metadata.prose import plain
@@ -51,7 +51,7 @@ _PAGE, _PAGES = 1_000, 100
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _FigshareRequest:
     """The article that a request is about: its id, and its version if one is asked for."""
 
     id: str
@@ -63,7 +63,7 @@ class Figshare:
 
     name = NAME
 
-    def match_request(self, request: Request, resource: Resource) -> bool:
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Tell whether it is Figshare: by host, by DOI, or by the form of an article's URL."""
         host, path = json_document.host(resource.url), json_document.path(resource.url)
         if _is_listed(host):
@@ -75,10 +75,10 @@ class Figshare:
         return _TYPED.fullmatch(path) is not None and b"figshare" in resource.body.lower()
 
     def process_request(
-        self, request: Request, resource: Resource, api: Api
+        self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
         """Return the article as Figshare has it. Raises FilesetError."""
-        asked = _asked(resource)
+        asked = _parse_resource(resource)
         whole = f"{_root(resource)}/articles/{asked.id}"
         where = f"{whole}/versions/{asked.version}" if asked.version else whole
         article = json_document.mapping(edition(api, whole, where, asked.version), "the article")
@@ -99,7 +99,7 @@ def _is_listed(host: str) -> bool:
     return host in _SITES or host in _PORTALS or host.endswith(".figshare.com")
 
 
-def _is_there(article: Mapping[str, Any], resource: Resource) -> None:
+def _is_there(article: Mapping[str, Any], resource: DatasetResource) -> None:
     """Raise FilesetError (no-platform-match) for an article that lies elsewhere than was asked for.
 
     Many sites have articles with numbers, and each number is an article of Figshare's as well.
@@ -113,12 +113,12 @@ def _is_there(article: Mapping[str, Any], resource: Resource) -> None:
         raise FilesetError("no-platform-match", detail)
 
 
-def _root(resource: Resource) -> str:
+def _root(resource: DatasetResource) -> str:
     prefix = (resource.doi or "").split("/")[0]
     return _SITES.get(json_document.host(resource.url)) or _PREFIXES.get(prefix, _API)
 
 
-def _asked(resource: Resource) -> _Asked:
+def _parse_resource(resource: DatasetResource) -> _FigshareRequest:
     """Return what is asked for. Raises FilesetError (platform-scope) for what is no article."""
     path = json_document.path(resource.url)
     if _GROUP.match(path) or _GROUP_DOI.fullmatch(resource.doi or ""):
@@ -132,10 +132,10 @@ def _asked(resource: Resource) -> _Asked:
     version = found["version"]
     if by_doi and version is None and by_doi["id"] == found["id"].lower():
         version = by_doi["version"]
-    return _Asked(found["id"].lower(), version)
+    return _FigshareRequest(found["id"].lower(), version)
 
 
-def _check(article: Mapping[str, Any], asked: _Asked) -> None:
+def _check(article: Mapping[str, Any], asked: _FigshareRequest) -> None:
     """Raise FilesetError where it is not the article, or the version of it, that was asked for."""
     ids = {json_document.text(article.get("id")), json_document.text(article.get("uuid"))} - {None}
     if not ids:
@@ -153,7 +153,7 @@ def _check(article: Mapping[str, Any], asked: _Asked) -> None:
         raise FilesetError("platform-scope", "it is a draft", code="draft")
 
 
-def _refused(article: Mapping[str, Any]) -> tuple[str, str | None, str]:
+def _access_status(article: Mapping[str, Any]) -> tuple[str, str | None, str]:
     """Return a status, the day until which it holds, and words for it; success if none holds."""
     if article.get("is_metadata_record") is True:
         return "metadata-only", None, plain(article.get("metadata_reason")) or ""
@@ -171,8 +171,10 @@ def _refused(article: Mapping[str, Any]) -> tuple[str, str | None, str]:
     return "success", None, ""
 
 
-def _item(article: Mapping[str, Any], asked: _Asked, resource: Resource) -> FilesetPlatformItem:
-    status, until, detail = _refused(article)
+def _item(
+    article: Mapping[str, Any], asked: _FigshareRequest, resource: DatasetResource
+) -> FilesetPlatformItem:
+    status, until, detail = _access_status(article)
     version = json_document.text(article.get("version"))
     page = json_document.web(article.get("url_public_html")) or json_document.web(
         article.get("figshare_url")
@@ -196,13 +198,13 @@ def _files(api: Api, where: str, article: Mapping[str, Any]) -> Sequence[Mapping
     """Return all files of an article. Raises FilesetError (incomplete-manifest) if some lack."""
     given = article.get("files")
     if given is not None:
-        files = json_document.listed(given, "the list of files")
+        files = json_document.objects_of(given, "the list of files")
         if _complete(article, files):
             return files
     found: list[Mapping[str, Any]] = []
     for page in range(1, _PAGES + 1):
         url = f"{where}/files?page={page}&page_size={_PAGE}"
-        more = json_document.listed(part(api, url), "the list of files")
+        more = json_document.objects_of(part(api, url), "the list of files")
         found += more
         if len(more) < _PAGE:
             break

@@ -7,9 +7,9 @@ from typing import Any
 from builder.filesets.item import Description, FilesetManifestFile, Person, Related
 from builder.filesets.metadata import json_document
 from builder.filesets.metadata.licence import licences
-from builder.filesets.metadata.person import named, orcid
+from builder.filesets.metadata.person import from_parts, orcid
 from builder.filesets.metadata.prose import plain
-from builder.filesets.metadata.relation import related
+from builder.filesets.metadata.relation import relate
 
 TYPES = {
     "book": "Book",
@@ -82,7 +82,7 @@ def describe(article: Mapping[str, Any], version: str | None, url: str) -> Descr
         version=version,
         doi=json_document.doi(article.get("doi")),
         url=url,
-        related=tuple(dict.fromkeys(_related(article))),
+        related=tuple(dict.fromkeys(_relations(article))),
     )
 
 
@@ -94,7 +94,7 @@ def _type(article: Mapping[str, Any]) -> str:
 def _creators(article: Mapping[str, Any]) -> Iterator[Person]:
     for author in json_document.entries(article.get("authors")):
         name = plain(author.get("full_name"))
-        person = named(
+        person = from_parts(
             author.get("first_name"), author.get("last_name"), iri=author.get("orcid_id")
         )
         if person and person.given:
@@ -122,8 +122,8 @@ def _subjects(article: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*tags, *(title for title in categories if title))))
 
 
-def _related(article: Mapping[str, Any]) -> Iterator[Related]:
-    paper = related(article.get("resource_doi"), "IsSupplementTo")
+def _relations(article: Mapping[str, Any]) -> Iterator[Related]:
+    paper = relate(article.get("resource_doi"), "IsSupplementTo")
     if paper and paper.identifier != json_document.doi(article.get("doi")):
         yield paper
     told: list[tuple[object, object]] = [
@@ -134,6 +134,6 @@ def _related(article: Mapping[str, Any]) -> Iterator[Related]:
         for material in json_document.entries(article.get("related_materials"))
     ]
     for identifier, relation in told:
-        found = related(identifier, relation)
+        found = relate(identifier, relation)
         if found:
             yield found

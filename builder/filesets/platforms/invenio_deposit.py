@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from builder.filesets.item import Description, FilesetManifestFile
-from builder.filesets.metadata.json_document import digest, joined, name, size, text
+from builder.filesets.metadata.json_document import digest, join_url, name, size, text
 
 OPEN, EMBARGOED, RESTRICTED = "open", "embargoed", "restricted"
 
@@ -68,7 +68,7 @@ def file(given: Mapping[str, Any], record: str) -> FilesetManifestFile:
         mimetype=text(given.get("mimetype")),
         extra={"checksum": text(given.get("checksum"))} if value and not digests else {},
         status="withheld" if hidden else None,
-        platform_url=joined(record, link) or made,
+        platform_url=join_url(record, link) or made,
     )
 
 

@@ -15,16 +15,16 @@ from builder.filesets.metadata.json_document import (
     doi,
     entries,
     inner,
-    listed,
+    objects_of,
     size,
     text,
     texts,
     web,
 )
 from builder.filesets.metadata.licence import licences
-from builder.filesets.metadata.person import inverted, orcid
+from builder.filesets.metadata.person import from_text, orcid
 from builder.filesets.metadata.prose import plain
-from builder.filesets.metadata.term import general, related, role
+from builder.filesets.metadata.term import general, relate, role
 from builder.filesets.platforms import invenio_deposit
 
 _ACCESS = {
@@ -52,7 +52,7 @@ def read(document: Mapping[str, Any], record: str) -> invenio_deposit.Deposit:
     metadata = inner(document, "metadata")
     links = inner(document, "links")
     given = document.get("files")
-    files = listed(given, "the files") if given is not None else ()
+    files = objects_of(given, "the files") if given is not None else ()
     access = _ACCESS.get(text(metadata.get("access_right")) or "open", invenio_deposit.RESTRICTED)
     return invenio_deposit.Deposit(
         id=text(document.get("id")) or text(document.get("recid")) or "",
@@ -64,7 +64,7 @@ def read(document: Mapping[str, Any], record: str) -> invenio_deposit.Deposit:
         files=tuple(invenio_deposit.file(file, record) for file in files),
         page=web(links.get("self_html")) or web(links.get("html")),
         bundle=web(links.get("archive")),
-        description=_described(document, metadata),
+        description=_describe(document, metadata),
     )
 
 
@@ -75,7 +75,7 @@ def _index(metadata: Mapping[str, Any]) -> int | None:
     return None if told is None else told + 1
 
 
-def _described(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Description:
+def _describe(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Description:
     links = inner(document, "links")
     return Description(
         title=plain(metadata.get("title")),
@@ -93,13 +93,13 @@ def _described(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Desc
         version=text(metadata.get("version")),
         doi=doi(document.get("doi")) or doi(metadata.get("doi")),
         url=web(links.get("self_html")) or web(links.get("html")),
-        related=tuple(dict.fromkeys(_related(document, metadata))),
+        related=tuple(dict.fromkeys(_relations(document, metadata))),
     )
 
 
 def _people(given: object, contributors: bool = False) -> Iterator[Person]:
     for one in entries(given):
-        person = inverted(one.get("name"))
+        person = from_text(one.get("name"))
         if person is not None:
             yield replace(
                 person,
@@ -109,7 +109,7 @@ def _people(given: object, contributors: bool = False) -> Iterator[Person]:
             )
 
 
-def _related(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Iterator[Related]:
+def _relations(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Iterator[Related]:
     for one in entries(metadata.get("related_identifiers")):
-        yield from related(one.get("identifier"), one.get("scheme"), one.get("relation"))
-    yield from related(doi(document.get("conceptdoi")), "doi", "isVersionOf")
+        yield from relate(one.get("identifier"), one.get("scheme"), one.get("relation"))
+    yield from relate(doi(document.get("conceptdoi")), "doi", "isVersionOf")

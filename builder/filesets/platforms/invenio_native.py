@@ -7,9 +7,9 @@ from typing import Any
 from builder.filesets.item import Description, FilesetManifestFile, Licence, Person, Related
 from builder.filesets.metadata.json_document import day, doi, entries, inner, size, text, texts, web
 from builder.filesets.metadata.licence import spdx
-from builder.filesets.metadata.person import inverted, named
+from builder.filesets.metadata.person import from_parts, from_text
 from builder.filesets.metadata.prose import plain
-from builder.filesets.metadata.term import general, related, role
+from builder.filesets.metadata.term import general, relate, role
 from builder.filesets.platforms import invenio_deposit
 
 _TYPES = {
@@ -47,16 +47,16 @@ def read(document: Mapping[str, Any], record: str) -> invenio_deposit.Deposit:
         access=access,
         until=until,
         keeps=files.get("enabled") is not False,
-        files=listed(files, record),
+        files=list_files(files, record),
         count=size(files.get("count")),
         total=size(files.get("total_bytes")),
         page=web(links.get("self_html")),
         bundle=web(links.get("archive")),
-        description=_described(document, inner(document, "metadata")),
+        description=_describe(document, inner(document, "metadata")),
     )
 
 
-def listed(files: Mapping[str, Any], record: str) -> tuple[FilesetManifestFile, ...] | None:
+def list_files(files: Mapping[str, Any], record: str) -> tuple[FilesetManifestFile, ...] | None:
     """Return the files of a list, whose entries are told one after the other or by their names."""
     given = files.get("entries")
     if isinstance(given, Mapping):
@@ -79,7 +79,7 @@ def _access(document: Mapping[str, Any]) -> tuple[str, str | None]:
     return invenio_deposit.RESTRICTED, None
 
 
-def _described(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Description:
+def _describe(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Description:
     kind = text(inner(metadata, "resource_type").get("id"))
     return Description(
         title=plain(metadata.get("title")),
@@ -97,7 +97,7 @@ def _described(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Desc
         version=text(metadata.get("version")),
         doi=doi(inner(document, "pids", "doi").get("identifier")),
         url=web(inner(document, "links").get("self_html")),
-        related=tuple(_related(metadata.get("related_identifiers"))),
+        related=tuple(_relations(metadata.get("related_identifiers"))),
     )
 
 
@@ -110,7 +110,7 @@ def _people(given: object, contributors: bool = False) -> Iterator[Person]:
         organisation = who.get("type") == "organizational"
         found = None
         if not organisation:
-            found = named(
+            found = from_parts(
                 who.get("given_name"),
                 who.get("family_name"),
                 iri=orcids[0] if orcids else None,
@@ -124,7 +124,7 @@ def _people(given: object, contributors: bool = False) -> Iterator[Person]:
 
 def _whole(name: object, organisation: bool, affiliations: tuple[str, ...]) -> Person | None:
     """Return one whose name is told in one text."""
-    person = inverted(name)
+    person = from_text(name)
     if person is None:
         return None
     if organisation:
@@ -142,7 +142,7 @@ def _licences(given: object) -> Iterator[Licence]:
             yield Licence(title or id, spdx(url) or spdx(id), url)
 
 
-def _related(given: object) -> Iterator[Related]:
+def _relations(given: object) -> Iterator[Related]:
     for one in entries(given):
         relation = inner(one, "relation_type").get("id")
-        yield from related(one.get("identifier"), one.get("scheme"), relation)
+        yield from relate(one.get("identifier"), one.get("scheme"), relation)

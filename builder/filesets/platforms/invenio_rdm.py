@@ -20,7 +20,7 @@ _GONE = frozenset({410})
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class InvenioRequest:
     """Which record is asked for: of the platform called `name`, at `base`, by its id there.
 
     `base` is what the installation's URLs begin with. `publisher` counts where the record has none.
@@ -39,7 +39,7 @@ class Asked:
         return f"{self.base}/api/records/{quote(self.id, safe='')}"
 
 
-def item(asked: Asked, api: Api) -> FilesetPlatformItem:
+def item(asked: InvenioRequest, api: Api) -> FilesetPlatformItem:
     """Return a record as a dataset. Raises FilesetError.
 
     The platform's id is the one that all versions have, and the version is the record's own id.
@@ -51,7 +51,7 @@ def item(asked: Asked, api: Api) -> FilesetPlatformItem:
     except FilesetError as error:
         if error.status != "platform-gone":
             raise
-        return _gone(asked, api)
+        return _read_tombstone(asked, api)
     if "metadata" not in document:
         raise FilesetError("platform-bad-response", f"{asked.record} tells of no record")
     if invenio_native.is_native(document):
@@ -62,7 +62,7 @@ def item(asked: Asked, api: Api) -> FilesetPlatformItem:
     return _item(asked, found, _files(asked, found, api))
 
 
-def _latest(asked: Asked, api: Api) -> str:
+def _latest(asked: InvenioRequest, api: Api) -> str:
     """Return the id of the newest version. Raises FilesetError."""
     url = f"{asked.record}/versions/latest"
     newest = text(mapping(api.document(url), "the newest version").get("id"))
@@ -71,7 +71,7 @@ def _latest(asked: Asked, api: Api) -> str:
     return newest
 
 
-def _is_asked_for(asked: Asked, found: Deposit) -> None:
+def _is_asked_for(asked: InvenioRequest, found: Deposit) -> None:
     """Raise FilesetError (platform-scope) unless it is the very record, and published."""
     if found.draft:
         raise FilesetError("platform-scope", f"{asked.id} is a draft", code="draft")
@@ -84,7 +84,7 @@ def _is_asked_for(asked: Asked, found: Deposit) -> None:
     raise FilesetError("platform-scope", detail, code="wrong-version")
 
 
-def _files(asked: Asked, found: Deposit, api: Api) -> tuple[FilesetManifestFile, ...]:
+def _files(asked: InvenioRequest, found: Deposit, api: Api) -> tuple[FilesetManifestFile, ...]:
     """Return all files, from a list of their own where the record's is short or is not there.
 
     Raises FilesetError: incomplete-manifest where both are short.
@@ -93,7 +93,7 @@ def _files(asked: Asked, found: Deposit, api: Api) -> tuple[FilesetManifestFile,
         return found.files or ()
     files = found.files
     if files is None or (found.count is not None and len(files) < found.count):
-        files = invenio_native.listed(_listing(asked, api), asked.record)
+        files = invenio_native.list_files(_listing(asked, api), asked.record)
         if files is None:
             raise FilesetError("platform-bad-response", "the list of files has no entries")
     sizes = [file.size for file in files if file.size is not None]
@@ -104,7 +104,7 @@ def _files(asked: Asked, found: Deposit, api: Api) -> tuple[FilesetManifestFile,
     return files
 
 
-def _listing(asked: Asked, api: Api) -> Mapping[str, Any]:
+def _listing(asked: InvenioRequest, api: Api) -> Mapping[str, Any]:
     try:
         return mapping(api.document(f"{asked.record}/files"), "the list of files")
     except FilesetError as error:
@@ -114,7 +114,7 @@ def _listing(asked: Asked, api: Api) -> Mapping[str, Any]:
 
 
 def _item(
-    asked: Asked, found: Deposit, files: tuple[FilesetManifestFile, ...]
+    asked: InvenioRequest, found: Deposit, files: tuple[FilesetManifestFile, ...]
 ) -> FilesetPlatformItem:
     status = _CLOSED.get(found.access, "success")
     if status != "success":
@@ -141,7 +141,7 @@ def _item(
     )
 
 
-def _gone(asked: Asked, api: Api) -> FilesetPlatformItem:
+def _read_tombstone(asked: InvenioRequest, api: Api) -> FilesetPlatformItem:
     """Return what the tombstone of a record tells, which is not the id that all versions have."""
     answer = api.answer(asked.record, statuses=_GONE)
     try:

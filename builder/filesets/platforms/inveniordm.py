@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from builder.filesets.item import FilesetPlatformItem, Request, Resource
+from builder.filesets.item import DatasetResource, FilesetPlatformItem, IngestRequest
 from builder.filesets.metadata import origin
 from builder.filesets.metadata.json_document import host
 from builder.filesets.platforms import invenio_rdm
@@ -23,12 +23,12 @@ class InvenioRDM:
 
     name: str = "inveniordm"
 
-    def match_request(self, request: Request, resource: Resource) -> bool:
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Tell by the URL's host; others are found by a probe of their API."""
         return host(resource.url) in origin.INVENIORDM
 
     def process_request(
-        self, request: Request, resource: Resource, api: Api
+        self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
         """Return the record, which is one version; `/latest` behind one asks for the newest."""
         path = urlsplit(resource.url).path
@@ -41,5 +41,5 @@ class InvenioRDM:
             raise FilesetError("platform-scope", f"{path} is one file", code="file-level")
         base, latest = origin.base(resource.url), bool(record["latest"])
         return invenio_rdm.item(
-            invenio_rdm.Asked(self.name, base, record["id"], latest=latest), api
+            invenio_rdm.InvenioRequest(self.name, base, record["id"], latest=latest), api
         )

@@ -7,20 +7,20 @@ from typing import Any
 from urllib.parse import quote
 
 from builder.filesets.item import (
+    DatasetResource,
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
+    IngestRequest,
     Person,
     Related,
-    Request,
-    Resource,
 )
 from builder.filesets.metadata import json_document
 from builder.filesets.metadata.licence import licences
 from builder.filesets.metadata.paging import edition, part
-from builder.filesets.metadata.person import named
+from builder.filesets.metadata.person import from_parts
 from builder.filesets.metadata.prose import plain
-from builder.filesets.metadata.relation import related
+from builder.filesets.metadata.relation import relate
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "mendeley"
@@ -33,7 +33,7 @@ _FOLDERS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _MendeleyRequest:
     """The dataset that a request is about, and its version if one is asked for."""
 
     id: str
@@ -45,16 +45,16 @@ class Mendeley:
 
     name = NAME
 
-    def match_request(self, request: Request, resource: Resource) -> bool:
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Tell whether it is Mendeley Data, by host or DOI."""
         known = json_document.host(resource.url) == DOMAIN
         return known or _DOI.fullmatch(resource.doi or "") is not None
 
     def process_request(
-        self, request: Request, resource: Resource, api: Api
+        self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
         """Return the version that is asked for, or else the newest. Raises FilesetError."""
-        asked = _asked(resource)
+        asked = _parse_resource(resource)
         where = f"{_ROOT}/{asked.id}"
         snapshot = f"{where}/snapshot/{asked.version}"
         dataset = json_document.mapping(edition(api, where, snapshot, asked.version), "the dataset")
@@ -65,7 +65,7 @@ class Mendeley:
         return replace(item, manifest=tuple(_files(api, where, version, dataset)))
 
 
-def _asked(resource: Resource) -> _Asked:
+def _parse_resource(resource: DatasetResource) -> _MendeleyRequest:
     """Return what is asked for. Raises FilesetError (platform-scope) for what is no dataset."""
     by_doi = _DOI.fullmatch(resource.doi or "")
     by_url = None
@@ -77,10 +77,10 @@ def _asked(resource: Resource) -> _Asked:
     version = found["version"]
     if version is None and by_doi and by_doi["id"] == found["id"]:
         version = by_doi["version"]
-    return _Asked(found["id"], version)
+    return _MendeleyRequest(found["id"], version)
 
 
-def _check(dataset: Mapping[str, Any], asked: _Asked) -> str:
+def _check(dataset: Mapping[str, Any], asked: _MendeleyRequest) -> str:
     """Return the dataset's version. Raises FilesetError where it is not what was asked for."""
     told = json_document.text(dataset.get("id"))
     if told != asked.id:
@@ -97,7 +97,7 @@ def _check(dataset: Mapping[str, Any], asked: _Asked) -> str:
     return version
 
 
-def _item(dataset: Mapping[str, Any], asked: _Asked, version: str) -> FilesetPlatformItem:
+def _item(dataset: Mapping[str, Any], asked: _MendeleyRequest, version: str) -> FilesetPlatformItem:
     closed = dataset.get("available") is False
     page = f"https://{DOMAIN}/datasets/{asked.id}/{version}"
     return FilesetPlatformItem(
@@ -117,13 +117,15 @@ def _files(
     api: Api, where: str, version: str, dataset: Mapping[str, Any]
 ) -> Iterator[FilesetManifestFile]:
     """Yield the files of all folders. Raises FilesetError (incomplete-manifest) if some lack."""
-    folders = json_document.listed(part(api, f"{where}/folders/{version}"), "the list of folders")
+    folders = json_document.objects_of(
+        part(api, f"{where}/folders/{version}"), "the list of folders"
+    )
     if len(folders) > _FOLDERS:
         raise FilesetError("platform-error", f"it has {len(folders)} folders")
     seen: set[str] = set()
     for id_, place in (("root", ""), *_places(folders)):
         url = f"{where}/files?folder_id={quote(id_, safe='')}&version={version}"
-        for file in json_document.listed(part(api, url), "the list of files"):
+        for file in json_document.objects_of(part(api, url), "the list of files"):
             seen.add(json_document.text(file.get("id")) or "")
             yield _file(file, place)
     told = {
@@ -183,14 +185,14 @@ def _describe(dataset: Mapping[str, Any], version: str, page: str) -> Descriptio
         version=version,
         doi=json_document.doi(json_document.inner(dataset, "doi").get("id") or dataset.get("doi")),
         url=page,
-        related=tuple(dict.fromkeys(_related(dataset))),
+        related=tuple(dict.fromkeys(_relations(dataset))),
     )
 
 
 def _creators(dataset: Mapping[str, Any]) -> Iterator[Person]:
     for one in json_document.entries(dataset.get("contributors")):
         institution = json_document.texts(json_document.inner(one, "institution").get("name"))
-        person = named(
+        person = from_parts(
             one.get("first_name"),
             one.get("last_name"),
             iri=one.get("orcid_id"),
@@ -200,12 +202,12 @@ def _creators(dataset: Mapping[str, Any]) -> Iterator[Person]:
             yield person
 
 
-def _related(dataset: Mapping[str, Any]) -> Iterator[Related]:
+def _relations(dataset: Mapping[str, Any]) -> Iterator[Related]:
     for article in json_document.entries(dataset.get("articles")):
-        found = related(article.get("doi"), "IsSupplementTo")
+        found = relate(article.get("doi"), "IsSupplementTo")
         if found:
             yield found
     for link in json_document.entries(dataset.get("related_links")):
-        found = related(link.get("href"), "References")
+        found = relate(link.get("href"), "References")
         if found:
             yield found

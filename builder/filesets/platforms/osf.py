@@ -11,17 +11,17 @@ from typing import Any
 from urllib.parse import quote
 
 from builder.filesets.item import (
+    DatasetResource,
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
+    IngestRequest,
     Person,
-    Request,
-    Resource,
 )
 from builder.filesets.metadata import json_document
 from builder.filesets.metadata.licence import licences
 from builder.filesets.metadata.paging import pages, part
-from builder.filesets.metadata.person import named
+from builder.filesets.metadata.person import from_parts
 from builder.filesets.metadata.prose import plain
 from builder.filesets.protocols import Api, FilesetError
 
@@ -48,19 +48,19 @@ class Osf:
 
     name = NAME
 
-    def match_request(self, request: Request, resource: Resource) -> bool:
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Tell whether it is OSF, by host or DOI."""
         known = json_document.host(resource.url) in _HOSTS
         return known or _DOI.fullmatch(resource.doi or "") is not None
 
     def process_request(
-        self, request: Request, resource: Resource, api: Api
+        self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
         """Return the project or registration with all files of all providers.
 
         Raises FilesetError.
         """
-        guid = _asked(resource)
+        guid = _project_id(resource)
         kind, node = _node(api, guid)
         item = _item(guid, kind, node)
         if item.platform_status != "success":
@@ -70,7 +70,7 @@ class Osf:
         return _with(item, files, own)
 
 
-def _asked(resource: Resource) -> str:
+def _project_id(resource: DatasetResource) -> str:
     """Return the id of what is asked for. Raises FilesetError (platform-scope)."""
     path = json_document.path(resource.url)
     if json_document.host(resource.url) in _HOSTS:
@@ -102,7 +102,7 @@ def _node(api: Api, guid: str) -> tuple[str, Mapping[str, Any]]:
     return kind, node
 
 
-def _refused(about: Mapping[str, Any]) -> tuple[str, str | None, str]:
+def _access_status(about: Mapping[str, Any]) -> tuple[str, str | None, str]:
     """Return a status, the day until which it holds, and words for it; success if none holds."""
     if about.get("withdrawn") is True:
         return "platform-gone", None, plain(about.get("withdrawal_justification")) or "withdrawn"
@@ -116,7 +116,7 @@ def _refused(about: Mapping[str, Any]) -> tuple[str, str | None, str]:
 
 def _item(guid: str, kind: str, node: Mapping[str, Any]) -> FilesetPlatformItem:
     about = json_document.inner(node, "attributes")
-    status, until, detail = _refused(about)
+    status, until, detail = _access_status(about)
     page = f"https://{DOMAIN}/{guid}/"
     return FilesetPlatformItem(
         platform_name=NAME,
@@ -165,7 +165,7 @@ def _entries(api: Api, url: str) -> Iterator[Mapping[str, Any]]:
     found, total = 0, None
     joint = "&" if "?" in url else "?"
     for page in pages(api, f"{url}{joint}page%5Bsize%5D=100", (_API,), following):
-        data = json_document.listed(page.get("data"), "the list of files")
+        data = json_document.objects_of(page.get("data"), "the list of files")
         found += len(data)
         yield from data
         meta = json_document.inner(page, "links", "meta") or json_document.inner(page, "meta")
@@ -219,7 +219,9 @@ def _creators(node: Mapping[str, Any]) -> Iterator[Person]:
             continue
         user = json_document.inner(one, "embeds", "users", "data", "attributes")
         social = json_document.inner(user, "social")
-        person = named(user.get("given_name"), user.get("family_name"), iri=social.get("orcid"))
+        person = from_parts(
+            user.get("given_name"), user.get("family_name"), iri=social.get("orcid")
+        )
         name = plain(user.get("full_name")) or plain(
             json_document.inner(one, "attributes").get("unregistered_contributor")
         )

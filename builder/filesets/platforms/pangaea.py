@@ -10,20 +10,20 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from builder.filesets.item import (
+    DatasetResource,
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
+    IngestRequest,
     Person,
     Related,
-    Request,
-    Resource,
 )
 from builder.filesets.metadata import json_document
 from builder.filesets.metadata.licence import licences
 from builder.filesets.metadata.paging import parts
-from builder.filesets.metadata.person import named, orcid
+from builder.filesets.metadata.person import from_parts, orcid
 from builder.filesets.metadata.prose import plain
-from builder.filesets.metadata.relation import related
+from builder.filesets.metadata.relation import relate
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "pangaea"
@@ -43,16 +43,16 @@ class Pangaea:
 
     name = NAME
 
-    def match_request(self, request: Request, resource: Resource) -> bool:
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Tell whether it is PANGAEA, by host or DOI."""
         known = json_document.host(resource.url) in _HOSTS
         return known or (resource.doi or "").startswith(_PREFIX)
 
     def process_request(
-        self, request: Request, resource: Resource, api: Api
+        self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
         """Return the dataset with its table or its files. Raises FilesetError."""
-        id_ = _asked(resource)
+        id_ = _dataset_number(resource)
         page = f"https://{DOMAIN}/10.1594/PANGAEA.{id_}"
         about = json_document.mapping(
             api.document(f"{page}?format=metadata_jsonld"), "the dataset's metadata"
@@ -62,7 +62,7 @@ class Pangaea:
             raise FilesetError("platform-error", f"{_PREFIX}{id_} was asked for, and {told} came")
         if json_document.text(json_document.inner(about, "size").get("unitText")) == _SERIES:
             raise FilesetError("platform-scope", "it is a series of datasets", code="collection")
-        refused = _refused(about)
+        refused = _restriction(about)
         return FilesetPlatformItem(
             platform_name=NAME,
             platform_status="platform-restricted" if refused else "success",
@@ -75,7 +75,7 @@ class Pangaea:
         )
 
 
-def _asked(resource: Resource) -> str:
+def _dataset_number(resource: DatasetResource) -> str:
     """Return the number of the dataset. Raises FilesetError (platform-scope)."""
     path = unquote(json_document.path(resource.url))
     found = _ID.fullmatch(path) if json_document.host(resource.url) in _HOSTS else None
@@ -85,7 +85,7 @@ def _asked(resource: Resource) -> str:
     return found["id"]
 
 
-def _refused(about: Mapping[str, Any]) -> str:
+def _restriction(about: Mapping[str, Any]) -> str:
     """Return in which way it is not open; empty if it is."""
     access = json_document.text(about.get("conditionsOfAccess")) or ""
     if about.get("isAccessibleForFree") is False or access.lower() not in ("", "unrestricted"):
@@ -103,9 +103,9 @@ def _files(api: Api, id_: str, about: Mapping[str, Any]) -> Iterator[FilesetMani
     table = next((url for url, _ in given if "format=textfile" in url), None)
     if table is None:
         for url, kind in given:
-            yield _given(id_, url, kind)
+            yield _single_file(id_, url, kind)
         return
-    names = _listed(api, table) if _lists_files(about) else None
+    names = _list_files(api, table) if _lists_files(about) else None
     if names is None:
         yield FilesetManifestFile(
             path=f"PANGAEA.{id_}.tab", mimetype="text/tab-separated-values", platform_url=table
@@ -116,7 +116,7 @@ def _files(api: Api, id_: str, about: Mapping[str, Any]) -> Iterator[FilesetMani
         yield FilesetManifestFile(path=name, md5=md5, platform_url=url)
 
 
-def _given(id_: str, url: str, kind: str | None) -> FilesetManifestFile:
+def _single_file(id_: str, url: str, kind: str | None) -> FilesetManifestFile:
     """Return a file that is given as it is, named by its URL, or as the zip of the dataset."""
     name = unquote(json_document.path(url).rpartition("/")[2])
     if "format=zip" in url:
@@ -133,7 +133,7 @@ def _lists_files(about: Mapping[str, Any]) -> bool:
     return not names or any(name.startswith(("binary", "file content")) for name in names)
 
 
-def _listed(api: Api, table: str) -> Sequence[tuple[str, str | None]] | None:
+def _list_files(api: Api, table: str) -> Sequence[tuple[str, str | None]] | None:
     """Return the names and MD5s of the files that a table lists; None if it lists none.
 
     Raises FilesetError.
@@ -174,13 +174,13 @@ def _describe(about: Mapping[str, Any], doi: str, page: str) -> Description:
         licences=licences(url=about.get("license")),
         doi=doi,
         url=page,
-        related=tuple(dict.fromkeys(_related(about))),
+        related=tuple(dict.fromkeys(_relations(about))),
     )
 
 
 def _creators(about: Mapping[str, Any]) -> Iterator[Person]:
     for one in json_document.entries(about.get("creator")):
-        person = named(one.get("givenName"), one.get("familyName"), iri=one.get("@id"))
+        person = from_parts(one.get("givenName"), one.get("familyName"), iri=one.get("@id"))
         name = plain(one.get("name"))
         if person and person.given:
             yield person
@@ -189,9 +189,9 @@ def _creators(about: Mapping[str, Any]) -> Iterator[Person]:
             yield Person(name=name, orcid=orcid(one.get("@id")), organisation=group)
 
 
-def _related(about: Mapping[str, Any]) -> Iterator[Related]:
+def _relations(about: Mapping[str, Any]) -> Iterator[Related]:
     for field, relation in (("citation", "References"), ("isPartOf", "IsPartOf")):
         for one in json_document.entries(about.get(field)):
-            found = related(one.get("@id") or one.get("url"), relation)
+            found = relate(one.get("@id") or one.get("url"), relation)
             if found:
                 yield found

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from builder.filesets.item import FilesetPlatformItem, Request, Resource
+from builder.filesets.item import DatasetResource, FilesetPlatformItem, IngestRequest
 from builder.filesets.metadata import origin
 from builder.filesets.metadata.json_document import host
 from builder.filesets.platforms import invenio_rdm
@@ -28,12 +28,12 @@ class Zenodo:
 
     name: str = "zenodo"
 
-    def match_request(self, request: Request, resource: Resource) -> bool:
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Tell by the URL's host, or by a DOI that Zenodo gave."""
         return host(resource.url) in origin.ZENODO or _DOI.fullmatch(resource.doi or "") is not None
 
     def process_request(
-        self, request: Request, resource: Resource, api: Api
+        self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
         """Return the record, which is one version; `/latest` behind one asks for the newest."""
         path = urlsplit(resource.url).path if host(resource.url) in origin.ZENODO else ""
@@ -51,5 +51,5 @@ class Zenodo:
         base = f"https://{domain.removeprefix('www.')}"
         latest = bool(named.groupdict().get("latest"))
         return invenio_rdm.item(
-            invenio_rdm.Asked(self.name, base, named["id"], "Zenodo", latest), api
+            invenio_rdm.InvenioRequest(self.name, base, named["id"], "Zenodo", latest), api
         )

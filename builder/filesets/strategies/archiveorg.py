@@ -22,11 +22,11 @@ from builder.filesets.item import (
 from builder.filesets.protocols import Downloader, FilesetError
 from builder.filesets.strategies import archiveorg_item, record
 from builder.filesets.strategies import file as files
-from builder.filesets.strategies.archiveorg_client import Archive, Contents, Stored
+from builder.filesets.strategies.archiveorg_client import ArchiveClient, ItemContents, Stored
 from builder.filesets.strategies.choice import ARCHIVEORG
 from builder.filesets.strategies.keys import BUNDLE, place
 from builder.filesets.strategies.packing import ZIP, Packing, Spoilt
-from builder.filesets.strategies.record import Record
+from builder.filesets.strategies.record import KeepingRecord
 from builder.http.settings import Settings, http_settings
 from functions.snapshot.store import Writer
 
@@ -44,13 +44,13 @@ class Items:
     store: Writer
     downloader: Downloader
     settings: Settings
-    archive: Archive
+    archive: ArchiveClient
     scratch: Path
     go_on: Callable[[], None] = lambda: None
 
     def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
         """Return what is kept of the very item already, None where that is not all of it."""
-        with files.stored(item, "error-store-verify"):
+        with files.wrap_store_errors(item, "error-store-verify"):
             known = record.read(self.store, place(item))
             if known is None:
                 return None
@@ -61,16 +61,16 @@ class Items:
 
     def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
         """Keep the item's files at archive.org. Raises FilesetError."""
-        with files.stored(item):
+        with files.wrap_store_errors(item):
             known = record.of_strategy(self.store, place(item), self.name)
-            archived = _Run(self, item, known).archived()
+            archived = _ArchiveOrgRun(self, item, known).archive()
             if known is None:
                 known = record.write(self.store, place(item), record.of(item, archived, ()))
-            return record.told(known.archived, item)
+            return record.add_withheld(known.archived, item)
 
 
 def _existing(
-    known: Record, contents: Contents, item: FilesetPlatformItem
+    known: KeepingRecord, contents: ItemContents, item: FilesetPlatformItem
 ) -> ArchiveStrategyResult | None:
     """Return what is recorded, if the item has it; what it is at work on may not be told yet."""
     archived = known.archived
@@ -86,12 +86,12 @@ def _existing(
         detail = (
             f"altered at archive.org since it was archived, left as it is: {', '.join(altered)}"
         )
-        return record.told(
+        return record.add_withheld(
             replace(archived, status="mismatch-existing", manifest=manifest, detail=detail), item
         )
     if None in told.values() and not contents.busy:
         return None
-    return record.told(replace(archived, status="success-existing"), item)
+    return record.add_withheld(replace(archived, status="success-existing"), item)
 
 
 def _is(file: FilesetManifestFile, stored: Stored | None) -> bool | None:
@@ -111,10 +111,12 @@ def _bundle_file(meta: FileMeta) -> FilesetManifestFile:
     )
 
 
-class _Run:
+class _ArchiveOrgRun:
     """One go at the files of an item; `known` is what was recorded when they were complete."""
 
-    def __init__(self, asked: Items, item: FilesetPlatformItem, known: Record | None) -> None:
+    def __init__(
+        self, asked: Items, item: FilesetPlatformItem, known: KeepingRecord | None
+    ) -> None:
         self._asked = asked
         self._item = item
         self._name = archiveorg_item.name(item)
@@ -125,15 +127,15 @@ class _Run:
             asked.archive.check()
         self._contents = asked.archive.contents(self._name)
 
-    def archived(self) -> ArchiveStrategyResult:
+    def archive(self) -> ArchiveStrategyResult:
         """Return what came of it, once all is there."""
         if self._item.platform_name == ARCHIVEORG:
-            return self._result([self._hosted(file) for file in self._item.files])
+            return self._result([self._find_hosted(file) for file in self._item.files])
         if self._asked.name == BUNDLED:
-            return self._bundled()
+            return self._bundle()
         return self._result(list(files.each(self._item, self._keep, self._item.files)))
 
-    def _hosted(self, file: FilesetManifestFile) -> FilesetManifestFile:
+    def _find_hosted(self, file: FilesetManifestFile) -> FilesetManifestFile:
         """Return a file that archive.org hosts, and has as it listed it a moment ago."""
         stored = self._contents.files.get(file.path)
         if stored is None or _is(file, stored) is False:
@@ -150,39 +152,41 @@ class _Run:
         if stored is not None and same:
             return known or _as_stored(file, stored)
         if same is False:
-            raise self._altered(file.path)
+            raise self._mismatch(file.path)
         limit = min(self._asked.settings["fileset.limits"]["file_bytes"], self._left)
         with self._scratch() as scratch:
-            received = self._asked.downloader.download(wanted, limit, scratch.opened)
+            received = self._asked.downloader.download(wanted, limit, scratch.open)
             self._left -= received.size
-            arrived = files.arrived(file, received)
+            arrived = files.with_received(file, received)
             self._put(arrived, scratch.path)
         self._terminal = files.terminal(received)
         return known or arrived
 
-    def _bundled(self) -> ArchiveStrategyResult:
+    def _bundle(self) -> ArchiveStrategyResult:
         """Return what came of one zip of all files, which is made anew if need be."""
         for left in reversed(range(http_settings(self._asked.settings, "fileset").tries)):
             with self._scratch() as scratch:
                 try:
-                    return self._zipped(scratch, is_last=not left)
+                    return self._zip(scratch, is_last=not left)
                 except Spoilt:
                     continue
         raise AssertionError("unreachable")
 
-    def _zipped(self, scratch: "_Scratch", *, is_last: bool) -> ArchiveStrategyResult:
-        with scratch.opened() as sink:
+    def _zip(self, scratch: "_Scratch", *, is_last: bool) -> ArchiveStrategyResult:
+        with scratch.open() as sink:
             pack = Packing(
                 self._asked.downloader, self._asked.settings, sink,
                 tuple(self._known.values()), is_last=is_last,
             )  # fmt: skip
             some = sorted(self._item.files, key=lambda file: file.path)
-            kept = pack.ended(tuple(files.each(self._item, pack.keep, some, together=True)), BUNDLE)
+            kept = pack.finish(
+                tuple(files.each(self._item, pack.keep, some, together=True)), BUNDLE
+            )
         meta = pack.meta()
         self._put(_bundle_file(meta), scratch.path)
         return ArchiveStrategyResult(
             ingest_strategy=BUNDLED,
-            status=record.succeeded(self._item, BUNDLED),
+            status=record.success_status(self._item, BUNDLED),
             manifest=tuple(replace(file, key=None) for file in kept),
             bundle_file_meta=meta,
             bundle_archiveorg_path=BUNDLE,
@@ -192,7 +196,7 @@ class _Run:
         """Put a file into the item, unless it has it; see that it has no other then."""
         same = _is(file, self._contents.files.get(file.path))
         if same is False:
-            raise self._altered(file.path)
+            raise self._mismatch(file.path)
         if same:
             return
         archive, item = self._asked.archive, self._item
@@ -204,7 +208,7 @@ class _Run:
             detail = f"archive.org has another {file.path} than was put there"
             raise FilesetError("error-store-verify", detail, item=item)
 
-    def _altered(self, path: str) -> FilesetError:
+    def _mismatch(self, path: str) -> FilesetError:
         detail = f"the item {self._name} has another {path}; nothing is written over it"
         return FilesetError("mismatch-existing", detail, item=self._item)
 
@@ -212,7 +216,7 @@ class _Run:
         alone = kept[0] if self._asked.name == FILE else None
         return ArchiveStrategyResult(
             ingest_strategy=self._asked.name,
-            status=record.succeeded(self._item, self._asked.name),
+            status=record.success_status(self._item, self._asked.name),
             manifest=tuple(kept),
             file_file_meta=files.meta(alone) if alone else None,
             file_terminal=self._terminal if alone else None,
@@ -232,7 +236,7 @@ class _Scratch:
     path: Path
 
     @contextmanager
-    def opened(self) -> Iterator["_Scratch"]:
+    def open(self) -> Iterator["_Scratch"]:
         """Give what takes the bytes from the first on."""
         self.file.seek(0)
         self.file.truncate()

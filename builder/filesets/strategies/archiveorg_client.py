@@ -37,7 +37,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class ItemContents:
     """The files of an item by path; none where there is no such item.
 
     While archive.org is at work on an item (`busy`), files that it has may not be told yet.
@@ -48,7 +48,7 @@ class Contents:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Archive:
+class ArchiveClient:
     """archive.org with somebody's keys; without them it can be read only.
 
     A request is tried `tries` times, with `rest` seconds between, longer each time. `go_on` is
@@ -67,7 +67,7 @@ class Archive:
     @classmethod
     def of(
         cls, environment: Mapping[str, str], settings: Settings, agent: str, go_on: GoOn
-    ) -> "Archive":
+    ) -> "ArchiveClient":
         """Return archive.org with the keys IA_ACCESS_KEY and IA_SECRET_KEY of an environment."""
         http = http_settings(settings, "fileset")
         return cls(
@@ -86,18 +86,20 @@ class Archive:
             raise FilesetError("not-implemented", detail)
         self._session().close()
 
-    def contents(self, item: str) -> Contents:
+    def contents(self, item: str) -> ItemContents:
         """Return what an item has. Raises FilesetError (error-store-verify)."""
 
         def ask(session: Any) -> object:
             return session.get_metadata(item, request_kwargs={"timeout": _SECONDS})
 
-        found = self._tried(ask, "error-store-verify")
+        found = self._retry(ask, "error-store-verify")
         if not isinstance(found, Mapping):
-            return Contents()
-        files = {name: _stored(one) for one in entries(found.get("files")) if (name := _name(one))}
+            return ItemContents()
+        files = {
+            name: _parse_file(one) for one in entries(found.get("files")) if (name := _name(one))
+        }
         waiting = found.get("pending_tasks") is True or bool(found.get("tasks"))
-        return Contents(files, waiting)
+        return ItemContents(files, waiting)
 
     def put(self, item: str, path: str, file: Path, metadata: Mapping[str, Any], hint: int) -> None:
         """Put a file into an item, which is made with that metadata where there is none.
@@ -117,9 +119,9 @@ class Archive:
                 request_kwargs={"timeout": _SECONDS},
             )
 
-        self._tried(ask, "error-store-upload")
+        self._retry(ask, "error-store-upload")
 
-    def _tried(self, ask: Callable[[Any], T], status: str) -> T:
+    def _retry(self, ask: Callable[[Any], T], status: str) -> T:
         """Return what archive.org answers; again where what it refuses may pass."""
         for left in reversed(range(self.tries)):
             self.go_on()
@@ -163,7 +165,7 @@ def _name(file: Mapping[str, Any]) -> str | None:
     return None if text(file.get("old_version")) else text(file.get("name"))
 
 
-def _stored(file: Mapping[str, Any]) -> Stored:
+def _parse_file(file: Mapping[str, Any]) -> Stored:
     return Stored(
         size=size(file.get("size")),
         md5=digest(file.get("md5"), "md5"),

@@ -13,10 +13,10 @@ from builder.filesets.item import (
 from builder.filesets.protocols import Downloader, FilesetError
 from builder.filesets.strategies import file as files
 from builder.filesets.strategies import record
-from builder.filesets.strategies.contents import reconciled
+from builder.filesets.strategies.contents import reconcile
 from builder.filesets.strategies.keys import BUNDLE, place
 from builder.filesets.strategies.packing import ZIP, Packing, Spoilt
-from builder.filesets.strategies.record import Kept, Record
+from builder.filesets.strategies.record import KeepingRecord, KeptObject
 from builder.filesets.strategies.zip_reader import Ranges, directory, read
 from builder.http.settings import Settings, http_settings
 from functions.snapshot.errors import Conflict
@@ -44,7 +44,7 @@ class Bundled:
 
     def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
         """Return what is kept of the very item already, None where that is not all of it."""
-        with files.stored(item, "error-store-verify"):
+        with files.wrap_store_errors(item, "error-store-verify"):
             return record.existing(
                 self.store,
                 place(item),
@@ -59,30 +59,32 @@ class Bundled:
         The bundle is there as a whole or not at all. With `platform_bundle` of fileset.strategy it
         is the one that the platform makes, where that has all files as they are listed.
         """
-        with files.stored(item):
+        with files.wrap_store_errors(item):
             known = record.of_strategy(self.store, place(item), NAME)
-            run = _Run(self, item, known)
-            kept = run.left() or run.archived()
+            run = _BundleRun(self, item, known)
+            kept = run.find_existing() or run.archive()
             if known is None:
                 known = record.write(self.store, place(item), kept)
-            return record.told(known.archived, item)
+            return record.add_withheld(known.archived, item)
 
 
-class _Run:
+class _BundleRun:
     """One go at the bundle of an item; `known` is what was recorded when it was complete."""
 
-    def __init__(self, asked: Bundled, item: FilesetPlatformItem, known: Record | None) -> None:
+    def __init__(
+        self, asked: Bundled, item: FilesetPlatformItem, known: KeepingRecord | None
+    ) -> None:
         self._asked = asked
         self._item = item
         self._known = known
         self._key = place(item) + BUNDLE
 
-    def archived(self) -> Record:
+    def archive(self) -> KeepingRecord:
         """Return the record of the bundle, once it is there. Raises FilesetError and StoreError."""
         try:
-            return self._taken() if self._is_foreign() else self._made()
+            return self._download() if self._is_foreign() else self._pack()
         except Conflict:
-            if (first := self.left()) is None:  # another run was first
+            if (first := self.find_existing()) is None:  # another run was first
                 raise
             return first
 
@@ -93,7 +95,7 @@ class _Run:
         strategy = self._asked.settings["fileset.strategy"]
         return bool(self._item.web_bundle_url and strategy["platform_bundle"])
 
-    def left(self) -> Record | None:
+    def find_existing(self) -> KeepingRecord | None:
         """Return the record of a bundle that is there, if it holds the files as they are listed.
 
         One that does not, and was never recorded, was told to nobody: it is removed.
@@ -104,14 +106,14 @@ class _Run:
         if self._known is not None:
             return self._known
         try:
-            return self._examined(None)
+            return self._examine(None)
         except FilesetError as error:
             if error.status in ("deadline-exceeded", "cancelled"):
                 raise
             record.forget(self._asked.store, place(self._item), self._key)
             return None
 
-    def _taken(self) -> Record:
+    def _download(self) -> KeepingRecord:
         """Return the record of the platform's bundle, once it is there. Raises FilesetError."""
         known = self._known.archived.bundle_file_meta if self._known else None
         wanted = FilesetManifestFile(
@@ -128,12 +130,12 @@ class _Run:
         if self._known is not None:
             return self._known
         try:
-            return self._examined(files.terminal(received))
+            return self._examine(files.terminal(received))
         except FilesetError:
             record.forget(self._asked.store, place(self._item), self._key)
             raise
 
-    def _examined(self, terminal: Terminal | None) -> Record:
+    def _examine(self, terminal: Terminal | None) -> KeepingRecord:
         """Return the record of a bundle that was not made in this run. Raises FilesetError."""
         store, go_on = self._asked.store, self._asked.go_on
         try:
@@ -143,8 +145,8 @@ class _Run:
                 members = list(read(entries, stream, go_on))
         except FilesetError as error:
             raise FilesetError(error.status, error.detail, item=self._item) from error
-        manifest = reconciled(self._item, members, self._key)
-        whole = files.summed(record.chunks(store, self._key, go_on))
+        manifest = reconcile(self._item, members, self._key)
+        whole = files.compute_digests(record.chunks(store, self._key, go_on))
         of = FileMeta(
             size_bytes=whole.size,
             md5hex=whole.of("md5"),
@@ -154,7 +156,7 @@ class _Run:
         )
         return self._record(manifest, of, terminal)
 
-    def _made(self) -> Record:
+    def _pack(self) -> KeepingRecord:
         """Return the record of a bundle that is made of the files, one by one.
 
         A large member that comes anew from its start spoils what was written of the bundle, which
@@ -167,7 +169,7 @@ class _Run:
                 continue
         raise AssertionError("unreachable")
 
-    def _once(self, *, is_last: bool) -> Record:
+    def _once(self, *, is_last: bool) -> KeepingRecord:
         asked, known = self._asked, self._known
         with asked.store.creating(self._key) as sink:
             pack = Packing(
@@ -175,7 +177,7 @@ class _Run:
                 known.archived.manifest if known else (), is_last=is_last,
             )  # fmt: skip
             some = sorted(self._item.files, key=lambda file: file.path)
-            kept = pack.ended(
+            kept = pack.finish(
                 tuple(files.each(self._item, pack.keep, some, together=True)), self._key
             )
             of = pack.meta()
@@ -195,14 +197,14 @@ class _Run:
 
     def _record(
         self, manifest: Sequence[FilesetManifestFile], of: FileMeta, terminal: Terminal | None
-    ) -> Record:
+    ) -> KeepingRecord:
         archived = ArchiveStrategyResult(
             ingest_strategy=NAME,
-            status=record.succeeded(self._item, NAME),
+            status=record.success_status(self._item, NAME),
             manifest=tuple(manifest),
             bundle_file_meta=of,
             bundle_terminal=terminal,
             location=self._key,
         )
-        objects = (Kept(self._key, of.size_bytes, of.sha256hex),)
+        objects = (KeptObject(self._key, of.size_bytes, of.sha256hex),)
         return record.of(self._item, archived, objects)

@@ -25,7 +25,7 @@ ARCHIVEORG = "archiveorg"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class StrategyChoice:
     """A strategy, one of STRATEGIES, and why it is that one, in one line."""
 
     strategy: str
@@ -48,7 +48,7 @@ class _Tally:
         return f"{text}, {self.unknown} of unknown size" if self.unknown else text
 
 
-def limited(item: FilesetPlatformItem, settings: Settings) -> FilesetPlatformItem:
+def apply_limits(item: FilesetPlatformItem, settings: Settings) -> FilesetPlatformItem:
     """Return a dataset that is to be taken, its paths made safe.
 
     Files whose size is not told count as empty here: their bytes are counted as they come. Raises
@@ -80,7 +80,7 @@ def limited(item: FilesetPlatformItem, settings: Settings) -> FilesetPlatformIte
         detail = f"{tally.bytes:,} bytes, and fileset.limits.bytes is {bytes_:,}"
         raise FilesetError("too-large-size", detail, item=item)
     try:
-        return replace(item, manifest=path.settled(item.manifest or ()))
+        return replace(item, manifest=path.make_safe(item.manifest or ()))
     except FilesetError as error:
         raise FilesetError(
             error.status, error.detail, item=item, manifest=error.manifest
@@ -93,7 +93,7 @@ def choose(
     settings: Settings,
     *,
     bundle_url: str | None = None,
-) -> Choice:
+) -> StrategyChoice:
     """Return how the files that a platform gives, one or more, are kept.
 
     `bundle_url` is where the platform makes one zip of them, if it does: a WARC keeps what a
@@ -102,20 +102,20 @@ def choose(
     tally, strategy = _tally(files), settings["fileset.strategy"]
     backend, why = _backend(tally, platform, strategy)
     if tally.files == 1:
-        return Choice(f"{backend}-file", why)
+        return StrategyChoice(f"{backend}-file", why)
     asked = strategy["bundle"]
     many = tally.files > strategy["files"]
     if asked == "never" or (asked == "many" and not many):
-        return Choice(f"{backend}-fileset", why)
+        return StrategyChoice(f"{backend}-fileset", why)
     why = f"{why}; fileset.strategy.bundle is {asked}"
     if backend != "web" or (
         bundle_url and (strategy["platform_bundle"] or strategy["backend"] == "web")
     ):
-        return Choice(f"{backend}-fileset-bundled", why)
+        return StrategyChoice(f"{backend}-fileset-bundled", why)
     none = "the platform's own zip is not asked for" if bundle_url else "the platform makes no zip"
     if strategy["backend"] == "web":
-        return Choice("web-fileset", f"{why}, but {none}")
-    return Choice(f"{strategy['large']}-fileset-bundled", f"{why}, and {none}")
+        return StrategyChoice("web-fileset", f"{why}, but {none}")
+    return StrategyChoice(f"{strategy['large']}-fileset-bundled", f"{why}, and {none}")
 
 
 def _backend(tally: _Tally, platform: str, strategy: Mapping[str, Any]) -> tuple[str, str]:

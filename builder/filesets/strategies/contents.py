@@ -6,16 +6,16 @@ from typing import Any
 
 from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
 from builder.filesets.protocols import FilesetError
-from builder.filesets.strategies.file import found
-from builder.filesets.strategies.zip_reader import Member
+from builder.filesets.strategies.file import with_digests
+from builder.filesets.strategies.zip_reader import ArchivedMember
 
 MISSING, EXTRA = "bundle-missing-member", "bundle-extra-member"
 PACKED = "packed_bytes"
 """What `extra` of a deflated file has: how many bytes it takes in the bundle."""
 
 
-def reconciled(
-    item: FilesetPlatformItem, members: Sequence[Member], key: str
+def reconcile(
+    item: FilesetPlatformItem, members: Sequence[ArchivedMember], key: str
 ) -> tuple[FilesetManifestFile, ...]:
     """Return the files of an item as they lie in the bundle at `key`, and what it has besides.
 
@@ -35,10 +35,10 @@ def reconciled(
         elif wrong := member.digests.mismatch(file):
             manifest.append(replace(file, status=wrong))
         else:
-            manifest.append(_placed(found(file, member.digests), member, key))
+            manifest.append(_place(with_digests(file, member.digests), member, key))
     for path, member in by_path.items():
-        extra = found(FilesetManifestFile(path=path), member.digests)
-        manifest.append(replace(_placed(extra, member, key), status=EXTRA))
+        extra = with_digests(FilesetManifestFile(path=path), member.digests)
+        manifest.append(replace(_place(extra, member, key), status=EXTRA))
     faults = [f for f in manifest if f.status == MISSING or str(f.status).startswith("mismatch-")]
     if faults:
         shown = ", ".join(file.path for file in faults[:5])
@@ -54,7 +54,9 @@ def reconciled(
     return tuple(manifest)
 
 
-def _by_path(item: FilesetPlatformItem, members: Sequence[Member]) -> dict[str, Member]:
+def _by_path(
+    item: FilesetPlatformItem, members: Sequence[ArchivedMember]
+) -> dict[str, ArchivedMember]:
     """Return the members by path; a folder that all of them lie in is none of the manifest's."""
     by_path = {member.entry.path: member for member in members}
     listed = {file.path for file in item.manifest or ()}
@@ -66,7 +68,7 @@ def _by_path(item: FilesetPlatformItem, members: Sequence[Member]) -> dict[str, 
     return by_path
 
 
-def _placed(file: FilesetManifestFile, member: Member, key: str) -> FilesetManifestFile:
+def _place(file: FilesetManifestFile, member: ArchivedMember, key: str) -> FilesetManifestFile:
     extra: dict[str, Any] = dict(file.extra)
     entry = member.entry
     if (raw := entry.raw.decode("utf-8", "backslashreplace")) != file.path:

@@ -11,7 +11,7 @@ from builder.filesets.protocols import FilesetError, Received
 from functions.snapshot.errors import StoreError
 
 
-def summed(chunks: Iterable[bytes]) -> Digests:
+def compute_digests(chunks: Iterable[bytes]) -> Digests:
     """Return the digests of bytes that come one after the other."""
     digests = Digests()
     for chunk in chunks:
@@ -19,14 +19,14 @@ def summed(chunks: Iterable[bytes]) -> Digests:
     return digests
 
 
-def found(file: FilesetManifestFile, digests: Digests) -> FilesetManifestFile:
+def with_digests(file: FilesetManifestFile, digests: Digests) -> FilesetManifestFile:
     """Return the file with the digests of its bytes, which are its own, and with its status."""
     status = "verified" if best(file) else "unverified"
     every: dict[str, Any] = digests.every()
     return replace(file, status=status, size=digests.size, **every)
 
 
-def arrived(file: FilesetManifestFile, received: Received) -> FilesetManifestFile:
+def with_received(file: FilesetManifestFile, received: Received) -> FilesetManifestFile:
     """Return the file with what is known since it came."""
     return replace(
         file,
@@ -81,7 +81,7 @@ def each(
     done: dict[str, FilesetManifestFile] = {}
     for file in files:
         try:
-            with stored(item):
+            with wrap_store_errors(item):
                 done[file.path] = keep(file)
         except FilesetError as error:
             if together:
@@ -99,7 +99,9 @@ def each(
 
 
 @contextmanager
-def stored(item: FilesetPlatformItem, status: str = "error-store-upload") -> Iterator[None]:
+def wrap_store_errors(
+    item: FilesetPlatformItem, status: str = "error-store-upload"
+) -> Iterator[None]:
     """Wrap what the store raises as a FilesetError with that status."""
     try:
         yield

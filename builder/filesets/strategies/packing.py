@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from builder.filesets.item import FileMeta, FilesetManifestFile
-from builder.filesets.protocols import Downloader, FilesetError, Sink
+from builder.filesets.protocols import Downloader, FilesetError, ZipSink
 from builder.filesets.strategies import file as files
 from builder.http.settings import Settings
 from builder.zip import STORED, Bundle
@@ -29,7 +29,7 @@ class Packing:
         self,
         downloader: Downloader,
         settings: Settings,
-        sink: Sink,
+        sink: ZipSink,
         known: Sequence[FilesetManifestFile] = (),
         *,
         is_last: bool = False,
@@ -52,10 +52,10 @@ class Packing:
         if self._spoilt:
             raise FilesetError("error-platform-download", "it broke off, each time")
         self._left -= received.size
-        return files.arrived(file, received)
+        return files.with_received(file, received)
 
     @contextmanager
-    def _member(self, path: str) -> Iterator[Sink]:
+    def _member(self, path: str) -> Iterator[ZipSink]:
         if self._spoilt and not self._is_last:
             raise Spoilt
         if self._spoilt:
@@ -69,7 +69,7 @@ class Packing:
             finally:
                 self._spoilt = not whole and opened.spilt
 
-    def ended(
+    def finish(
         self, kept: Sequence[FilesetManifestFile], key: str
     ) -> tuple[FilesetManifestFile, ...]:
         """End the bundle, which is the object at `key`, and return the files with their places."""
@@ -90,7 +90,7 @@ class Packing:
 class _Whole:
     """Takes a bundle's bytes, and keeps its digests."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: ZipSink) -> None:
         self._sink = sink
         self._size = 0
         self._made = [hashlib.new(n, usedforsecurity=False) for n in ("md5", "sha1", "sha256")]

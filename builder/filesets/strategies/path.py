@@ -37,11 +37,11 @@ def safe(raw: str) -> str:
     """
     path = unicodedata.normalize("NFC", raw)
     if found := _fault(path):
-        raise FilesetError("unsafe-path", f"{_shown(raw)} {found}")
+        raise FilesetError("unsafe-path", f"{_show(raw)} {found}")
     return path
 
 
-def settled(files: Iterable[FilesetManifestFile]) -> tuple[FilesetManifestFile, ...]:
+def make_safe(files: Iterable[FilesetManifestFile]) -> tuple[FilesetManifestFile, ...]:
     """Return the files with safe paths, in their order; `extra` tells what was made of them.
 
     Raises FilesetError, unsafe-path or duplicate-path, with all files in its manifest: those at
@@ -58,7 +58,7 @@ def settled(files: Iterable[FilesetManifestFile]) -> tuple[FilesetManifestFile, 
         extra = file.extra if path == file.path else {**file.extra, RAW: file.path}
         found.append(replace(file, path=path, extra=extra))
     if not faults:
-        faults, status = _doubled([file.path for file in found]), "duplicate-path"
+        faults, status = _find_duplicates([file.path for file in found]), "duplicate-path"
     if not faults:
         faults, status = _in_files([file.path for file in found]), "unsafe-path"
     if faults:
@@ -98,13 +98,13 @@ def _fault(path: str) -> str:
     return ""
 
 
-def _doubled(paths: Sequence[str]) -> dict[int, str]:
+def _find_duplicates(paths: Sequence[str]) -> dict[int, str]:
     """Return which paths were there before, by their place in the sequence."""
     seen: set[str] = set()
     found = {}
     for at, path in enumerate(paths):
         if path in seen:
-            found[at] = f"{_shown(path)} is listed twice"
+            found[at] = f"{_show(path)} is listed twice"
         seen.add(path)
     return found
 
@@ -117,7 +117,7 @@ def _in_files(paths: Sequence[str]) -> dict[int, str]:
         parts = path.split("/")
         for length in range(1, len(parts)):
             if (above := "/".join(parts[:length])) in files:
-                found[at] = f"{_shown(path)} lies in {_shown(above)}, which is a file"
+                found[at] = f"{_show(path)} lies in {_show(above)}, which is a file"
     return found
 
 
@@ -134,7 +134,7 @@ def _twins(paths: Sequence[str]) -> dict[str, list[str]]:
     }
 
 
-def _shown(path: str) -> str:
+def _show(path: str) -> str:
     """Return a path as a line of text can bear it."""
     text = ascii(path) if not path.isprintable() else repr(path)
     return text if len(text) <= 120 else f"{text[:80]}...{text[-30:]}"

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from builder.filesets.codec import built, plain
+from builder.filesets.codec import build, plain
 from builder.filesets.item import (
     ArchiveStrategyResult,
     FilesetManifestFile,
@@ -28,7 +28,7 @@ _ALTERED = "altered since it was archived, left as it is; remove it to have it f
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptObject:
     """An object of the store: its key, bytes, and SHA-256 in hexadecimal digits."""
 
     key: str
@@ -37,7 +37,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class KeepingRecord:
     """What was archived of a dataset, with the status of the first time, and its objects.
 
     `archived` has no files that the platform withholds: those may be others each time.
@@ -48,15 +48,15 @@ class Record:
     platform_id: str | None = None
     version: str | None = None
     archived: ArchiveStrategyResult
-    objects: tuple[Kept, ...] = ()
+    objects: tuple[KeptObject, ...] = ()
 
 
 def of(
-    item: FilesetPlatformItem, archived: ArchiveStrategyResult, objects: tuple[Kept, ...]
-) -> Record:
+    item: FilesetPlatformItem, archived: ArchiveStrategyResult, objects: tuple[KeptObject, ...]
+) -> KeepingRecord:
     """Return the record of what was just archived of an item."""
     kept = tuple(file for file in archived.manifest if file.status != "withheld")
-    return Record(
+    return KeepingRecord(
         platform_name=item.platform_name,
         platform_domain=item.platform_domain,
         platform_id=item.platform_id,
@@ -66,25 +66,25 @@ def of(
     )
 
 
-def written(record: Record) -> bytes:
+def serialize(record: KeepingRecord) -> bytes:
     """Return the document: JSON in UTF-8, the same bytes for the same record."""
     document = {"schema": SCHEMA, **plain(record)}
     text = json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
     return text.encode("utf-8", "backslashreplace")  # half characters, as JSON escapes them
 
 
-def parse(data: bytes, key: str) -> Record:
+def parse(data: bytes, key: str) -> KeepingRecord:
     """Return what the document at `key` says. Raises FilesetError (error-store-verify)."""
     try:
         document = json.loads(data)
         if not isinstance(document, dict) or document.pop("schema", None) != SCHEMA:
             raise ValueError(f"its schema is not {SCHEMA}")
-        return built(Record, document)
+        return build(KeepingRecord, document)
     except (ValueError, TypeError, RecursionError) as error:
         raise FilesetError("error-store-verify", f"{key} is no record: {error}") from error
 
 
-def read(store: Reader, base: str) -> Record | None:
+def read(store: Reader, base: str) -> KeepingRecord | None:
     """Return the record of the place `base`, None where it is unfinished.
 
     Raises FilesetError (error-store-verify) and StoreError.
@@ -95,7 +95,7 @@ def read(store: Reader, base: str) -> Record | None:
         return None
 
 
-def of_strategy(store: Writer, base: str, strategy: str) -> Record | None:
+def of_strategy(store: Writer, base: str, strategy: str) -> KeepingRecord | None:
     """Return the record of a place of which objects are missing, if that strategy made it.
 
     Another strategy's is removed: what it told of is not there, and the place begins anew. Raises
@@ -109,7 +109,7 @@ def of_strategy(store: Writer, base: str, strategy: str) -> Record | None:
     return None
 
 
-def write(store: Writer, base: str, record: Record) -> Record:
+def write(store: Writer, base: str, record: KeepingRecord) -> KeepingRecord:
     """Write the record of a place, all of whose objects are there and verified; return it.
 
     If another run was first, its record is returned, for the bytes are the same. What lies there
@@ -119,7 +119,7 @@ def write(store: Writer, base: str, record: Record) -> Record:
     """
     first = None
     try:
-        store.create(base + RECORD, written(record))
+        store.create(base + RECORD, serialize(record))
     except Conflict:
         if (first := read(store, base)) is None:
             raise
@@ -167,21 +167,21 @@ def existing(
         return None
     missing, altered = state(store, record, check=check, go_on=go_on)
     if altered:
-        return _altered(record, item, missing, altered)
+        return _mismatch(record, item, missing, altered)
     if missing:
         return None
-    return told(replace(record.archived, status="success-existing"), item)
+    return add_withheld(replace(record.archived, status="success-existing"), item)
 
 
 def state(
     store: Writer,
-    record: Record,
+    record: KeepingRecord,
     *,
     check: str = "digest",
     go_on: Callable[[], None] = lambda: None,
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Return the keys of the record's objects that are missing, and of those that are altered."""
-    look = _read if check == "digest" else _listed
+    look = _read if check == "digest" else _check_sizes
     missing, altered = set(), set()
     for key, is_it in look(store, record.objects, go_on):
         if is_it is None:
@@ -192,7 +192,7 @@ def state(
 
 
 def _read(
-    store: Writer, objects: Iterable[Kept], go_on: Callable[[], None]
+    store: Writer, objects: Iterable[KeptObject], go_on: Callable[[], None]
 ) -> Iterator[tuple[str, bool | None]]:
     """Yield keys with whether the object has the digest, None where it is missing."""
     for kept in objects:
@@ -206,8 +206,8 @@ def _read(
             yield kept.key, digest.hexdigest() == kept.sha256
 
 
-def _listed(
-    store: Writer, objects: Iterable[Kept], go_on: Callable[[], None]
+def _check_sizes(
+    store: Writer, objects: Iterable[KeptObject], go_on: Callable[[], None]
 ) -> Iterator[tuple[str, bool | None]]:
     """Yield the same by sizes alone."""
     found: dict[str, dict[str, int]] = {}
@@ -223,7 +223,9 @@ def _listed(
         yield kept.key, None if size is None else size == kept.bytes
 
 
-def told(archived: ArchiveStrategyResult, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+def add_withheld(
+    archived: ArchiveStrategyResult, item: FilesetPlatformItem
+) -> ArchiveStrategyResult:
     """Return the result with the files that the platform withholds now, in the item's order."""
     by_path = {file.path: file for file in (*item.withheld, *archived.manifest)}
     order = [file.path for file in item.manifest or () if file.path in by_path]
@@ -231,7 +233,7 @@ def told(archived: ArchiveStrategyResult, item: FilesetPlatformItem) -> ArchiveS
     return replace(archived, manifest=tuple(by_path[path] for path in (*order, *rest)))
 
 
-def succeeded(item: FilesetPlatformItem, strategy: str) -> str:
+def success_status(item: FilesetPlatformItem, strategy: str) -> str:
     """Return the status of an item all of whose given files were archived by a strategy."""
     if item.withheld:
         return "success-partial"
@@ -246,8 +248,11 @@ def chunks(store: Reader, key: str, go_on: Callable[[], None] = lambda: None) ->
             yield chunk
 
 
-def _altered(
-    record: Record, item: FilesetPlatformItem, missing: frozenset[str], altered: frozenset[str]
+def _mismatch(
+    record: KeepingRecord,
+    item: FilesetPlatformItem,
+    missing: frozenset[str],
+    altered: frozenset[str],
 ) -> ArchiveStrategyResult:
     def status(file: FilesetManifestFile) -> str:
         if file.key in altered:
@@ -256,7 +261,7 @@ def _altered(
 
     files = tuple(replace(f, status=status(f)) for f in record.archived.manifest)
     keys = ", ".join(sorted(altered))
-    return told(
+    return add_withheld(
         replace(
             record.archived,
             status="mismatch-existing",

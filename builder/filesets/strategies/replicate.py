@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import record as records
 from builder.filesets.strategies.keys import FILESETS, RECORD, WARCS, of
-from builder.filesets.strategies.record import Kept, Record
+from builder.filesets.strategies.record import KeepingRecord, KeptObject
 from builder.runtime import Advance
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Writer
@@ -19,7 +19,7 @@ PREFIXES = (FILESETS, WARCS)
 _TELLS = "`sheaf verify` tells what else is wrong"
 
 
-class Carriage:
+class FilesetReplication:
     """What there is to copy: `objects` and their `bytes`; the target has `there` already."""
 
     def __init__(self, source: Writer, target: Writer) -> None:
@@ -50,13 +50,13 @@ class Carriage:
             if not self._same(base):
                 self._target.create(base + RECORD, self._source.read(base + RECORD))
 
-    def _places(self) -> Iterator[tuple[str, Record]]:
+    def _places(self) -> Iterator[tuple[str, KeepingRecord]]:
         for key in self._source.keys(FILESETS):
             base = of(key)
             if base is not None and key == base + RECORD:
                 yield base, self._read(base)
 
-    def _read(self, base: str) -> Record:
+    def _read(self, base: str) -> KeepingRecord:
         try:
             record = records.read(self._source, base)
         except FilesetError as error:
@@ -65,7 +65,7 @@ class Carriage:
             raise DamagedStore(f"{self._source.address} has no {base}{RECORD} any more")
         return record
 
-    def _has(self, kept: Kept) -> bool:
+    def _has(self, kept: KeptObject) -> bool:
         return self._sizes.get(kept.key) == kept.bytes
 
     def _same(self, base: str) -> bool:
@@ -75,7 +75,7 @@ class Carriage:
             key
         )
 
-    def _copy(self, kept: Kept, advance: Advance) -> None:
+    def _copy(self, kept: KeptObject, advance: Advance) -> None:
         if kept.key in self._sizes:
             self._target.remove(kept.key)  # of another size, so it is damaged there
         digest = hashlib.sha256()

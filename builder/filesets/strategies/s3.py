@@ -14,7 +14,7 @@ from builder.filesets.strategies import file as files
 from builder.filesets.strategies import record
 from builder.filesets.strategies.keys import files as keys_of
 from builder.filesets.strategies.keys import place
-from builder.filesets.strategies.record import Kept, Record
+from builder.filesets.strategies.record import KeepingRecord, KeptObject
 from builder.http.settings import Settings
 from functions.snapshot.errors import Conflict
 from functions.snapshot.store import Writer
@@ -23,7 +23,7 @@ FILE, FILESET = "s3-file", "s3-fileset"
 
 
 @dataclass(frozen=True, slots=True)
-class Objects:
+class ObjectStrategy:
     """The strategies s3-file and s3-fileset; `name` is which of them.
 
     `go_on` is called now and then while the store is read, and may raise a FilesetError.
@@ -37,7 +37,7 @@ class Objects:
 
     def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
         """Return what is kept of the very item already, None where that is not all of it."""
-        with files.stored(item, "error-store-verify"):
+        with files.wrap_store_errors(item, "error-store-verify"):
             return record.existing(
                 self.store,
                 place(item),
@@ -51,20 +51,22 @@ class Objects:
 
         What a run that was ended left, and what is missing of what was recorded, is completed.
         """
-        with files.stored(item):
+        with files.wrap_store_errors(item):
             known = record.of_strategy(self.store, place(item), self.name)
-            run = _Run(self, item, known)
+            run = _FileRun(self, item, known)
             kept = tuple(files.each(item, run.keep, item.files))
             run.verify(kept)
             if known is None:
                 known = record.write(self.store, place(item), run.record(kept))
-            return record.told(known.archived, item)
+            return record.add_withheld(known.archived, item)
 
 
-class _Run:
+class _FileRun:
     """One go at the files of an item; `known` is what was recorded when they were complete."""
 
-    def __init__(self, asked: Objects, item: FilesetPlatformItem, known: Record | None) -> None:
+    def __init__(
+        self, asked: ObjectStrategy, item: FilesetPlatformItem, known: KeepingRecord | None
+    ) -> None:
         self._asked = asked
         self._item = item
         self._base = place(item)
@@ -78,13 +80,13 @@ class _Run:
         """Return the file, once its object is there."""
         key = self._keys[file.path]
         known = self._known.get(file.path)
-        found = self._reused(file, key, known) if key in self._there else None
+        found = self._reuse(file, key, known) if key in self._there else None
         if found is None:
-            found = self._fetched(file, key, known)
+            found = self._fetch(file, key, known)
         self._left -= found.size or 0
         return found
 
-    def _reused(
+    def _reuse(
         self, file: FilesetManifestFile, key: str, known: FilesetManifestFile | None
     ) -> FilesetManifestFile | None:
         """Return a file whose object is there, None where it is to be fetched.
@@ -100,13 +102,13 @@ class _Run:
                 )
                 raise FilesetError("mismatch-existing", detail)
             return known
-        digests = files.summed(record.chunks(self._asked.store, key, self._asked.go_on))
+        digests = files.compute_digests(record.chunks(self._asked.store, key, self._asked.go_on))
         if digests.mismatch(file):
             record.forget(self._asked.store, self._base, key)
             return None
-        return replace(files.found(file, digests), key=key)
+        return replace(files.with_digests(file, digests), key=key)
 
-    def _fetched(
+    def _fetch(
         self, file: FilesetManifestFile, key: str, known: FilesetManifestFile | None
     ) -> FilesetManifestFile:
         wanted = file
@@ -119,12 +121,12 @@ class _Run:
             )
         except Conflict:  # another run wrote it meanwhile
             self._there |= {e.key: e.bytes for e in self._asked.store.entries(key) if e.key == key}
-            found = self._reused(file, key, known) if key in self._there else None
+            found = self._reuse(file, key, known) if key in self._there else None
             if found is None:
                 raise
             return found
         self._terminal = files.terminal(received)
-        return known or replace(files.arrived(file, received), key=key)
+        return known or replace(files.with_received(file, received), key=key)
 
     def verify(self, kept: tuple[FilesetManifestFile, ...]) -> None:
         """See that the store lists what was written. Raises FilesetError (error-store-verify)."""
@@ -135,16 +137,16 @@ class _Run:
                 detail = f"{file.key} has {had} bytes where {file.size} were written"
                 raise FilesetError("error-store-verify", detail, item=self._item)
 
-    def record(self, kept: tuple[FilesetManifestFile, ...]) -> Record:
+    def record(self, kept: tuple[FilesetManifestFile, ...]) -> KeepingRecord:
         """Return the record of all files."""
         alone = kept[0] if self._asked.name == FILE else None
         archived = ArchiveStrategyResult(
             ingest_strategy=self._asked.name,
-            status=record.succeeded(self._item, self._asked.name),
+            status=record.success_status(self._item, self._asked.name),
             manifest=kept,
             file_file_meta=files.meta(alone) if alone else None,
             file_terminal=self._terminal if alone else None,
             location=alone.key if alone else self._base,
         )
-        objects = tuple(Kept(f.key or "", f.size or 0, f.sha256 or "") for f in kept)
+        objects = tuple(KeptObject(f.key or "", f.size or 0, f.sha256 or "") for f in kept)
         return record.of(self._item, archived, objects)

@@ -8,9 +8,9 @@ from pathlib import Path
 from builder.filesets.protocols import Downloader, FilesetError, FilesetIngestStrategy
 from builder.filesets.resources import Ways
 from builder.filesets.strategies.archiveorg import Items
-from builder.filesets.strategies.archiveorg_client import Archive
+from builder.filesets.strategies.archiveorg_client import ArchiveClient
 from builder.filesets.strategies.bundled import Bundled
-from builder.filesets.strategies.s3 import Objects
+from builder.filesets.strategies.s3 import ObjectStrategy
 from builder.filesets.strategies.web import Captured
 from functions.config.configuration import Configuration
 from functions.snapshot.store import Writer
@@ -48,14 +48,16 @@ def strategy(materials: Materials, name: str, until: float, go_on: GoOn) -> File
 
 
 def _objects(m: Materials, name: str, downloader: Downloader, go_on: GoOn) -> FilesetIngestStrategy:
-    return Objects(name, m.store, downloader, m.settings, go_on)
+    return ObjectStrategy(name, m.store, downloader, m.settings, go_on)
 
 
-def _bundled(m: Materials, name: str, downloader: Downloader, go_on: GoOn) -> FilesetIngestStrategy:
+def _make_bundled(
+    m: Materials, name: str, downloader: Downloader, go_on: GoOn
+) -> FilesetIngestStrategy:
     return Bundled(m.store, downloader, m.settings, go_on)
 
 
-def _captured(
+def _make_captured(
     m: Materials, name: str, downloader: Downloader, go_on: GoOn
 ) -> FilesetIngestStrategy:
     def wall() -> float:
@@ -65,18 +67,18 @@ def _captured(
 
 
 def _items(m: Materials, name: str, downloader: Downloader, go_on: GoOn) -> FilesetIngestStrategy:
-    archive = Archive.of(m.environment, m.settings, m.ways.client.agent, go_on)
+    archive = ArchiveClient.of(m.environment, m.settings, m.ways.client.agent, go_on)
     return Items(name, m.store, downloader, m.settings, archive, m.scratch, go_on)
 
 
 MAKERS: Mapping[str, Callable[[Materials, str, Downloader, GoOn], FilesetIngestStrategy]] = {
-    "web-file": _captured,
-    "web-fileset": _captured,
-    "web-fileset-bundled": _captured,
+    "web-file": _make_captured,
+    "web-fileset": _make_captured,
+    "web-fileset-bundled": _make_captured,
     "archiveorg-file": _items,
     "archiveorg-fileset": _items,
     "archiveorg-fileset-bundled": _items,
     "s3-file": _objects,
     "s3-fileset": _objects,
-    "s3-fileset-bundled": _bundled,
+    "s3-fileset-bundled": _make_bundled,
 }

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from itertools import chain
 
 from builder.filesets.item import Cdx, FileMeta
-from builder.filesets.protocols import Received, Sink
+from builder.filesets.protocols import Received, ZipSink
 from builder.sources import address
 from functions import distribution
 from functions.snapshot import instant
@@ -42,10 +42,10 @@ class Placed:
     bytes: int
 
 
-class Records:
+class WarcRecords:
     """Writes the WARC at `key` to a sink, after a record that says what it is."""
 
-    def __init__(self, sink: Sink, key: str, at: str, about: str) -> None:
+    def __init__(self, sink: ZipSink, key: str, at: str, about: str) -> None:
         self._sink = sink
         self._key = key
         self._at = 0

@@ -14,14 +14,14 @@ from builder.filesets.item import (
     FilesetManifestFile,
     FilesetPlatformItem,
 )
-from builder.filesets.protocols import Downloader, FilesetError, Received, Sink
+from builder.filesets.protocols import Downloader, FilesetError, Received, ZipSink
 from builder.filesets.strategies import file as files
 from builder.filesets.strategies import record, warc, zip_reader
-from builder.filesets.strategies.contents import reconciled
+from builder.filesets.strategies.contents import reconcile
 from builder.filesets.strategies.keys import BUNDLE, RECORD, place
 from builder.filesets.strategies.keys import warc as key_of
-from builder.filesets.strategies.record import Kept, Record
-from builder.filesets.strategies.warc import Placed, Records
+from builder.filesets.strategies.record import KeepingRecord, KeptObject
+from builder.filesets.strategies.warc import Placed, WarcRecords
 from builder.http.settings import Settings
 from builder.intake.intake import writing
 from functions.snapshot.errors import Conflict
@@ -53,7 +53,7 @@ class Captured:
 
     def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
         """Return what is kept of the very item already, None where that is not all of it."""
-        with files.stored(item, "error-store-verify"):
+        with files.wrap_store_errors(item, "error-store-verify"):
             check = self.settings["fileset.check"]
             return record.existing(self.store, place(item), item, check=check, go_on=self.go_on)
 
@@ -64,20 +64,20 @@ class Captured:
         is made, which has a name of its own: it has other times.
         """
         base = place(item)
-        with files.stored(item):
+        with files.wrap_store_errors(item):
             if record.read(self.store, base) is not None:
                 if (existing := self.check_existing(item)) is not None:
                     return existing
                 self.store.remove(base + RECORD)
-            run = _Run(self, item, key_of(item, instant(self.wall())))
+            run = _WebRun(self, item, key_of(item, instant(self.wall())))
             made = run.bundle() if self.name == BUNDLED else run.each()
             kept = record.write(self.store, base, made)
             if kept.objects != made.objects:  # another run was first; nobody was told of this one
                 self.store.remove(run.key)
-            return record.told(kept.archived, item)
+            return record.add_withheld(kept.archived, item)
 
 
-class _Run:
+class _WebRun:
     """One go at the files of an item, which come into the WARC at `key`."""
 
     def __init__(self, asked: Captured, item: FilesetPlatformItem, key: str) -> None:
@@ -87,13 +87,13 @@ class _Run:
         self._left: int = asked.settings["fileset.limits"]["bytes"]
         self._last: tuple[Received, Cdx] | None = None
 
-    def each(self) -> Record:
+    def each(self) -> KeepingRecord:
         """Return the record of the files, one answer each. Raises FilesetError and StoreError."""
         with self._records() as records:
             kept = tuple(
                 files.each(
                     self._item,
-                    lambda file: self._kept(file, records),
+                    lambda file: self._keep(file, records),
                     self._item.files,
                     together=True,
                 )
@@ -103,7 +103,7 @@ class _Run:
         alone = self._asked.name == FILE
         archived = ArchiveStrategyResult(
             ingest_strategy=self._asked.name,
-            status=record.succeeded(self._item, self._asked.name),
+            status=record.success_status(self._item, self._asked.name),
             manifest=kept,
             file_file_meta=files.meta(kept[0]) if alone else None,
             file_terminal=files.terminal(received) if alone else None,
@@ -112,22 +112,22 @@ class _Run:
         )
         return self._record(archived, records)
 
-    def bundle(self) -> Record:
+    def bundle(self) -> KeepingRecord:
         """Return the record of the platform's bundle. Raises FilesetError and StoreError."""
         if not self._item.web_bundle_url:
             raise FilesetError("not-implemented", "the platform makes no bundle", item=self._item)
         wanted = FilesetManifestFile(
             path=BUNDLE, mimetype=_ZIP, platform_url=self._item.web_bundle_url
         )
-        with self._records() as records, self._fetched(wanted, self._left) as (received, spool):
-            manifest = self._examined(spool)
-            placed = self._written(records, received, spool)
+        with self._records() as records, self._fetch(wanted, self._left) as (received, spool):
+            manifest = self._examine(spool)
+            placed = self._write(records, received, spool)
         line = warc.cdx(received, placed, self.key)
         archived = ArchiveStrategyResult(
             ingest_strategy=BUNDLED,
-            status=record.succeeded(self._item, BUNDLED),
+            status=record.success_status(self._item, BUNDLED),
             manifest=tuple(_within(file, placed) for file in manifest),
-            bundle_file_meta=files.meta(files.arrived(wanted, received)),
+            bundle_file_meta=files.meta(files.with_received(wanted, received)),
             bundle_terminal=files.terminal(received),
             bundle_cdx=line,
             location=self.key,
@@ -135,38 +135,36 @@ class _Run:
         return self._record(archived, records)
 
     @contextmanager
-    def _records(self) -> Iterator[Records]:
+    def _records(self) -> Iterator[WarcRecords]:
         names = (self._item.platform_name, self._item.platform_domain, self._item.platform_id)
         about = f"files of {' '.join(name for name in names if name)}"
         at = self.key.removesuffix(".warc.gz")[-14:]
         try:
             with self._asked.store.creating(self.key) as sink:
-                yield Records(sink, self.key, at, about)
+                yield WarcRecords(sink, self.key, at, about)
         except Conflict as error:
             detail = f"another run keeps it in {self.key}"
             raise FilesetError("error-store-upload", detail, item=self._item) from error
 
-    def _kept(self, file: FilesetManifestFile, records: Records) -> FilesetManifestFile:
+    def _keep(self, file: FilesetManifestFile, records: WarcRecords) -> FilesetManifestFile:
         limit = min(self._asked.settings["fileset.limits"]["file_bytes"], self._left)
-        with self._fetched(file, limit) as (received, spool):
-            placed = self._written(records, received, spool)
+        with self._fetch(file, limit) as (received, spool):
+            placed = self._write(records, received, spool)
         self._left -= received.size
         self._last = received, warc.cdx(received, placed, self.key)
-        return _at(files.arrived(file, received), placed, self.key)
+        return _at(files.with_received(file, received), placed, self.key)
 
     @contextmanager
-    def _fetched(
-        self, file: FilesetManifestFile, limit: int
-    ) -> Iterator[tuple[Received, IO[bytes]]]:
+    def _fetch(self, file: FilesetManifestFile, limit: int) -> Iterator[tuple[Received, IO[bytes]]]:
         """Give what came, and its bytes: a record tells their number before them."""
         scratch = self._asked.scratch
         with tempfile.SpooledTemporaryFile(_MEMORY, "w+b", dir=str(scratch)) as spool:
             received = self._asked.downloader.download(
-                file, limit, lambda: _emptied(spool, scratch)
+                file, limit, lambda: _open_spool(spool, scratch)
             )
             yield received, spool
 
-    def _written(self, records: Records, received: Received, spool: IO[bytes]) -> Placed:
+    def _write(self, records: WarcRecords, received: Received, spool: IO[bytes]) -> Placed:
         spool.seek(0)
         return records.response(received, iter(lambda: self._read(spool), b""))
 
@@ -174,7 +172,7 @@ class _Run:
         self._asked.go_on()
         return spool.read(_STEP)
 
-    def _examined(self, spool: IO[bytes]) -> Sequence[FilesetManifestFile]:
+    def _examine(self, spool: IO[bytes]) -> Sequence[FilesetManifestFile]:
         most = self._asked.settings["fileset.limits"]["bytes"]
         stream: Any = spool
         try:
@@ -184,20 +182,20 @@ class _Run:
             members = list(zip_reader.read(entries, stream, self._asked.go_on))
         except FilesetError as error:
             raise FilesetError(error.status, error.detail, item=self._item) from error
-        return reconciled(self._item, members, self.key)
+        return reconcile(self._item, members, self.key)
 
-    def _record(self, archived: ArchiveStrategyResult, records: Records) -> Record:
+    def _record(self, archived: ArchiveStrategyResult, records: WarcRecords) -> KeepingRecord:
         """Return the record, once the store has what was written. Raises FilesetError."""
         meta = records.meta()
         if (had := self._asked.store.size(self.key)) != meta.size_bytes:
             detail = f"{self.key} has {had} bytes where {meta.size_bytes} were written"
             raise FilesetError("error-store-verify", detail, item=self._item)
-        kept = Kept(self.key, meta.size_bytes, meta.sha256hex)
+        kept = KeptObject(self.key, meta.size_bytes, meta.sha256hex)
         return record.of(self._item, archived, (kept,))
 
 
 @contextmanager
-def _emptied(spool: "tempfile.SpooledTemporaryFile[bytes]", scratch: Path) -> Iterator[Sink]:
+def _open_spool(spool: "tempfile.SpooledTemporaryFile[bytes]", scratch: Path) -> Iterator[ZipSink]:
     spool.seek(0)
     spool.truncate()
     yield _Spooled(spool, scratch)

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Protocol, cast
 from builder.filesets.download.digests import Digests
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import path
-from builder.filesets.strategies.file import summed
+from builder.filesets.strategies.file import compute_digests
 from functions.archive.zip import DAMAGE, Sought
 
 MEMBERS = 20_000
@@ -34,7 +34,7 @@ _STEP = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ArchivedEntry:
     """What a zip's directory says of a member; `path` is safe, `raw` as it is written there."""
 
     path: str
@@ -47,10 +47,10 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ArchivedMember:
     """A member that was read to its end: where its bytes begin, packed or not, and its digests."""
 
-    entry: Entry
+    entry: ArchivedEntry
     offset: int
     digests: Digests
 
@@ -84,7 +84,9 @@ class Ranges(Sought):
         return data
 
 
-def directory(stream: BinaryIO | Ranges, most: int, members: int = MEMBERS) -> tuple[Entry, ...]:
+def directory(
+    stream: BinaryIO | Ranges, most: int, members: int = MEMBERS
+) -> tuple[ArchivedEntry, ...]:
     """Return the members of a zip, in the order in which they lie; folders are none.
 
     `most` is how many bytes they may have in all once inflated. Raises FilesetError:
@@ -99,8 +101,8 @@ def directory(stream: BinaryIO | Ranges, most: int, members: int = MEMBERS) -> t
         raise FilesetError("bundle-bomb", f"{len(listed):,} members, and it may have {members:,}")
     found = [entry for info in listed if (entry := _entry(info)) is not None]
     found.sort(key=lambda entry: entry.header)
-    _bounded(found, end, most)
-    seen: dict[str, Entry] = {}
+    _check_bounds(found, end, most)
+    seen: dict[str, ArchivedEntry] = {}
     for entry in found:
         if seen.setdefault(entry.path, entry) is not entry:
             raise FilesetError("bundle-unsafe-member", f"{entry.path!r} is in it twice")
@@ -108,8 +110,8 @@ def directory(stream: BinaryIO | Ranges, most: int, members: int = MEMBERS) -> t
 
 
 def read(
-    entries: Sequence[Entry], stream: BinaryIO, go_on: Callable[[], None] = lambda: None
-) -> Iterator[Member]:
+    entries: Sequence[ArchivedEntry], stream: BinaryIO, go_on: Callable[[], None] = lambda: None
+) -> Iterator[ArchivedMember]:
     """Yield the members, in the order in which they lie, of a zip that is read forwards.
 
     Raises FilesetError: bundle-unreadable, bundle-bomb, mismatch-crc32.
@@ -122,7 +124,7 @@ def read(
         at += _LOCAL.size + len(entry.raw)
         for skipped in _some(stream, offset - at):
             at += len(skipped)
-        digests = summed(inflated(entry, stream, go_on))
+        digests = compute_digests(inflate(entry, stream, go_on))
         at = offset + entry.packed
         if digests.size != entry.size:
             detail = (
@@ -132,11 +134,11 @@ def read(
         if (crc := digests.of("crc32")) != entry.crc32:
             detail = f"{entry.path} has {crc}, and the directory says {entry.crc32}"
             raise FilesetError("mismatch-crc32", detail)
-        yield Member(entry, offset, digests)
+        yield ArchivedMember(entry, offset, digests)
 
 
-def inflated(
-    entry: Entry, stream: BinaryIO, go_on: Callable[[], None] = lambda: None
+def inflate(
+    entry: ArchivedEntry, stream: BinaryIO, go_on: Callable[[], None] = lambda: None
 ) -> Iterator[bytes]:
     """Yield a member's bytes, of a stream that is where they begin; all packed bytes are read.
 
@@ -174,11 +176,11 @@ def _steps(inflater: "zlib._Decompress", packed: bytes) -> Iterator[bytes]:
             return
 
 
-def _entry(info: zipfile.ZipInfo) -> Entry | None:
+def _entry(info: zipfile.ZipInfo) -> ArchivedEntry | None:
     """Return what is told of a member, None for a folder. Raises FilesetError."""
     flagged = bool(info.flag_bits & _UTF8)
     raw = info.orig_filename.encode("utf-8" if flagged else "cp437")
-    name = info.orig_filename if flagged else _decoded(raw)
+    name = info.orig_filename if flagged else _decode_name(raw)
     if name.endswith("/") and not info.file_size:
         return None
     if info.flag_bits & _ENCRYPTED:
@@ -194,7 +196,7 @@ def _entry(info: zipfile.ZipInfo) -> Entry | None:
         safe = path.safe(name)
     except FilesetError as error:
         raise FilesetError("bundle-unsafe-member", error.detail) from error
-    return Entry(
+    return ArchivedEntry(
         safe,
         raw,
         info.header_offset,
@@ -205,7 +207,7 @@ def _entry(info: zipfile.ZipInfo) -> Entry | None:
     )
 
 
-def _decoded(raw: bytes) -> str:
+def _decode_name(raw: bytes) -> str:
     """Return a name that is not flagged as UTF-8; many are."""
     try:
         return raw.decode()
@@ -213,7 +215,7 @@ def _decoded(raw: bytes) -> str:
         return raw.decode("cp437")
 
 
-def _bounded(entries: Sequence[Entry], end: int, most: int) -> None:
+def _check_bounds(entries: Sequence[ArchivedEntry], end: int, most: int) -> None:
     """See that members lie one behind the other, before the directory, and are not too large."""
     total = 0
     ends = [*(entry.header for entry in entries[1:]), end]
@@ -231,7 +233,7 @@ def _bounded(entries: Sequence[Entry], end: int, most: int) -> None:
         raise FilesetError("bundle-bomb", f"it inflates to {total:,} bytes, and {most:,} may come")
 
 
-def _header(entry: Entry, data: bytes) -> int:
+def _header(entry: ArchivedEntry, data: bytes) -> int:
     """Return how many bytes lie between a member's header and its bytes, header included."""
     if len(data) == _LOCAL.size + len(entry.raw):
         mark, *_, name, extra = _LOCAL.unpack_from(data)

@@ -14,11 +14,11 @@ from urllib.parse import quote
 
 from functions.config.configuration import Configuration
 from functions.oai.render import redif
-from functions.oai.repository import Record
+from functions.oai.repository import PublishedRecord
 from functions.oai.rights import read_rights
 from functions.snapshot import instant
 
-Container = Callable[[Record], Any]
+Container = Callable[[PublishedRecord], Any]
 
 WARC = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 """The namespace that stands for the form of what a capture's metadata was read from."""
@@ -61,12 +61,12 @@ def containers(configuration: Configuration) -> dict[str, Container]:
     return found
 
 
-def _provenance(record: Record, place: str | None) -> tuple[RecordOrigin, ...]:
+def _provenance(record: PublishedRecord, place: str | None) -> tuple[RecordOrigin, ...]:
     """Return where a record was taken from, and where that was taken from, and so on."""
     return _ORIGINS[record.kind][1](record, place) if place else ()
 
 
-def _captured(record: Record, place: str) -> tuple[RecordOrigin, ...]:
+def _capture_origins(record: PublishedRecord, place: str) -> tuple[RecordOrigin, ...]:
     """Return the place of a capture in its archive file, which lies at `place`; none if unknown."""
     name, offset = record.fields["warc_filename"], record.fields["warc_record_offset"]
     datestamp = _datestamp(record.fields["fetch_date"] or "")
@@ -76,10 +76,10 @@ def _captured(record: Record, place: str) -> tuple[RecordOrigin, ...]:
     return (RecordOrigin(_instant(record.datestamp), True, place, where, datestamp, WARC),)
 
 
-def _noted(record: Record, place: str) -> tuple[RecordOrigin, ...]:
+def _template_origins(record: PublishedRecord, place: str) -> tuple[RecordOrigin, ...]:
     """Return the file in which a template stood, below the folder of all archives at `place`."""
     where = _file(place, record.fields["source"], "/")
-    noted = redif.noted(record.fields["tist"])
+    noted = redif.run_time(record.fields["tist"])
     return (RecordOrigin(_instant(record.datestamp), True, place, where, noted, REDIF),)
 
 
@@ -94,9 +94,9 @@ def _file(place: str, name: str, safe: str = "") -> str:
     return folder + quote(name, safe=safe, errors="replace")
 
 
-_ORIGINS: Mapping[str, tuple[str, Callable[[Record, str], tuple[RecordOrigin, ...]]]] = {
-    "capture": ("provenance.origin", _captured),
-    "template": ("redif.origin", _noted),
+_ORIGINS: Mapping[str, tuple[str, Callable[[PublishedRecord, str], tuple[RecordOrigin, ...]]]] = {
+    "capture": ("provenance.origin", _capture_origins),
+    "template": ("redif.origin", _template_origins),
 }
 """By kind of item the key of where its sources lie, and what tells of a record's own."""
 

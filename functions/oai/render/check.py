@@ -15,7 +15,7 @@ from functions.oai.format import TEMPLATES, Format, Formats, load
 from functions.oai.render import about, harvested
 from functions.oai.render.render import Renderer, template
 from functions.oai.render.values import clean
-from functions.oai.repository import Record
+from functions.oai.repository import PublishedRecord
 from functions.snapshot import schema
 from functions.snapshot.errors import ConfigurationError
 
@@ -37,7 +37,7 @@ _MARKUP = ']]><a b="c">&d;\''
 _NUMBERS = frozenset({"BIGINT", "INTEGER", "SMALLINT"})
 
 
-def opened(configuration: Configuration) -> tuple[Formats, Renderer]:
+def open_formats(configuration: Configuration) -> tuple[Formats, Renderer]:
     """Return the formats that a configuration offers, and what renders them, both looked over.
 
     Raises ConfigurationError, with file, line and remedy, for whatever could fail at a request.
@@ -80,7 +80,7 @@ def lookups(
 
 def digests(configuration: Configuration) -> Mapping[str, str]:
     """Return by prefix a digest of what makes each format. Raises as `opened` does."""
-    formats, renderer = opened(configuration)
+    formats, renderer = open_formats(configuration)
     return {row.prefix: renderer.digest(row) for row in formats.rows}
 
 
@@ -166,9 +166,9 @@ def _hostile(value: Any) -> Any:
     return value
 
 
-def _record(kind: str, values: Mapping[str, Any]) -> Record:
+def _record(kind: str, values: Mapping[str, Any]) -> PublishedRecord:
     when = datetime(2007, 11, 5, 12, tzinfo=UTC)
-    return Record(1, "oai:example.org:a", kind, when, False, ("mime:text:html",), values)
+    return PublishedRecord(1, "oai:example.org:a", kind, when, False, ("mime:text:html",), values)
 
 
 def sample(column: schema.Column) -> Any:

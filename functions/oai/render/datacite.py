@@ -61,7 +61,7 @@ def doi_url(doi: str | None) -> str:
     return f"https://doi.org/{doi}" if doi else ""
 
 
-def named(doi: str | None, url: str | None, identifier: str) -> Mapping[str, str]:
+def identifier_of(doi: str | None, url: str | None, identifier: str) -> Mapping[str, str]:
     """Return what a dataset is known by: its DOI, else its page, else the item's identifier."""
     if doi:
         return {"type": "DOI", "value": doi}
@@ -95,7 +95,7 @@ def people(persons: Values) -> list[Mapping[str, Any]]:
     return found
 
 
-def issued(published: str | None) -> str:
+def issue_date(published: str | None) -> str:
     """Return a day, month or year of publication, "" where there is none."""
     match = _DATE.fullmatch(published[:10]) if published else None
     return match[0] if match else ""
@@ -103,7 +103,7 @@ def issued(published: str | None) -> str:
 
 def year(published: str | None) -> str:
     """Return the year of publication; NO_YEAR where nobody told it."""
-    return issued(published)[:4] or NO_YEAR
+    return issue_date(published)[:4] or NO_YEAR
 
 
 def links(related: Values) -> list[Mapping[str, str]]:
@@ -124,7 +124,7 @@ def links(related: Values) -> list[Mapping[str, str]]:
     ]
 
 
-def licensed(licences: Values, status: str | None = None) -> list[Mapping[str, str]]:
+def rights_of(licences: Values, status: str | None = None) -> list[Mapping[str, str]]:
     """Return what it may be used by: `text`, `spdx` and `url`, a URL or ""; and how it is given.
 
     The last stands in the words of info:eu-repo, where `status` tells of it.
@@ -167,12 +167,12 @@ def _plain(value: Any) -> str:
 FILTERS = {
     "doi_url": doi_url,
     "general_type": general_type,
-    "issued": issued,
+    "issued": issue_date,
     "language_tag": language_tag,
-    "licensed": licensed,
+    "licensed": rights_of,
     "links": links,
     "media": media,
-    "named": named,
+    "named": identifier_of,
     "people": people,
     "year": year,
 }

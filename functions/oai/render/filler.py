@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from functions.oai.answer import RecordList
 from functions.oai.render.sheet import Room
-from functions.oai.repository import Record, Repository, Selection
-from functions.oai.repository_duckdb.rows import joined
+from functions.oai.repository import PublishedRecord, RecordSelection, Repository
+from functions.oai.repository_duckdb.rows import join_pages
 from functions.snapshot import schema
 from functions.snapshot.manifest import Manifest
 
@@ -30,13 +30,13 @@ class Filler:
     headers: bool
 
     def fill(
-        self, empty: RecordList, selection: Selection, limit: int, room: Room
+        self, empty: RecordList, selection: RecordSelection, limit: int, room: Room
     ) -> tuple[RecordList, bool]:
         """Return `empty` with the first records of the selection, and whether it has more.
 
         They are at most `limit`, and as many as `room` takes. Raises StoreError.
         """
-        parts: list[Sequence[Record]] = []
+        parts: list[Sequence[PublishedRecord]] = []
         wanted, count, more = self._first(selection), 0, not selection.is_empty
         while more and count < limit:
             wanted = min(wanted, limit - count)
@@ -56,9 +56,9 @@ class Filler:
             selection = selection.behind(given[-1].position)
             likely = room.likely()
             wanted = limit if likely is None else min(_GROWTH * count, likely * 9 // 8 + 1)
-        return replace(empty, records=joined(parts) if parts else ()), more
+        return replace(empty, records=join_pages(parts) if parts else ()), more
 
-    def _first(self, selection: Selection) -> int:
+    def _first(self, selection: RecordSelection) -> int:
         """Return how many records to read first."""
         if self.headers:
             return _HEADERS

@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from functions.oai.format import Format
-from functions.oai.repository import Record
+from functions.oai.repository import PublishedRecord
 from functions.oai.repository_duckdb.rows import runs
 
 KIND = "harvested"
@@ -30,7 +30,7 @@ def raw(xml: str) -> Markup:
     return Markup(xml)
 
 
-def having(records: Sequence[Record], prefix: str) -> Sequence[Record]:
+def having(records: Sequence[PublishedRecord], prefix: str) -> Sequence[PublishedRecord]:
     """Return the records that can be given in a format: those that came in it, and deleted ones.
 
     Everything can be had in oai_dc.
@@ -45,7 +45,7 @@ def sifts(row: Format, kinds: Collection[str]) -> bool:
     return row.prefix != _MANDATORY and KIND in row.crosswalks and KIND in kinds
 
 
-def sifted(records: Sequence[Record], prefix: str) -> Sequence[Record]:
+def filter_records(records: Sequence[PublishedRecord], prefix: str) -> Sequence[PublishedRecord]:
     """Return records of any kinds, without the harvested ones that did not come in the format."""
     return [
         one for kind, run in runs(records)

@@ -19,7 +19,7 @@ from jinja2 import nodes
 
 from functions.oai.render import values
 from functions.oai.render.about import Container
-from functions.oai.repository import Record
+from functions.oai.repository import PublishedRecord
 from functions.oai.repository_duckdb.rows import HEADER, Page
 from functions.snapshot import instant
 from functions.snapshot.errors import ConfigurationError
@@ -104,7 +104,7 @@ class RecordLoop:
 
     def render(
         self,
-        records: Sequence[Record],
+        records: Sequence[PublishedRecord],
         constants: Mapping[str, str],
         since: datetime | None = None,
     ) -> str:
@@ -131,7 +131,7 @@ class RecordLoop:
         return self._places[min(line, len(self._places)) - 1]
 
     def _column(
-        self, name: str, records: Sequence[Record], since: datetime | None
+        self, name: str, records: Sequence[PublishedRecord], since: datetime | None
     ) -> Sequence[Any]:
         if name in self._abouts:
             container = self._abouts[name]
@@ -153,7 +153,7 @@ def about_variable(name: str) -> str:
     return f"about_{name}"
 
 
-def _column(name: str, records: Sequence[Record]) -> Sequence[Any]:
+def _column(name: str, records: Sequence[PublishedRecord]) -> Sequence[Any]:
     """Return the records' values of that name. Raises KeyError."""
     if isinstance(records, Page):
         return records.column(name)

@@ -21,7 +21,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _PARTS = (("volume", "vol. {}"), ("issue", "no. {}"), ("pages", "pp. {}"))
 
 
-def noted(tist: int) -> str:
+def run_time(tist: int) -> str:
     """Return the time of a run as XML Schema writes it."""
     return instant.to_text(datetime.fromtimestamp(tist, UTC))
 
@@ -131,7 +131,7 @@ FILTERS = {
     "field": first,
     "keywords": keywords,
     "nodes": nodes_of,
-    "noted": noted,
+    "noted": run_time,
     "pages": pages,
     "restrictions": restrictions,
     "texts": texts,

@@ -15,7 +15,7 @@ from functions.oai.render import about, harvested, values
 from functions.oai.render.loop import Abouts, RecordLoop
 from functions.oai.render.sheet import Sheet, UnrenderedRecords
 from functions.oai.render.template import FAULTS, Templates
-from functions.oai.repository import Record
+from functions.oai.repository import PublishedRecord
 from functions.oai.repository_duckdb.rows import DOCUMENT, runs
 from functions.snapshot import schema
 from functions.snapshot.errors import ConfigurationError
@@ -78,7 +78,9 @@ class Renderer:
         """Return the page for people, in UTF-8."""
         return values.clean((self.templates.text("site/index.html", variables),))
 
-    def record(self, record: Record, row: Format, base_url: str, repository_name: str) -> str:
+    def record(
+        self, record: PublishedRecord, row: Format, base_url: str, repository_name: str
+    ) -> str:
         """Return one record in a format. Raises ConfigurationError, with file and line."""
         loop = self.templates.loop(template(record.kind), _crosswalk(row, record.kind))
         try:
@@ -132,7 +134,7 @@ class Renderer:
     def _render_singly(
         self,
         loop: RecordLoop,
-        records: Sequence[Record],
+        records: Sequence[PublishedRecord],
         row: Format,
         constants: Mapping[str, str],
         since: datetime | None,
@@ -159,11 +161,11 @@ def _crosswalk(row: Format, kind: str) -> str:
     return f"crosswalks/{row.crosswalks[kind]}"
 
 
-def _within(content: RecordList) -> Sequence[Record]:
+def _within(content: RecordList) -> Sequence[PublishedRecord]:
     """Return the page's records without headers of what cannot be had."""
     if content.within is None:
         return content.records
-    return harvested.sifted(content.records, content.within.prefix)
+    return harvested.filter_records(content.records, content.within.prefix)
 
 
 def _constants(row: Format, base_url: str, repository_name: str) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from functions.oai.answer import RecordList
-from functions.oai.repository import Record
+from functions.oai.repository import PublishedRecord
 
 _LOG = logging.getLogger("sheaf")
 
@@ -119,7 +119,7 @@ class Sheet:
             _LOG.error("%s%s", self._missed.first, f" (and {more} more)" if more else "")
         return tuple(self._made)
 
-    def _next(self, rest: Sequence[Record]) -> int:
+    def _next(self, rest: Sequence[PublishedRecord]) -> int:
         """Return how many of the records to write next."""
         if self._largest == math.inf:
             return len(rest)
@@ -135,7 +135,7 @@ class Sheet:
         self._missed.add(missed.first, missed.count)
 
 
-def _estimate(records: Sequence[Record]) -> int:
+def _estimate(records: Sequence[PublishedRecord]) -> int:
     """Return about how many bytes of XML a record makes."""
     some = records[:: max(1, len(records) // _SAMPLES)]
     return _HEADER + _MARKUP * sum(len(str(one.fields)) for one in some) // len(some)

@@ -7,9 +7,9 @@ from urllib.parse import quote, urlencode
 
 from functions.config.configuration import Configuration
 from functions.http.message import OAI_PATH
-from functions.oai.as_of import Reading
+from functions.oai.as_of import PointerReading
 from functions.oai.format import MANDATORY
-from functions.oai.repository import Repository, Selection
+from functions.oai.repository import RecordSelection, Repository
 from functions.oai.request import (
     GET_RECORD,
     IDENTIFY,
@@ -68,7 +68,7 @@ class View:
 
 
 def view(
-    repository: Repository, configuration: Configuration, reading: Reading, base_url: str
+    repository: Repository, configuration: Configuration, reading: PointerReading, base_url: str
 ) -> View:
     """Return what the page shows as of `reading`. Raises StoreError."""
     manifest = repository.manifest(reading.entry.snapshot)
@@ -132,7 +132,7 @@ def _links(repository: Repository, manifest: Manifest, base_url: str) -> tuple[L
         Link(LIST_IDENTIFIERS, _url(base_url, LIST_IDENTIFIERS, metadataPrefix=MANDATORY)),
         Link(LIST_RECORDS, _url(base_url, LIST_RECORDS, metadataPrefix=MANDATORY)),
     ]
-    everything = Selection(tuple(manifest.kinds()), Span(1, manifest.last_position))
+    everything = RecordSelection(tuple(manifest.kinds()), Span(1, manifest.last_position))
     if manifest.last_position:
         for record in repository.page(manifest, everything, 1, headers=True):
             url = _url(base_url, GET_RECORD, metadataPrefix=MANDATORY, identifier=record.identifier)

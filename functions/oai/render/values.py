@@ -11,7 +11,7 @@ from urllib.parse import urljoin
 from markupsafe import Markup
 from markupsafe import escape as _markup
 
-from functions.oai.format import found
+from functions.oai.format import find_file
 from functions.snapshot.errors import ConfigurationError
 
 # What XML 1.0 (section 2.2) forbids even as a reference: one such byte spoils a whole document.
@@ -114,7 +114,7 @@ class Tables:
     def rows(self, table: str) -> Mapping[str, Any]:
         """Return the table tables/`table`.toml. Raises ConfigurationError."""
         if table not in self._rows:
-            path = found(self._places, "tables", f"{table}.toml")
+            path = find_file(self._places, "tables", f"{table}.toml")
             if path is None:
                 raise ConfigurationError(f"there is no table tables/{table}.toml")
             try:

@@ -8,7 +8,7 @@ from typing import Any
 from functions.database import engine
 from functions.database.columns import Columns
 from functions.database.files import FILE, Files
-from functions.oai.repository import Record, Selection, SetRow
+from functions.oai.repository import PublishedRecord, RecordSelection, SetRow
 from functions.oai.repository_duckdb import rows as version
 from functions.oai.repository_duckdb.rows import Page
 from functions.oai.repository_duckdb.sets import SetTable
@@ -36,10 +36,9 @@ _MOST = 8
 class DuckRepository:
     """Implements Repository (functions.oai.repository) over a store. Safe to use from threads.
 
-    `kept` is about how many bytes of memory rows may take that the next page may need; with `ahead`
-    some of them are read before it is asked for, by a thread (see Files). `memory` is what the
-    database may take, in megabytes. What else answers from the same store, as the search for
-    captures does, shares its `catalogue` and `files`.
+    Rows that the next page may need take about `kept` bytes of memory; with `ahead` a thread reads
+    some of them before they are asked for (see Files). The database takes `memory` megabytes. The
+    search for captures shares `catalogue` and `files`.
     """
 
     def __init__(
@@ -58,7 +57,7 @@ class DuckRepository:
         """Return a snapshot's manifest. Raises MissingObject where the snapshot was retired."""
         return self._catalogue.manifest(snapshot)
 
-    def size(self, manifest: Manifest, selection: Selection) -> int:
+    def size(self, manifest: Manifest, selection: RecordSelection) -> int:
         """Return how many records the list has (see Repository.size)."""
         shares = position.shares(manifest, selection.span)
         if selection.set is None:
@@ -76,12 +75,12 @@ class DuckRepository:
     def page(
         self,
         manifest: Manifest,
-        selection: Selection,
+        selection: RecordSelection,
         limit: int,
         *,
         headers: bool,
         fields: Collection[str] | None = None,
-    ) -> Sequence[Record]:
+    ) -> Sequence[PublishedRecord]:
         """Return the first `limit` records of the selection, by position."""
         names = version.columns(headers=headers, of_set=selection.set is not None, fields=fields)
         narrowed = version.Narrowed(manifest, names)
@@ -90,18 +89,18 @@ class DuckRepository:
         for part in self._ranges(manifest, selection):
             for file, groups in self._runs(manifest, part, selection.set, limit):
                 if missing <= 0:
-                    return self._filled(manifest, pages, headers=headers)
+                    return self._fill(manifest, pages, headers=headers)
                 some = narrowed.of(groups)
                 for read in self._read(manifest, selection, part, file, groups, missing, some):
                     if read["position"]:
                         page = version.page(read, self._sets.stamps(manifest), selection.set)
                         pages.append(page)
                         missing -= len(page)
-        return self._filled(manifest, pages, headers=headers)
+        return self._fill(manifest, pages, headers=headers)
 
     def record(
         self, manifest: Manifest, identifier_: str, *, fields: Collection[str] | None = None
-    ) -> Record | None:
+    ) -> PublishedRecord | None:
         """Return the item's listed version, or None where the snapshot has no such item."""
         key = identifier.lookup_key(identifier_)
         positions: list[int] = []
@@ -111,14 +110,16 @@ class DuckRepository:
             positions += [place for (place,) in rows]
         names = version.columns(headers=False, of_set=False, fields=fields)
         for place in sorted(positions, reverse=True):
-            selection = Selection(tuple(manifest.kinds()), Span(place, place))
+            selection = RecordSelection(tuple(manifest.kinds()), Span(place, place))
             for _ in self._ranges(manifest, selection):
                 for record in self._at(manifest, place, names):
                     if record.identifier == identifier_:
                         return record
         return None
 
-    def _at(self, manifest: Manifest, place: int, names: tuple[str, ...]) -> Sequence[Record]:
+    def _at(
+        self, manifest: Manifest, place: int, names: tuple[str, ...]
+    ) -> Sequence[PublishedRecord]:
         """Return the record at a position, if its item has no later version."""
         sql = f"SELECT 1 FROM {FILE} WHERE position = $place"
         for file, _ in self._dead(manifest, place, place):
@@ -129,7 +130,7 @@ class DuckRepository:
             found = self._files.at(some, file, groups, place)
             if found["position"]:
                 page = version.page(found, self._sets.stamps(manifest), None)
-                return self._filled(manifest, [page], headers=False)
+                return self._fill(manifest, [page], headers=False)
         return ()
 
     def sets(
@@ -152,13 +153,13 @@ class DuckRepository:
         """Tell whether the snapshot has the set."""
         return self._sets.listing(manifest, spec).counts != ()
 
-    def _filled(
+    def _fill(
         self, manifest: Manifest, pages: Sequence[Page], *, headers: bool
-    ) -> Sequence[Record]:
+    ) -> Sequence[PublishedRecord]:
         """Return the pages as one, with what documents have of records that are no captures."""
         if not pages:
             return ()
-        page = pages[0] if len(pages) == 1 else Page.joined(pages)
+        page = pages[0] if len(pages) == 1 else Page.join(pages)
         names = None if headers else version.lacking(page)
         if names is None:
             return page
@@ -167,9 +168,9 @@ class DuckRepository:
         if names:
             for file, groups in self._catalogue.groups(manifest, "documents", names[0], names[-1]):
                 found.update(self._files.rows(sql, file, groups, names=names))
-        return tuple(version.filled(page, found))
+        return tuple(version.fill_documents(page, found))
 
-    def _ranges(self, manifest: Manifest, selection: Selection) -> Iterator[Range]:
+    def _ranges(self, manifest: Manifest, selection: RecordSelection) -> Iterator[Range]:
         """Yield where the selection's records lie, without publishes of which none is left."""
         span = selection.span
         if selection.set is None:
@@ -215,7 +216,7 @@ class DuckRepository:
     def _read(
         self,
         manifest: Manifest,
-        selection: Selection,
+        selection: RecordSelection,
         part: Range,
         file: DataFile,
         groups: Sequence[RowGroup],
@@ -230,7 +231,7 @@ class DuckRepository:
             with suppress(engine.OutOfMemory):  # with very long values only the page's rows fit
                 whole = self._files.whole(names, file, groups, first)
         for read in whole:
-            chosen = self._chosen(manifest, read, selection, Span(first, last), limit)
+            chosen = self._choose(manifest, read, selection, Span(first, last), limit)
             yield chosen
             limit -= len(chosen["position"])
             self._expect(names, file, groups[-1], read, chosen)
@@ -249,8 +250,8 @@ class DuckRepository:
         where = " AND ".join(conditions)
         yield self._files.columns(names, file, groups, where, limit, **values)
 
-    def _chosen(
-        self, manifest: Manifest, read: Columns, selection: Selection, span: Span, limit: int
+    def _choose(
+        self, manifest: Manifest, read: Columns, selection: RecordSelection, span: Span, limit: int
     ) -> Columns:
         """Return of a row group the first `limit` rows that are of the selection."""
         positions, kinds = read["position"], read["kind"]

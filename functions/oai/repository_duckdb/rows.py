@@ -12,7 +12,7 @@ from itertools import chain, groupby
 from typing import Any, overload
 
 from functions.database.columns import Columns
-from functions.oai.repository import Record
+from functions.oai.repository import PublishedRecord
 from functions.snapshot import obi, position, schema, setspec
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.manifest import Manifest, RowGroup, overlapping
@@ -28,7 +28,7 @@ _ELSEWHERE = schema.DOCUMENTED | {"capture"}
 """Kinds of items of which no document is in the table of documents."""
 
 
-class Page(Sequence[Record]):
+class Page(Sequence[PublishedRecord]):
     """Records by columns: those of HEADER, and fields. None of it is changed.
 
     It is a sequence of records, each made when it is asked for.
@@ -46,16 +46,16 @@ class Page(Sequence[Record]):
         return self._count
 
     @overload
-    def __getitem__(self, index: int) -> Record: ...
+    def __getitem__(self, index: int) -> PublishedRecord: ...
 
     @overload
     def __getitem__(self, index: slice) -> "Page": ...
 
-    def __getitem__(self, index: int | slice) -> "Record | Page":
+    def __getitem__(self, index: int | slice) -> "PublishedRecord | Page":
         if isinstance(index, slice):
             return Page({name: values[index] for name, values in self._columns.items()})
         columns, deleted = self._columns, self._columns["deleted"][index]
-        return Record(
+        return PublishedRecord(
             columns["position"][index],
             columns["identifier"][index],
             columns["kind"][index],
@@ -65,11 +65,11 @@ class Page(Sequence[Record]):
             {} if deleted else {name: columns[name][index] for name in self._fields},
         )
 
-    def __iter__(self) -> Iterator[Record]:
+    def __iter__(self) -> Iterator[PublishedRecord]:
         return map(self.__getitem__, range(self._count))
 
     @staticmethod
-    def joined(pages: Sequence["Page"]) -> "Page":
+    def join(pages: Sequence["Page"]) -> "Page":
         """Return pages as one; a column that one of them lacks is None in its rows."""
         names = dict.fromkeys(chain.from_iterable(page._columns for page in pages))
         columns = ((n, (p._columns.get(n) or [None] * len(p) for p in pages)) for n in names)
@@ -85,15 +85,15 @@ class Page(Sequence[Record]):
         return self._columns[name]
 
 
-def joined(parts: Sequence[Sequence[Record]]) -> Sequence[Record]:
+def join_pages(parts: Sequence[Sequence[PublishedRecord]]) -> Sequence[PublishedRecord]:
     """Return parts of a list, one behind the other, as one."""
     if len(parts) == 1:
         return parts[0]
     pages = [part for part in parts if isinstance(part, Page)]
-    return Page.joined(pages) if len(pages) == len(parts) else tuple(chain.from_iterable(parts))
+    return Page.join(pages) if len(pages) == len(parts) else tuple(chain.from_iterable(parts))
 
 
-def runs(records: Sequence[Record]) -> Iterator[tuple[str, Sequence[Record]]]:
+def runs(records: Sequence[PublishedRecord]) -> Iterator[tuple[str, Sequence[PublishedRecord]]]:
     """Yield the runs of neighbouring records of one kind, each with that kind.
 
     By position a publish's records of one kind lie together: few runs, mostly one.
@@ -169,7 +169,7 @@ def lacking(records: Page) -> list[str] | None:
     return sorted(r.identifier for r in records if r.kind not in _ELSEWHERE and not r.deleted)
 
 
-def filled(records: Page, documents: Mapping[str, str]) -> Iterator[Record]:
+def fill_documents(records: Page, documents: Mapping[str, str]) -> Iterator[PublishedRecord]:
     """Yield the records with the fields of their documents, JSON by identifier.
 
     Raises DamagedStore for a document that is none, or is not there.

@@ -142,7 +142,7 @@ def test_a_fault_is_told_in_a_line_and_raised(
 def test_the_database_gets_what_the_program_leaves(
     variables: dict[str, str], megabytes: int
 ) -> None:
-    settings = publisher.fitted(configuration.parse("", {}), variables)
+    settings = publisher.fit_memory(configuration.parse("", {}), variables)
     assert settings["publish.memory"] == megabytes
 
 

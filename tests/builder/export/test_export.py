@@ -24,7 +24,7 @@ from functions.oai.handler import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore, NothingPublished, StoreError
-from functions.snapshot.pointer import Entry, Expiry, Pointer
+from functions.snapshot.pointer import Expiry, Pointer, PointerEntry
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 from tests.bucket import Bucket
@@ -434,7 +434,7 @@ def test_a_publish_that_is_about_to_tell_that_it_was_in_time_is_waited_for(
     assert problems(source, target) == []
 
 
-def newest_of(store: Writer) -> Entry:
+def newest_of(store: Writer) -> PointerEntry:
     entry = Catalogue(store).pointer().newest()
     assert entry is not None
     return entry

@@ -12,12 +12,12 @@ from builder.filesets.ingest import Ingest
 from builder.filesets.item import (
     ArchiveStrategyResult,
     Cdx,
+    DatasetResource,
     Description,
     FileMeta,
     FilesetManifestFile,
     FilesetPlatformItem,
-    Request,
-    Resource,
+    IngestRequest,
     Terminal,
 )
 from builder.filesets.protocols import Api, ApiAnswer, FilesetError
@@ -95,11 +95,11 @@ class Platform:
     asked: list[str] = field(default_factory=list)
     name: str = "fake"
 
-    def match_request(self, request: Request, resource: Resource) -> bool:
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         return True
 
     def process_request(
-        self, request: Request, resource: Resource, api: Api
+        self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
         self.asked.append(request.base_url)
         api.document(f"https://{HOST}/api")
@@ -171,10 +171,10 @@ class Fakes:
     stop: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def give(self, url: str, *answers: Answer) -> Request:
+    def give(self, url: str, *answers: Answer) -> IngestRequest:
         """Have the platform answer so for a URL, and return the request for it."""
         self.platform.items[url] = list(answers)
-        return Request(url, given={"base_url": url})
+        return IngestRequest(url, given={"base_url": url})
 
     def ingest(self, seconds: float = 60, **more: Any) -> Ingest:
         def strategy(name: str, until: float, go_on: Callable[[], None]) -> Strategy:
@@ -192,7 +192,9 @@ class Fakes:
             monotonic=more.get("monotonic", time.monotonic),
         )
 
-    def detect(self, request: Request, api: Api) -> tuple[Resource, Platform]:
+    def detect(self, request: IngestRequest, api: Api) -> tuple[DatasetResource, Platform]:
         if request.base_url not in self.platform.items:
             raise FilesetError("no-platform-match", f"no platform is known behind {request}")
-        return Resource(url=f"https://{HOST}/1", hops=("https://doi.org/10.5/1",)), self.platform
+        return DatasetResource(
+            url=f"https://{HOST}/1", hops=("https://doi.org/10.5/1",)
+        ), self.platform

@@ -3,10 +3,10 @@
 import hashlib
 from dataclasses import replace
 
-from builder.filesets.item import FilesetPlatformItem, Outcome
+from builder.filesets.item import FilesetPlatformItem, IngestOutcome
 from builder.filesets.strategies import keys as place
 from builder.filesets.strategies import record
-from builder.filesets.strategies.record import Kept
+from builder.filesets.strategies.record import KeptObject
 from functions.snapshot.store import Writer
 from tests.builder.filesets import outcomes
 
@@ -16,7 +16,7 @@ def body(path: str, size: int) -> bytes:
     return (path.encode() * size)[:size]
 
 
-def keep(store: Writer, of: FilesetPlatformItem) -> Outcome:
+def keep(store: Writer, of: FilesetPlatformItem) -> IngestOutcome:
     """Write a dataset's files, then their record; return the outcome that tells of it."""
     base = place.place(of)
     keys = place.files(base, [file.path for file in of.files])
@@ -30,7 +30,7 @@ def keep(store: Writer, of: FilesetPlatformItem) -> Outcome:
         with store.creating(key) as sink:
             sink.write(data)
         files.append(replace(file, key=key, sha256=digest))
-        objects.append(Kept(key, len(data), digest))
+        objects.append(KeptObject(key, len(data), digest))
     kept = replace(outcomes.archived(of), manifest=tuple(files), location=base)
     record.write(store, base, record.of(of, kept, tuple(objects)))
     return outcomes.outcome(of, archived=kept)

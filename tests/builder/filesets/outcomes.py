@@ -8,11 +8,11 @@ from builder.filesets.item import (
     FileMeta,
     FilesetManifestFile,
     FilesetPlatformItem,
+    IngestOutcome,
+    IngestRequest,
     Licence,
-    Outcome,
     Person,
     Related,
-    Request,
 )
 
 URL = "https://data.example/records/41"
@@ -108,14 +108,14 @@ def archived(of: FilesetPlatformItem, *, existing: bool = False) -> ArchiveStrat
     )
 
 
-def outcome(of: FilesetPlatformItem, *, existing: bool = False, **more: object) -> Outcome:
+def outcome(of: FilesetPlatformItem, *, existing: bool = False, **more: object) -> IngestOutcome:
     """Return the outcome of a dataset all of whose files were kept."""
     kept = archived(of, existing=existing)
     status = kept.status if existing or not of.withheld else "success-partial"
-    found = Outcome(request=Request(URL), status=status, at=AT, item=of, archived=kept)
+    found = IngestOutcome(request=IngestRequest(URL), status=status, at=AT, item=of, archived=kept)
     return replace(found, **more)  # type: ignore[arg-type]
 
 
-def failed(status: str, **more: object) -> Outcome:
+def failed(status: str, **more: object) -> IngestOutcome:
     """Return an outcome of which no platform told anything."""
-    return replace(Outcome(request=Request(URL), status=status, at=AT), **more)  # type: ignore[arg-type]
+    return replace(IngestOutcome(request=IngestRequest(URL), status=status, at=AT), **more)  # type: ignore[arg-type]

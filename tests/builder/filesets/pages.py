@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.item import FilesetPlatformItem, Request, Resource
+from builder.filesets.item import DatasetResource, FilesetPlatformItem, IngestRequest
 from builder.filesets.protocols import Api, ApiAnswer, FilesetError, FilesetPlatformHelper
 from tests.builder.filesets.answers import Answers
 
@@ -60,7 +60,7 @@ def told(
 def asked(
     platform: FilesetPlatformHelper, url: str, api: Api, doi: str | None = None
 ) -> FilesetPlatformItem:
-    return platform.process_request(Request(url), Resource(url=url, doi=doi), api)
+    return platform.process_request(IngestRequest(url), DatasetResource(url=url, doi=doi), api)
 
 
 def refused(

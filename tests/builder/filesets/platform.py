@@ -8,7 +8,7 @@ from pathlib import Path
 from builder.demo import dataset
 from builder.demo.shelf import Shelf, serve
 from builder.filesets import wiring
-from builder.filesets.item import Outcome, Request
+from builder.filesets.item import IngestOutcome, IngestRequest
 from builder.filesets.resources import means
 from builder.filesets.strategies.table import Materials
 from builder.http.addresses import Guard, networks
@@ -29,7 +29,7 @@ def platform() -> Iterator[str]:
 
 def fetch(
     store: FolderStore, settings: Configuration, clock: Clock, folder: Path, base: str
-) -> Outcome:
+) -> IngestOutcome:
     """Ask the platform at `base` for the dataset, and archive it."""
     stop = threading.Event()
     guard = Guard(frozenset({int(base.rpartition(":")[2])}), networks(["127.0.0.0/8"]))
@@ -41,5 +41,5 @@ def fetch(
         clock=clock,
         scratch=folder,
     )
-    request = Request(f"{base}{dataset.RECORD}")
+    request = IngestRequest(f"{base}{dataset.RECORD}")
     return wiring.ingest(materials, stop, 60.0).process(request)

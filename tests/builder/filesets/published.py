@@ -5,18 +5,18 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from builder.filesets.item import Outcome
+from builder.filesets.item import IngestOutcome
 from builder.filesets.run import Results
 from builder.snapshot import views
-from builder.snapshot.transaction import Built
+from builder.snapshot.transaction import ChangeResult
 from functions.database import engine
-from functions.snapshot.pointer import Entry
+from functions.snapshot.pointer import PointerEntry
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import World
 
 
-def ingest(world: World, *outcomes: Outcome) -> None:
+def ingest(world: World, *outcomes: IngestOutcome) -> None:
     """Put outcomes into the intake; each is of a second of its own."""
     results = Results(world.store, world.root.parent / "scratch", world.clock)
     for one in outcomes:
@@ -25,12 +25,12 @@ def ingest(world: World, *outcomes: Outcome) -> None:
     results.commit()
 
 
-def publish(world: World, *outcomes: Outcome) -> Built:
+def publish(world: World, *outcomes: IngestOutcome) -> ChangeResult:
     ingest(world, *outcomes)
     return world.publish()
 
 
-def begun(world: World, *outcomes: Outcome) -> None:
+def begun(world: World, *outcomes: IngestOutcome) -> None:
     """Publish outcomes into a store that has nothing yet; equal ones are published once."""
 
     def fill(empty: World) -> None:
@@ -47,12 +47,12 @@ def rows(world: World, sql: str) -> list[tuple[Any, ...]]:
 
 
 @lru_cache(maxsize=1)
-def _viewing(root: Path, entry: Entry) -> engine.Connection:
+def _viewing(root: Path, entry: PointerEntry) -> engine.Connection:
     """Return what has the views of this snapshot, of which tests ask several questions."""
     catalogue = Catalogue(World(root).store)
     connection = _connection()
     connection.execute(f"SET VARIABLE root = '{root}/'")
-    connection.execute(views.stored(catalogue, catalogue.manifest(entry.snapshot)))
+    connection.execute(views.store_views(catalogue, catalogue.manifest(entry.snapshot)))
     return connection
 
 

@@ -14,19 +14,19 @@ import pytest
 
 from builder.filesets.ingest import Ingest
 from builder.filesets.item import (
+    DatasetResource,
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
+    IngestRequest,
     Licence,
     Person,
-    Request,
-    Resource,
 )
 from builder.filesets.protocols import Api, FilesetError
 from builder.filesets.result import result
 from builder.filesets.strategies import archiveorg_item
 from builder.filesets.strategies.archiveorg import Items
-from builder.filesets.strategies.archiveorg_client import Archive
+from builder.filesets.strategies.archiveorg_client import ArchiveClient
 from builder.filesets.strategies.keys import place
 from builder.store.folder import FolderStore
 from tests.builder.filesets.body import Body, Generated, chunks
@@ -83,7 +83,7 @@ def item_of(
 def asked(
     site: Internet, there: World, store: FolderStore, name: str = "archiveorg-fileset", **more: Any
 ) -> Items:
-    archive = Archive(
+    archive = ArchiveClient(
         access=KEYS[0], secret=KEYS[1], adapters=site.adapters(), tries=3, rest=0.0,
         **{key: more.pop(key) for key in list(more) if key in ("go_on", "sleep")},
     )  # fmt: skip
@@ -387,11 +387,11 @@ def test_without_keys_nothing_is_fetched(
 def test_keys_come_from_the_environment_that_is_given() -> None:
     environment = {"IA_ACCESS_KEY": "a", "IA_SECRET_KEY": "b", "HOME": "/"}
     settings = settings_of({"http.tries": 7, "http.backoff_seconds": 2})
-    made = Archive.of(environment, settings, "Sheaf/test", lambda: None)
+    made = ArchiveClient.of(environment, settings, "Sheaf/test", lambda: None)
     assert (made.access, made.secret, made.tries, made.rest) == ("a", "b", 7, 2)
     made.check()
     with pytest.raises(FilesetError):
-        Archive.of({}, settings, "Sheaf/test", lambda: None).check()
+        ArchiveClient.of({}, settings, "Sheaf/test", lambda: None).check()
 
 
 def test_wrong_keys_are_refused(
@@ -479,23 +479,23 @@ def test_a_request_tells_the_item_that_has_its_files(
     class Platform:
         name = "dataverse"
 
-        def match_request(self, request: Request, resource: Resource) -> bool:
+        def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
             return True
 
         def process_request(
-            self, request: Request, resource: Resource, api: Api
+            self, request: IngestRequest, resource: DatasetResource, api: Api
         ) -> FilesetPlatformItem:
             return item
 
     ingest = Ingest(
-        detect=lambda request, _: (Resource(url=request.base_url), Platform()),
+        detect=lambda request, _: (DatasetResource(url=request.base_url), Platform()),
         api=there.ways.api,
         strategy=lambda name, until, go_on: asked(site, there, store, name),
         settings=settings,
         clock=lambda: datetime(2026, 11, 22, tzinfo=UTC),
         seconds=600,
     )
-    told = result(ingest.process(Request(api)))
+    told = result(ingest.process(IngestRequest(api)))
     (name,) = site.items
     assert (told["status"], told["archiveorg_item_name"]) == ("success", name)
     if bundle == "always":
@@ -503,7 +503,7 @@ def test_a_request_tells_the_item_that_has_its_files(
         assert told["fileset_bundle"]["file_meta"]["size_bytes"] == len(
             site.items[name]["bundle.zip"]
         )
-    again = result(ingest.process(Request(api)))
+    again = result(ingest.process(IngestRequest(api)))
     assert (again["status"], again["archiveorg_item_name"]) == ("success-existing", name)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.item import FilesetPlatformItem, Person, Request, Resource
+from builder.filesets.item import DatasetResource, FilesetPlatformItem, IngestRequest, Person
 from builder.filesets.platforms.archiveorg import ArchiveOrg
 from builder.filesets.protocols import FilesetError
 from tests.builder.filesets.answers import Answers
@@ -17,7 +17,9 @@ REAL = Path(__file__).parents[3].parent / "shared" / "data" / "filesets" / "arch
 
 
 def item(given: Any, url: str = PAGE, api: str = ARCHIVEORG) -> FilesetPlatformItem:
-    return ArchiveOrg().process_request(Request(url), Resource(url=url), Answers({api: given}))
+    return ArchiveOrg().process_request(
+        IngestRequest(url), DatasetResource(url=url), Answers({api: given})
+    )
 
 
 def refused(given: Any, url: str = PAGE) -> tuple[str, str]:
@@ -37,7 +39,7 @@ def refused(given: Any, url: str = PAGE) -> tuple[str, str]:
     ],
 )
 def test_pages_of_items_are_known_and_captures_are_not(url: str, known: bool) -> None:
-    assert ArchiveOrg().match_request(Request(url), Resource(url=url)) is known
+    assert ArchiveOrg().match_request(IngestRequest(url), DatasetResource(url=url)) is known
 
 
 def test_what_was_put_into_an_item_is_kept_and_what_was_made_of_it_is_left() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
 from builder.filesets.protocols import FilesetError
-from builder.filesets.strategies.choice import STRATEGIES, choose, limited
+from builder.filesets.strategies.choice import STRATEGIES, apply_limits, choose
 from functions.config.configuration import parse
 from tests.builder.filesets.world import fileset_settings
 
@@ -113,7 +113,7 @@ def test_what_is_too_much_is_refused_and_told(
     given: dict[str, Any], one: FilesetPlatformItem, status: str, detail: str
 ) -> None:
     with pytest.raises(FilesetError) as caught:
-        limited(one, fileset_settings(**given))
+        apply_limits(one, fileset_settings(**given))
     assert caught.value.status == status
     assert detail in caught.value.detail
     assert caught.value.item is one
@@ -121,17 +121,20 @@ def test_what_is_too_much_is_refused_and_told(
 
 def test_files_at_fault_are_marked() -> None:
     with pytest.raises(FilesetError) as caught:
-        limited(item(*files(1, 5), WITHHELD), fileset_settings(max_file_bytes=4))
+        apply_limits(item(*files(1, 5), WITHHELD), fileset_settings(max_file_bytes=4))
     assert [f.status for f in caught.value.manifest] == ["too-large-file", "withheld"]
     with pytest.raises(FilesetError) as caught:
-        limited(item(FilesetManifestFile(path="../x"), *files(1)), DEFAULTS)
+        apply_limits(item(FilesetManifestFile(path="../x"), *files(1)), DEFAULTS)
     assert [f.status for f in caught.value.manifest] == ["unsafe-path", None]
 
 
 def test_what_is_within_the_limits_passes_with_paths_made_safe() -> None:
     one = item(FilesetManifestFile(path="e\u0301"), WITHHELD, *files(198, None))
-    passed = limited(one, DEFAULTS)
+    passed = apply_limits(one, DEFAULTS)
     assert passed.manifest is not None
     assert [f.path for f in passed.manifest][:2] == ["\u00e9", "secret.csv"]
     assert passed.withheld == (WITHHELD,)
-    assert limited(passed, fileset_settings(max_files=199, max_bytes=1, max_file_bytes=1)) == passed
+    assert (
+        apply_limits(passed, fileset_settings(max_files=199, max_bytes=1, max_file_bytes=1))
+        == passed
+    )

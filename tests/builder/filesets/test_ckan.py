@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.item import FilesetPlatformItem, Person, Related, Request, Resource
+from builder.filesets.item import (
+    DatasetResource,
+    FilesetPlatformItem,
+    IngestRequest,
+    Person,
+    Related,
+)
 from builder.filesets.platforms.ckan import Ckan
 from builder.filesets.protocols import FilesetError
 from tests.builder.filesets.answers import Answers
@@ -18,7 +24,9 @@ REAL = Path(__file__).parents[3].parent / "shared" / "data" / "filesets" / "ckan
 
 
 def item(given: Any, url: str = PAGE, api: str = CKAN) -> FilesetPlatformItem:
-    return Ckan().process_request(Request(url), Resource(url=url), Answers({api: given}))
+    return Ckan().process_request(
+        IngestRequest(url), DatasetResource(url=url), Answers({api: given})
+    )
 
 
 def refused(given: Any, url: str = PAGE) -> tuple[str, str]:
@@ -40,7 +48,7 @@ def refused(given: Any, url: str = PAGE) -> tuple[str, str]:
 def test_it_is_known_by_its_host_or_by_what_made_the_page(
     url: str, body: bytes | None, known: bool
 ) -> None:
-    assert Ckan().match_request(Request(url), Resource(url=url, body=body)) is known
+    assert Ckan().match_request(IngestRequest(url), DatasetResource(url=url, body=body)) is known
 
 
 @pytest.mark.parametrize("root", ["https://demo.ckan.org", "https://data.example.cz/data/cs"])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.item import Licence, Person, Related, Request, Resource
+from builder.filesets.item import DatasetResource, IngestRequest, Licence, Person, Related
 from builder.filesets.platforms.dataverse import Dataverse
 from tests.builder.filesets.pages import Pages, asked, real, refused, told
 
@@ -267,7 +267,7 @@ def test_what_is_no_dataset_is_refused(url: str, documents: dict[str, Any], stat
 
 def test_a_collection_is_refused() -> None:
     url = "https://dataverse.harvard.edu/dataverse/bees"
-    assert PLATFORM.match_request(Request(url), Resource(url=url))
+    assert PLATFORM.match_request(IngestRequest(url), DatasetResource(url=url))
     assert refused(PLATFORM, url, {}) == ("platform-scope", "collection")
 
 
@@ -287,7 +287,7 @@ def test_a_collection_is_refused() -> None:
 )
 def test_a_dataset_is_found_by_each_form_of_its_url(url: str, first: str) -> None:
     api = Pages({first: dataset(version(TABLE))})
-    assert PLATFORM.match_request(Request(url), Resource(url=url))
+    assert PLATFORM.match_request(IngestRequest(url), DatasetResource(url=url))
     assert asked(PLATFORM, url, api).platform_id == ID
     assert api.asked == [first]
 
@@ -296,7 +296,7 @@ def test_a_dataset_is_found_by_each_form_of_its_url(url: str, first: str) -> Non
 def test_persistent_ids_of_each_kind_are_asked_for(id: str) -> None:
     url = f"{BASE}/dataset.xhtml?persistentId={id}"
     api = Pages({f"{BASE}/api/datasets/:persistentId/?persistentId={id}": dataset(version(TABLE))})
-    assert PLATFORM.match_request(Request(url), Resource(url=url))
+    assert PLATFORM.match_request(IngestRequest(url), DatasetResource(url=url))
     assert len(asked(PLATFORM, url, api).files) == 1
 
 
@@ -306,7 +306,7 @@ def test_persistent_ids_of_each_kind_are_asked_for(id: str) -> None:
      "https://example.org/file.xhtml?fileId=7"],
 )  # fmt: skip
 def test_other_urls_are_not_taken_for_dataverses(url: str) -> None:
-    assert not PLATFORM.match_request(Request(url), Resource(url=url))
+    assert not PLATFORM.match_request(IngestRequest(url), DatasetResource(url=url))
 
 
 def test_a_doi_at_a_host_that_is_listed_is_enough() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from lxml import etree
 
-from builder.filesets.item import FilesetPlatformItem, Request, Resource
+from builder.filesets.item import DatasetResource, FilesetPlatformItem, IngestRequest
 from builder.filesets.platforms import figshare_article
 from functions.oai.render import datacite
 from tests.builder.filesets.answers import Answers
@@ -17,7 +17,7 @@ from tests.builder.filesets.test_junk import PLATFORMS
 def item(name: str) -> FilesetPlatformItem:
     helper, url, documents = PLATFORMS[name]
     api = Answers(documents, frozenset(("datadryad.org",)))
-    return helper.process_request(Request(url), Resource(url=url), api)
+    return helper.process_request(IngestRequest(url), DatasetResource(url=url), api)
 
 
 def record(name: str, prefix: str) -> etree._Element:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from builder.filesets.detect.detect import Detected, detect
-from builder.filesets.item import Request
+from builder.filesets.item import IngestRequest
 from builder.filesets.protocols import FilesetError
 from tests.builder.filesets.pages import Pages, gone, page, real
 
@@ -21,7 +21,7 @@ def handle(url: str, *more: dict[str, Any]) -> dict[str, Any]:
 
 
 def found(text: str, api: Pages, block: tuple[str, ...] = ()) -> Detected:
-    return detect(Request(text), api, lambda: NOW, block)
+    return detect(IngestRequest(text), api, lambda: NOW, block)
 
 
 def failed(text: str, api: Pages, block: tuple[str, ...] = ()) -> FilesetError:

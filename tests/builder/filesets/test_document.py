@@ -11,9 +11,9 @@ from builder.filesets.item import FilesetManifestFile, Licence, Related
 from builder.filesets.metadata import json_document
 from builder.filesets.metadata.licence import licences, spdx
 from builder.filesets.metadata.paging import pages
-from builder.filesets.metadata.person import inverted, named, orcid
+from builder.filesets.metadata.person import from_parts, from_text, orcid
 from builder.filesets.metadata.prose import plain
-from builder.filesets.metadata.relation import related
+from builder.filesets.metadata.relation import relate
 from builder.filesets.protocols import FilesetError
 from tests.builder.filesets.answers import Answers
 
@@ -32,7 +32,7 @@ def test_whatever_stands_there_it_is_read_or_not_and_never_a_fault(value: Any) -
         json_document.doi,
         json_document.web,
         orcid,
-        inverted,
+        from_text,
         plain,
     ):
         found = read(value)
@@ -41,7 +41,7 @@ def test_whatever_stands_there_it_is_read_or_not_and_never_a_fault(value: Any) -
     assert all(isinstance(text, str) and text for text in json_document.texts(value, apart=";"))
     assert all(isinstance(entry, dict) for entry in json_document.entries(value))
     assert json_document.inner(value, "a", "b") == {} or isinstance(value, dict)
-    assert related(value, "Cites") is None or isinstance(value, str)
+    assert relate(value, "Cites") is None or isinstance(value, str)
     assert all(isinstance(licence, Licence) for licence in licences(name=value, url=value))
 
 
@@ -118,7 +118,7 @@ def test_a_url_has_a_host(given: str, expected: str | None) -> None:
     ],
 )
 def test_a_link_is_read_where_it_stands(link: str | None, expected: str | None) -> None:
-    assert json_document.joined("https://example.org/a/", link) == expected
+    assert json_document.join_url("https://example.org/a/", link) == expected
 
 
 def test_digests_are_of_their_length_and_in_lower_case() -> None:
@@ -174,18 +174,18 @@ def test_an_orcid_has_its_check_digit() -> None:
 
 
 def test_names_are_cut_where_that_is_sure() -> None:
-    person = named("Jan", "Novák", iri="0000-0002-1825-0097", affiliations=("A",))
+    person = from_parts("Jan", "Novák", iri="0000-0002-1825-0097", affiliations=("A",))
     assert person
     assert (person.name, person.given, person.family) == ("Novák, Jan", "Jan", "Novák")
-    alone = named(None, "Plato")
+    alone = from_parts(None, "Plato")
     assert alone
     assert (alone.name, alone.given, alone.family) == ("Plato", None, None)
-    assert named(" ", None) is None
-    cut = inverted("Novák, Jan")
+    assert from_parts(" ", None) is None
+    cut = from_text("Novák, Jan")
     assert cut
     assert (cut.given, cut.family) == ("Jan", "Novák")
     for name in ("Novák, Jan, 1901-1980", "Jan Novák", "Smith, Jones, and sons", ", Jan"):
-        left = inverted(name)
+        left = from_text(name)
         assert left
         assert (left.name, left.given, left.family) == (name, None, None)
 
@@ -201,8 +201,8 @@ def test_names_are_cut_where_that_is_sure() -> None:
     ],
 )
 def test_what_is_related_is_named_by_its_kind(identifier: str, expected: Related | None) -> None:
-    assert related(identifier, "cites") == expected
-    assert related(identifier, "likes") is None
+    assert relate(identifier, "cites") == expected
+    assert relate(identifier, "likes") is None
 
 
 def following(page: Any) -> str | None:
@@ -248,7 +248,7 @@ def test_a_list_that_is_none_is_refused_and_an_object_for_one_is_a_list() -> Non
     assert json_document.entries([{"a": 1}, "b"]) == ({"a": 1},)
     for value in (None, {"a": 1}, [1], "x"):
         with pytest.raises(FilesetError, match="platform-bad-response"):
-            json_document.listed(value, "the list")
+            json_document.objects_of(value, "the list")
     with pytest.raises(FilesetError, match="platform-bad-response"):
         json_document.mapping(json.loads("[]"), "the answer")
     with pytest.raises(FilesetError, match="platform-bad-response"):

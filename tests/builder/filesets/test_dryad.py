@@ -4,7 +4,13 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.item import FilesetPlatformItem, Person, Related, Request, Resource
+from builder.filesets.item import (
+    DatasetResource,
+    FilesetPlatformItem,
+    IngestRequest,
+    Person,
+    Related,
+)
 from builder.filesets.platforms.dryad import Dryad
 from builder.filesets.protocols import FilesetError
 from tests.builder.filesets.answers import Answers
@@ -23,8 +29,8 @@ def item(
     doi: str | None = None,
     tokens: frozenset[str] = TOKEN,
 ) -> FilesetPlatformItem:
-    resource = Resource(url=url, doi=doi)
-    return Dryad().process_request(Request(url), resource, Answers(documents, tokens))
+    resource = DatasetResource(url=url, doi=doi)
+    return Dryad().process_request(IngestRequest(url), resource, Answers(documents, tokens))
 
 
 def refused(documents: dict[str, Any], url: str = PAGE) -> tuple[str, str]:
@@ -45,7 +51,7 @@ def refused(documents: dict[str, Any], url: str = PAGE) -> tuple[str, str]:
 def test_a_dataset_is_known_by_host_or_doi_and_asked_for_by_the_whole_doi(
     url: str, doi: str | None
 ) -> None:
-    assert Dryad().match_request(Request(url), Resource(url=url, doi=doi))
+    assert Dryad().match_request(IngestRequest(url), DatasetResource(url=url, doi=doi))
     found = item(TWO, url, doi)
     assert (found.platform_id, found.version, found.platform_status) == (DOI, "3", "success")
     assert [(file.path, file.size, file.sha256) for file in found.files] == [

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.item import FilesetPlatformItem, Licence, Person, Related, Request, Resource
+from builder.filesets.item import (
+    DatasetResource,
+    FilesetPlatformItem,
+    IngestRequest,
+    Licence,
+    Person,
+    Related,
+)
 from builder.filesets.platforms.figshare import Figshare
 from builder.filesets.protocols import FilesetError
 from tests.builder.filesets.answers import Answers
@@ -17,12 +24,14 @@ REAL = Path(__file__).parents[3].parent / "shared" / "data" / "filesets" / "figs
 
 
 def matches(url: str, doi: str | None = None, body: bytes | None = None) -> bool:
-    return Figshare().match_request(Request(url), Resource(url=url, doi=doi, body=body))
+    return Figshare().match_request(
+        IngestRequest(url), DatasetResource(url=url, doi=doi, body=body)
+    )
 
 
 def item(url: str, documents: dict[str, Any], doi: str | None = None) -> FilesetPlatformItem:
-    resource = Resource(url=url, doi=doi)
-    return Figshare().process_request(Request(url), resource, Answers(documents))
+    resource = DatasetResource(url=url, doi=doi)
+    return Figshare().process_request(IngestRequest(url), resource, Answers(documents))
 
 
 def refused(url: str, documents: dict[str, Any], doi: str | None = None) -> FilesetError:
@@ -96,7 +105,7 @@ def test_the_version_that_is_named_is_asked_for_and_else_the_newest(
     url: str, doi: str | None, asked: str
 ) -> None:
     api = Answers({FIGSHARE + asked: figshare()})
-    found = Figshare().process_request(Request(url), Resource(url=url, doi=doi), api)
+    found = Figshare().process_request(IngestRequest(url), DatasetResource(url=url, doi=doi), api)
     assert api.asked == [FIGSHARE + asked]
     assert (found.platform_id, found.version) == ("4711", "2")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from builder.filesets.entry import entry
-from builder.filesets.item import Description, Licence, Outcome, Person, Related
+from builder.filesets.item import Description, IngestOutcome, Licence, Person, Related
 from functions.snapshot import identifier
 from tests.builder.filesets.outcomes import DESCRIPTION, URL, failed, item, outcome
 from tests.functions.oai.client import START, Client
@@ -21,7 +21,7 @@ NAME = identifier.dataset("example.org", "invenio", "data.example", "41")
 PREFIXES = ("oai_dc", "oai_datacite")
 
 
-def made(of: Outcome, prefix: str) -> etree._Element:
+def made(of: IngestOutcome, prefix: str) -> etree._Element:
     """Return the metadata of a dataset in a format, out of an answer that is valid."""
     found = entry(of)
     assert found.kind is not None

@@ -6,7 +6,12 @@ from dataclasses import replace
 import pytest
 
 from builder.filesets import status
-from builder.filesets.item import ArchiveStrategyResult, FilesetPlatformItem, Outcome, Request
+from builder.filesets.item import (
+    ArchiveStrategyResult,
+    FilesetPlatformItem,
+    IngestOutcome,
+    IngestRequest,
+)
 from builder.filesets.protocols import FilesetError
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
 from tests.builder.filesets import fakes
@@ -15,7 +20,7 @@ from tests.builder.filesets.fakes import Fakes, Strategy, archived, file, item
 URL = "https://doi.org/10.5/1"
 
 
-def outcome(*answers: fakes.Answer, **more: object) -> tuple[Outcome, Fakes]:
+def outcome(*answers: fakes.Answer, **more: object) -> tuple[IngestOutcome, Fakes]:
     made = Fakes()
     return made.ingest().process(made.give(URL, *answers), **more), made  # type: ignore[arg-type]
 
@@ -95,7 +100,7 @@ def test_a_dry_run_ends_where_files_would_be_fetched() -> None:
 
 
 def test_another_type_of_ingest_is_not_ours() -> None:
-    found = Fakes().ingest().process(Request(URL, "pdf"))
+    found = Fakes().ingest().process(IngestRequest(URL, "pdf"))
     assert (found.status, found.detail) == (
         "not-implemented", "ingest_type pdf: expected dataset",
     )  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.filesets.item import FilesetPlatformItem, Request, Resource
+from builder.filesets.item import DatasetResource, FilesetPlatformItem, IngestRequest
 from builder.filesets.platforms.archiveorg import ArchiveOrg
 from builder.filesets.platforms.ckan import Ckan
 from builder.filesets.platforms.dryad import Dryad
@@ -111,7 +111,7 @@ def test_a_document_with_junk_in_it_comes_to_an_item_or_to_a_status(
             continue  # the one before took the place away
     api = Answers(documents, frozenset(("datadryad.org",)))
     try:
-        found = helper.process_request(Request(url), Resource(url=url), api)
+        found = helper.process_request(IngestRequest(url), DatasetResource(url=url), api)
     except FilesetError as error:
         refused = error
     else:
@@ -141,7 +141,7 @@ def holds(found: FilesetPlatformItem) -> None:
 def test_the_samples_are_whole(name: str) -> None:
     helper, url, whole = PLATFORMS[name]
     api = Answers(whole, frozenset(("datadryad.org",)))
-    found = helper.process_request(Request(url), Resource(url=url), api)
+    found = helper.process_request(IngestRequest(url), DatasetResource(url=url), api)
     assert found.platform_status == "success"
     assert found.files
     assert found.platform_name == helper.name

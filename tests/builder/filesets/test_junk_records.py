@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder.filesets.detect.detect import detect
-from builder.filesets.item import Request, Resource
+from builder.filesets.item import DatasetResource, IngestRequest
 from builder.filesets.platforms.dataverse import Dataverse
 from builder.filesets.platforms.inveniordm import InvenioRDM
 from builder.filesets.platforms.zenodo import Zenodo
@@ -79,7 +79,9 @@ def test_a_document_with_junk_in_it_comes_to_an_item_or_to_a_status(
 ) -> None:
     helper, url, whole = PLATFORMS[name]
     try:
-        found = helper.process_request(Request(url), Resource(url=url), Pages(spoilt(whole, data)))
+        found = helper.process_request(
+            IngestRequest(url), DatasetResource(url=url), Pages(spoilt(whole, data))
+        )
     except FilesetError as error:
         refused = error
     else:
@@ -91,7 +93,7 @@ def test_a_document_with_junk_in_it_comes_to_an_item_or_to_a_status(
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_the_samples_are_whole(name: str) -> None:
     helper, url, whole = PLATFORMS[name]
-    found = helper.process_request(Request(url), Resource(url=url), Pages(whole))
+    found = helper.process_request(IngestRequest(url), DatasetResource(url=url), Pages(whole))
     assert (found.platform_status, bool(found.files)) == ("success", True)
     holds(found)
 
@@ -118,7 +120,9 @@ def test_registries_and_probes_with_junk_in_them_come_to_a_platform_or_to_a_stat
 ) -> None:
     status, name = "success", ""
     try:
-        _, helper = detect(Request("10.5072/FK2/ABC"), Pages(spoilt(REGISTRIES, data)), lambda: NOW)
+        _, helper = detect(
+            IngestRequest("10.5072/FK2/ABC"), Pages(spoilt(REGISTRIES, data)), lambda: NOW
+        )
         name = helper.name
     except FilesetError as error:
         status = error.status

@@ -14,7 +14,7 @@ from builder.filesets.protocols import FilesetError, FilesetIngestStrategy
 from builder.filesets.strategies import record
 from builder.filesets.strategies.bundled import Bundled
 from builder.filesets.strategies.keys import RECORD, place
-from builder.filesets.strategies.s3 import Objects
+from builder.filesets.strategies.s3 import ObjectStrategy
 from builder.store.folder import FolderStore
 from tests.builder.filesets.server import Server, served, serving, status
 from tests.builder.filesets.test_s3 import HOST, item_of
@@ -77,7 +77,7 @@ def test_what_is_told_to_be_kept_is_kept(
     with tempfile.TemporaryDirectory() as folder:
         store = FolderStore(Path(folder))
         chosen: dict[str, FilesetIngestStrategy] = {
-            "s3-fileset": Objects("s3-fileset", store, there.downloader(), settings_of({})),
+            "s3-fileset": ObjectStrategy("s3-fileset", store, there.downloader(), settings_of({})),
             "s3-fileset-bundled": Bundled(store, there.downloader(), settings_of({})),
         }
         for step, how in (("request", last), *some):
@@ -121,7 +121,7 @@ def test_a_platform_that_has_the_file_no_more_takes_nothing_away(
 ) -> None:
     item = item_of(there.server, dict(BODIES))
     store = FolderStore(tmp_path)
-    strategy = Objects("s3-fileset", store, there.downloader(), settings_of({}))
+    strategy = ObjectStrategy("s3-fileset", store, there.downloader(), settings_of({}))
     strategy.process(item)
     there.server.add(f"{HOST}0", status(410))
     assert request(strategy, item).status == "success-existing"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from builder.filesets.detect.detect import detect
-from builder.filesets.item import FilesetPlatformItem, Request
+from builder.filesets.item import FilesetPlatformItem, IngestRequest
 from builder.filesets.protocols import FilesetError
 from tests.builder.filesets.pages import REAL, real
 from tests.builder.filesets.server import Server, html, json_of, redirect, served, status, text
@@ -31,7 +31,7 @@ def registered(server: Server, doi: str, url: str) -> None:
 
 def item_of(there: World, text: str) -> FilesetPlatformItem:
     api = there.api()
-    request = Request(text)
+    request = IngestRequest(text)
     resource, helper = detect(request, api, lambda: datetime(2026, 11, 22, tzinfo=UTC))
     return helper.process_request(request, resource, api)
 

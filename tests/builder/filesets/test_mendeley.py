@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.item import FilesetPlatformItem, Person, Related, Request, Resource
+from builder.filesets.item import (
+    DatasetResource,
+    FilesetPlatformItem,
+    IngestRequest,
+    Person,
+    Related,
+)
 from builder.filesets.platforms.mendeley import Mendeley
 from builder.filesets.protocols import FilesetError
 from tests.builder.filesets.answers import Answers
@@ -37,8 +43,8 @@ def dataset(**more: Any) -> dict[str, Any]:
 
 
 def item(documents: dict[str, Any], url: str = PAGE, doi: str | None = None) -> FilesetPlatformItem:
-    resource = Resource(url=url, doi=doi)
-    return Mendeley().process_request(Request(url), resource, Answers(documents))
+    resource = DatasetResource(url=url, doi=doi)
+    return Mendeley().process_request(IngestRequest(url), resource, Answers(documents))
 
 
 def refused(documents: dict[str, Any], url: str = PAGE) -> tuple[str, str]:
@@ -58,7 +64,7 @@ def refused(documents: dict[str, Any], url: str = PAGE) -> tuple[str, str]:
     ],
 )
 def test_a_dataset_is_listed_folder_by_folder(url: str, doi: str | None) -> None:
-    assert Mendeley().match_request(Request(url), Resource(url=url, doi=doi))
+    assert Mendeley().match_request(IngestRequest(url), DatasetResource(url=url, doi=doi))
     found = item(dataset(), url, doi)
     assert (found.platform_id, found.version) == ("h0n3ybees1", "2")
     zip_ = "https://data.mendeley.com/public-api/zip/h0n3ybees1/download/2"
@@ -70,7 +76,7 @@ def test_a_dataset_is_listed_folder_by_folder(url: str, doi: str | None) -> None
 
 def test_the_version_that_is_named_is_the_one_that_is_asked_for() -> None:
     api = Answers(dataset())
-    Mendeley().process_request(Request(PAGE), Resource(url=f"{PAGE}/2"), api)
+    Mendeley().process_request(IngestRequest(PAGE), DatasetResource(url=f"{PAGE}/2"), api)
     assert api.asked[0] == f"{MENDELEY}/snapshot/2"
     assert refused(dataset(), f"{PAGE}/9") == ("platform-scope", "wrong-version")
     other = {f"{MENDELEY}/snapshot/1": mendeley()}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.filesets.version_order import order, ordered
+from builder.filesets.version_order import order, with_order
 from tests.builder.filesets.outcomes import item
 
 NUMBERS = st.lists(st.integers(0, 10**12 - 1), min_size=1, max_size=8)
@@ -71,5 +71,5 @@ def test_zeros_before_a_number_say_nothing() -> None:
 
 
 def test_an_item_gets_the_order_of_its_version() -> None:
-    found = ordered(item("a.csv", platform_name="dataverse", version="4.1"))
+    found = with_order(item("a.csv", platform_name="dataverse", version="4.1"))
     assert found.order == "n:000000000004.000000000001"

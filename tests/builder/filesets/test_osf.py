@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.item import FilesetPlatformItem, Person, Request, Resource
+from builder.filesets.item import DatasetResource, FilesetPlatformItem, IngestRequest, Person
 from builder.filesets.platforms.osf import Osf
 from builder.filesets.protocols import FilesetError
 from tests.builder.filesets.answers import Answers
@@ -43,7 +43,9 @@ def project(**more: Any) -> dict[str, Any]:
 
 
 def item(documents: dict[str, Any], url: str = PAGE, doi: str | None = None) -> FilesetPlatformItem:
-    return Osf().process_request(Request(url), Resource(url=url, doi=doi), Answers(documents))
+    return Osf().process_request(
+        IngestRequest(url), DatasetResource(url=url, doi=doi), Answers(documents)
+    )
 
 
 def refused(documents: dict[str, Any], url: str = PAGE) -> tuple[str, str]:
@@ -63,7 +65,7 @@ def refused(documents: dict[str, Any], url: str = PAGE) -> tuple[str, str]:
     ],
 )
 def test_a_project_is_walked_to_its_last_file(url: str, doi: str | None) -> None:
-    assert Osf().match_request(Request(url), Resource(url=url, doi=doi))
+    assert Osf().match_request(IngestRequest(url), DatasetResource(url=url, doi=doi))
     found = item(project(), url, doi)
     assert [(file.path, file.size, file.md5, file.sha256) for file in found.files] == [
         ("a.txt", 7, MD5, SHA256), ("dir1/b.txt", 7, MD5, SHA256),

@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.item import FilesetPlatformItem, Person, Related, Request, Resource
+from builder.filesets.item import (
+    DatasetResource,
+    FilesetPlatformItem,
+    IngestRequest,
+    Person,
+    Related,
+)
 from builder.filesets.platforms.pangaea import Pangaea
 from builder.filesets.protocols import FilesetError
 from tests.builder.filesets.answers import Answers
@@ -21,8 +27,8 @@ REAL = Path(__file__).parents[3].parent / "shared" / "data" / "filesets" / "pang
 def item(
     documents: dict[str, Any], url: str = PANGAEA, doi: str | None = None
 ) -> FilesetPlatformItem:
-    resource = Resource(url=url, doi=doi)
-    return Pangaea().process_request(Request(url), resource, Answers(documents))
+    resource = DatasetResource(url=url, doi=doi)
+    return Pangaea().process_request(IngestRequest(url), resource, Answers(documents))
 
 
 def refused(documents: dict[str, Any], url: str = PANGAEA) -> tuple[str, str]:
@@ -40,7 +46,7 @@ def refused(documents: dict[str, Any], url: str = PANGAEA) -> tuple[str, str]:
     ],
 )
 def test_a_table_is_one_file_whose_size_nothing_tells(url: str, doi: str | None) -> None:
-    assert Pangaea().match_request(Request(url), Resource(url=url, doi=doi))
+    assert Pangaea().match_request(IngestRequest(url), DatasetResource(url=url, doi=doi))
     found = item({METADATA: pangaea()}, url, doi)
     (file,) = found.files
     assert (file.path, file.size, file.md5) == ("PANGAEA.4711.tab", None, None)

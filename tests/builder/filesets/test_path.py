@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from builder.filesets.item import FilesetManifestFile
 from builder.filesets.protocols import FilesetError
-from builder.filesets.strategies.path import safe, settled
+from builder.filesets.strategies.path import make_safe, safe
 
 UNSAFE = {
     "": "empty",
@@ -85,14 +85,14 @@ def files(*paths: str) -> list[FilesetManifestFile]:
 
 
 def test_a_path_is_normalised_and_what_the_platform_wrote_is_kept() -> None:
-    (file,) = settled(files("me\u0301d.csv"))
+    (file,) = make_safe(files("me\u0301d.csv"))
     assert file.path == "m\u00e9d.csv"
     assert file.extra["raw_path"] == "me\u0301d.csv"
 
 
 def test_two_spellings_of_one_path_are_one_path() -> None:
     with pytest.raises(FilesetError, match="is listed twice") as caught:
-        settled(files("m\u00e9d.csv", "b", "me\u0301d.csv"))
+        make_safe(files("m\u00e9d.csv", "b", "me\u0301d.csv"))
     assert caught.value.status == "duplicate-path"
     assert [f.status for f in caught.value.manifest] == [None, None, "duplicate-path"]
 
@@ -101,26 +101,26 @@ def test_all_files_at_fault_are_marked_and_the_first_is_told() -> None:
     with pytest.raises(
         FilesetError, match=r"'\.\./a' has a part that is \.\., and 1 more"
     ) as caught:
-        settled(files("ok", "../a", "/b"))
+        make_safe(files("ok", "../a", "/b"))
     assert [f.status for f in caught.value.manifest] == [None, "unsafe-path", "unsafe-path"]
 
 
 def test_a_file_is_no_folder() -> None:
     with pytest.raises(FilesetError, match="'a/b/c' lies in 'a/b', which is a file") as caught:
-        settled(files("a/b/c", "a/b"))
+        make_safe(files("a/b/c", "a/b"))
     assert caught.value.status == "unsafe-path"
 
 
 def test_of_very_many_twins_a_few_are_told() -> None:
     forms = ["".join(c.upper() if n >> at & 1 else c for at, c in enumerate("abcdefghijkl"))
              for n in range(4096)]  # fmt: skip
-    found = settled(FilesetManifestFile(path=form) for form in forms)
+    found = make_safe(FilesetManifestFile(path=form) for form in forms)
     assert {len(file.extra["twins"]) for file in found} == {10}
     assert found[0].path not in found[0].extra["twins"]
 
 
 def test_twins_are_told_of_each_other_and_pass() -> None:
-    found = settled(files("Data/A.csv", "data/a.csv", "ﬁle", "file", "other"))
+    found = make_safe(files("Data/A.csv", "data/a.csv", "ﬁle", "file", "other"))
     assert [f.path for f in found] == ["Data/A.csv", "data/a.csv", "ﬁle", "file", "other"]
     assert [f.extra.get("twins") for f in found] == [
         ["data/a.csv"],

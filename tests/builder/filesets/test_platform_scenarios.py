@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builder.filesets.detect.detect import detect
-from builder.filesets.item import FilesetPlatformItem, Request
+from builder.filesets.item import FilesetPlatformItem, IngestRequest
 from builder.filesets.protocols import FilesetError
 from tests.builder.filesets import samples
 from tests.builder.filesets.body import digest
@@ -22,7 +22,7 @@ STORE = "https://s3-eu-west-1.amazonaws.com"
 
 def item_of(there: World, text: str) -> FilesetPlatformItem:
     api = there.api()
-    request = Request(text)
+    request = IngestRequest(text)
     resource, helper = detect(request, api, lambda: datetime(2026, 11, 22, tzinfo=UTC))
     return helper.process_request(request, resource, api)
 

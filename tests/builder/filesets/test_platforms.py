@@ -2,8 +2,8 @@
 
 import pytest
 
-from builder.filesets.detect.probe import probed
-from builder.filesets.item import Request, Resource
+from builder.filesets.detect.probe import probe
+from builder.filesets.item import DatasetResource, IngestRequest
 from builder.filesets.platforms.known import PLATFORMS
 from tests.builder.filesets.answers import Answers
 from tests.builder.filesets.samples import ckan
@@ -35,8 +35,8 @@ OWN = [
 
 @pytest.mark.parametrize(("url", "doi", "name"), OWN)
 def test_a_dataset_is_of_one_platform(url: str, doi: str | None, name: str) -> None:
-    resource = Resource(url=url, doi=doi)
-    known = [one.name for one in PLATFORMS if one.match_request(Request(url), resource)]
+    resource = DatasetResource(url=url, doi=doi)
+    known = [one.name for one in PLATFORMS if one.match_request(IngestRequest(url), resource)]
     assert known == [name]
 
 
@@ -45,8 +45,8 @@ def test_a_dataset_is_of_one_platform(url: str, doi: str | None, name: str) -> N
     ["https://example.org/", "https://example.org/dataset/honey", "https://doi.org/10.1234/x"],
 )
 def test_a_page_of_nobody_is_of_none(url: str) -> None:
-    resource = Resource(url=url, doi="10.1234/x", body=b"<html>honey</html>")
-    assert not [one.name for one in PLATFORMS if one.match_request(Request(url), resource)]
+    resource = DatasetResource(url=url, doi="10.1234/x", body=b"<html>honey</html>")
+    assert not [one.name for one in PLATFORMS if one.match_request(IngestRequest(url), resource)]
 
 
 def test_no_two_platforms_have_one_name() -> None:
@@ -57,7 +57,7 @@ def test_no_two_platforms_have_one_name() -> None:
 def test_a_ckan_that_no_list_names_is_shown_by_its_api(root: str) -> None:
     url = f"https://data.example.cz{root}/dataset/honey-prices"
     api = f"https://data.example.cz{root}/api/3/action/package_show?id=honey-prices"
-    assert probed(Resource(url=url), Answers({api: ckan()})) == "ckan"
-    assert probed(Resource(url=url), Answers({api: {"success": False}})) is None
-    assert probed(Resource(url=url), Answers({api: {"success": True, "result": []}})) is None
-    assert probed(Resource(url=f"{url}/resource/r-1"), Answers({api: ckan()})) is None
+    assert probe(DatasetResource(url=url), Answers({api: ckan()})) == "ckan"
+    assert probe(DatasetResource(url=url), Answers({api: {"success": False}})) is None
+    assert probe(DatasetResource(url=url), Answers({api: {"success": True, "result": []}})) is None
+    assert probe(DatasetResource(url=f"{url}/resource/r-1"), Answers({api: ckan()})) is None

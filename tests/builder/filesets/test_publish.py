@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.item import FilesetPlatformItem, Request
+from builder.filesets.item import FilesetPlatformItem, IngestRequest
 from builder.filesets.run import Results
 from builder.withdraw import reinstate, withdraw
 from builder.withdraw.selection import Selection
@@ -70,13 +70,13 @@ def test_a_dataset_is_an_item_with_its_files(world: World) -> None:
 def test_the_same_again_and_failures_change_no_item(world: World) -> None:
     """What a server does not find is not said to be gone."""
     others = {f"u{number}": other(number) for number in (1, 2)}
-    found = [outcome(of, request=Request(url)) for url, of in others.items()]
+    found = [outcome(of, request=IngestRequest(url)) for url, of in others.items()]
     begun(world, outcome(item("a.csv", "b.csv")), *found)
     built = publish(
         world,
         outcome(item("a.csv", "b.csv"), existing=True),
-        failed("platform-404", request=Request("u1")),
-        failed("platform-timeout", detail="nothing for 60 s", request=Request("u2")),
+        failed("platform-404", request=IngestRequest("u1")),
+        failed("platform-timeout", detail="nothing for 60 s", request=IngestRequest("u2")),
     )
     assert (built.new, built.changed, built.deleted, built.unchanged) == (0, 0, 0, 1)
     assert rows(world, "SELECT DISTINCT sequence, deleted FROM records") == [(1, False)]
@@ -108,7 +108,7 @@ def test_a_new_version_is_a_change_of_the_item(world: World) -> None:
 
 
 def test_what_is_gone_is_deleted_whatever_it_is_asked_for_by(world: World) -> None:
-    begun(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=Request("u1")))
+    begun(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=IngestRequest("u1")))
     built = publish(world, failed("platform-gone"))
     assert (built.changed, built.deleted) == (1, 1)
     assert rows(world, "SELECT identifier, deleted, reason, sets FROM records WHERE deleted") == [
@@ -135,7 +135,9 @@ def test_what_is_gone_and_was_never_listed_is_nothing(world: World) -> None:
 
 def test_an_older_version_that_is_gone_leaves_the_item(world: World) -> None:
     begun(world, outcome(item("a.csv", "b.csv")))
-    gone = failed("platform-gone", item=item(version="1.0", manifest=None), request=Request("v1"))
+    gone = failed(
+        "platform-gone", item=item(version="1.0", manifest=None), request=IngestRequest("v1")
+    )
     assert publish(world, gone).changed == 0
     assert publish(world, replace(gone, item=item(version="1.2", manifest=None))).deleted == 1
 
@@ -149,8 +151,8 @@ def test_a_tombstone_need_not_tell_the_id_of_all_versions(world: World) -> None:
 
 def test_that_the_url_of_an_older_version_is_gone_leaves_the_item(world: World) -> None:
     old = item("a.csv", "b.csv", version="1.1")
-    publish(world, outcome(old, request=Request("v1")), outcome(item("a.csv", "b.csv")))
-    assert publish(world, failed("platform-gone", request=Request("v1"))).changed == 0
+    publish(world, outcome(old, request=IngestRequest("v1")), outcome(item("a.csv", "b.csv")))
+    assert publish(world, failed("platform-gone", request=IngestRequest("v1"))).changed == 0
     assert rows(world, "SELECT deleted FROM records") == [(False,)]
 
 
@@ -177,9 +179,9 @@ def test_the_newest_of_several_results_counts_whatever_it_was_asked_by(world: Wo
     two = replace(DESCRIPTION, title="By its page")
     publish(
         world,
-        outcome(item("a.csv", "b.csv", description=one), request=Request(DOI)),
+        outcome(item("a.csv", "b.csv", description=one), request=IngestRequest(DOI)),
         outcome(item("a.csv", "b.csv", description=two)),
-        failed("stalled", request=Request(DOI)),
+        failed("stalled", request=IngestRequest(DOI)),
     )
     assert document(world)["title"] == "By its page"
     assert rows(
@@ -204,7 +206,7 @@ def test_a_run_that_comes_late_takes_nothing_back_of_another_url(world: World, l
     begun(world, outcome(item("a.csv", "b.csv")))
     old = outcome(item("a.csv", version="1")) if late == "listed" else failed("platform-gone")
     results = Results(world.store, world.root.parent / "scratch", world.clock)
-    asked = Request("u9")
+    asked = IngestRequest("u9")
     results.add(replace(old, request=asked, item=item("a.csv"), at="20200101000000"))
     results.commit()
     assert world.publish().changed == 0
@@ -213,19 +215,19 @@ def test_a_run_that_comes_late_takes_nothing_back_of_another_url(world: World, l
 
 
 def test_a_failure_that_came_later_by_another_url_holds_nothing_up(world: World) -> None:
-    begun(world, outcome(item("a.csv")), failed("stalled", request=Request(DOI)))
+    begun(world, outcome(item("a.csv")), failed("stalled", request=IngestRequest(DOI)))
     known = item("a.csv", "b.csv")
-    publish(world, failed("stalled", request=Request(DOI), item=known))
+    publish(world, failed("stalled", request=IngestRequest(DOI), item=known))
     results = Results(world.store, world.root.parent / "scratch", world.clock)
     at = rows(world, "SELECT updated FROM ingest_fileset_platform WHERE hit")
     after = f"{at[0][0] + timedelta(microseconds=1):%Y%m%d%H%M%S}"
-    results.add(replace(outcome(known, request=Request("u2")), at=after))
+    results.add(replace(outcome(known, request=IngestRequest("u2")), at=after))
     results.commit()
     assert world.publish().changed == 1
 
 
 def test_withdrawn_datasets_stay_so_and_no_table_tells_of_them(world: World) -> None:
-    begun(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=Request("u1")))
+    begun(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=IngestRequest("u1")))
     change = Selection((NAME,), None, None, None, None, None)
     withdraw.withdraw(
         world.store, world.configuration(), world.outside(), change, "a secret", purge=True
@@ -251,8 +253,8 @@ def test_withdrawn_datasets_stay_so_and_no_table_tells_of_them(world: World) -> 
 
 
 def test_what_was_told_of_a_withdrawn_dataset_before_it_was_listed_goes_too(world: World) -> None:
-    refused = failed("too-many-files", request=Request(DOI), item=item("a.csv", "secret.csv"))
-    publish(world, refused, outcome(other(1), request=Request("u1")))
+    refused = failed("too-many-files", request=IngestRequest(DOI), item=item("a.csv", "secret.csv"))
+    publish(world, refused, outcome(other(1), request=IngestRequest("u1")))
     publish(world, outcome(item("a.csv")))
     change = Selection((NAME,), None, None, None, None, None)
     withdraw.withdraw(
@@ -279,7 +281,7 @@ def test_restored_datasets_have_their_files_again(world: World) -> None:
 
 def test_datasets_are_published_beside_captures(world: World) -> None:
     world.ingest([capture(number) for number in range(5)], ("collection:c",))
-    publish(world, *(outcome(other(n), request=Request(f"u{n}")) for n in range(3)))
+    publish(world, *(outcome(other(n), request=IngestRequest(f"u{n}")) for n in range(3)))
     assert rows(world, "SELECT kind, count(*) FROM records GROUP BY ALL ORDER BY ALL") == [
         ("capture", 5),
         ("collection", 1),
@@ -299,7 +301,7 @@ def test_expiry_leaves_what_is_kept_of_datasets(world: World) -> None:
 
 
 def test_datasets_are_shown_before_they_are_withdrawn_by_their_set(world: World) -> None:
-    begun(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=Request("u1")))
+    begun(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=IngestRequest("u1")))
     asked = Selection((), "platform:invenio", None, None, None, None)
     shown = withdraw.preview_selection(
         world.store, world.configuration(), world.outside(), asked, None

@@ -12,9 +12,9 @@ import boto3
 import pytest
 
 from builder.filesets import queue as queues
-from builder.filesets.item import Outcome, Request
+from builder.filesets.item import IngestOutcome, IngestRequest
 from builder.filesets.queue import Queue, QueueError, connect, is_final, wait
-from builder.filesets.session import Session
+from builder.filesets.session import FilesetSession
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
 from tests.bucket import ACCESS_KEY, REGION, SECRET_KEY
@@ -69,17 +69,19 @@ def sqs(moto_server: str) -> Iterator[Sqs]:
     client.close()
 
 
-def ended(status: str) -> Callable[..., Outcome]:
-    def process(request: Request, *, dry: bool = False) -> Outcome:
-        return Outcome(request=request, status=status, at=AT)
+def ended(status: str) -> Callable[..., IngestOutcome]:
+    def process(request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
+        return IngestOutcome(request=request, status=status, at=AT)
 
     return process
 
 
-def worked_off(queue: Queue, process: Callable[..., Outcome], threads: int = 3) -> list[Outcome]:
+def worked_off(
+    queue: Queue, process: Callable[..., IngestOutcome], threads: int = 3
+) -> list[IngestOutcome]:
     stop = threading.Event()
     with queue.beating():
-        found = list(Session(process, threads, stop).outcomes(queue.requests(stop)))
+        found = list(FilesetSession(process, threads, stop).outcomes(queue.requests(stop)))
         for outcome in found:
             queue.settle(outcome)
     return found
@@ -160,9 +162,9 @@ def test_a_message_that_is_no_request_is_told_and_removed(sqs: Sqs) -> None:
     sqs.send("zenodo", json.dumps({"base_url": ""}))
     seen = []
 
-    def process(request: Request, *, dry: bool = False) -> Outcome:
+    def process(request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
         seen.append(request.base_url)
-        return Outcome(request=request, status="bad-identifier", at=AT)
+        return IngestOutcome(request=request, status="bad-identifier", at=AT)
 
     worked_off(sqs.queue(), process)
     assert all(url.startswith("message ") for url in seen)
@@ -257,5 +259,7 @@ def test_seconds_of_rest_double_and_have_an_end() -> None:
 
 
 def test_what_may_pass_is_not_final() -> None:
-    finals = [is_final(ended(s)(Request("a"))) for s in ("success", "platform-404", "stalled")]
+    finals = [
+        is_final(ended(s)(IngestRequest("a"))) for s in ("success", "platform-404", "stalled")
+    ]
     assert finals == [True, True, False]

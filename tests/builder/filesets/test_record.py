@@ -56,7 +56,7 @@ ARCHIVED = ArchiveStrategyResult(
     file_file_meta=FileMeta(size_bytes=0, md5hex="", sha1hex="", sha256hex="", mimetype=None),
     location=BASE,
 )
-OBJECTS = tuple(record.Kept(f"{BASE}files/{p}", len(b), digest(b)) for p, b in BODIES.items())
+OBJECTS = tuple(record.KeptObject(f"{BASE}files/{p}", len(b), digest(b)) for p, b in BODIES.items())
 RECORD = record.of(ITEM, ARCHIVED, OBJECTS)
 
 
@@ -81,7 +81,7 @@ numbers = st.none() | st.integers(0, 1 << 60)
 
 @given(
     st.builds(
-        record.Record,
+        record.KeepingRecord,
         platform_name=texts,
         platform_domain=maybe,
         version=maybe,
@@ -95,20 +95,20 @@ numbers = st.none() | st.integers(0, 1 << 60)
             bundle_terminal=st.none() | st.builds(Terminal),
             file_cdx=st.none() | st.builds(Cdx),
         ),
-        objects=st.lists(st.builds(record.Kept)).map(tuple),
+        objects=st.lists(st.builds(record.KeptObject)).map(tuple),
     )
 )
-def test_what_is_written_is_read_again(one: record.Record) -> None:
-    data = record.written(one)
+def test_what_is_written_is_read_again(one: record.KeepingRecord) -> None:
+    data = record.serialize(one)
     again = record.parse(data, "x")
-    assert record.written(again) == data
+    assert record.serialize(again) == data
     assert len(again.archived.manifest) == len(one.archived.manifest)
     assert [f.size for f in again.archived.manifest] == [f.size for f in one.archived.manifest]
     assert again.objects == one.objects
 
 
 def test_a_record_is_whole_and_names_no_withheld_file() -> None:
-    again = record.parse(record.written(RECORD), "x")
+    again = record.parse(record.serialize(RECORD), "x")
     assert again == RECORD
     assert [f.path for f in again.archived.manifest] == ["a.csv", "b.bin"]
 
@@ -116,13 +116,13 @@ def test_a_record_is_whole_and_names_no_withheld_file() -> None:
 def test_half_a_character_of_a_platform_s_answer_does_no_harm() -> None:
     files = (replace(ARCHIVED.manifest[0], extra={"label": "\ud800", "é": "\udfff"}),)
     one = replace(RECORD, archived=replace(ARCHIVED, manifest=files))
-    data = record.written(one)
+    data = record.serialize(one)
     assert data.decode("utf-8")
     assert record.parse(data, "x") == one
 
 
 def edited(**change: object) -> bytes:
-    return json.dumps({**json.loads(record.written(RECORD)), **change}).encode()
+    return json.dumps({**json.loads(record.serialize(RECORD)), **change}).encode()
 
 
 BROKEN = {

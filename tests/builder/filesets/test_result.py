@@ -7,23 +7,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.filesets import journal
-from builder.filesets.account import shown, size
+from builder.filesets.account import describe, size
 from builder.filesets.item import (
     ArchiveStrategyResult,
+    DatasetResource,
     Description,
+    IngestOutcome,
+    IngestRequest,
     Licence,
-    Outcome,
     Person,
     Related,
-    Request,
-    Resource,
 )
-from builder.filesets.result import file_result, listed, result, results
+from builder.filesets.result import file_json, file_result, result, results
 from builder.filesets.status import FILE, STATUSES
 from tests.builder.filesets.fakes import CDX, TERMINAL, Fakes, Strategy, archived, file, item, meta
 
-REQUEST = Request("10.5/1", given={"base_url": "10.5/1", "link_source": "doi", "fatcat": {"a": 1}})
-PAGE = Resource(
+REQUEST = IngestRequest(
+    "10.5/1", given={"base_url": "10.5/1", "link_source": "doi", "fatcat": {"a": 1}}
+)
+PAGE = DatasetResource(
     url="https://data.example.org/1", hops=("https://doi.org/10.5/1",), doi="10.5/1",
     status=200, media_type="text/html", body=b"a,b\n", html_biblio={"title": "Hives"},
     at="20261122095959",
@@ -38,11 +40,15 @@ OF_ITEM = {
 }  # fmt: skip
 
 
-def outcome(strategy: str = "web-file", status: str = "success-file", **more: object) -> Outcome:
+def outcome(
+    strategy: str = "web-file", status: str = "success-file", **more: object
+) -> IngestOutcome:
     of = item(file(), web_base_url="https://data.example.org/1", archiveorg_item_name="an-item")
     kept = archived(Strategy(strategy, Fakes()), of)
     given = {"item": of, "archived": kept, "strategy": strategy, "reason": "1 file", **more}
-    return Outcome(request=REQUEST, status=status, at="20261122100000", resource=PAGE, **given)  # type: ignore[arg-type]
+    return IngestOutcome(
+        request=REQUEST, status=status, at="20261122100000", resource=PAGE, **given
+    )  # type: ignore[arg-type]
 
 
 def test_a_result_has_the_fields_of_the_proposal() -> None:
@@ -100,7 +106,7 @@ def test_what_failed_tells_no_archived_bytes() -> None:
 
 def test_without_a_platform_there_are_the_common_fields_alone() -> None:
     found = result(
-        Outcome(
+        IngestOutcome(
             request=REQUEST, status="no-platform-match", at="20261122100000", detail="none is known"
         )
     )
@@ -108,7 +114,9 @@ def test_without_a_platform_there_are_the_common_fields_alone() -> None:
     assert (found["terminal"], found["file_meta"], found["hops"]) == (None, None, [])
     unvisited = replace(PAGE, status=None, body=None, at=None, html_biblio={})
     found = result(
-        Outcome(request=REQUEST, status="platform-404", at="20261122100000", resource=unvisited)
+        IngestOutcome(
+            request=REQUEST, status="platform-404", at="20261122100000", resource=unvisited
+        )
     )
     assert found["terminal"]["terminal_url"] == PAGE.url
     assert (found["terminal"]["terminal_sha1hex"], found["html_biblio"]) == (None, None)
@@ -121,12 +129,12 @@ def test_a_detail_is_cut_and_a_size_that_is_not_known_has_no_total() -> None:
 
 
 def test_a_file_tells_all_that_is_proposed_and_of_the_rest_what_there_is() -> None:
-    found = listed(file())
+    found = file_json(file())
     assert list(found) == [
         "path", "size", "md5", "sha1", "sha256", "mimetype", "extra", "status",
         "platform_url", "terminal_url", "terminal_dt",
     ]  # fmt: skip
-    assert listed(file(sha512="ab", key="filesets/a", offset=0)).keys() - found.keys() == {
+    assert file_json(file(sha512="ab", key="filesets/a", offset=0)).keys() - found.keys() == {
         "sha512", "key", "offset",
     }  # fmt: skip
 
@@ -135,13 +143,13 @@ def test_every_status_of_a_result_can_be_told() -> None:
     for name, row in STATUSES.items():
         if row.scope != FILE:
             assert result(outcome(status=name))["hit"] == row.hit
-            assert shown(outcome(status=name)).startswith(
+            assert describe(outcome(status=name)).startswith(
                 f"{name}  10.5/1: fake data.example.org 1"
             )
 
 
 def test_a_person_reads_what_came_of_it() -> None:
-    assert shown(outcome()) == (
+    assert describe(outcome()) == (
         "success-file  10.5/1: fake data.example.org 1 v1: 1 file, 4 bytes: web-file"
     )
     dry = outcome(
@@ -149,7 +157,7 @@ def test_a_person_reads_what_came_of_it() -> None:
         archived=None,
         item=item(file(), file("b", size=None, md5=None), file("c", status="withheld")),
     )
-    assert shown(dry, whole=True).splitlines() == [
+    assert describe(dry, whole=True).splitlines() == [
         "pending  10.5/1: fake data.example.org 1 v1: "
         "2 files, at least 4 bytes, 1 withheld: web-file",
         "  Hives and harvests",
@@ -160,22 +168,22 @@ def test_a_person_reads_what_came_of_it() -> None:
     ]
     kept = file(status="verified")
     partly = replace(outcome().archived, manifest=(kept, file("b", status="withheld")))
-    assert shown(outcome(status="success-partial", archived=partly)) == (
+    assert describe(outcome(status="success-partial", archived=partly)) == (
         "success-partial  10.5/1: fake data.example.org 1 v1: 1 file, 4 bytes, 1 withheld: web-file"
     )
     later = replace(item(), manifest=(), until="2031-05-01")
     embargoed = outcome(item=later, archived=None, status="platform-embargoed")
-    assert shown(replace(embargoed, strategy=None)) == (
+    assert describe(replace(embargoed, strategy=None)) == (
         "platform-embargoed  10.5/1: fake data.example.org 1 v1: until 2031-05-01"
     )
-    odd = Outcome(
-        request=Request("a\x1b[2Jb"),
+    odd = IngestOutcome(
+        request=IngestRequest("a\x1b[2Jb"),
         status="bad-identifier",
         at="20261122100000",
         detail="neither",
         code="c",
     )
-    assert shown(odd) == "bad-identifier  a\\x1b[2Jb: (c) neither"
+    assert describe(odd) == "bad-identifier  a\\x1b[2Jb: (c) neither"
     assert [size(n) for n in (0, 1, 999, 1000, 1_500_000)] == [
         "0 bytes",
         "1 byte",

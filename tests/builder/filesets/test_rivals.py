@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from builder.filesets import wiring
-from builder.filesets.item import Outcome, Request
+from builder.filesets.item import IngestOutcome, IngestRequest
 from builder.filesets.strategies.table import Materials
 from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
@@ -55,10 +55,10 @@ def test_both_find_it_archived_and_it_is_there_once(
             scratch=scratch,
         )
 
-    def work(own: Materials) -> Outcome:
+    def work(own: Materials) -> IngestOutcome:
         ingest = wiring.ingest(own, threading.Event(), 60)
         ready.wait(30)
-        return ingest.process(Request(url))
+        return ingest.process(IngestRequest(url))
 
     with ThreadPoolExecutor(3) as pool:
         found = list(pool.map(work, [materials(number) for number in range(3)]))

@@ -18,7 +18,7 @@ from builder.filesets.item import (
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import record
 from builder.filesets.strategies.keys import place
-from builder.filesets.strategies.s3 import Objects
+from builder.filesets.strategies.s3 import ObjectStrategy
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.store import Sink, Writer
@@ -66,9 +66,11 @@ def item_of(
     return replace(found, **given)
 
 
-def strategy(store: Writer, there: World, name: str = "s3-fileset", **settings: Any) -> Objects:
+def strategy(
+    store: Writer, there: World, name: str = "s3-fileset", **settings: Any
+) -> ObjectStrategy:
     given = fileset_settings(**settings)
-    return Objects(name, store, there.downloader(), given)
+    return ObjectStrategy(name, store, there.downloader(), given)
 
 
 def objects(store: Writer) -> dict[str, bytes]:

@@ -17,26 +17,26 @@ import pytest
 
 from builder.filesets import journal, request_stream
 from builder.filesets import request as line
-from builder.filesets.entry import Entry
-from builder.filesets.item import Outcome, Request
+from builder.filesets.entry import FilesetEntry
+from builder.filesets.item import IngestOutcome, IngestRequest
 from builder.filesets.request import BadLine
 from builder.filesets.results import Keeping
-from builder.filesets.session import Session
+from builder.filesets.session import FilesetSession
 from functions.snapshot.errors import StoreError
 
 AT = "20261122100000"
 
 
-def done(request: Request, *, dry: bool = False) -> Outcome:
-    return Outcome(request=request, status="success", at=AT)
+def done(request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
+    return IngestOutcome(request=request, status="success", at=AT)
 
 
-def urls(many: int) -> list[Request]:
-    return [Request(f"https://data.example.org/{n}") for n in range(many)]
+def urls(many: int) -> list[IngestRequest]:
+    return [IngestRequest(f"https://data.example.org/{n}") for n in range(many)]
 
 
 def test_each_request_has_one_outcome() -> None:
-    session = Session(done, 7, threading.Event())
+    session = FilesetSession(done, 7, threading.Event())
     found = [outcome.request for outcome in session.outcomes(urls(500))]
     assert sorted(r.base_url for r in found) == sorted(r.base_url for r in urls(500))
     assert session.rest == []
@@ -45,22 +45,22 @@ def test_each_request_has_one_outcome() -> None:
 def test_as_many_are_carried_out_at_once_as_there_are_threads() -> None:
     together = threading.Barrier(4)
 
-    def process(request: Request, *, dry: bool = False) -> Outcome:
+    def process(request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
         together.wait(30)
         return done(request)
 
-    assert len(list(Session(process, 4, threading.Event()).outcomes(urls(8)))) == 8
+    assert len(list(FilesetSession(process, 4, threading.Event()).outcomes(urls(8)))) == 8
 
 
 def test_outcomes_come_as_they_are_there_not_as_they_were_asked() -> None:
     first = threading.Event()
 
-    def process(request: Request, *, dry: bool = False) -> Outcome:
+    def process(request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
         if request.base_url.endswith("/0"):
             assert first.wait(30)
         return done(request)
 
-    outcomes = Session(process, 2, threading.Event()).outcomes(urls(3))
+    outcomes = FilesetSession(process, 2, threading.Event()).outcomes(urls(3))
     assert [next(outcomes).request.base_url[-1] for _ in range(2)] == ["1", "2"]
     first.set()
     assert [outcome.request.base_url[-1] for outcome in outcomes] == ["0"]
@@ -70,16 +70,16 @@ def test_requests_are_asked_for_one_by_one_as_threads_come_free() -> None:
     asked: list[int] = []
     go = threading.Semaphore(0)
 
-    def requests() -> Iterator[Request]:
+    def requests() -> Iterator[IngestRequest]:
         for number, request in enumerate(urls(10)):
             asked.append(number)
             yield request
 
-    def process(request: Request, *, dry: bool = False) -> Outcome:
+    def process(request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
         assert go.acquire(timeout=30)
         return done(request)
 
-    outcomes = Session(process, 2, threading.Event()).outcomes(requests())
+    outcomes = FilesetSession(process, 2, threading.Event()).outcomes(requests())
     go.release()
     next(outcomes)
     assert len(asked) <= 3
@@ -90,13 +90,13 @@ def test_requests_are_asked_for_one_by_one_as_threads_come_free() -> None:
 def test_what_was_under_way_when_it_ends_early_is_told() -> None:
     stop = threading.Event()
 
-    def process(request: Request, *, dry: bool = False) -> Outcome:
+    def process(request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
         if request.base_url.endswith("/0"):
             return done(request)
         assert stop.wait(30)
-        return Outcome(request=request, status="cancelled", at=AT)
+        return IngestOutcome(request=request, status="cancelled", at=AT)
 
-    session = Session(process, 3, stop)
+    session = FilesetSession(process, 3, stop)
     outcomes = session.outcomes(urls(100))
     assert next(outcomes).status == "success"
     outcomes.close()
@@ -105,34 +105,37 @@ def test_what_was_under_way_when_it_ends_early_is_told() -> None:
 
 
 def test_what_the_requests_raise_passes_once_all_have_ended() -> None:
-    def requests() -> Iterator[Request]:
+    def requests() -> Iterator[IngestRequest]:
         yield urls(1)[0]
         raise StoreError("the queue is gone")
 
     with pytest.raises(StoreError, match="the queue is gone"):
-        list(Session(done, 2, threading.Event()).outcomes(requests()))
+        list(FilesetSession(done, 2, threading.Event()).outcomes(requests()))
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("fileset-")]
 
 
 def test_whoever_waits_is_idle_now_and_then() -> None:
     idle = threading.Event()
 
-    def process(request: Request, *, dry: bool = False) -> Outcome:
+    def process(request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
         assert idle.wait(30)
         return done(request)
 
-    assert len(list(Session(process, 1, threading.Event(), idle=idle.set).outcomes(urls(1)))) == 1
+    assert (
+        len(list(FilesetSession(process, 1, threading.Event(), idle=idle.set).outcomes(urls(1))))
+        == 1
+    )
 
 
 @dataclass
 class Written:
     """Stands in for Results: what was added, and in which run it is."""
 
-    runs: list[list[Outcome]] = field(default_factory=list)
-    open: list[Outcome] = field(default_factory=list)
+    runs: list[list[IngestOutcome]] = field(default_factory=list)
+    open: list[IngestOutcome] = field(default_factory=list)
     broken: bool = False
 
-    def add(self, outcome: Outcome) -> Entry | None:
+    def add(self, outcome: IngestOutcome) -> FilesetEntry | None:
         self.open.append(outcome)
         return None
 
@@ -151,10 +154,10 @@ def keeping(written: Written, kept: journal.Journal, **more: Any) -> Keeping:
 
 
 def test_an_outcome_is_settled_once_a_run_has_it(tmp_path: Path) -> None:
-    settled: list[Outcome] = []
+    settled: list[IngestOutcome] = []
     now = [0.0]
     written = Written()
-    with journal.opened(tmp_path, "store") as kept:
+    with journal.open_journal(tmp_path, "store") as kept:
         keep = keeping(written, kept, settled=settled.append, clock=lambda: now[0])
         first, second = (done(request) for request in urls(2))
         keep.add(first)
@@ -170,22 +173,24 @@ def test_an_outcome_is_settled_once_a_run_has_it(tmp_path: Path) -> None:
 
 
 def test_what_was_cancelled_is_settled_and_not_kept(tmp_path: Path) -> None:
-    settled: list[Outcome] = []
+    settled: list[IngestOutcome] = []
     written = Written()
-    with journal.opened(tmp_path, "store") as kept:
+    with journal.open_journal(tmp_path, "store") as kept:
         keep = keeping(written, kept, settled=settled.append)
-        keep.add(Outcome(request=urls(1)[0], status="cancelled", at=AT))
+        keep.add(IngestOutcome(request=urls(1)[0], status="cancelled", at=AT))
         keep.commit()
     assert [outcome.status for outcome in settled] == ["cancelled"]
     assert written.runs == []
 
 
 def test_of_a_line_that_is_no_request_nothing_is_kept(tmp_path: Path) -> None:
-    settled: list[Outcome] = []
+    settled: list[IngestOutcome] = []
     written = Written()
-    bad = Outcome(request=line.refused("line 3: no JSON", "x"), status="bad-identifier", at=AT)
-    odd = Request("10.5/1", given={"base_url": "10.5/1", "line": "of my file"})
-    with journal.opened(tmp_path, "store") as kept:
+    bad = IngestOutcome(
+        request=line.invalid_request("line 3: no JSON", "x"), status="bad-identifier", at=AT
+    )
+    odd = IngestRequest("10.5/1", given={"base_url": "10.5/1", "line": "of my file"})
+    with journal.open_journal(tmp_path, "store") as kept:
         keep = keeping(written, kept, settled=settled.append)
         for outcome in (bad, done(odd)):
             keep.add(outcome)
@@ -196,15 +201,15 @@ def test_of_a_line_that_is_no_request_nothing_is_kept(tmp_path: Path) -> None:
 
 def test_what_the_store_did_not_take_is_taken_the_next_time(tmp_path: Path) -> None:
     written, first = Written(broken=True), done(urls(1)[0])
-    settled: list[Outcome] = []
-    with journal.opened(tmp_path, "store") as kept:
+    settled: list[IngestOutcome] = []
+    with journal.open_journal(tmp_path, "store") as kept:
         keep = keeping(written, kept, settled=settled.append)
         keep.add(first)
         with pytest.raises(StoreError, match="away"):
             keep.commit()
     assert settled == []
     written = Written()
-    with journal.opened(tmp_path, "store") as kept:
+    with journal.open_journal(tmp_path, "store") as kept:
         assert keeping(written, kept).recover() == 1
     assert written.runs == [[first]]
     assert list(tmp_path.iterdir()) == []
@@ -231,9 +236,9 @@ def test_what_a_killed_process_left_is_taken_over_by_the_next_one_of_its_store(
 ) -> None:
     killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), "store"], check=False)
     assert killed.returncode == -signal.SIGKILL
-    with journal.opened(tmp_path, "another store") as kept:
+    with journal.open_journal(tmp_path, "another store") as kept:
         assert list(kept.outcomes()) == []
-    with journal.opened(tmp_path, "store") as kept:
+    with journal.open_journal(tmp_path, "store") as kept:
         assert [outcome.request for outcome in kept.outcomes()] == urls(3)
         kept.clear()
     assert list(tmp_path.iterdir()) == []
@@ -241,7 +246,7 @@ def test_what_a_killed_process_left_is_taken_over_by_the_next_one_of_its_store(
 
 def test_a_line_that_is_torn_spoils_no_other(tmp_path: Path) -> None:
     first, second = (done(request) for request in urls(2))
-    with journal.opened(tmp_path, "store") as kept:
+    with journal.open_journal(tmp_path, "store") as kept:
         kept.add(first)
         with (kept.folder / "outcomes").open("ab") as file:
             file.write(b'{"request": {"base_u')
@@ -254,7 +259,7 @@ def test_a_line_that_is_torn_spoils_no_other(tmp_path: Path) -> None:
 def test_a_folder_that_another_process_takes_for_left_is_let_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: str
 ) -> None:
-    locked, seen = journal._locked, []
+    locked, seen = journal._lock, []
 
     def first(folder: Path) -> Any:
         seen.append(folder)
@@ -265,17 +270,17 @@ def test_a_folder_that_another_process_takes_for_left_is_let_go(
         shutil.rmtree(folder)
         return locked(folder)
 
-    monkeypatch.setattr(journal, "_locked", first)
-    with journal.opened(tmp_path, "store") as kept:
+    monkeypatch.setattr(journal, "_lock", first)
+    with journal.open_journal(tmp_path, "store") as kept:
         kept.add(done(urls(1)[0]))
         assert kept.folder == seen[1] != seen[0]
         kept.clear()
 
 
 def test_what_a_process_has_that_lives_is_left_alone(tmp_path: Path) -> None:
-    with journal.opened(tmp_path, "store") as living:
+    with journal.open_journal(tmp_path, "store") as living:
         living.add(done(urls(1)[0]))
-        with journal.opened(tmp_path, "store") as kept:
+        with journal.open_journal(tmp_path, "store") as kept:
             assert list(kept.outcomes()) == []
         assert len(list(living.outcomes())) == 1
         with (living.folder / ".lock").open("rb") as lock, pytest.raises(BlockingIOError):
@@ -286,14 +291,17 @@ def test_what_a_process_has_that_lives_is_left_alone(tmp_path: Path) -> None:
 def test_a_journal_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("no folder")
-    with pytest.raises(StoreError, match="cannot be written"), journal.opened(blocked, "store"):
+    with (
+        pytest.raises(StoreError, match="cannot be written"),
+        journal.open_journal(blocked, "store"),
+    ):
         pass
 
 
 # Lines
 
 
-def fed(data: bytes) -> list[Request]:
+def fed(data: bytes) -> list[IngestRequest]:
     out, into = os.pipe()
     writer = threading.Thread(target=lambda: (os.write(into, data), os.close(into)))
     writer.start()
@@ -359,4 +367,4 @@ def test_a_feed_that_nobody_writes_to_ends_with_the_run() -> None:
 def test_a_request_of_a_url_is_given_back_as_one() -> None:
     assert line.of_text("10.5/1").given == {"base_url": "10.5/1", "ingest_type": "dataset"}
     with pytest.raises(BadLine):
-        line.parsed("")
+        line.parse("")

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from builder.filesets import wiring
-from builder.filesets.item import Outcome, Request
+from builder.filesets.item import IngestOutcome, IngestRequest
 from builder.filesets.status import BOTH, FILE, RESULT, STATUSES
 from builder.filesets.strategies.table import Materials
 from builder.http.limits import Limits
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
-from functions.snapshot.store import Entry, Sink
+from functions.snapshot.store import ListedObject, Sink
 from tests.builder.filesets import samples
 from tests.builder.filesets.body import digest
 from tests.builder.filesets.server import (
@@ -65,7 +65,7 @@ class Stage:
         limits: Limits | None = None,
         store: FolderStore | None = None,
         **given: Any,
-    ) -> Outcome:
+    ) -> IngestOutcome:
         """Carry out a request with all of Sheaf's own parts, and return what came of it."""
         settings = {"fileset__strategy": "s3", "http__tries": 2, **given}
         there = world(self.server, self.folder, **settings)
@@ -80,7 +80,7 @@ class Stage:
             scratch=self.folder,
         )
         made = wiring.ingest(materials, self.stop, seconds)
-        return made.process(Request(url, ingest_type), dry=dry)
+        return made.process(IngestRequest(url, ingest_type), dry=dry)
 
     def article(self, *bodies: str, answer: Answer | None = None, **more: Any) -> None:
         """Have Figshare give an article of files; the first as `answer` says."""
@@ -107,7 +107,7 @@ class Stage:
         self.server.add(f"{samples.PANGAEA}?format=textfile", answer)
         return samples.PANGAEA
 
-    def bundle(self, data: bytes) -> Outcome:
+    def bundle(self, data: bytes) -> IngestOutcome:
         """Have Figshare give a zip of an article of two files, and ask for that."""
         self.article()
         self.server.add(BUNDLE, served(data, "application/zip"))
@@ -132,13 +132,15 @@ def zipped(members: dict[str, bytes]) -> bytes:
     return made.getvalue()
 
 
-CASES: dict[str, Callable[[Stage], Outcome]] = {}
+CASES: dict[str, Callable[[Stage], IngestOutcome]] = {}
 
 
-def reaches(name: str) -> Callable[[Callable[[Stage], Outcome]], Callable[[Stage], Outcome]]:
+def reaches(
+    name: str,
+) -> Callable[[Callable[[Stage], IngestOutcome]], Callable[[Stage], IngestOutcome]]:
     """Note a way to a status."""
 
-    def noted(case: Callable[[Stage], Outcome]) -> Callable[[Stage], Outcome]:
+    def noted(case: Callable[[Stage], IngestOutcome]) -> Callable[[Stage], IngestOutcome]:
         assert name not in CASES
         CASES[name] = case
         return case
@@ -146,18 +148,18 @@ def reaches(name: str) -> Callable[[Callable[[Stage], Outcome]], Callable[[Stage
     return noted
 
 
-def answered(answer: Callable[[], Answer]) -> Callable[[Stage], Outcome]:
+def answered(answer: Callable[[], Answer]) -> Callable[[Stage], IngestOutcome]:
     return lambda stage: stage.says(answer()).ask()
 
 
-def described(**more: Any) -> Callable[[Stage], Outcome]:
+def described(**more: Any) -> Callable[[Stage], IngestOutcome]:
     return answered(lambda: json_of(samples.figshare(**more)))
 
 
-def given_as(answer: Callable[[], Answer], **more: Any) -> Callable[[Stage], Outcome]:
+def given_as(answer: Callable[[], Answer], **more: Any) -> Callable[[Stage], IngestOutcome]:
     """Have the first of two files be answered so."""
 
-    def case(stage: Stage) -> Outcome:
+    def case(stage: Stage) -> IngestOutcome:
         stage.article(answer=answer())
         return stage.ask(**more)
 
@@ -202,26 +204,26 @@ CASES |= {
 
 @reaches("success")
 @reaches("verified")
-def two_files(stage: Stage) -> Outcome:
+def two_files(stage: Stage) -> IngestOutcome:
     stage.article()
     return stage.ask()
 
 
 @reaches("success-file")
-def one_file(stage: Stage) -> Outcome:
+def one_file(stage: Stage) -> IngestOutcome:
     stage.article("a.csv")
     return stage.ask()
 
 
 @reaches("success-existing")
-def asked_for_twice(stage: Stage) -> Outcome:
+def asked_for_twice(stage: Stage) -> IngestOutcome:
     assert two_files(stage).status == "success"
     return stage.ask()
 
 
 @reaches("success-partial")
 @reaches("withheld")
-def one_of_two_is_a_link(stage: Stage) -> Outcome:
+def one_of_two_is_a_link(stage: Stage) -> IngestOutcome:
     stage.article("a.csv")
     body = BODIES["a.csv"]
     md5 = digest("md5", body)
@@ -232,24 +234,24 @@ def one_of_two_is_a_link(stage: Stage) -> Outcome:
 
 
 @reaches("unverified")
-def a_table_of_no_digest(stage: Stage) -> Outcome:
+def a_table_of_no_digest(stage: Stage) -> IngestOutcome:
     return stage.ask(stage.table(served(b"a\tb\n1\t2\n", "text/tab-separated-values")))
 
 
 @reaches("no-platform-match")
-def a_page_of_nobody(stage: Stage) -> Outcome:
+def a_page_of_nobody(stage: Stage) -> IngestOutcome:
     return stage.ask(stage.server.add("https://data.example.org/honey", html("<html>Honey</html>")))
 
 
 @reaches("robots-disallowed")
-def a_page_that_robots_may_not_see(stage: Stage) -> Outcome:
+def a_page_that_robots_may_not_see(stage: Stage) -> IngestOutcome:
     rules = text("User-agent: *\nDisallow: /\n", "text/plain")
     stage.server.add("https://data.example.org/robots.txt", rules)
     return a_page_of_nobody(stage)
 
 
 @reaches("needs-token")
-def dryad_without_a_token(stage: Stage) -> Outcome:
+def dryad_without_a_token(stage: Stage) -> IngestOutcome:
     stage.server.add(samples.DRYAD, json_of(samples.dryad()))
     files = samples.dryad_page([samples.dryad_file(1)], 1)
     stage.server.add(samples.DRYAD_FILES, json_of(files))
@@ -257,12 +259,12 @@ def dryad_without_a_token(stage: Stage) -> Outcome:
 
 
 @reaches("platform-timeout")
-def a_platform_that_does_not_answer(stage: Stage) -> Outcome:
+def a_platform_that_does_not_answer(stage: Stage) -> IngestOutcome:
     return stage.says(silent()).ask(limits=Limits(first_byte=0.5), http__tries=1)
 
 
-def limited(name: str, value: int) -> Callable[[Stage], Outcome]:
-    def case(stage: Stage) -> Outcome:
+def limited(name: str, value: int) -> Callable[[Stage], IngestOutcome]:
+    def case(stage: Stage) -> IngestOutcome:
         stage.article()
         return stage.ask(fileset__limits={name: value})
 
@@ -275,13 +277,13 @@ CASES["too-large-file"] = limited("file_bytes", 100)
 
 
 @reaches("unsafe-path")
-def a_path_that_leads_elsewhere(stage: Stage) -> Outcome:
+def a_path_that_leads_elsewhere(stage: Stage) -> IngestOutcome:
     files = [samples.figshare_file(1, "../../etc/passwd")]
     return stage.says(json_of(samples.figshare(files=files, size=100))).ask()
 
 
 @reaches("duplicate-path")
-def two_files_of_one_path(stage: Stage) -> Outcome:
+def two_files_of_one_path(stage: Stage) -> IngestOutcome:
     stage.server.add(samples.DRYAD, json_of(samples.dryad()))
     files = [samples.dryad_file(number, path="a.csv") for number in (1, 2)]
     stage.server.add(samples.DRYAD_FILES, json_of(samples.dryad_page(files, 2)))
@@ -289,19 +291,19 @@ def two_files_of_one_path(stage: Stage) -> Outcome:
 
 
 @reaches("over-limit-stream")
-def a_table_without_an_end(stage: Stage) -> Outcome:
+def a_table_without_an_end(stage: Stage) -> IngestOutcome:
     page = stage.table(endless("text/tab-separated-values"))
     return stage.ask(page, fileset__limits={"file_bytes": 10_000})
 
 
 @reaches("encoding-ambiguous")
-def a_table_that_comes_packed(stage: Stage) -> Outcome:
+def a_table_that_comes_packed(stage: Stage) -> IngestOutcome:
     packed = served(b"a\tb\n" * 100, "text/tab-separated-values", coding="gzip")
     return stage.ask(stage.table(packed))
 
 
 @reaches("mismatch-sha1")
-def an_item_of_another_sha1(stage: Stage) -> Outcome:
+def an_item_of_another_sha1(stage: Stage) -> IngestOutcome:
     body = BODIES["a.csv"]
     file = {"name": "a.csv", "source": "original", "size": str(len(body)), "sha1": samples.SHA1}
     item = samples.archiveorg(files=[file], files_count=1)
@@ -311,7 +313,7 @@ def an_item_of_another_sha1(stage: Stage) -> Outcome:
 
 
 @reaches("mismatch-sha256")
-def a_dataset_of_another_sha256(stage: Stage) -> Outcome:
+def a_dataset_of_another_sha256(stage: Stage) -> IngestOutcome:
     file = samples.mendeley_file("f-1", "a.csv")
     answers = {
         samples.MENDELEY: samples.mendeley(files=[file]),
@@ -325,7 +327,7 @@ def a_dataset_of_another_sha256(stage: Stage) -> Outcome:
 
 
 @reaches("mismatch-sha512")
-def a_resource_of_another_sha512(stage: Stage) -> Outcome:
+def a_resource_of_another_sha512(stage: Stage) -> IngestOutcome:
     body = BODIES["a.csv"]
     resource = samples.ckan_resource("r-1", hash=samples.SHA256 * 2, size=len(body))
     stage.server.add(samples.CKAN, json_of(samples.ckan(resources=[resource], num_resources=1)))
@@ -334,13 +336,13 @@ def a_resource_of_another_sha512(stage: Stage) -> Outcome:
 
 
 @reaches("mismatch-crc32")
-def a_bundle_whose_bytes_are_not_its_own(stage: Stage) -> Outcome:
+def a_bundle_whose_bytes_are_not_its_own(stage: Stage) -> IngestOutcome:
     true = struct.pack("<L", zlib.crc32(BODIES["b.csv"]))
     return stage.bundle(zipped(BODIES).replace(true, b"\0\0\0\0"))
 
 
 @reaches("bundle-bomb")
-def a_bundle_that_inflates(stage: Stage) -> Outcome:
+def a_bundle_that_inflates(stage: Stage) -> IngestOutcome:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.csv", b"0" * 5_000_000)
@@ -359,7 +361,7 @@ class Full(FolderStore):
 class Forgetful(FolderStore):
     """A store that has one byte more of each object than was written."""
 
-    def entries(self, prefix: str) -> Iterator[Entry]:
+    def entries(self, prefix: str) -> Iterator[ListedObject]:
         for entry in super().entries(prefix):
             yield replace(entry, bytes=entry.bytes + 1)
 
@@ -371,8 +373,8 @@ class Faulty(FolderStore):
         raise ZeroDivisionError(key)
 
 
-def kept_in(kind: type[FolderStore]) -> Callable[[Stage], Outcome]:
-    def case(stage: Stage) -> Outcome:
+def kept_in(kind: type[FolderStore]) -> Callable[[Stage], IngestOutcome]:
+    def case(stage: Stage) -> IngestOutcome:
         stage.article()
         return stage.ask(store=kind(stage.folder / "store"))
 
@@ -386,27 +388,27 @@ CASES["internal-error"] = kept_in(Faulty)
 
 @reaches("mismatch-existing")
 @reaches("exists")
-def one_was_altered(stage: Stage) -> Outcome:
+def one_was_altered(stage: Stage) -> IngestOutcome:
     two_files(stage)
     stage.objects()[0].write_bytes(b"wax")
     return stage.ask()
 
 
 @reaches("pending")
-def a_request_to_see_what_would_be(stage: Stage) -> Outcome:
+def a_request_to_see_what_would_be(stage: Stage) -> IngestOutcome:
     stage.article()
     return stage.ask(dry=True)
 
 
 @reaches("changed-during-ingest")
-def another_version_came_meanwhile(stage: Stage) -> Outcome:
+def another_version_came_meanwhile(stage: Stage) -> IngestOutcome:
     stage.article(answer=served(BODIES["a.csv"], wrong=7))
     before = stage.server.find("api.figshare.com", "/v2/articles/4711")
     return stage.says(then(before, json_of(samples.figshare(version=3)))).ask()
 
 
 @reaches("cancelled")
-def the_run_was_ended(stage: Stage) -> Outcome:
+def the_run_was_ended(stage: Stage) -> IngestOutcome:
     stage.article()
     stage.stop.set()
     return stage.ask()

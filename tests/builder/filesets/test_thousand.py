@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from builder.filesets.status import FILE, STATUSES
-from builder.filesets.strategies.s3 import Objects
+from builder.filesets.strategies.s3 import ObjectStrategy
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
 from tests.builder.filesets.command import Command
@@ -155,17 +155,17 @@ def failing_store(rate: float) -> Iterator[Counter[str]]:
 
         return call
 
-    def faulty(self: Objects, item: Any) -> Any:
+    def faulty(self: ObjectStrategy, item: Any) -> Any:
         if int(item.version) % 97 == 0:
             told["faulty"] += 1
             raise ZeroDivisionError("a fault of ours")
         return check(self, item)
 
-    check = Objects.check_existing
+    check = ObjectStrategy.check_existing
     with pytest.MonkeyPatch.context() as patch:
         for name in ("create", "create_file", "creating"):
             patch.setattr(FolderStore, name, wrapped(name))
-        patch.setattr(Objects, "check_existing", faulty)
+        patch.setattr(ObjectStrategy, "check_existing", faulty)
         yield told
 
 

@@ -12,7 +12,7 @@ from builder.store.findings import CODES
 from builder.store.folder import FolderStore
 from builder.verify import verify
 from functions.snapshot.errors import DamagedStore
-from functions.snapshot.store import Entry
+from functions.snapshot.store import ListedObject
 from tests.builder.beginning import begin
 from tests.builder.conftest import World
 from tests.builder.filesets.kept import keep
@@ -82,10 +82,10 @@ class Busy(FolderStore):
 
     late = frozenset({f"{BASE}files/a.csv", f"{BASE}files/b.csv"})
 
-    def entries(self, prefix: str) -> Iterator[Entry]:
+    def entries(self, prefix: str) -> Iterator[ListedObject]:
         for entry in super().entries(prefix):
             if entry.key.endswith("fileset.json"):
-                yield Entry(f"{BASE}files/zz.csv", 5, entry.modified)
+                yield ListedObject(f"{BASE}files/zz.csv", 5, entry.modified)
             if entry.key not in self.late:
                 yield entry
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.item import FilesetPlatformItem, Outcome, Request
+from builder.filesets.item import FilesetPlatformItem, IngestOutcome, IngestRequest
 from builder.filesets.run import Results
 from builder.filesets.version_order import order
 from tests.builder.conftest import NAMESPACE, World
@@ -25,7 +25,7 @@ State = tuple[str | None, bool, int, int]
 class Turn:
     """What is published of a dataset at once, which may be a run of years ago, and its state."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[IngestOutcome, ...]
     state: State
     late: bool = False
 
@@ -43,33 +43,35 @@ def dataset(version: str, ordering: str | None = None, **more: Any) -> FilesetPl
     return item(*paths, version=version, order=ordering, **more)
 
 
-def counted(version: str, *, existing: bool = False) -> Outcome:
+def counted(version: str, *, existing: bool = False) -> IngestOutcome:
     """Return what came of a version that its platform counts, asked for by its own URL."""
     told = dataset(version, order("invenio", version, int(version)))
-    return outcome(told, existing=existing, request=Request(f"v{version}"))
+    return outcome(told, existing=existing, request=IngestRequest(f"v{version}"))
 
 
-def numbered(version: str) -> Outcome:
+def numbered(version: str) -> IngestOutcome:
     """Return what came of a version of Dataverse's."""
-    return outcome(dataset(version, order("dataverse", version)), request=Request(f"v{version}"))
+    return outcome(
+        dataset(version, order("dataverse", version)), request=IngestRequest(f"v{version}")
+    )
 
 
-def unordered(version: str, *, existing: bool = False) -> Outcome:
+def unordered(version: str, *, existing: bool = False) -> IngestOutcome:
     """Return what came of a version that nothing tells the order of."""
-    return outcome(dataset(version), existing=existing, request=Request(f"v{version}"))
+    return outcome(dataset(version), existing=existing, request=IngestRequest(f"v{version}"))
 
 
-def gone(version: str) -> Outcome:
+def gone(version: str) -> IngestOutcome:
     tombstone = dataset(version, manifest=None)
-    return failed("platform-gone", item=tombstone, request=Request(f"v{version}"))
+    return failed("platform-gone", item=tombstone, request=IngestRequest(f"v{version}"))
 
 
-def asked_by(url: str, found: Outcome) -> Outcome:
-    return replace(found, request=Request(url))
+def asked_by(url: str, found: IngestOutcome) -> IngestOutcome:
+    return replace(found, request=IngestRequest(url))
 
 
 def turn(
-    *outcomes: Outcome, version: str | None, since: int, files: int = 1, late: bool = False
+    *outcomes: IngestOutcome, version: str | None, since: int, files: int = 1, late: bool = False
 ) -> Turn:
     return Turn(outcomes, (version, version is None, files, since), late)
 
@@ -97,7 +99,7 @@ def older_later(existing: bool) -> list[Turn]:
 
 
 RUNS = ("12", "21", "121", "212", "312", "1213")
-OF_ANOTHER_MAKING = outcome(dataset("1", order("zenodo", "1")), request=Request("v1"))
+OF_ANOTHER_MAKING = outcome(dataset("1", order("zenodo", "1")), request=IngestRequest("v1"))
 SAID_ANEW = replace(dataset("2", order("invenio", "2", 1)), web_base_url="u", until="2030")
 STORIES: Mapping[str, list[Turn]] = {
     **{f"one-run-{versions}": in_one_run(versions) for versions in RUNS},
@@ -170,14 +172,14 @@ STORIES: Mapping[str, list[Turn]] = {
 }  # fmt: skip
 
 
-def of(story: str, found: Outcome) -> Outcome:
+def of(story: str, found: IngestOutcome) -> IngestOutcome:
     """Return an outcome as one of the story's own dataset."""
     assert found.item is not None
     assert found.item.description is not None
     own = replace(found.item.description, doi=f"10.5072/{story}")
     return replace(
         found,
-        request=Request(f"{story}/{found.request.base_url}"),
+        request=IngestRequest(f"{story}/{found.request.base_url}"),
         item=replace(found.item, platform_id=story, description=own),
     )
 

@@ -20,7 +20,7 @@ from builder.filesets.download.digests import Digests
 from builder.filesets.item import ArchiveStrategyResult, FilesetPlatformItem
 from builder.filesets.protocols import FilesetError, Received
 from builder.filesets.strategies.keys import RECORD, place
-from builder.filesets.strategies.warc import LENGTH, Records
+from builder.filesets.strategies.warc import LENGTH, WarcRecords
 from builder.filesets.strategies.web import BUNDLED, FILE, FILESET, Captured
 from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
@@ -317,7 +317,9 @@ def test_any_answer_makes_a_record_that_others_read(
         terminal_dt=AT, terminal_status_code=200, reason=reason, headers=tuple(headers), **every,
     )  # fmt: skip
     out = io.BytesIO()
-    placed = Records(out, "warcs/x.warc.gz", AT, "about\r\nEvil: header").response(received, [body])
+    placed = WarcRecords(out, "warcs/x.warc.gz", AT, "about\r\nEvil: header").response(
+        received, [body]
+    )
     assert placed.offset + placed.bytes == len(out.getvalue())
     out.seek(0)
     raw = [(r.rec_type, r.raw_stream.read()) for r in ArchiveIterator(out, no_record_parse=True)]

@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.item import FilesetManifestFile, Licence, Person, Related, Request, Resource
+from builder.filesets.item import (
+    DatasetResource,
+    FilesetManifestFile,
+    IngestRequest,
+    Licence,
+    Person,
+    Related,
+)
 from builder.filesets.platforms.zenodo import Zenodo
 from tests.builder.filesets.pages import Pages, asked, gone, real, refused, told
 
@@ -161,17 +168,19 @@ def test_a_description_has_all_that_datacite_asks_for() -> None:
 )
 def test_a_record_is_found_by_each_form_of_its_url(url: str) -> None:
     api = Pages({f"{API}21": record(today())})
-    assert Zenodo().match_request(Request(url), Resource(url=url))
+    assert Zenodo().match_request(IngestRequest(url), DatasetResource(url=url))
     assert asked(Zenodo(), url, api).version == "21"
     assert api.asked == [f"{API}21"]
 
 
 def test_a_doi_of_zenodo_needs_no_registry() -> None:
     url = "https://doi.org/10.5281/zenodo.21"
-    resource = Resource(url=url, doi="10.5281/zenodo.21")
-    assert Zenodo().match_request(Request(url), resource)
+    resource = DatasetResource(url=url, doi="10.5281/zenodo.21")
+    assert Zenodo().match_request(IngestRequest(url), resource)
     assert told(Zenodo(), url, {f"{API}21": record(today())}, doi=resource.doi).version == "21"
-    assert not Zenodo().match_request(Request(url), Resource(url=url, doi="10.5072/zenodo.21"))
+    assert not Zenodo().match_request(
+        IngestRequest(url), DatasetResource(url=url, doi="10.5072/zenodo.21")
+    )
 
 
 @pytest.mark.parametrize(

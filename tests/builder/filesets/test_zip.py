@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from builder.filesets.download.digests import Digests
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import zip_reader
-from builder.filesets.strategies.zip_reader import Member, Ranges, directory, inflated, read
+from builder.filesets.strategies.zip_reader import ArchivedMember, Ranges, directory, inflate, read
 from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
 from functions.store import tally
@@ -36,7 +36,7 @@ def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> byt
     return out.getvalue()
 
 
-def members_of(data: bytes, most: int = GIGA) -> list[Member]:
+def members_of(data: bytes, most: int = GIGA) -> list[ArchivedMember]:
     return list(read(directory(io.BytesIO(data), most), io.BytesIO(data)))
 
 
@@ -62,7 +62,7 @@ def test_every_member_is_read_and_lies_where_it_is_told_to(
     for member in found:
         stream = io.BytesIO(data)
         stream.seek(member.offset)
-        assert b"".join(inflated(member.entry, stream)) == given_[member.entry.path]
+        assert b"".join(inflate(member.entry, stream)) == given_[member.entry.path]
         if member.entry.compression == "stored":
             body = data[member.offset : member.offset + member.entry.size]
             assert body == given_[member.entry.path]
@@ -226,7 +226,7 @@ def test_a_directory_is_read_by_few_ranges_of_a_large_bundle(store: Writer) -> N
     data, rows = packed(bodies)
     with store.creating("filesets/x/bundle.zip") as sink:
         sink.write(data)
-    with tally.counted() as spent:
+    with tally.count() as spent:
         entries = directory(Ranges(store, "filesets/x/bundle.zip"), GIGA)
     assert [e.path for e in entries] == sorted(bodies, key=list(bodies).index)
     assert spent.requests <= 6
@@ -249,4 +249,4 @@ def test_a_real_bundle_of_a_platform() -> None:
     for member in found:
         stream = io.BytesIO(data)
         stream.seek(member.offset)
-        assert b"".join(inflated(member.entry, stream)) == real[member.entry.path]
+        assert b"".join(inflate(member.entry, stream)) == real[member.entry.path]

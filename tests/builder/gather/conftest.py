@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from builder.gather.fetch_file import FileFetcher
-from builder.gather.hold import held
+from builder.gather.hold import hold_store
 from builder.gather.session import GatherJob, GatherReport, GatherSession
 from builder.gather.state import DAY, FileChoice
 from builder.http import url
@@ -92,7 +92,7 @@ class World:
         choice = given.pop("choice", {})
         stop = threading.Event()
         ports = frozenset({self.site.port, *self.ports})
-        self._hold = held(self.folder / "work", self.store.address)
+        self._hold = hold_store(self.folder / "work", self.store.address)
         hold = self._hold.__enter__()
         client = HttpClient(
             agent="Sheaf/test", addresses=Guard(ports, networks(["127.0.0.0/8"])),

@@ -11,7 +11,7 @@ from lxml import etree
 from builder.harvest.errors import Broken
 from builder.harvest.fragment import Fragment, cut
 from builder.harvest.ingest import Harvest, entry, is_kept, sets
-from builder.harvest.origin import Origin, is_provenance, origins
+from builder.harvest.origin import HarvestOrigin, is_provenance, origins
 from builder.harvest.row import HarvestedRow
 from builder.harvest.state import Counts, HarvestRun, HarvestState, RunState
 from tests.extent import examples
@@ -91,7 +91,7 @@ def described(nested: str = "", date: str = "2020-01-02", altered: str = "false"
     )
 
 
-def told(inner: str) -> tuple[Origin, ...]:
+def told(inner: str) -> tuple[HarvestOrigin, ...]:
     text = f'<provenance xmlns="{PROVENANCE}">{inner}</provenance>'
     piece = Fragment(PROVENANCE, "provenance", text)
     assert is_provenance(piece)
@@ -99,7 +99,7 @@ def told(inner: str) -> tuple[Origin, ...]:
 
 
 def test_origins_are_told_as_far_as_they_are_right() -> None:
-    one = Origin("2020-01-02", False, "http://a.cz/", "oai:a.cz:1", "2019-01-01", "urn:a")
+    one = HarvestOrigin("2020-01-02", False, "http://a.cz/", "oai:a.cz:1", "2019-01-01", "urn:a")
     assert told(described()) == (one,)
     assert told(described(described())) == (one, one)
     assert told(described(described(date="yesterday"))) == (one,)

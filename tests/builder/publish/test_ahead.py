@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from functions.database import engine
-from functions.oai.repository import Record, Selection
+from functions.oai.repository import PublishedRecord, RecordSelection
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
 from functions.snapshot.errors import StoreUnavailable
@@ -46,8 +46,8 @@ def manifest(filled: World) -> Manifest:
     return newest(filled)
 
 
-def page(repository: DuckRepository, manifest: Manifest, first: int) -> Sequence[Record]:
-    selection = Selection(("capture",), Span(first, manifest.last_position))
+def page(repository: DuckRepository, manifest: Manifest, first: int) -> Sequence[PublishedRecord]:
+    selection = RecordSelection(("capture",), Span(first, manifest.last_position))
     return tuple(repository.page(manifest, selection, 4, headers=False))
 
 
@@ -67,7 +67,7 @@ def test_pages_are_the_same_whatever_is_kept(filled: World, manifest: Manifest) 
 
 def test_what_a_format_needs_is_there_and_no_more(filled: World, manifest: Manifest) -> None:
     repository = DuckRepository(filled.store)
-    selection = Selection(("capture",), Span(1, manifest.last_position))
+    selection = RecordSelection(("capture",), Span(1, manifest.last_position))
     records = repository.page(manifest, selection, 50, headers=False, fields={"url", "nothing"})
     assert {tuple(record.fields) for record in records} == {("url",)}
     one = repository.record(manifest, records[0].identifier, fields={"title"})
@@ -112,7 +112,7 @@ def test_values_that_do_not_fit_into_memory_as_one_text_are_read_row_by_row(
     manifest = world.publish().manifest
     assert manifest is not None
     repository = DuckRepository(world.store, ahead=ahead)
-    selection = Selection(("capture",), Span(1, manifest.last_position))
+    selection = RecordSelection(("capture",), Span(1, manifest.last_position))
     for limit in (10, 40):
         records = repository.page(manifest, selection, limit, headers=False)
         assert len(records) == limit
@@ -131,7 +131,9 @@ def test_many_readers_at_once_find_memory_for_all(
     repository = DuckRepository(world.store, 1 << 20)
 
     def ask(number: int) -> int:
-        selection = Selection(("capture",), Span(1 + number % 8 * 512, manifest.last_position))
+        selection = RecordSelection(
+            ("capture",), Span(1 + number % 8 * 512, manifest.last_position)
+        )
         return len(repository.page(manifest, selection, 101, headers=False))
 
     with ThreadPoolExecutor(32) as pool:

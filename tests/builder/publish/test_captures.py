@@ -13,7 +13,7 @@ from builder.publish.publish import publish
 from builder.sources.event import Capture
 from builder.store.folder import FolderStore
 from functions.database import engine
-from functions.oai.repository import Record, Selection
+from functions.oai.repository import PublishedRecord, RecordSelection
 from functions.snapshot.manifest import Span
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture
@@ -40,13 +40,13 @@ def state(world: World) -> tuple[object, ...]:
     return (record.fields["title"], record.fields["content_mime_type"], record.sets, last)
 
 
-def only(world: World) -> tuple[Record, int]:
+def only(world: World) -> tuple[PublishedRecord, int]:
     """Return the only record, and the last position."""
     repository = world.repository()
     newest = repository.pointer().newest()
     assert newest is not None
     manifest = repository.manifest(newest.snapshot)
-    selection = Selection(("capture",), Span(1, manifest.last_position))
+    selection = RecordSelection(("capture",), Span(1, manifest.last_position))
     (record,) = repository.page(manifest, selection, 9, headers=False)
     return record, manifest.last_position
 
@@ -126,7 +126,7 @@ def test_a_capture_leads_before_its_revisit(world: World) -> None:
     assert world.publish().changed == 0
     repository = world.repository()
     manifest = repository.manifest(2)
-    selection = Selection(("capture",), Span(1, manifest.last_position))
+    selection = RecordSelection(("capture",), Span(1, manifest.last_position))
     (record,) = repository.page(manifest, selection, 9, headers=False)
     assert record.fields["warc_record_type"] == "response"
     assert record.fields["content_length"] == 500
@@ -199,7 +199,7 @@ def test_an_archive_leads_before_an_index(world: World, parts: str) -> None:
     newest = repository.pointer().newest()
     assert newest is not None
     manifest = repository.manifest(newest.snapshot)
-    selection = Selection(("capture",), Span(1, manifest.last_position))
+    selection = RecordSelection(("capture",), Span(1, manifest.last_position))
     records = repository.page(manifest, selection, 9, headers=False)
     assert len(records) == len(places)
     columns = (
@@ -292,7 +292,7 @@ def test_a_request_is_that_of_one_copy(world: World, together: bool) -> None:
     newest = repository.pointer().newest()
     assert newest is not None
     manifest = repository.manifest(newest.snapshot)
-    selection = Selection(("capture",), Span(1, manifest.last_position))
+    selection = RecordSelection(("capture",), Span(1, manifest.last_position))
     for record in repository.page(manifest, selection, 9, headers=False):
         name = record.fields["url"].removeprefix("http://").rstrip("/")
         is_post = cases[name][2]

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from builder.publish.collections import FACETS, SHOWN
 from builder.publish.publish import publish
-from builder.snapshot.transaction import NothingSelected
+from builder.snapshot.transaction import NothingSelectedError
 from builder.sources.event import Capture
 from builder.withdraw.reinstate import restore
 from builder.withdraw.selection import Selection
 from functions.database import engine
-from functions.oai.repository import Record
-from functions.oai.repository import Selection as Selected
+from functions.oai.repository import PublishedRecord
+from functions.oai.repository import RecordSelection as Selected
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import identifier, layout, schema, setspec
 from functions.snapshot.manifest import Span
@@ -36,7 +36,7 @@ NEWS, OLD = "collection:news", "collection:serials:harvest_november07"
 SERIALS, OTHER = "collection:serials", "collection:serials:harvest_december07"
 
 
-def records(world: World) -> dict[str, Record]:
+def records(world: World) -> dict[str, PublishedRecord]:
     """Return the listed records of every kind, by one reader for as long as the world lasts."""
     manifest = newest(world)
     repository = world.opened[0] if world.opened else world.repository()
@@ -46,7 +46,7 @@ def records(world: World) -> dict[str, Record]:
     return {record.identifier: record for record in found}
 
 
-def item(world: World, spec: str) -> Record | None:
+def item(world: World, spec: str) -> PublishedRecord | None:
     return records(world).get(identifier.collection(NAMESPACE, spec))
 
 
@@ -70,7 +70,7 @@ def hosted(number: int, **changes: Any) -> Capture:
     return capture(number, **{**values, **changes})
 
 
-def summed(every: Mapping[str, Record], spec: str) -> dict[str, Any]:
+def summed(every: Mapping[str, PublishedRecord], spec: str) -> dict[str, Any]:
     """Return what a collection's document must say, by its captures alone."""
     inside = [
         r.fields
@@ -189,7 +189,7 @@ def test_a_collection_without_captures_is_deleted_and_comes_back(world: World) -
 
 def test_it_cannot_be_withdrawn_by_itself(world: World) -> None:
     begin(world, "four in a collection", four)
-    with pytest.raises(NothingSelected, match="withdraw these by --set"):
+    with pytest.raises(NothingSelectedError, match="withdraw these by --set"):
         taken(world, Selection(identifiers=(identifier.collection(NAMESPACE, NEWS),)))
     assert told(world, NEWS)["captures"] == 4
 
@@ -315,7 +315,7 @@ def _history(tmp_path_factory: pytest.TempPathFactory, pick: random.Random) -> N
                     taken(world, selection)
                 else:
                     restore(world.store, world.configuration(), world.outside(), selection)
-            except NothingSelected:
+            except NothingSelectedError:
                 continue
         listed = records(world)
         for spec in (*every, SERIALS):

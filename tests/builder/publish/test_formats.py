@@ -8,7 +8,7 @@ import pytest
 
 from builder.publish.publish import publish
 from builder.snapshot import consistency
-from builder.snapshot.transaction import Built
+from builder.snapshot.transaction import ChangeResult
 from functions.oai.render import check
 from functions.oai.render.render import Renderer
 from functions.snapshot.errors import DamagedStore
@@ -20,7 +20,7 @@ from tests.crash.test_late import Slow
 from tests.functions.oai.client import configured
 
 
-def published(world: World, **digests: str) -> Built:
+def published(world: World, **digests: str) -> ChangeResult:
     world.clock.sleep(60)
     return publish(world.store, world.configuration(), world.outside(), digests)
 
@@ -148,7 +148,7 @@ def test_a_digest_is_of_what_makes_the_xml(tmp_path) -> None:
     whole = own / "crosswalks" / "capture-mods.xml"
 
     def digests(**settings: str) -> dict[str, str]:
-        formats, _ = check.opened(configured())
+        formats, _ = check.open_formats(configured())
         renderer = Renderer(own=own, repository_name=settings.get("name", "A"))
         return {row.prefix: renderer.digest(row) for row in formats.rows}
 

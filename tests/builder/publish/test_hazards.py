@@ -15,11 +15,11 @@ from builder.intake.rows import IntakeWriter
 from builder.parquet.gate import UnsortedTable
 from builder.parquet.writer import write_table
 from builder.publish.publish import publish
-from builder.runtime import Surroundings
-from builder.snapshot.transaction import Built
+from builder.runtime import Runtime
+from builder.snapshot.transaction import ChangeResult
 from builder.store.folder import FolderStore
 from functions.config import configuration
-from functions.oai.repository import Selection
+from functions.oai.repository import RecordSelection
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, StoreError
 from functions.snapshot.manifest import Span
@@ -53,14 +53,14 @@ def urls(world: World) -> set[str]:
     newest = repository.pointer().newest()
     assert newest is not None
     manifest = repository.manifest(newest.snapshot)
-    selection = Selection(("capture",), Span(1, manifest.last_position))
+    selection = RecordSelection(("capture",), Span(1, manifest.last_position))
     records = repository.page(manifest, selection, 99, headers=False)
     assert len({r.identifier for r in records}) == len(records)
     return {r.fields["url"].rpartition("/")[2] for r in records}
 
 
-def outside(clock: Clock) -> Surroundings:
-    return Surroundings(clock, clock.sleep, lambda text: None, {}, 1)
+def outside(clock: Clock) -> Runtime:
+    return Runtime(clock, clock.sleep, lambda text: None, {}, 1)
 
 
 SETTINGS = configuration.parse(f'[repository]\nnamespace = "{NAMESPACE}"\n', {})
@@ -119,7 +119,7 @@ def test_of_two_publishers_of_one_intake_one_reports_its_records(world: World) -
     begin(world, "hazards", published)
     world.ingest([capture(2), capture(3)])
     begun, said = Clock(world.clock.now), list[str]()
-    rivals: list[Built] = []
+    rivals: list[ChangeResult] = []
 
     def rival() -> None:
         surroundings = replace(outside(Clock(begun.now)), publisher="b")
@@ -233,7 +233,7 @@ def test_an_intake_that_cannot_be_removed_is_told_and_published(world: World) ->
         def remove(self, key: str) -> None:
             raise StoreError(f"{key} is stuck")
 
-    surroundings = Surroundings(world.clock, world.clock.sleep, said.append, {}, 1)
+    surroundings = Runtime(world.clock, world.clock.sleep, said.append, {}, 1)
     assert publish(Stuck(world.root), SETTINGS, surroundings).new == 1
     assert "stuck" in said[-1]
     assert publish(world.store, SETTINGS, outside(world.clock)).unchanged == 1
@@ -330,7 +330,7 @@ def test_a_publish_of_which_nothing_is_left_costs_no_read(world: World) -> None:
     (dead,) = (k for k, b in before.items() if b"all changed" not in b)
     (world.root / dead).unlink()
     for spec in (None, "mime", "domain:cz:example:h3"):
-        selection = Selection(("capture",), Span(1, manifest.last_position), spec)
+        selection = RecordSelection(("capture",), Span(1, manifest.last_position), spec)
         assert repository.page(manifest, selection, 99, headers=False)
 
 

@@ -10,7 +10,7 @@ import pytest
 from builder.intake import intake
 from builder.publish.publish import NothingToPublish
 from builder.sources.event import Fault
-from functions.oai.repository import Record, Selection
+from functions.oai.repository import PublishedRecord, RecordSelection
 from functions.snapshot import layout
 from functions.snapshot.errors import ConfigurationError, DamagedStore, StoreError
 from functions.snapshot.manifest import Manifest, Span
@@ -18,10 +18,10 @@ from functions.snapshot.version import VERSION
 from tests.builder.conftest import World, capture
 
 
-def listed(world: World, manifest: Manifest, spec: str | None = None) -> list[Record]:
+def listed(world: World, manifest: Manifest, spec: str | None = None) -> list[PublishedRecord]:
     """Return the whole listing in one page, after checking its size."""
     repository = world.opened[0] if world.opened else world.repository()
-    selection = Selection(("capture",), Span(1, manifest.last_position), spec)
+    selection = RecordSelection(("capture",), Span(1, manifest.last_position), spec)
     records = repository.page(manifest, selection, 1_000_000, headers=False)
     assert len(records) == repository.size(manifest, selection)
     return list(records)
@@ -258,10 +258,10 @@ def test_damage_is_told_by_name(world: World) -> None:
     path.write_bytes(path.read_bytes()[:100])
     repository = world.repository()
     with pytest.raises(StoreError, match=data):
-        repository.page(manifest, Selection(("capture",), Span(1, 10)), 5, headers=False)
+        repository.page(manifest, RecordSelection(("capture",), Span(1, 10)), 5, headers=False)
     path.unlink()
     with pytest.raises(StoreError, match=data):
-        repository.page(manifest, Selection(("capture",), Span(1, 10)), 5, headers=False)
+        repository.page(manifest, RecordSelection(("capture",), Span(1, 10)), 5, headers=False)
     summary = layout.manifest_key(manifest.snapshot)
     (world.root / summary).write_text(json.dumps({"schema": VERSION}))
     with pytest.raises(DamagedStore):

@@ -77,7 +77,7 @@ def rows(world: World, columns: str = "*") -> list[dict[str, Any]]:
 
     with engine.connect() as connection:
         connection.execute("SET VARIABLE root = $root", {"root": f"{world.root}/"})
-        connection.execute(views.stored(Catalogue(world.store), manifest_of(world)))
+        connection.execute(views.store_views(Catalogue(world.store), manifest_of(world)))
         result = connection.execute(
             f"SELECT {columns} FROM records WHERE kind = 'capture' AND NOT deleted "
             "ORDER BY identifier"

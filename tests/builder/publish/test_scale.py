@@ -8,7 +8,7 @@ import pytest
 from bench.generate import captures, fill
 from builder.intake import intake
 from builder.publish.publish import publish
-from builder.runtime import Surroundings
+from builder.runtime import Runtime
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.database import engine
@@ -36,7 +36,7 @@ def generated(root: Path) -> FolderStore:
 def made(store: FolderStore, threads: int, memory: int) -> Manifest:
     """Publish what is in the store's intake."""
     text = f'[repository]\nnamespace = "a.example.org"\n[publish]\nmemory = {memory}\n'
-    outside = Surroundings(
+    outside = Runtime(
         lambda: datetime.now(UTC), lambda seconds: None, lambda text: None, {}, threads
     )
     manifest = publish(store, configuration.parse(text, {}), outside).manifest

@@ -11,13 +11,13 @@ from itertools import count
 from typing import Any
 
 from builder.__main__ import main
-from builder.restore.session import Session
+from builder.restore.session import RestoreSession
 
 
 def _armed(number: int, times: int) -> None:
-    placed, put = count(1), Session._placed
+    placed, put = count(1), RestoreSession._place
 
-    def placing(session: Session, *arguments: Any, **named: Any) -> Any:
+    def placing(session: RestoreSession, *arguments: Any, **named: Any) -> Any:
         at = next(placed)
         if at > times:
             session.stop.wait()
@@ -27,7 +27,7 @@ def _armed(number: int, times: int) -> None:
             session.stop.wait()
         return entry
 
-    Session._placed = placing  # type: ignore[assignment, method-assign]
+    RestoreSession._place = placing  # type: ignore[assignment, method-assign]
 
 
 if __name__ == "__main__":

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import BinaryIO, cast
 
-from builder.restore.errors import Missing
-from builder.restore.protocols import Bytes, Choice, Held
+from builder.restore.errors import MissingError
+from builder.restore.protocols import CaptureBytes, CaptureFilter, ListedCapture
 from functions.url import surt
 
 
-def held(url: str, stamp: str = "20071105120000", **told: object) -> Held:
+def held(url: str, stamp: str = "20071105120000", **told: object) -> ListedCapture:
     """Return a capture of a URL; what is not told of it is usual."""
     values = {
         "identifier": f"oai:b.cz:{stamp}:{url}",
@@ -25,14 +25,14 @@ def held(url: str, stamp: str = "20071105120000", **told: object) -> Held:
         "length": 4,
         **told,
     }
-    return Held(url=url, stamp=stamp, **values)  # type: ignore[arg-type]
+    return ListedCapture(url=url, stamp=stamp, **values)  # type: ignore[arg-type]
 
 
 @dataclass
 class Holding:
     """Implements Source. `bodies` are by identifier: bytes, or what raises or makes a stream."""
 
-    found: list[Held] = field(default_factory=list)
+    found: list[ListedCapture] = field(default_factory=list)
     bodies: dict[str, object] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     headers: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -40,24 +40,24 @@ class Holding:
     asked: Counter[str] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def add(self, one: Held, body: object = b"body", **headers: str) -> Held:
+    def add(self, one: ListedCapture, body: object = b"body", **headers: str) -> ListedCapture:
         """Hold a capture with these bytes."""
         self.found.append(one)
         self.bodies[one.identifier] = body
         self.headers[one.identifier] = {k.replace("_", "-"): v for k, v in headers.items()}
         return one
 
-    def captures(self, choice: Choice) -> Iterator[Held]:
+    def captures(self, choice: CaptureFilter) -> Iterator[ListedCapture]:
         """Yield all of them up to the date."""
         yield from (one for one in self.found if one.stamp <= choice.until)
 
-    def of_url(self, url: str, until: str) -> Iterator[Held]:
+    def of_url(self, url: str, until: str) -> Iterator[ListedCapture]:
         """Yield those with the URL's SURT."""
         key = surt.of(url.encode())
         yield from (one for one in self.found if one.surt == key and one.stamp <= until)
 
     @contextmanager
-    def opened(self, identifier: str, digest: str = "") -> Iterator[Bytes]:
+    def open(self, identifier: str, digest: str = "") -> Iterator[CaptureBytes]:
         """Give the bytes."""
         with self._lock:
             self.asked[identifier] += 1
@@ -70,7 +70,7 @@ class Holding:
         else:
             size, stream = None, cast(Callable[[], BinaryIO], body)()
         size = self.sizes.get(identifier, size or 0) if size is not None else size
-        yield Bytes(stream, self.sizes.get(identifier, size), self.headers[identifier])
+        yield CaptureBytes(stream, self.sizes.get(identifier, size), self.headers[identifier])
 
     def close(self) -> None:
         """Do nothing."""
@@ -83,5 +83,5 @@ class Breaking(io.BytesIO):
         """Give what is there, and then no end."""
         found = super().read(size)
         if not found:
-            raise Missing("damaged", "the bytes have another digest")
+            raise MissingError("damaged", "the bytes have another digest")
         return found

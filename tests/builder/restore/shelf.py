@@ -140,7 +140,7 @@ def serving(home: Home, **settings: object) -> Iterator[str]:
     )
 
     def answer(event: dict[str, object]) -> dict[str, object]:
-        return (content if content.takes(event) else metadata).unpacked(event)
+        return (content if content.takes(event) else metadata).answer(event)
 
     server = LocalServer(answer, "127.0.0.1", 0, threads=8)
     thread = threading.Thread(target=server.run)

@@ -18,8 +18,8 @@ from builder.http.retry import RetryPolicy
 from builder.restore import endpoint, selection, status
 from builder.restore.client import EndpointClient, EndpointError
 from builder.restore.endpoint import EndpointSource
-from builder.restore.errors import Missing, RebuildError
-from builder.restore.protocols import Choice
+from builder.restore.errors import MissingError, RebuildError
+from builder.restore.protocols import CaptureFilter
 from builder.restore.sources import http_client
 
 BODY = bytes(range(256)) * 400
@@ -85,7 +85,7 @@ def told(headers: dict[str, str]) -> dict[str, str]:
 
 
 def read(source: EndpointSource) -> bytes:
-    with source.opened("oai:b.cz:1") as found:
+    with source.open("oai:b.cz:1") as found:
         assert found.headers["age"] == "1"
         return found.stream.read()
 
@@ -126,7 +126,7 @@ def test_what_does_not_pass_ends_it() -> None:
 def test_why_there_are_no_bytes_is_told_of_one_file(status: int, code: str, known: str) -> None:
     headers = {"X_Archive_Error": code} if code else {}
     with served(say(status, b"No\nbytes.", **headers)) as (source, _):
-        with pytest.raises(Missing, match=r"No bytes\.") as error:
+        with pytest.raises(MissingError, match=r"No bytes\.") as error:
             read(source)
         assert error.value.code == known
 
@@ -149,7 +149,7 @@ def test_what_is_cut_off_is_gone_on_with() -> None:
 )
 def test_other_bytes_are_not_gone_on_with(answers: tuple[Answer, ...]) -> None:
     with served(*answers) as (source, _):
-        with pytest.raises(Missing) as error:
+        with pytest.raises(MissingError) as error:
             read(source)
         assert error.value.code == "cut-short"
 
@@ -162,7 +162,7 @@ def test_what_is_too_much_for_one_answer_comes_in_parts() -> None:
 @pytest.mark.parametrize("body", [BODY[:-1] + b"x", BODY + b"x", b""])
 def test_other_bytes_are_damage(body: bytes) -> None:
     with served(say(200, body, **told(HELD))) as (source, _):
-        with pytest.raises(Missing) as error:
+        with pytest.raises(MissingError) as error:
             read(source)
         assert error.value.code == "damaged"
 
@@ -172,9 +172,9 @@ def test_where_the_digest_was_taken_off_on_the_way_that_of_the_list_counts(label
     digest = label + base64.b32encode(hashlib.sha1(BODY).digest()).decode()
     right, wrong = say(200, BODY, age="1"), say(200, BODY[:-1] + b"x", age="1")
     with served(right, wrong) as (source, _):
-        with source.opened("oai:b.cz:1", digest) as found:
+        with source.open("oai:b.cz:1", digest) as found:
             assert found.stream.read() == BODY
-        with pytest.raises(Missing) as error, source.opened("oai:b.cz:1", digest) as found:
+        with pytest.raises(MissingError) as error, source.open("oai:b.cz:1", digest) as found:
             found.stream.read()
         assert error.value.code == "damaged"
 
@@ -218,7 +218,7 @@ def test_a_redirect_to_no_address_is_told(location: str) -> None:
 def test_a_signed_address_is_followed_and_told_nothing() -> None:
     with served(say(200, BODY)) as (elsewhere, other):
         moved = say(302, b"there", Location=f"{elsewhere.address}/signed?x=1", **told(HELD))
-        with served(moved) as (source, _), source.opened("oai:b.cz:1") as found:
+        with served(moved) as (source, _), source.open("oai:b.cz:1") as found:
             assert found.stream.read() == BODY
             assert other[0].path == "/signed?x=1"
 
@@ -240,7 +240,7 @@ def page(*documents: object, **headers: str) -> Answer:
 
 def listed(source: EndpointSource, set_: str | None = None) -> list[str]:
     urls = () if set_ else ("a.cz",)
-    return [one.identifier for one in source.captures(Choice(set_, urls, selection.LAST))]
+    return [one.identifier for one in source.captures(CaptureFilter(set_, urls, selection.LAST))]
 
 
 def test_lists_go_on_by_their_keys() -> None:
@@ -284,7 +284,7 @@ def test_lines_that_are_no_captures_are_left_out() -> None:
     with served(deep) as (source, _):
         assert listed(source) == ["oai:b.cz:3"]
     with served(page(*strange, line(2, url="http://a.cz/č\ud800"))) as (source, _):
-        found = list(source.captures(Choice(None, ("a.cz",), selection.LAST)))
+        found = list(source.captures(CaptureFilter(None, ("a.cz",), selection.LAST)))
     assert [(one.identifier, one.status, one.stamp, one.length) for one in found] == [
         ("oai:b.cz:1", None, "", None),
         ("oai:b.cz:2", None, "", None),
@@ -306,7 +306,7 @@ def records(token: str = "") -> Answer:
 
 def test_sets_are_listed_by_oai_pmh() -> None:
     with served(records("t1"), records()) as (source, asked):
-        found = list(source.captures(Choice("a:b", (), selection.LAST)))
+        found = list(source.captures(CaptureFilter("a:b", (), selection.LAST)))
         assert [one.identifier for one in found] == ["oai:b.cz:1"] * 2
         assert (found[0].stamp, found[0].status) == ("20090101000000", 200)
         assert "set=a%3Ab" in asked[0].path
@@ -373,7 +373,7 @@ def test_what_is_no_address_of_an_endpoint_is_refused(url: str) -> None:
 def test_the_answer_to_a_post_is_known_as_such() -> None:
     posted = line(2, url="http://a.cz/q?x=1", method="POST", requestBody="a=1 2")
     with served(page(line(1), posted, line(3, method=["x"], requestBody="y"))) as (source, _):
-        found = list(source.captures(Choice(None, ("a.cz",), selection.LAST)))
+        found = list(source.captures(CaptureFilter(None, ("a.cz",), selection.LAST)))
     assert [one.method for one in found] == [None, "POST", None]
     assert found[1].url == "http://a.cz/q?x=1&__wb_method=POST&a=1%202"
     assert found[1].surt == "cz,a)/q?__wb_method=post&a=1%202&x=1"
@@ -381,5 +381,5 @@ def test_the_answer_to_a_post_is_known_as_such() -> None:
     assert all(status.accepting("200", requests=True)(one) for one in found)
     listed = RECORDS.format("").replace("</capture>", "<fetch_method>PUT</fetch_method></capture>")
     with served(say(200, listed.encode())) as (source, _):
-        (one,) = source.captures(Choice("a:b", (), selection.LAST))
+        (one,) = source.captures(CaptureFilter("a:b", (), selection.LAST))
     assert one.method == "PUT"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.restore.errors import Missing, RebuildError
-from builder.restore.folder import WORK, Folder
+from builder.restore.errors import MissingError, RebuildError
+from builder.restore.folder import WORK, RestoreFolder
 from builder.restore.names import MANIFEST
 
 
@@ -20,14 +20,14 @@ def outside(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Folder]:
-    made = Folder(tmp_path / "site")
+def folder(tmp_path: Path) -> Iterator[RestoreFolder]:
+    made = RestoreFolder(tmp_path / "site")
     yield made
     made.close()
 
 
-def put(folder: Folder, path: str, body: bytes = b"new", *, over: bool = False) -> None:
-    with folder.written() as (out, name):
+def put(folder: RestoreFolder, path: str, body: bytes = b"new", *, over: bool = False) -> None:
+    with folder.write() as (out, name):
         out.write(body)
         out.flush()
         folder.place(name, path, over=over)
@@ -38,7 +38,7 @@ def untouched(outside: Path) -> None:
     assert (outside / "precious").read_text() == "precious"
 
 
-def test_a_file_takes_its_place_whole(folder: Folder, tmp_path: Path) -> None:
+def test_a_file_takes_its_place_whole(folder: RestoreFolder, tmp_path: Path) -> None:
     put(folder, "a.cz/x/y.html")
     assert (tmp_path / "site/a.cz/x/y.html").read_bytes() == b"new"
     size, modified = folder.state("a.cz/x/y.html") or (0, 0)
@@ -47,8 +47,8 @@ def test_a_file_takes_its_place_whole(folder: Folder, tmp_path: Path) -> None:
     assert list((tmp_path / "site" / WORK).iterdir()) == []
 
 
-def test_what_takes_no_place_is_removed(folder: Folder, tmp_path: Path) -> None:
-    with pytest.raises(ValueError), folder.written() as (out, _):  # noqa: PT012
+def test_what_takes_no_place_is_removed(folder: RestoreFolder, tmp_path: Path) -> None:
+    with pytest.raises(ValueError), folder.write() as (out, _):  # noqa: PT012
         out.write(b"half")
         raise ValueError
     assert list((tmp_path / "site" / WORK).iterdir()) == []
@@ -56,12 +56,12 @@ def test_what_takes_no_place_is_removed(folder: Folder, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["a.cz/x", "a.cz/x/y", "a.cz/x/y/z"])
 def test_a_planted_link_leads_nowhere(
-    folder: Folder, tmp_path: Path, outside: Path, path: str
+    folder: RestoreFolder, tmp_path: Path, outside: Path, path: str
 ) -> None:
     (tmp_path / "site/a.cz").mkdir()
     (tmp_path / "site/a.cz/x").symlink_to(outside)
     for over in (False, True) if path != "a.cz/x" else (False,):
-        with pytest.raises(Missing) as told:
+        with pytest.raises(MissingError) as told:
             put(folder, path, over=over)
         assert told.value.code == "in-the-way"
     assert folder.state(path) is None
@@ -69,7 +69,7 @@ def test_a_planted_link_leads_nowhere(
 
 
 def test_a_link_in_the_place_of_a_file_of_ours_is_replaced_itself(
-    folder: Folder, tmp_path: Path, outside: Path
+    folder: RestoreFolder, tmp_path: Path, outside: Path
 ) -> None:
     (tmp_path / "site/a.cz").mkdir()
     (tmp_path / "site/a.cz/x").symlink_to(outside / "precious")
@@ -78,11 +78,13 @@ def test_a_link_in_the_place_of_a_file_of_ours_is_replaced_itself(
     untouched(outside)
 
 
-def test_the_folder_of_a_host_may_be_no_link(folder: Folder, tmp_path: Path, outside: Path) -> None:
+def test_the_folder_of_a_host_may_be_no_link(
+    folder: RestoreFolder, tmp_path: Path, outside: Path
+) -> None:
     (tmp_path / "site/a.cz").symlink_to(outside)
-    with pytest.raises(Missing):
+    with pytest.raises(MissingError):
         put(folder, "a.cz/precious", over=True)
-    with pytest.raises(Missing):
+    with pytest.raises(MissingError):
         folder.remove("a.cz/precious")
     untouched(outside)
 
@@ -92,7 +94,7 @@ def test_its_own_files_may_be_no_links(tmp_path: Path, outside: Path, name: str)
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / name).symlink_to(outside if name == WORK else outside / "precious")
     with pytest.raises(RebuildError):  # noqa: PT012
-        folder = Folder(tmp_path / "site")
+        folder = RestoreFolder(tmp_path / "site")
         try:
             folder.manifest()
         finally:
@@ -103,7 +105,7 @@ def test_its_own_files_may_be_no_links(tmp_path: Path, outside: Path, name: str)
 def test_a_pipe_in_the_place_of_the_manifest_holds_nobody_up(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     os.mkfifo(tmp_path / "site" / MANIFEST)
-    folder = Folder(tmp_path / "site")
+    folder = RestoreFolder(tmp_path / "site")
     with pytest.raises(RebuildError, match="no file"):
         folder.manifest()
     folder.close()
@@ -112,22 +114,22 @@ def test_a_pipe_in_the_place_of_the_manifest_holds_nobody_up(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "path", ["../outside/precious", "a/../../outside/precious", "/x", "a//b", "."]
 )
-def test_a_path_that_leads_out_is_none(folder: Folder, outside: Path, path: str) -> None:
-    with pytest.raises(Missing):
+def test_a_path_that_leads_out_is_none(folder: RestoreFolder, outside: Path, path: str) -> None:
+    with pytest.raises(MissingError):
         put(folder, path, over=True)
-    with pytest.raises(Missing):
+    with pytest.raises(MissingError):
         folder.remove(path)
     assert folder.state(path) is None
     untouched(outside)
 
 
-def test_what_is_there_stays(folder: Folder, tmp_path: Path) -> None:
+def test_what_is_there_stays(folder: RestoreFolder, tmp_path: Path) -> None:
     there = tmp_path / "site/a.cz"
     there.mkdir()
     (there / "file").write_text("theirs")
     (there / "folder").mkdir()
     for path in ("a.cz/file", "a.cz/file/below", "a.cz/folder", "a.cz"):
-        with pytest.raises(Missing) as told:
+        with pytest.raises(MissingError) as told:
             put(folder, path)
         assert told.value.code == "in-the-way"
     assert (there / "file").read_text() == "theirs"
@@ -137,38 +139,38 @@ def test_what_is_there_stays(folder: Folder, tmp_path: Path) -> None:
     assert folder.is_free("a.cz/none/at/all")
 
 
-def test_removing_takes_empty_folders_along(folder: Folder, tmp_path: Path) -> None:
+def test_removing_takes_empty_folders_along(folder: RestoreFolder, tmp_path: Path) -> None:
     put(folder, "a.cz/x/y/z")
     put(folder, "a.cz/w")
     folder.remove("a.cz/x/y/z")
     assert [path.name for path in (tmp_path / "site/a.cz").iterdir()] == ["w"]
 
 
-def test_one_file_may_have_two_names(folder: Folder, tmp_path: Path) -> None:
+def test_one_file_may_have_two_names(folder: RestoreFolder, tmp_path: Path) -> None:
     put(folder, "a.cz/x")
     assert folder.link("a.cz/x", "b.cz/y", over=False)
     assert (tmp_path / "site/a.cz/x").samefile(tmp_path / "site/b.cz/y")
-    with pytest.raises(Missing):
+    with pytest.raises(MissingError):
         folder.link("a.cz/x", "b.cz/y", over=False)
     assert not folder.link("b.cz", "b.cz/z", over=False)
 
 
-def test_one_process_at_a_time_works_in_it(folder: Folder, tmp_path: Path) -> None:
+def test_one_process_at_a_time_works_in_it(folder: RestoreFolder, tmp_path: Path) -> None:
     with pytest.raises(RebuildError, match="another restore is at work"):
-        Folder(tmp_path / "site")
+        RestoreFolder(tmp_path / "site")
 
 
 def test_what_an_ended_process_left_is_swept(tmp_path: Path) -> None:
     (tmp_path / "site" / WORK).mkdir(parents=True)
     (tmp_path / "site" / WORK / "1.part").write_text("half")
-    folder = Folder(tmp_path / "site")
+    folder = RestoreFolder(tmp_path / "site")
     put(folder, "a.cz/x")
     folder.close()
     assert [path.name for path in (tmp_path / "site").iterdir()] == ["a.cz"]
 
 
-def test_a_name_that_no_disk_takes_is_told_of_one_file(folder: Folder) -> None:
-    with pytest.raises(Missing) as error:
+def test_a_name_that_no_disk_takes_is_told_of_one_file(folder: RestoreFolder) -> None:
+    with pytest.raises(MissingError) as error:
         folder.is_free("x" * 300)
     assert error.value.code == "no-room"
     assert folder.state("x" * 300) is None
@@ -177,4 +179,4 @@ def test_a_name_that_no_disk_takes_is_told_of_one_file(folder: Folder) -> None:
 def test_what_cannot_be_made_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(RebuildError, match="cannot be written to"):
-        Folder(tmp_path / "file" / "site")
+        RestoreFolder(tmp_path / "file" / "site")

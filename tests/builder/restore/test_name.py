@@ -61,9 +61,9 @@ def test_no_url_gives_a_path_that_leads_out_or_that_a_disk_refuses(url: str, kin
     found = name.natural(url, kind)
     check(found.path)
     assert name.natural(url, kind) == found
-    check(name.marked(found.path, url))
+    check(name.mark(found.path, url))
     # A folder that is a file as well: there are paths behind it, so it is no deeper than they.
-    assert len(name.marked(name.within(found.path), url).encode()) <= name.WHOLE
+    assert len(name.mark(name.within(found.path), url).encode()) <= name.WHOLE
 
 
 @settings(max_examples=examples(120))
@@ -124,7 +124,7 @@ def quoted(text: str) -> str:
     ],
 )
 def test_examples(url: str, path: str, why: str) -> None:
-    assert name.natural(url) == name.Named(path, why)
+    assert name.natural(url) == name.FileName(path, why)
 
 
 @pytest.mark.parametrize(
@@ -187,12 +187,12 @@ def test_what_is_too_long_bears_the_mark_of_its_url_and_keeps_its_extension() ->
 
 
 def test_no_natural_name_ends_as_a_marked_one() -> None:
-    marked = name.marked("a.cz/x.html", "http://a.cz/x.html")
+    marked = name.mark("a.cz/x.html", "http://a.cz/x.html")
     assert re.fullmatch(r"a\.cz/x~[0-9a-f]{20}\.html", marked)
     assert name.natural(f"http://{marked}").path == marked.replace("~", "%7E")
 
 
 def test_letters_that_some_disk_takes_for_one_are_folded_alike() -> None:
-    assert name.folded("a.cz/Straße") == name.folded("a.cz/STRASSE")
-    assert name.folded("a.cz/é") == name.folded("a.cz/e\u0301")
-    assert name.folded("a.cz/ﬁ") == name.folded("a.cz/fi")
+    assert name.fold("a.cz/Straße") == name.fold("a.cz/STRASSE")
+    assert name.fold("a.cz/é") == name.fold("a.cz/e\u0301")
+    assert name.fold("a.cz/ﬁ") == name.fold("a.cz/fi")

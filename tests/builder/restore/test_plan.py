@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from builder.restore import names, selection, status
 from builder.restore.errors import RebuildError
 from builder.restore.plan import Plan
-from builder.restore.protocols import Held
+from builder.restore.protocols import ListedCapture
 from tests.builder.restore.holding import Holding, held
 from tests.extent import examples
 
@@ -19,7 +19,10 @@ LAST = selection.LAST
 
 
 def planned(
-    found: Iterable[Held], accepts: Callable[[Held], bool] | None = None, *, extended: bool = False
+    found: Iterable[ListedCapture],
+    accepts: Callable[[ListedCapture], bool] | None = None,
+    *,
+    extended: bool = False,
 ) -> dict[str, tuple[str, str]]:
     """Return what is planned of captures: by URL the path, and why it is that."""
     with TemporaryDirectory() as folder:
@@ -42,7 +45,7 @@ def test_the_last_capture_counts() -> None:
     assert stamps([*found, held("https://a.cz/", "2011")]) == {"https://a.cz/": "2011"}
 
 
-def stamps(found: Iterable[Held], text: str = status.USUAL) -> dict[str, str]:
+def stamps(found: Iterable[ListedCapture], text: str = status.USUAL) -> dict[str, str]:
     with TemporaryDirectory() as folder:
         plan = Plan(Path(folder), status.accepting(text))
         plan.add(found)
@@ -104,7 +107,7 @@ def test_twins_on_a_disk_that_knows_no_case_part() -> None:
     files = planned([held("http://a.cz/x.gif", "2010"), held("http://a.cz/X.gif", "2009")])
     assert files["http://a.cz/x.gif"] == ("a.cz/x.gif", "")
     path, why = files["http://a.cz/X.gif"]
-    assert (path, why) == (names.marked("a.cz/X.gif", "http://a.cz/X.gif"), "twin")
+    assert (path, why) == (names.mark("a.cz/X.gif", "http://a.cz/X.gif"), "twin")
 
 
 def test_what_is_a_file_and_a_folder_becomes_the_folders_index() -> None:
@@ -113,11 +116,11 @@ def test_what_is_a_file_and_a_folder_becomes_the_folders_index() -> None:
     files = planned([held("http://a.cz/blog"), held("http://a.cz/blog/")])
     assert files["http://a.cz/blog/"] == ("a.cz/blog/index.html", "")
     assert files["http://a.cz/blog"] == (
-        names.marked("a.cz/blog/index.html", "http://a.cz/blog"),
+        names.mark("a.cz/blog/index.html", "http://a.cz/blog"),
         "folder",
     )
     files = planned([held("http://a.cz/Blog"), held("http://a.cz/blog/index.html/x")])
-    assert files["http://a.cz/Blog"][0] == names.marked("a.cz/Blog/index.html", "http://a.cz/Blog")
+    assert files["http://a.cz/Blog"][0] == names.mark("a.cz/Blog/index.html", "http://a.cz/Blog")
 
 
 HOSTS = st.sampled_from(["a.cz", "A.cz", "www.a.cz", "a.cz:8080"])
@@ -140,12 +143,12 @@ CAPTURES = st.builds(
 @settings(max_examples=examples(60))
 @given(st.lists(CAPTURES, max_size=25), st.randoms(), st.booleans())
 def test_places_are_apart_whatever_the_order(
-    found: list[Held], dice: object, extended: bool
+    found: list[ListedCapture], dice: object, extended: bool
 ) -> None:
     files = planned(found, extended=extended)
-    folds = [names.folded(path) for path, _ in files.values()]
+    folds = [names.fold(path) for path, _ in files.values()]
     assert len(set(folds)) == len(folds)
-    above = {names.folded(a) for path, _ in files.values() for a in names.above(path)}
+    above = {names.fold(a) for path, _ in files.values() for a in names.above(path)}
     assert not above & set(folds)
     assert {names.identity(url) for url in files} == {names.identity(one.url) for one in found}
     for url, (path, why) in files.items():
@@ -155,7 +158,7 @@ def test_places_are_apart_whatever_the_order(
     assert planned(mixed, extended=extended) == files
 
 
-def follow(source: Holding, first: Iterable[Held], folder: Path) -> Plan:
+def follow(source: Holding, first: Iterable[ListedCapture], folder: Path) -> Plan:
     plan = Plan(folder, status.accepting(status.USUAL))
     plan.add(first)
     plan.follow(lambda url: source.of_url(url, LAST))
@@ -163,7 +166,7 @@ def follow(source: Holding, first: Iterable[Held], folder: Path) -> Plan:
     return plan
 
 
-def leading(url: str, to: str, stamp: str = "2009", status_: int = 301) -> Held:
+def leading(url: str, to: str, stamp: str = "2009", status_: int = 301) -> ListedCapture:
     return held(url, stamp, status=status_, redirect=to)
 
 
@@ -215,7 +218,7 @@ def test_a_link_is_led_by_its_surt_where_nothing_has_its_very_url(tmp_path: Path
 
 
 def test_plans_with_other_files_have_other_fingerprints() -> None:
-    def fingerprint(found: Iterable[Held]) -> Iterator[str]:
+    def fingerprint(found: Iterable[ListedCapture]) -> Iterator[str]:
         with TemporaryDirectory() as folder:
             plan = Plan(Path(folder), status.accepting(status.USUAL))
             plan.add(found)

@@ -14,30 +14,32 @@ from typing import Any
 import pytest
 
 from builder.restore import selection, status
-from builder.restore.errors import Missing
-from builder.restore.folder import Folder
-from builder.restore.manifest import Entries
+from builder.restore.errors import MissingError
+from builder.restore.folder import RestoreFolder
+from builder.restore.manifest import ManifestEntries
 from builder.restore.plan import Plan
-from builder.restore.protocols import Choice
-from builder.restore.report import Account
-from builder.restore.session import Order, Session
+from builder.restore.protocols import CaptureFilter
+from builder.restore.report import RestoreReport
+from builder.restore.session import RestoreJob, RestoreSession
 from functions.snapshot.errors import SheafError, StoreUnavailable
 from tests.builder.restore.holding import Breaking, Holding, held
 
-ALL = Choice(None, (), selection.LAST)
+ALL = CaptureFilter(None, (), selection.LAST)
 
 
-def restore(source: Holding, target: Path, order: Order | None = None, **told: Any) -> Account:
+def restore(
+    source: Holding, target: Path, order: RestoreJob | None = None, **told: Any
+) -> RestoreReport:
     """Restore all that a source has."""
-    order = order or Order(jobs=2)
+    order = order or RestoreJob(jobs=2)
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(TemporaryDirectory()))
         plan = stack.enter_context(closing(Plan(scratch, status.accepting(status.USUAL))))
         plan.add(source.captures(told.pop("choice", ALL)))
         plan.settle(extended=order.converted)
-        folder = stack.enter_context(closing(Folder(target)))
-        entries = stack.enter_context(closing(Entries(scratch)))
-        return Session(source, plan, folder, entries, order, **told).restore()
+        folder = stack.enter_context(closing(RestoreFolder(target)))
+        entries = stack.enter_context(closing(ManifestEntries(scratch)))
+        return RestoreSession(source, plan, folder, entries, order, **told).restore()
 
 
 def tree(target: Path) -> dict[str, bytes]:
@@ -180,8 +182,8 @@ def test_links_that_were_planted_lead_nowhere(source: Holding, target: Path) -> 
 @pytest.mark.parametrize(
     ("body", "code"),
     [
-        (Missing("damaged", "other bytes"), "damaged"),
-        (Missing("not-at-hand", "no such file"), "not-at-hand"),
+        (MissingError("damaged", "other bytes"), "damaged"),
+        (MissingError("not-at-hand", "no such file"), "not-at-hand"),
         (lambda: Breaking(b"half of it"), "damaged"),
     ],
 )
@@ -218,7 +220,7 @@ def test_ten_gigabytes_are_neither_believed_nor_written(source: Holding, target:
     Endless.taken = 0
     lying = source.add(held("http://a.cz/lying", length=10 << 30), b"few")
     source.sizes[lying.identifier] = 3
-    account = restore(source, target, Order(jobs=1, largest=1 << 20))
+    account = restore(source, target, RestoreJob(jobs=1, largest=1 << 20))
     assert account.missing == {"too-large": 2}
     assert Endless.taken <= 2 << 20
     assert tree(target)["a.cz/lying"] == b"few"
@@ -228,19 +230,19 @@ def test_files_with_the_same_bytes_are_one_where_that_is_wanted(
     source: Holding, target: Path
 ) -> None:
     source.add(held("http://b.cz/logo"), b"GIF")
-    account = restore(source, target, Order(jobs=1, linked=True))
+    account = restore(source, target, RestoreJob(jobs=1, linked=True))
     assert account.linked == 1
     assert (target / "a.cz/x/y").samefile(target / "b.cz/logo")
-    assert restore(source, target, Order(jobs=1, linked=True)).kept == 4
+    assert restore(source, target, RestoreJob(jobs=1, linked=True)).kept == 4
 
 
 def test_links_are_rewritten_where_that_is_wanted(source: Holding, target: Path) -> None:
-    account = restore(source, target, Order(converted=True))
+    account = restore(source, target, RestoreJob(converted=True))
     assert tree(target)["a.cz/index.html"] == b'<a href="x.html">'
     assert account.converted == 2
-    assert restore(source, target, Order(converted=True)).kept == 3
+    assert restore(source, target, RestoreJob(converted=True)).kept == 3
     source.add(held("http://a.cz/more"), b"more")
-    again = restore(source, target, Order(converted=True))
+    again = restore(source, target, RestoreJob(converted=True))
     assert (again.restored, again.kept) == (3, 1)  # of another plan links may lead elsewhere
     assert restore(source, target).restored == 4 - 1
     assert tree(target)["a.cz/index.html"] == b"<a href=/x>"
@@ -267,7 +269,7 @@ def test_what_was_ended_goes_on(source: Holding, target: Path, at: int) -> None:
     undisturbed = target.parent / "undisturbed"
     restore(source, undisturbed)
     with pytest.raises(Ended):
-        restore(source, target, Order(jobs=1), advance=ending(at))
+        restore(source, target, RestoreJob(jobs=1), advance=ending(at))
     source.asked.clear()
     account = restore(source, target)
     assert account.kept >= at

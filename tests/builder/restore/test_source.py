@@ -10,12 +10,12 @@ import pytest
 
 from builder.context import Context
 from builder.restore import selection, sources
-from builder.restore.errors import Missing
-from builder.restore.protocols import Choice, Held, Source
+from builder.restore.errors import MissingError
+from builder.restore.protocols import CaptureFilter, CaptureSource, ListedCapture
 from tests.builder.restore.shelf import FILES, PAGE, Shelf, fill
 from tests.e2e.conftest import make_home
 
-ALL = Choice(None, (), selection.LAST)
+ALL = CaptureFilter(None, (), selection.LAST)
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
 
 
 @pytest.fixture(scope="module", params=["store", "endpoint"])
-def source(request: pytest.FixtureRequest, shelf: Shelf) -> Iterator[Source]:
+def source(request: pytest.FixtureRequest, shelf: Shelf) -> Iterator[CaptureSource]:
     if request.param == "store":
         with closing(opened(shelf, str(shelf.store))) as found:
             yield found
@@ -34,20 +34,20 @@ def source(request: pytest.FixtureRequest, shelf: Shelf) -> Iterator[Source]:
         yield found
 
 
-def opened(shelf: Shelf, address: str) -> Source:
+def opened(shelf: Shelf, address: str) -> CaptureSource:
     arguments = argparse.Namespace(store=str(shelf.store), config=str(shelf.home.config))
     return sources.source(Context(arguments, dict(os.environ)), address)
 
 
-def told(found: Iterator[Held]) -> list[tuple[str, str]]:
+def told(found: Iterator[ListedCapture]) -> list[tuple[str, str]]:
     return sorted({(one.url, one.stamp) for one in found})
 
 
-def choice(*urls: str, set_: str | None = None, until: str = selection.LAST) -> Choice:
-    return Choice(set_, urls, until)
+def choice(*urls: str, set_: str | None = None, until: str = selection.LAST) -> CaptureFilter:
+    return CaptureFilter(set_, urls, until)
 
 
-def test_all_captures_are_listed_whichever_way(source: Source) -> None:
+def test_all_captures_are_listed_whichever_way(source: CaptureSource) -> None:
     found = {one.identifier: one for one in source.captures(ALL)}
     assert len(found) == 12
     assert {one.url for one in found.values()} == {*FILES, "http://www.a.cz/moved"}
@@ -57,7 +57,7 @@ def test_all_captures_are_listed_whichever_way(source: Source) -> None:
     assert {one.identifier: one for one in by_set} == found
 
 
-def test_what_is_known_of_a_capture(source: Source) -> None:
+def test_what_is_known_of_a_capture(source: CaptureSource) -> None:
     found = {(one.url, one.stamp): one for one in source.captures(ALL)}
     same = found["http://www.a.cz/same", "20100102030405"]
     assert (same.revisit, same.media_type, same.status, same.length) == (
@@ -90,11 +90,11 @@ def test_what_is_known_of_a_capture(source: Source) -> None:
         (choice(set_="domain:cz:a:www", until="20080101000000"), 0),
     ],
 )  # fmt: skip
-def test_choices(source: Source, asked: Choice, urls: int) -> None:
+def test_choices(source: CaptureSource, asked: CaptureFilter, urls: int) -> None:
     assert len({one.identifier for one in source.captures(asked)}) == urls
 
 
-def test_the_captures_of_one_url(source: Source) -> None:
+def test_the_captures_of_one_url(source: CaptureSource) -> None:
     assert told(source.of_url("http://www.a.cz/", selection.LAST)) == [
         ("http://www.a.cz/", "20080430204826"),
         ("http://www.a.cz/", "20100102030405"),
@@ -103,38 +103,40 @@ def test_the_captures_of_one_url(source: Source) -> None:
     assert told(source.of_url("http://www.a.cz/none", selection.LAST)) == []
 
 
-def body(source: Source, url: str, stamp: str = "2") -> tuple[bytes, dict[str, str]]:
+def body(source: CaptureSource, url: str, stamp: str = "2") -> tuple[bytes, dict[str, str]]:
     one = max(
         (o for o in source.captures(ALL) if o.url == url and o.status != 404 and o.stamp > stamp),
         key=lambda o: o.stamp,
     )
-    with source.opened(one.identifier) as found:
+    with source.open(one.identifier) as found:
         data = b"".join(iter(lambda: found.stream.read(1 << 16), b""))
         assert found.size in (None, len(data))
         return data, dict(found.headers)
 
 
 @pytest.mark.parametrize("url", FILES)
-def test_bytes_are_those_that_the_server_meant(source: Source, url: str) -> None:
+def test_bytes_are_those_that_the_server_meant(source: CaptureSource, url: str) -> None:
     assert body(source, url)[0] == FILES[url]
 
 
-def test_archived_headers_come_with_the_bytes(source: Source) -> None:
+def test_archived_headers_come_with_the_bytes(source: CaptureSource) -> None:
     (first,) = (o for o in source.of_url("http://www.a.cz/", "20091231235959"))
-    with source.opened(first.identifier) as found:
+    with source.open(first.identifier) as found:
         assert found.headers["last-modified"] == "Tue, 01 Jan 2008 10:00:00 GMT"
         assert found.headers["content-type"].startswith("text/html")
     assert body(source, "http://www.a.cz/")[0] == PAGE
 
 
-def test_what_is_unknown_is_told(source: Source) -> None:
-    with pytest.raises(Missing) as error, source.opened("oai:b.cz:none"):
+def test_what_is_unknown_is_told(source: CaptureSource) -> None:
+    with pytest.raises(MissingError) as error, source.open("oai:b.cz:none"):
         pass
     assert error.value.code in {"unknown", "not-held"}
 
 
 @pytest.fixture(params=["store", "endpoint"])
-def breaking(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Shelf, Source]]:
+def breaking(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[tuple[Shelf, CaptureSource]]:
     """A source whose archive files may be changed."""
     shelf = fill(make_home(tmp_path / "home"), tmp_path / "crawl")
     if request.param == "store":
@@ -146,22 +148,22 @@ def breaking(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[S
 
 
 def test_other_bytes_are_never_taken_for_those_that_were_archived(
-    breaking: tuple[Shelf, Source],
+    breaking: tuple[Shelf, CaptureSource],
 ) -> None:
     shelf, source = breaking
     file = shelf.crawl / "two.arc"
     file.write_bytes(file.read_bytes().replace(b"out of an ARC", b"out of no ARC"))
-    with pytest.raises(Missing) as error:
+    with pytest.raises(MissingError) as error:
         body(source, "http://c.cz/arc")
     assert error.value.code == "damaged"
 
 
 def test_an_archive_file_that_is_gone_is_told_for_each_capture(
-    breaking: tuple[Shelf, Source],
+    breaking: tuple[Shelf, CaptureSource],
 ) -> None:
     shelf, source = breaking
     (shelf.crawl / "one.warc.gz").unlink()
-    with pytest.raises(Missing) as error:
+    with pytest.raises(MissingError) as error:
         body(source, "http://a.cz/gzip")
     assert error.value.code == "not-at-hand"
     assert body(source, "http://c.cz/arc")[0] == b"out of an ARC"

@@ -12,8 +12,8 @@ import pytest
 
 from builder.snapshot import set_listings
 from builder.snapshot.draft import Draft
-from builder.snapshot.lookup import narrowed
-from builder.snapshot.transaction import Base
+from builder.snapshot.lookup import find_files
+from builder.snapshot.transaction import Transaction
 from builder.store.folder import FolderStore
 from builder.verify.inventory import Inventory
 from builder.withdraw import purge, reinstate
@@ -22,7 +22,7 @@ from builder.withdraw.withdraw import withdraw
 from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.manifest import Sequence
-from functions.snapshot.pointer import Entry, Pointer
+from functions.snapshot.pointer import Pointer, PointerEntry
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture
 from tests.builder.withdraw.test_withdraw import newest, published, taken
@@ -59,7 +59,7 @@ def measured() -> Iterator[Peak]:
 
 @contextmanager
 def drafted(world: World) -> Iterator[tuple[engine.Connection, Draft]]:
-    with Base.of(world.store, world.configuration(), world.outside()).draft() as made:
+    with Transaction.of(world.store, world.configuration(), world.outside()).draft() as made:
         yield made
 
 
@@ -137,14 +137,14 @@ def test_files_are_chosen_alike_whatever_comes_at_once(
                 ("SELECT unnest(range(100, 0, -1))", list(range(len(files)))),
                 ("SELECT 102", []),
             ):
-                found = narrowed(connection, draft, "records", (query, {}))
+                found = find_files(connection, draft, "records", (query, {}))
                 assert [files.index(file) for file in found] == places
 
 
 def test_of_a_whole_repository_only_what_is_withdrawn_is_looked_at_to_restore(many: World) -> None:
     selection = Selection(url_prefix="http://h3.example.cz/3")
     with drafted(many) as (connection, draft):
-        base = Base.of(many.store, many.configuration(), many.outside())
+        base = Transaction.of(many.store, many.configuration(), many.outside())
         reinstate.tombstones(base, connection, draft, selection)
         ((rows,),) = connection.execute(
             "SELECT coalesce(max(estimated_size), 0) FROM duckdb_tables()"
@@ -155,7 +155,7 @@ def test_of_a_whole_repository_only_what_is_withdrawn_is_looked_at_to_restore(ma
 def test_to_restore_nothing_of_what_is_not_withdrawn_comes_along(world: World) -> None:
     published(world)
     taken(world, Selection(set="domain:cz:example:h3"))
-    base = Base.of(world.store, world.configuration(), world.outside())
+    base = Transaction.of(world.store, world.configuration(), world.outside())
     with base.draft() as (connection, draft):
         reinstate.tombstones(base, connection, draft, Selection(digest="A"))
         counts = connection.execute(
@@ -175,7 +175,7 @@ def hourly(world: World, count: int) -> None:
         sequences.append(Sequence(number, instant, number, number, {"capture": 0}))
         later = replace(first, snapshot=number, effective=instant, sequences=tuple(sequences))
         world.store.create(layout.manifest_key(number), later.to_json())
-    entry = Entry(count, sequences[-1].effective)
+    entry = PointerEntry(count, sequences[-1].effective)
     (world.root / layout.POINTER).write_bytes(Pointer((entry,)).to_json())
     world.clock.now = entry.effective + timedelta(days=1)
 

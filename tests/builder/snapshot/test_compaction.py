@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.snapshot import compaction
-from builder.snapshot.compaction import LOOKUP_RATIO, MOST_ROWS, RECORDS_RATIO, Rewrite, Run
+from builder.snapshot.compaction import LOOKUP_RATIO, MOST_ROWS, RECORDS_RATIO, LeafRun, Rewrite
 from functions.snapshot import layout
 from functions.snapshot.manifest import LeafReference, Span
 
@@ -83,7 +83,7 @@ def test_leaves_with_one_span_are_one_run() -> None:
     assert compaction.runs([]) == []
 
 
-def planned(listed: dict[int, int], runs: list[Run], fresh: int) -> list[Rewrite]:
+def planned(listed: dict[int, int], runs: list[LeafRun], fresh: int) -> list[Rewrite]:
     return compaction.plan(runs, fresh, lambda span: listed[span.first])
 
 

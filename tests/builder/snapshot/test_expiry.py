@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from builder.publish.publish import publish
-from builder.runtime import Surroundings
+from builder.runtime import Runtime
 from builder.snapshot import expiry as module
 from builder.snapshot.commit import settle
-from builder.snapshot.expiry import ORPHAN_AGE, Expired, completed, expire, retire, snapshots
+from builder.snapshot.expiry import ORPHAN_AGE, Expired, complete, expire, retire, snapshots
 from builder.store.folder import FolderStore
 from builder.verify.verify import VerifyRuntime, verify
 from functions.snapshot import layout
@@ -254,7 +254,7 @@ def test_a_lease_is_prolonged_and_taken_over(
     def slower(key: str) -> None:
         if key != layout.POINTER and not taken:
             world.clock.sleep(300)
-            taken.append(completed(world.store, world.outside())[0])
+            taken.append(complete(world.store, world.outside())[0])
 
     expire(Watched(world.root, slower), world.outside(), keep=2)
     assert taken[0].expiry is None
@@ -271,8 +271,8 @@ def test_an_expiry_that_somebody_has_begun_is_waited_for(
     begun = replace(pointer(world), expiry=Expiry((1,), until))
     world.store.replace(layout.POINTER, begun.to_json(), tag)
     said: list[str] = []
-    outside = Surroundings(world.clock, world.clock.sleep, said.append, {}, 1)
-    found, _ = completed(world.store, outside)
+    outside = Runtime(world.clock, world.clock.sleep, said.append, {}, 1)
+    found, _ = complete(world.store, outside)
     assert world.clock.now >= until
     assert "waiting" in said[0]
     assert len(said) == 1
@@ -394,7 +394,7 @@ def test_an_expiry_in_the_midst_of_a_publish(
         assert set(lost) <= mine
 
     said: list[str] = []
-    outside = Surroundings(world.clock, world.clock.sleep, said.append, {"list": "1"}, 1)
+    outside = Runtime(world.clock, world.clock.sleep, said.append, {"list": "1"}, 1)
     store = Meddled(world.root, at, meddle)
     built = publish(store, world.configuration(), outside)
     assert bool(lost) == (age > DAY)

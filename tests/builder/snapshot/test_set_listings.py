@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builder.snapshot import set_listings
-from functions.oai.repository import Selection
+from functions.oai.repository import RecordSelection
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout, setspec
 from functions.snapshot.manifest import Manifest, Span
@@ -160,7 +160,7 @@ def _check(repository: DuckRepository, snapshot: int, model: Model, limit: int) 
             assert repository.has_set(manifest, spec) == bool(everything)
         for first in range(1, count + 1):
             span = Span(manifest.sequences[first - 1].first, manifest.last_position)
-            selection = Selection(("capture",), span, spec)
+            selection = RecordSelection(("capture",), span, spec)
             expected = model.members(spec, first, count)
             assert repository.size(manifest, selection) == len(expected)
             # The whole list is read by pages of any size, at most some seven of them, and what
@@ -190,8 +190,8 @@ def _check(repository: DuckRepository, snapshot: int, model: Model, limit: int) 
         assert repository.record(manifest, record.identifier) == record
 
 
-def selection_of(kind: str, manifest: Manifest) -> Selection:
-    return Selection((kind,), Span(1, manifest.last_position))
+def selection_of(kind: str, manifest: Manifest) -> RecordSelection:
+    return RecordSelection((kind,), Span(1, manifest.last_position))
 
 
 def _walk(repository, manifest, selection, limit):  # type: ignore[no-untyped-def]
@@ -200,7 +200,7 @@ def _walk(repository, manifest, selection, limit):  # type: ignore[no-untyped-de
     while True:
         span = Span(position, selection.span.last)
         page = repository.page(
-            manifest, Selection(selection.kinds, span, selection.set), limit, headers=False
+            manifest, RecordSelection(selection.kinds, span, selection.set), limit, headers=False
         )
         yield from page
         if len(page) < limit:
@@ -229,7 +229,7 @@ def test_a_scattered_set_is_copied_and_a_dense_one_is_not(
     assert manifest is not None
     assert manifest.rows("copies") == 10  # m:rare's ten records; m:all and m are read in place
     repository = world.repository()
-    selection = Selection(("capture",), Span(1, 600), "m:rare")
+    selection = RecordSelection(("capture",), Span(1, 600), "m:rare")
     records = repository.page(manifest, selection, 100, headers=True)
     assert [r.position for r in records] == list(range(8, 600, 60))
     assert all(not r.fields for r in records)

@@ -6,7 +6,7 @@ from builder.verify.verify import VerifyRuntime, verify
 from builder.withdraw.reinstate import restore
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
-from functions.content.search import Search
+from functions.content.search import CaptureSearch
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout, schema
 from functions.snapshot.manifest import Manifest
@@ -47,7 +47,7 @@ def rows(world: World) -> list[tuple[str, int, int]]:
 def everything(world: World) -> list[int]:
     """Return the positions of all that is found."""
     repository = opened(world)
-    search = Search(repository.catalogue, repository.files)
+    search = CaptureSearch(repository.catalogue, repository.files)
     return [c.position for c in search.captures(newest(world), "", "\x7f", None, 100_000)]
 
 

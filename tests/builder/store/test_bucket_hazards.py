@@ -10,7 +10,7 @@ from builder.publish.publish import publish
 from builder.store.folder import FolderStore
 from builder.withdraw import withdraw
 from builder.withdraw.selection import Selection
-from functions.oai.repository import Selection as Listed
+from functions.oai.repository import RecordSelection as Listed
 from functions.snapshot import layout
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.manifest import Span

@@ -14,10 +14,10 @@ import pytest
 
 from builder.store import aws
 from builder.store.client import S3Client
-from functions.snapshot.address import Address
+from functions.snapshot.address import StoreAddress
 from functions.snapshot.errors import Conflict, StoreError
 from functions.store import credentials
-from functions.store.connection import Connection, options_of
+from functions.store.connection import BucketConnection, options_of
 from tests.bucket import Bucket, fresh
 
 ODD = ["a//b", "tab\there", "a b+c%41&=?#é~", "x/\x01/y", ".hidden/./x"]
@@ -100,7 +100,7 @@ def test_a_file_is_sent_whole_and_once(bucket: Bucket, tmp_path: Path) -> None:
 def connected(**how: Any) -> Any:
     environment = how.pop("environment", KEYS)
     bucket = how.pop("bucket", "bucket")
-    return aws.s3(bucket, Connection(**how), environment, (5.0,))[0]
+    return aws.s3(bucket, BucketConnection(**how), environment, (5.0,))[0]
 
 
 def url(client: Any) -> str:
@@ -139,7 +139,7 @@ def test_a_profile_gives_keys_and_region(
     assert ".eu-north-1." in url(connected(environment={}))
     assert "Credential=key%2F" in url(connected())
     serving = aws.SessionEnvironment({})
-    options = options_of(Address("bucket"), Connection(), serving)
+    options = options_of(StoreAddress("bucket"), BucketConnection(), serving)
     assert options["region"] == "eu-north-1"
     keys = options["credential_provider"]()
     assert (keys["access_key_id"], keys["token"]) == ("W", "t")
@@ -192,7 +192,9 @@ def test_what_keeps_keys_away_is_told_in_one_line(
     home(config)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    client = S3Client(Address("bucket"), Connection(endpoint="http://127.0.0.1:9"), environment)
+    client = S3Client(
+        StoreAddress("bucket"), BucketConnection(endpoint="http://127.0.0.1:9"), environment
+    )
     with pytest.raises(StoreError, match=said) as caught:
         client.get("x")
     assert "\n" not in str(caught.value)
@@ -213,7 +215,7 @@ def test_what_keeps_keys_away_is_told_in_one_line(
     ],
 )
 def test_variables_that_cannot_be_used_are_told(changes: dict[str, str], said: str) -> None:
-    client = S3Client(Address("bucket"), Connection(), {**KEYS, **changes})
+    client = S3Client(StoreAddress("bucket"), BucketConnection(), {**KEYS, **changes})
     with pytest.raises(StoreError, match=said) as caught:
         client.get("x")
     assert "hid" not in str(caught.value)
@@ -264,7 +266,7 @@ def recorder() -> Iterator[tuple[str, list[tuple[str, dict[str, str], bytes]]]]:
 def test_a_removal_has_an_md5_and_a_thousand_keys_at_most(recorder: Any) -> None:
     """Servers of older versions of S3's language want the MD5."""
     endpoint, seen = recorder
-    client = S3Client(Address("bucket"), Connection(endpoint=endpoint), KEYS)
+    client = S3Client(StoreAddress("bucket"), BucketConnection(endpoint=endpoint), KEYS)
     client.remove([f"k{number}" for number in range(1001)])
     assert [body.count(b"<Key>") for _, _, body in seen] == [1000, 1]
     for _, headers, body in seen:
@@ -275,7 +277,7 @@ def test_a_removal_has_an_md5_and_a_thousand_keys_at_most(recorder: Any) -> None
 def test_a_bucket_of_everybody_is_asked_without_a_signature(recorder: Any) -> None:
     endpoint, seen = recorder
     client = S3Client(
-        Address("bucket"), Connection(endpoint=endpoint), {"AWS_SKIP_SIGNATURE": "true"}
+        StoreAddress("bucket"), BucketConnection(endpoint=endpoint), {"AWS_SKIP_SIGNATURE": "true"}
     )
     client.list("")
     assert "authorization" not in seen[0][1]

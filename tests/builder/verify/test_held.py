@@ -34,7 +34,7 @@ class Asked:
         self._application = Application(self.repository, settings, world.clock)
 
     def __call__(self, query: str) -> str:
-        answer = self._application.unpacked({"rawPath": "/oai", "rawQueryString": query})
+        answer = self._application.answer({"rawPath": "/oai", "rawQueryString": query})
         assert answer["statusCode"] == 200
         return str(answer["body"], "utf-8")
 

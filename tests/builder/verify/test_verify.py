@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from builder.parquet.group import span
 from builder.snapshot import set_listings, views
-from builder.snapshot.views import stored
+from builder.snapshot.views import store_views
 from builder.sources.event import Capture
 from builder.store.findings import CODES, DAMAGE
 from builder.store.folder import FolderStore
@@ -237,7 +237,7 @@ def put(world: World, manifest: Manifest) -> None:
     """Write a manifest, without leaves in it, and its views over those that are there."""
     manifest = replace(manifest, leaves={})
     path(world, keys_of(manifest)).write_bytes(manifest.to_json())
-    text = stored(Catalogue(world.store), manifest)
+    text = store_views(Catalogue(world.store), manifest)
     path(world, layout.views_key(manifest.snapshot)).write_text(text, "utf-8")
 
 
@@ -602,7 +602,7 @@ def test_a_missing_or_damaged_manifest_and_views(varied: World, name: str) -> No
 def test_any_flipped_bit_of_the_views_is_found(sound: World) -> None:
     manifest = newest(sound)
     good = path(sound, layout.views_key(manifest.snapshot)).read_bytes()
-    text = stored(Catalogue(sound.store), manifest)
+    text = store_views(Catalogue(sound.store), manifest)
     for place in range(0, len(good), 7):
         flipped = good[:place] + bytes([good[place] ^ 1 << place % 8]) + good[place + 1 :]
         assert views.fault(manifest, flipped, lambda: text)

@@ -6,14 +6,14 @@ from datetime import timedelta
 import pytest
 
 from builder.snapshot.expiry import snapshots
-from builder.snapshot.transaction import NothingSelected
+from builder.snapshot.transaction import NothingSelectedError
 from builder.sources.event import Fault
 from builder.withdraw.preview import Item, Preview, preview
 from builder.withdraw.reinstate import restore
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import Withdrawn, preview_selection, withdraw
 from functions.database import engine
-from functions.oai.repository import Record
+from functions.oai.repository import PublishedRecord
 from functions.snapshot import schema
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
@@ -41,7 +41,7 @@ def newest(world: World) -> Manifest:
     return catalogue.manifest(entry.snapshot)
 
 
-def records(world: World) -> dict[str, Record]:
+def records(world: World) -> dict[str, PublishedRecord]:
     return {r.identifier: r for r in listed(world, newest(world))}
 
 
@@ -157,7 +157,7 @@ def test_what_selects_nothing_is_told_and_changes_nothing(
     world: World, selection: Selection
 ) -> None:
     published(world)
-    with pytest.raises(NothingSelected):
+    with pytest.raises(NothingSelectedError):
         taken(world, selection)
     assert newest(world).snapshot == 1
 
@@ -212,12 +212,12 @@ def test_what_no_snapshot_has_any_more_comes_back_with_its_archive(world: World)
     assert done.retired == (1,)
     assert snapshots(world.store) == [2]
     by_prefix = Selection(url_prefix="http://h3.example.cz/3")
-    with pytest.raises(NothingSelected, match="identifier or set"):
+    with pytest.raises(NothingSelectedError, match="identifier or set"):
         restore(world.store, world.configuration(), world.outside(), by_prefix)
     by_name = Selection(identifiers=(name(3),))
     done = restore(world.store, world.configuration(), world.outside(), by_name)
     assert (done.built.restored, done.built.unchanged) == (0, 1)
-    with pytest.raises(NothingSelected, match="what waits for its archive"):
+    with pytest.raises(NothingSelectedError, match="what waits for its archive"):
         restore(world.store, world.configuration(), world.outside(), by_name)
     assert records(world)[name(3)].deleted
     world.ingest([capture(3)])
@@ -273,7 +273,9 @@ def test_a_purge_that_was_cut_off_can_be_run_again(world: World) -> None:
     published(world)
     by_prefix = Selection(url_prefix="http://h3.example.cz/3")
     done = taken(world, by_prefix)
-    with pytest.raises(NothingSelected, match="withdrawn already can be named by its identifier"):
+    with pytest.raises(
+        NothingSelectedError, match="withdrawn already can be named by its identifier"
+    ):
         taken(world, by_prefix, purge=True)  # a tombstone has no URL any more
     again = Selection(identifiers=done.identifiers)
     assert taken(world, again, purge=True).retired == (1,)

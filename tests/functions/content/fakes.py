@@ -12,11 +12,11 @@ from typing import Any, BinaryIO, cast
 from urllib.parse import urlsplit
 
 from builder.serve.server import LocalServer
-from functions.content.capture import FIELDS, Capture
+from functions.content.capture import FIELDS, CaptureRow
 from functions.content.errors import ContentError
 from functions.content.handler import ContentApplication
-from functions.content.protocols import NEWEST, Bound, Content, Found, Place, Stretch
-from functions.oai.repository import Record
+from functions.content.protocols import NEWEST, Bound, BytePlace, ByteRange, CapturePlace, Content
+from functions.oai.repository import PublishedRecord
 from functions.snapshot.manifest import Manifest
 from functions.url import surt
 from tests.functions.oai.client import START, Clock, configured, event
@@ -26,7 +26,7 @@ ID = "oai:example.org:" + "a" * 24
 URL = "http://a.cz/dir/page.txt"
 WHEN = datetime(2007, 11, 5, 10, 20, 30, tzinfo=UTC)
 
-CAPTURE = Capture.of(
+CAPTURE = CaptureRow.of(
     ID,
     1,
     (),
@@ -58,7 +58,7 @@ class Made:
     stored: bytes | None = None
     size: int | None = -1
     date: datetime | None = WHEN
-    stretch: Stretch | None = None
+    stretch: ByteRange | None = None
     told: Mapping[str, str] = field(default_factory=dict)
     broken: ContentError | None = None
     is_capture: bool = True
@@ -109,7 +109,7 @@ class FakeContents:
     def find(
         self,
         manifest: Manifest,
-        record: Record | None,
+        record: PublishedRecord | None,
         *,
         file: str = "",
         at: datetime | None = None,
@@ -130,7 +130,7 @@ class FakeContents:
                 "warc_record_type": "response",
                 "content_length": None if size is None else len(found.stored or found.payload),
             }
-            taken = Capture.of(name, 1, (), fields)
+            taken = CaptureRow.of(name, 1, (), fields)
         digest = sha1(found.payload if found.stored is None else found.stored)
         return Content(
             name,
@@ -147,7 +147,7 @@ class FakeContents:
         )
 
     @contextmanager
-    def opened(
+    def open_content(
         self, content: Content, *, coded: bool = False, verified: bool = True
     ) -> Iterator[BinaryIO]:
         found = self.held[content.identifier]
@@ -178,11 +178,11 @@ class FakeSearch:
         manifest: Manifest,
         first: str,
         last: str,
-        after: Place | None,
+        after: BytePlace | None,
         limit: int,
         since: int = 0,
         until: int = NEWEST,
-    ) -> list[Capture]:
+    ) -> list[CaptureRow]:
         self.count += 1
         if self.broken is not None:
             raise self.broken
@@ -190,8 +190,8 @@ class FakeSearch:
 
     def page(
         self, *args: Any, reverse: bool = False, end: Bound | None = None, **named: Any
-    ) -> Found:
-        return Found(self.captures(*args, **named), None)
+    ) -> CapturePlace:
+        return CapturePlace(self.captures(*args, **named), None)
 
     def starts(self, *args: Any) -> list[Bound]:
         return []
@@ -240,7 +240,7 @@ class Asker:
     ) -> dict[str, Any]:
         """Ask; `if_none_match` stands for If-None-Match."""
         names = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.application.unpacked(event(query, method, path, names))
+        return self.application.answer(event(query, method, path, names))
 
     def get(self, *args: Any, **headers: str) -> "Got":
         """Ask, and take the body, be it a stream."""
@@ -274,7 +274,7 @@ def listening(
     application: ContentApplication, threads: int = 4, patience: int = 60
 ) -> Iterator[tuple[str, int]]:
     """Serve as `sheaf serve` does; give host and port."""
-    server = LocalServer(application.unpacked, "127.0.0.1", 0, threads, patience)
+    server = LocalServer(application.answer, "127.0.0.1", 0, threads, patience)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

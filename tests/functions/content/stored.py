@@ -10,7 +10,7 @@ from builder.sources import event
 from functions.content.archives import PlacedArchives
 from functions.content.contents import ArchivedContents
 from functions.content.protocols import Content
-from functions.oai.repository import Record
+from functions.oai.repository import PublishedRecord
 from functions.store.slice import FolderSlices, Slices
 from tests.builder.sources.containers import captures
 
@@ -24,7 +24,7 @@ class Stored:
 
     folder: Path
     place: Slices
-    records: list[Record] = field(default_factory=list)
+    records: list[PublishedRecord] = field(default_factory=list)
 
     @classmethod
     def within(cls, folder: Path) -> "Stored":
@@ -42,7 +42,7 @@ class Stored:
         for one in found:
             fields = {name: getattr(one, name) for name in one.__slots__} | {"refers_to": None}
             self.records.append(
-                Record(
+                PublishedRecord(
                     position=len(self.records) + 1,
                     identifier=f"oai:a.cz:{one.identity}",
                     kind="capture",
@@ -53,24 +53,24 @@ class Stored:
                 )
             )
 
-    def refer(self, revisit: Record, original: Record) -> Record:
+    def refer(self, revisit: PublishedRecord, original: PublishedRecord) -> PublishedRecord:
         """Have a revisit know its original, and return it."""
         fields = {**revisit.fields, "refers_to": original.identifier}
         self.records.remove(revisit)
         self.records.append(replace(revisit, fields=fields))
         return self.records[-1]
 
-    def withdraw(self, record: Record) -> Record:
+    def withdraw(self, record: PublishedRecord) -> PublishedRecord:
         """Take a record down, and return what is listed in its place."""
         self.records.remove(record)
         self.records.append(replace(record, deleted=True, fields={}))
         return self.records[-1]
 
-    def record(self, manifest: object, identifier: str, **_: object) -> Record | None:
+    def record(self, manifest: object, identifier: str, **_: object) -> PublishedRecord | None:
         """Return the record of an identifier, as a repository does."""
         return next((r for r in self.records if r.identifier == identifier), None)
 
-    def one(self, **fields: object) -> Record:
+    def one(self, **fields: object) -> PublishedRecord:
         """Return the one record that has these values."""
         (found,) = (r for r in self.records if all(r.fields.get(n) == v for n, v in fields.items()))
         return found
@@ -87,5 +87,5 @@ class Stored:
     def read(self, *, coded: bool = False, **fields: object) -> bytes:
         """Return the bytes of the one record that has these values."""
         contents = self.contents()
-        with contents.opened(contents.find(NONE, self.one(**fields)), coded=coded) as stream:
+        with contents.open_content(contents.find(NONE, self.one(**fields)), coded=coded) as stream:
             return stream.read()

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from functions.config import configuration
 from functions.content import cdx, memento, query, scope
-from functions.content.protocols import Place
-from functions.content.resume import LONGEST, Key
-from functions.content.search import Search
+from functions.content.protocols import BytePlace
+from functions.content.resume import LONGEST, ResumeKey
+from functions.content.search import CaptureSearch
 from functions.http.message import Call, Reply
 from functions.snapshot.manifest import Manifest
 from functions.url import surt
@@ -83,7 +83,7 @@ PAGES += [
 class Index:
     """A published store, and what answers for its captures."""
 
-    search: Search
+    search: CaptureSearch
     manifest: Manifest
     settings: configuration.Configuration
 
@@ -118,7 +118,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     manifest = world.publish().manifest
     assert manifest is not None
     repository = world.repository()
-    search = Search(repository.catalogue, repository.files)
+    search = CaptureSearch(repository.catalogue, repository.files)
     yield Index(search, manifest, world.configuration())
     world.close()
 
@@ -374,7 +374,7 @@ def test_a_limit_above_what_an_answer_holds_is_kept_over_several(index: Index) -
 
 
 PLACES = st.builds(
-    Place,
+    BytePlace,
     st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), max_size=512),
     st.integers(0, 10**14 - 1),
     st.integers(0, 2**63 - 1),
@@ -382,26 +382,26 @@ PLACES = st.builds(
 
 
 @given(PLACES, st.sampled_from(["", "0123456789abcdef"]))
-def test_a_key_is_read_as_it_was_written(place: Place, mark: str) -> None:
-    text = Key(place, mark).to_text(NAMESPACE)
+def test_a_key_is_read_as_it_was_written(place: BytePlace, mark: str) -> None:
+    text = ResumeKey(place, mark).to_text(NAMESPACE)
     assert re.fullmatch(r"[A-Za-z0-9_\-]+", text)
     assert len(text) <= LONGEST
-    assert Key.from_text(text, NAMESPACE) == Key(place, mark)
-    assert Key.from_text(text, "other.org") is None
+    assert ResumeKey.from_text(text, NAMESPACE) == ResumeKey(place, mark)
+    assert ResumeKey.from_text(text, "other.org") is None
 
 
 @given(PLACES, st.data())
-def test_a_key_that_was_altered_is_none(place: Place, data: st.DataObject) -> None:
-    text = Key(place).to_text(NAMESPACE)
+def test_a_key_that_was_altered_is_none(place: BytePlace, data: st.DataObject) -> None:
+    text = ResumeKey(place).to_text(NAMESPACE)
     at = data.draw(st.integers(0, len(text) - 1))
     letter = data.draw(st.sampled_from("ABCabc019-_=% é"))
     other = text[:at] + letter + text[at + 1 :]
-    assert other == text or Key.from_text(other, NAMESPACE) is None
+    assert other == text or ResumeKey.from_text(other, NAMESPACE) is None
 
 
 def test_a_key_of_another_url_is_refused(index: Index) -> None:
     store = index.manifest.store
-    key = Key(Place("org,example)/", 1, 1)).to_text(NAMESPACE, store)
+    key = ResumeKey(BytePlace("org,example)/", 1, 1)).to_text(NAMESPACE, store)
     assert index.reply(f"url=example.org&resumeKey={key}").status == 200
     assert index.reply(f"url=many.org&resumeKey={key}").status == 400
 
@@ -409,7 +409,7 @@ def test_a_key_of_another_url_is_refused(index: Index) -> None:
 def test_a_key_of_another_store_is_refused(index: Index) -> None:
     """Captures of one URL and time are told apart by positions, which another store has not."""
     assert index.manifest.store
-    place = Key(Place("org,example)/", 1, 1))
+    place = ResumeKey(BytePlace("org,example)/", 1, 1))
     for store in ("", "f" * 32):
         key = place.to_text(NAMESPACE, store)
         assert index.reply(f"url=example.org&resumeKey={key}").status == 400

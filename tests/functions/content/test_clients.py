@@ -15,7 +15,7 @@ from wayback import WaybackClient, WaybackSession
 from waybackpy import WaybackMachineCDXServerAPI
 
 from functions.content.handler import ContentApplication
-from functions.content.search import Search
+from functions.content.search import CaptureSearch
 from functions.snapshot import layout
 from tests.builder.conftest import World
 from tests.functions.content.fakes import FakeContents, listening
@@ -52,7 +52,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         application = ContentApplication(
             repository,
             FakeContents(),
-            Search(repository.catalogue, repository.files),
+            CaptureSearch(repository.catalogue, repository.files),
             world.configuration(SHEAF_CONTENT_SERVE="true", SHEAF_CONTENT_LINES="15"),
             world.clock,
         )

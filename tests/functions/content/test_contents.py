@@ -8,9 +8,9 @@ import pytest
 
 from functions.content import record
 from functions.content.archives import WITHIN, PlacedArchives
-from functions.content.capture import Capture
+from functions.content.capture import CaptureRow
 from functions.content.errors import STATUSES, ContentError
-from functions.oai.repository import Record
+from functions.oai.repository import PublishedRecord
 from functions.store.slice import FolderSlices
 from tests.builder.sources.containers import PAGE, http, members, warc
 from tests.functions.content.stored import NONE, Stored
@@ -23,7 +23,7 @@ def revisit(block: bytes = b"") -> bytes:
     return warc(block, DIGEST, kind=b"revisit", date=b"2009-01-01T00:00:00Z")
 
 
-def refused(stored: Stored, record: Record) -> str:
+def refused(stored: Stored, record: PublishedRecord) -> str:
     with pytest.raises(ContentError) as error:
         stored.contents().find(NONE, record)
     assert error.value.status == STATUSES[error.value.code]
@@ -31,7 +31,7 @@ def refused(stored: Stored, record: Record) -> str:
     return error.value.code
 
 
-def linked(stored: Stored, block: bytes) -> Record:
+def linked(stored: Stored, block: bytes) -> PublishedRecord:
     """List a capture and a revisit of it in another file, and return the revisit."""
     head = (b"Content-Type: text/html", b"Content-Encoding: gzip", b"Date: then")
     stored.put("a.warc.gz", members([warc(http(PACKED, *head))]))
@@ -145,9 +145,9 @@ def placed(*folders: Path, store: Path, recorded: tuple[str, ...] = ()) -> Place
     )
 
 
-def of(stored: Stored) -> Capture:
+def of(stored: Stored) -> CaptureRow:
     one = stored.one()
-    return Capture.of(one.identifier, 1, (), one.fields)
+    return CaptureRow.of(one.identifier, 1, (), one.fields)
 
 
 def addresses(archives: PlacedArchives, name: str, folder: Path) -> list[str]:
@@ -168,10 +168,13 @@ def test_places_are_tried_in_order_and_what_is_not_the_file_is_passed_over(
     ]
     second.mkdir()
     (second / "a.warc").write_bytes(warc(http(b"other"), url=b"http://b.cz/"))
-    with record.opened(archives, of(stored)) as found:
+    with record.open_record(archives, of(stored)) as found:
         assert found.address == str(stored.folder / "a.warc")
     (stored.folder / "a.warc").unlink()
-    with pytest.raises(ContentError, match="of another URL"), record.opened(archives, of(stored)):
+    with (
+        pytest.raises(ContentError, match="of another URL"),
+        record.open_record(archives, of(stored)),
+    ):
         pass
 
 
@@ -183,11 +186,11 @@ def test_without_places_files_are_where_they_were_ingested_or_in_the_store(
     recorded = (str(stored.folder / "a.warc"), str(stored.folder / "b.warc"), "-")
     archives = placed(store=store, recorded=recorded)
     assert addresses(archives, "a.warc", tmp_path) == ["archives/a.warc", "store/warcs/a.warc"]
-    with record.opened(archives, of(stored)) as found:
+    with record.open_record(archives, of(stored)) as found:
         assert b"".join(found.document.payload()) == PAGE
     (store / "warcs").mkdir(parents=True)
     (stored.folder / "a.warc").rename(store / "warcs" / "a.warc")
-    with record.opened(archives, of(stored)) as found:
+    with record.open_record(archives, of(stored)) as found:
         assert found.address == str(store / "warcs" / "a.warc")
     # Named places are all there is, where any are named.
     assert addresses(placed(tmp_path, store=store, recorded=recorded), "a.warc", tmp_path) == [
@@ -207,11 +210,11 @@ def test_a_file_that_was_moved_is_found_once_it_is_ingested_there(
         lambda name: tuple(recorded),
         lambda at: FolderSlices(Path(at)),
     )
-    with pytest.raises(ContentError) as error, record.opened(archives, of(stored)):
+    with pytest.raises(ContentError) as error, record.open_record(archives, of(stored)):
         pass
     assert error.value.code == "not-at-hand"
     recorded[:] = [str(stored.folder / "a.warc")]
-    with record.opened(archives, of(stored)) as found:
+    with record.open_record(archives, of(stored)) as found:
         assert found.address == recorded[0]
 
 

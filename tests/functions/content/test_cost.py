@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from functions.content import cdx, memento
-from functions.content.search import Search
+from functions.content.search import CaptureSearch
 from functions.http.message import Call, Reply
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
@@ -14,7 +14,7 @@ from functions.snapshot.manifest import Manifest
 from functions.store import mirror
 from functions.store.bucket import BucketReader
 from functions.store.client import Client
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 from tests.bucket import Bucket, fresh
 from tests.builder.conftest import World
 from tests.functions.content.test_cdx import taken
@@ -51,12 +51,12 @@ class Environment:
     """What answers out of the bucket, as one execution environment has it."""
 
     def __init__(self, bucket: Bucket, proxy: Proxy) -> None:
-        connection = Connection(endpoint=proxy.url, retry_seconds=0.3)
+        connection = BucketConnection(endpoint=proxy.url, retry_seconds=0.3)
         self.proxy = proxy
         client = Client(bucket._address, connection, bucket.environment)
         self.reader = BucketReader(bucket._address, client, 64 << 20)
         self.repository = DuckRepository(self.reader)
-        self.search = Search(self.repository.catalogue, self.repository.files)
+        self.search = CaptureSearch(self.repository.catalogue, self.repository.files)
         newest = self.repository.pointer().newest()
         assert newest is not None
         self.manifest: Manifest = self.repository.manifest(newest.snapshot)

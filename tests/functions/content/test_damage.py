@@ -57,7 +57,7 @@ def test_a_damaged_file_gives_sound_bytes_or_says_that_it_is_damaged(
         said = ""
         try:
             found = contents.find(NONE, one)
-            with contents.opened(found, coded=True) as stream:
+            with contents.open_content(found, coded=True) as stream:
                 assert len(stream.read()) == one.fields["content_length"]
         except ContentError as error:
             said = error.code
@@ -106,7 +106,7 @@ def test_a_large_payload_is_read_in_little_memory(stored: Stored, form: str) -> 
     tracemalloc.start()
     try:
         count = 0
-        with contents.opened(found) as stream:
+        with contents.open_content(found) as stream:
             while piece := stream.read(1 << 16):
                 count += len(piece)
         _, most = tracemalloc.get_traced_memory()
@@ -138,7 +138,7 @@ def test_a_wacz_with_a_damaged_directory_is_read(stored: Stored, change) -> None
     (stored.folder / "stored.wacz").write_bytes(change(SMALL["stored.wacz"]))
     contents = stored.contents()
     for one in stored.records:
-        with contents.opened(contents.find(NONE, one), coded=True) as stream:
+        with contents.open_content(contents.find(NONE, one), coded=True) as stream:
             assert len(stream.read()) == one.fields["content_length"]
 
 
@@ -213,7 +213,7 @@ def test_bytes_of_a_damaged_member_are_given_where_a_digest_proves_them(
     assert found.told["damaged"] == "checksum"
     said = ""
     try:
-        with contents.opened(found, verified=verified) as stream:
+        with contents.open_content(found, verified=verified) as stream:
             assert stream.read() == b"some bytes"
     except ContentError as error:
         said = error.code

@@ -49,7 +49,7 @@ def over(uri: str, repec: Repec, keys: dict[str, str], **settings: Any) -> Conte
 
 
 def asked(application: ContentApplication, path: str, query: str = "") -> tuple[int, Any, bytes]:
-    answer = application.unpacked(event(query, path=path))
+    answer = application.answer(event(query, path=path))
     return answer["statusCode"], answer["headers"], answer["body"]
 
 

@@ -20,7 +20,7 @@ from functions.config import configuration
 from functions.content import wiring
 from functions.content.contents import ArchivedContents
 from functions.content.errors import ContentError
-from functions.oai.repository import Record
+from functions.oai.repository import PublishedRecord
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.manifest import Manifest
 from tests.builder.beginning import begin
@@ -55,7 +55,7 @@ def manifest_of(world: World) -> Manifest:
     return repository.manifest(newest.snapshot)
 
 
-def record_of(world: World, identifier: str) -> Record | None:
+def record_of(world: World, identifier: str) -> PublishedRecord | None:
     return repository_of(world).record(manifest_of(world), identifier)
 
 
@@ -64,9 +64,9 @@ def read(world: World, identifier: str | None, **asked: Any) -> bytes:
     contents = contents_of(world)
     record = record_of(world, identifier) if identifier else None
     found = contents.find(manifest_of(world), record, **asked)
-    with contents.opened(found) as stream:
+    with contents.open_content(found) as stream:
         data = stream.read()
-    with contents.opened(found, coded=True, verified=False) as stream:
+    with contents.open_content(found, coded=True, verified=False) as stream:
         assert stream.read() == data
     assert found.size == len(data)
     assert found.digest == f"sha256:{hashlib.sha256(data).hexdigest()}"
@@ -145,12 +145,12 @@ def test_a_deflated_member_is_inflated(world: World) -> None:
     led = replace(record, fields={**record.fields, "files": [packed]})
     contents = contents_of(world)
     found = contents.find(manifest_of(world), led)
-    with contents.opened(found) as stream:
+    with contents.open_content(found) as stream:
         assert stream.read() == data
     assert (found.size, found.stretch) == (len(data), None)
     broken = replace(led, fields={**led.fields, "files": [{**packed, "place": 60}]})
     with pytest.raises(ContentError) as error:
-        contents.opened(contents.find(manifest_of(world), broken)).__enter__().read()
+        contents.open_content(contents.find(manifest_of(world), broken)).__enter__().read()
     assert error.value.code == "damaged"
 
 
@@ -178,7 +178,7 @@ def test_an_object_that_is_gone_or_altered_is_told(world: World) -> None:
         (path.unlink, "not-at-hand"),
     ):
         change()  # type: ignore[operator]
-        with pytest.raises(ContentError) as error, contents.opened(found) as stream:
+        with pytest.raises(ContentError) as error, contents.open_content(found) as stream:
             stream.read()
         assert error.value.code == said
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from functions.content import headers, sandbox
 from functions.content.delivery import Answer
-from functions.http.gateway import packed
+from functions.http.gateway import pack
 from tests.functions.content.fakes import ID, Asker, Made, listening
 from tests.functions.oai.client import event
 
@@ -39,7 +39,7 @@ def check(answer: Answer) -> None:
     assert told["X-Content-Type-Options"] == "nosniff"
     assert told["Referrer-Policy"] == "no-referrer"
     assert told["Cross-Origin-Resource-Policy"] == "same-origin"
-    json.dumps(packed(answer, binary=True))
+    json.dumps(pack(answer, binary=True))
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_no_url_and_no_type_breaks_a_header(url: str, media_type: str) -> None:
 
 @given(st.lists(st.tuples(st.text(max_size=20), st.text(max_size=60)), max_size=20))
 def test_whatever_was_archived_is_told_in_ascii(archived: list[tuple[str, str]]) -> None:
-    found = headers.archived(archived)
+    found = headers.rename_headers(archived)
     assert all(LINE.fullmatch(text) for item in found.items() for text in item)
     told = sum(name.startswith(headers.ARCHIVED) for name in found)
     assert told <= len(archived)

@@ -12,7 +12,7 @@ from functions.content import delivery
 from functions.content.delivery import AHEAD
 from functions.content.errors import STATUSES, ContentError
 from functions.content.handler import PART
-from functions.content.protocols import Content, Stretch
+from functions.content.protocols import ByteRange, Content
 from functions.http import gateway
 from functions.snapshot.errors import DamagedStore, StoreUnavailable
 from tests.functions.content.fakes import ID, URL, Asker, FakeContents, FakeSearch, Made, sha1
@@ -326,7 +326,7 @@ def test_a_part_of_what_lies_open_is_read_there() -> None:
         asked.append((first, length))
         return io.BytesIO(TEXT[first : first + length])
 
-    asker = Asker(Made(TEXT, stretch=Stretch("a.warc", 4, 10)), lying=lying)
+    asker = Asker(Made(TEXT, stretch=ByteRange("a.warc", 4, 10)), lying=lying)
     got = asker.get(range="bytes=3-5")
     assert (got.status, got.body) == (206, b"345")
     assert asked == [(3, 3)]
@@ -340,7 +340,7 @@ def signed(bucket: str, key: str, method: str, disposition: str) -> str:
     return f"https://{bucket}.example/{key}?{method}"
 
 
-BIG = Made(TEXT * 10, stretch=Stretch("s3://b/k", 0, None, "b", "k"), is_capture=False)
+BIG = Made(TEXT * 10, stretch=ByteRange("s3://b/k", 0, None, "b", "k"), is_capture=False)
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
@@ -372,12 +372,12 @@ def test_a_head_has_no_body_whatever_it_is_answered_with() -> None:
 @pytest.mark.parametrize(
     "stretch",
     [
-        Stretch("s3://b/k", 7, None, "b", "k"),
-        Stretch("s3://b/k", 0, 9, "b", "k"),
-        Stretch("/k", 0, None),
+        ByteRange("s3://b/k", 7, None, "b", "k"),
+        ByteRange("s3://b/k", 0, 9, "b", "k"),
+        ByteRange("/k", 0, None),
     ],
 )
-def test_nothing_but_a_whole_object_is_had_elsewhere(stretch: Stretch) -> None:
+def test_nothing_but_a_whole_object_is_had_elsewhere(stretch: ByteRange) -> None:
     asker = Asker(Made(TEXT, stretch=stretch), sign=signed, content_redirect_bytes=0)
     assert asker.get().status == 200
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from functions.config import configuration
 from functions.config.configuration import Configuration
 from functions.content import memento, neighbours, timestamp
-from functions.content.search import Search
+from functions.content.search import CaptureSearch
 from functions.database.files import Files
 from functions.http.message import Call, Reply
 from functions.snapshot.manifest import Manifest
@@ -33,7 +33,7 @@ _LINK = re.compile(r'<([^>]*)>((?:; \w+="[^"]*")*)(?:,\s*|$)')
 class Gate:
     """A published store, and what answers for its mementos."""
 
-    search: Search
+    search: CaptureSearch
     manifest: Manifest
     settings: Configuration
 
@@ -63,7 +63,7 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
     assert manifest is not None
     repository = world.repository()
     settings = world.configuration()
-    yield Gate(Search(repository.catalogue, repository.files), manifest, settings)
+    yield Gate(CaptureSearch(repository.catalogue, repository.files), manifest, settings)
     world.close()
 
 

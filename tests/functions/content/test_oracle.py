@@ -17,7 +17,7 @@ import pytest
 from builder.sources.event import Capture, DocumentRules
 from builder.sources.webarchive import read
 from functions.content import cdx
-from functions.content.search import Search
+from functions.content.search import CaptureSearch
 from functions.http.message import Call
 from functions.snapshot.manifest import Manifest
 from functions.url import authority
@@ -52,7 +52,7 @@ class Index:
 
     world: World
     manifest: Manifest
-    search: Search
+    search: CaptureSearch
     asked: dict[tuple[str, str], list[dict[str, str]]] = field(default_factory=dict)
 
     def lines(self, url: str, match: str = "exact") -> list[dict[str, str]]:
@@ -92,7 +92,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     manifest = world.publish().manifest
     assert manifest is not None
     repository = world.repository()
-    yield Index(world, manifest, Search(repository.catalogue, repository.files))
+    yield Index(world, manifest, CaptureSearch(repository.catalogue, repository.files))
     world.close()
 
 

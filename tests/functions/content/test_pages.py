@@ -7,7 +7,7 @@ import pytest
 
 from functions.config import configuration
 from functions.content import cdx, listing
-from functions.content.search import Search
+from functions.content.search import CaptureSearch
 from functions.database import files
 from functions.http.message import Call, Reply
 from functions.snapshot import layout
@@ -43,7 +43,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
             manifest = world.publish().manifest
             assert manifest is not None
         repository = world.repository()
-        search = Search(repository.catalogue, repository.files)
+        search = CaptureSearch(repository.catalogue, repository.files)
         yield Index(search, manifest, world.configuration(SHEAF_CONTENT_LINES=str(5 * ROWS)))
     world.close()
 

@@ -12,9 +12,9 @@ import pytest
 
 from builder.sources import cdxj, entry, event
 from functions.content import record
-from functions.content.capture import Capture
+from functions.content.capture import CaptureRow
 from functions.content.errors import ContentError
-from functions.oai.repository import Record
+from functions.oai.repository import PublishedRecord
 from functions.store.slice import FolderSlices
 from tests.builder.sources.containers import ALL, read
 from tests.functions.content.stored import NONE, Stored
@@ -45,17 +45,17 @@ def stored_at(path: Path) -> Stored:
     return made
 
 
-def whole(stored: Stored, one: Record) -> str:
+def whole(stored: Stored, one: PublishedRecord) -> str:
     """Read a capture as it is stored and decoded; return what came of it."""
     contents = stored.contents()
     if one.fields["warc_record_type"] == "revisit":
-        capture = Capture.of(one.identifier, 1, (), one.fields)
-        with record.opened(contents.archives, capture) as found:
+        capture = CaptureRow.of(one.identifier, 1, (), one.fields)
+        with record.open_record(contents.archives, capture) as found:
             return found.document.record.type
     found_: Any = contents.find(NONE, one)
-    with contents.opened(found_, coded=True) as stream:
+    with contents.open_content(found_, coded=True) as stream:
         assert len(stream.read()) == one.fields["content_length"]
-    with contents.opened(found_) as stream:
+    with contents.open_content(found_) as stream:
         size = len(stream.read())
     assert found_.size in (None, size)
     assert found_.url == one.fields["url"]

@@ -16,7 +16,7 @@ import zstandard
 from functions.archive.digest import Declared
 from functions.content import record
 from functions.content.archives import PlacedArchives
-from functions.content.capture import Capture
+from functions.content.capture import CaptureRow
 from functions.content.contents import ArchivedContents
 from functions.content.errors import ContentError
 from functions.content.protocols import Content
@@ -182,7 +182,7 @@ def test_what_cannot_be_undone_is_told_at_once_and_can_be_had_coded(
     stored.put("a.warc", warc(http(data, b"Content-Encoding: " + coding)))
     contents = stored.contents()
     found = contents.find(NONE, stored.one())
-    with pytest.raises(ContentError) as error, contents.opened(found):
+    with pytest.raises(ContentError) as error, contents.open_content(found):
         pass
     assert error.value.code == "undecodable"
     assert stored.read(coded=True) == data
@@ -250,10 +250,10 @@ def placed(folder: Path) -> PlacedArchives:
     return PlacedArchives([FolderSlices(folder)], FolderSlices(folder / "store"))
 
 
-def of(data: bytes, name: str) -> Capture:
+def of(data: bytes, name: str) -> CaptureRow:
     (event,) = captures(data, name=name)
     fields = {f: getattr(event, f, None) for f in event.__slots__} | {"refers_to": None}
-    return Capture.of("oai:a.cz:1", 1, (), fields)
+    return CaptureRow.of("oai:a.cz:1", 1, (), fields)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_another_file_of_the_same_name_is_damage(tmp_path: Path, there: bytes, d
     (tmp_path / "a.warc").write_bytes(there)
     with (
         pytest.raises(ContentError, match=detail) as error,
-        record.opened(placed(tmp_path), capture),
+        record.open_record(placed(tmp_path), capture),
     ):
         pass
     assert error.value.code == "damaged"
@@ -280,7 +280,7 @@ def test_another_file_of_the_same_name_is_damage(tmp_path: Path, there: bytes, d
 
 
 def taken(contents: ArchivedContents, content: Content, came: bytearray) -> None:
-    with contents.opened(content) as stream:
+    with contents.open_content(content) as stream:
         while piece := stream.read(1000):
             came += piece
 
@@ -296,7 +296,7 @@ def test_other_bytes_are_never_given_whole(stored: Stored, size: int) -> None:
         taken(contents, found, came := bytearray())
     assert error.value.code == "damaged"
     assert len(came) < size
-    with contents.opened(found, verified=False) as stream:
+    with contents.open_content(found, verified=False) as stream:
         assert len(stream.read()) == size
 
 

@@ -12,9 +12,9 @@ from builder.sources import event
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.content import search
-from functions.content.capture import Capture
-from functions.content.protocols import NEWEST, Place
-from functions.content.search import Search
+from functions.content.capture import CaptureRow
+from functions.content.protocols import NEWEST, BytePlace
+from functions.content.search import CaptureSearch
 from functions.database import engine, files
 from functions.oai import repository
 from functions.snapshot import identifier, layout, schema
@@ -52,24 +52,30 @@ class Held:
 
     world: World
     manifest: Manifest
-    search: Search
-    listed: Sequence[Capture]
+    search: CaptureSearch
+    listed: Sequence[CaptureRow]
 
-    def expected(self, first: str, last: str, since: int = 0, until: int = NEWEST) -> list[Capture]:
+    def expected(
+        self, first: str, last: str, since: int = 0, until: int = NEWEST
+    ) -> list[CaptureRow]:
         """Return what a search has to find, by a look at every capture."""
         return [c for c in self.listed if first <= c.surt < last and since <= place(c)[1] <= until]
 
 
-def place(capture: Capture) -> tuple[str, int, int]:
+def place(capture: CaptureRow) -> tuple[str, int, int]:
     return capture.surt[: schema.SURT_LONGEST], int(capture.stamp or "0"), capture.position
 
 
 def held(world: World, manifest: Manifest) -> Held:
     duck = world.repository()
-    selection = repository.Selection(("capture",), Span(1, manifest.last_position))
+    selection = repository.RecordSelection(("capture",), Span(1, manifest.last_position))
     page = duck.page(manifest, selection, 1_000_000, headers=False)
-    found = (Capture.of(r.identifier, r.position, r.sets, r.fields) for r in page if not r.deleted)
-    return Held(world, manifest, Search(duck.catalogue, duck.files), sorted(found, key=place))
+    found = (
+        CaptureRow.of(r.identifier, r.position, r.sets, r.fields) for r in page if not r.deleted
+    )
+    return Held(
+        world, manifest, CaptureSearch(duck.catalogue, duck.files), sorted(found, key=place)
+    )
 
 
 def history(world: World, seed: int, count: int) -> Held:
@@ -138,7 +144,7 @@ def test_page_by_page_it_is_the_same(
     monkeypatch.setattr(search, "GROUPS", groups)
     # One by one it is as many searches as captures; those of the long SURTs are the hard ones.
     first, last = "org,b)/x" if limit == 1 else "org,b", "org,c"
-    found: list[Capture] = []
+    found: list[CaptureRow] = []
     place, pages = None, 0
     while True:
         page = store.search.page(
@@ -166,7 +172,7 @@ def test_a_search_goes_on_behind_any_place(store: Held, limit: int, is_reverse: 
     for number in range(0, len(everything), 29):
         surt, stamp, position = place(everything[number])
         for beside in (0, -1, 1):
-            at = Place(surt, stamp, position + beside)
+            at = BytePlace(surt, stamp, position + beside)
             page = store.search.page(
                 store.manifest, "", "\x7f", at, limit, reverse=is_reverse
             ).captures
@@ -178,7 +184,7 @@ def test_a_search_goes_on_behind_any_place(store: Held, limit: int, is_reverse: 
             assert list(page) == (behind[::-1] if is_reverse else behind)[:limit]
 
 
-def place_of(at: Place) -> tuple[str, int, int]:
+def place_of(at: BytePlace) -> tuple[str, int, int]:
     return at.surt, at.stamp, at.position
 
 

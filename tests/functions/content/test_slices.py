@@ -10,11 +10,11 @@ from typing import cast
 import pytest
 
 from functions.content.slices import SMALL, KeptSlices
-from functions.snapshot.address import Address
+from functions.snapshot.address import StoreAddress
 from functions.snapshot.errors import MissingObject, StoreError, StoreUnavailable
 from functions.store import slice, tally
 from functions.store.client import Client
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 from functions.store.slice import BucketSlices, FolderSlices, Slices
 from tests.bucket import Bucket, environment
 from tests.builder.sources.containers import captures
@@ -34,8 +34,8 @@ class Place:
 
 
 def of_bucket(bucket: Bucket) -> Slices:
-    connection = Connection(endpoint=bucket.endpoint, retry_seconds=1, part=PART)
-    address = Address(bucket.bucket, "archives")
+    connection = BucketConnection(endpoint=bucket.endpoint, retry_seconds=1, part=PART)
+    address = StoreAddress(bucket.bucket, "archives")
     return BucketSlices(address, Client(address, connection, environment(bucket.endpoint)))
 
 
@@ -100,19 +100,19 @@ def test_a_pipe_is_no_file(tmp_path: Path) -> None:
 
 
 def test_a_bucket_that_does_not_answer_is_told() -> None:
-    connection = Connection(endpoint="http://127.0.0.1:1", retry_seconds=0)
-    address = Address("bucket", "archives")
+    connection = BucketConnection(endpoint="http://127.0.0.1:1", retry_seconds=0)
+    address = StoreAddress("bucket", "archives")
     slices = BucketSlices(address, Client(address, connection, environment("http://127.0.0.1:1")))
     with pytest.raises(StoreUnavailable):
         slices.open("a.warc", 0, 1)
 
 
 def test_addresses_of_files_are_taken_apart() -> None:
-    assert slice.parted("crawls/a.warc.gz") == ("crawls", "a.warc.gz")
-    assert slice.parted("a.warc.gz") == (".", "a.warc.gz")
-    assert slice.parted("/a.warc.gz") == ("/", "a.warc.gz")
-    assert slice.parted("s3://bucket/x/a.warc.gz") == ("s3://bucket/x", "a.warc.gz")
-    assert slice.parted("s3://bucket/a.warc.gz") == ("s3://bucket", "a.warc.gz")
+    assert slice.split_address("crawls/a.warc.gz") == ("crawls", "a.warc.gz")
+    assert slice.split_address("a.warc.gz") == (".", "a.warc.gz")
+    assert slice.split_address("/a.warc.gz") == ("/", "a.warc.gz")
+    assert slice.split_address("s3://bucket/x/a.warc.gz") == ("s3://bucket/x", "a.warc.gz")
+    assert slice.split_address("s3://bucket/a.warc.gz") == ("s3://bucket", "a.warc.gz")
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -129,9 +129,9 @@ def test_a_capture_in_a_bucket_is_one_request(
     contents = stored.contents()
     besides = {"a.warc.zst": 1, "b.warc.zst": 2, "stored.wacz": 3, "deflated.wacz": 3}
     for number, (url, body) in enumerate(PAGES.items()):
-        with tally.counted() as spent:
+        with tally.count() as spent:
             found = contents.find(None, stored.one(url=url.decode()))  # type: ignore[arg-type]
-            with contents.opened(found) as stream:
+            with contents.open_content(found) as stream:
                 assert stream.read() == body
         most = 1 if number else 1 + besides.get(name, 0)
         if name != "deflated.wacz":  # which is inflated from its beginning
@@ -143,7 +143,7 @@ def test_no_more_is_fetched_than_is_soon_read(make_bucket: Callable[..., Bucket]
     bucket = make_bucket()
     store = Bucket(bucket.endpoint, bucket.bucket, "archives")
     store.put("a", io.BytesIO(bytes(8 * SMALL)))
-    with tally.counted() as spent, KeptSlices(of_bucket(bucket)).open("a", 3, None) as stream:
+    with tally.count() as spent, KeptSlices(of_bucket(bucket)).open("a", 3, None) as stream:
         stream.read(100)
         assert (spent.requests, spent.bytes) == (SMALL // PART, SMALL)
         rest = io.BufferedReader(cast(io.RawIOBase, stream))

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from functions.oai.repository import Record, Selection, SetRow
+from functions.oai.repository import PublishedRecord, RecordSelection, SetRow
 from functions.snapshot import schema, setspec
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.making import Making
 from functions.snapshot.manifest import Manifest, Sequence
-from functions.snapshot.pointer import Entry, Pointer
+from functions.snapshot.pointer import Pointer, PointerEntry
 from functions.snapshot.witness import Witness
 
 EMPTY_CAPTURE: Mapping[str, Any] = {column.name: None for column in schema.CAPTURE}
@@ -35,8 +35,8 @@ def capture(url: str, *sets: str, **fields: Any) -> Item:
 @dataclass(frozen=True)
 class Snapshot:
     manifest: Manifest
-    records: tuple[Record, ...]
-    members: Mapping[str, tuple[Record, ...]]
+    records: tuple[PublishedRecord, ...]
+    members: Mapping[str, tuple[PublishedRecord, ...]]
     """For each set its records, deleted where they are not live in it."""
 
 
@@ -58,11 +58,11 @@ class MemoryRepository:
         self.snapshots: dict[int, Snapshot] = {}
         self.retired: set[int] = set()
         self.current = Pointer(store=store)
-        self.attested: Entry | None = None
+        self.attested: PointerEntry | None = None
         self.reads = 0
         self.formats: dict[str, Making] = {}
         self._items: dict[str, Item | None] = {}
-        self._records: dict[str, Record] = {}
+        self._records: dict[str, PublishedRecord] = {}
         self._been: dict[str, frozenset[str]] = {}
         self._sequences: list[tuple[int, datetime, int, int]] = []
 
@@ -110,7 +110,7 @@ class MemoryRepository:
     def manifest(self, snapshot: int) -> Manifest:
         return self._at(snapshot).manifest
 
-    def size(self, manifest: Manifest, selection: Selection) -> int:
+    def size(self, manifest: Manifest, selection: RecordSelection) -> int:
         found = len(self._selected(manifest, selection))
         firsts = {sequence.first for sequence in manifest.sequences}
         return found if selection.span.first in firsts else max(0, self.estimate(found))
@@ -118,12 +118,12 @@ class MemoryRepository:
     def page(
         self,
         manifest: Manifest,
-        selection: Selection,
+        selection: RecordSelection,
         limit: int,
         *,
         headers: bool,
         fields: Collection[str] | None = None,
-    ) -> tuple[Record, ...]:
+    ) -> tuple[PublishedRecord, ...]:
         records = self._selected(manifest, selection)[:limit]
         if headers:
             return tuple(replace(r, fields={}) for r in records)
@@ -138,7 +138,7 @@ class MemoryRepository:
 
     def record(
         self, manifest: Manifest, identifier: str, *, fields: Collection[str] | None = None
-    ) -> Record | None:
+    ) -> PublishedRecord | None:
         records = self._at(manifest.snapshot).records
         return next((r for r in records if r.identifier == identifier), None)
 
@@ -185,8 +185,8 @@ class MemoryRepository:
     def _published(self, effective: datetime, now: datetime | None) -> int:
         number = max(self.snapshots, default=0) + 1
         self.snapshots[number] = self._snapshot(number, effective)
-        entry = Entry(number, effective)
-        self.current = self.current.moved(entry, now or effective - timedelta(seconds=2))
+        entry = PointerEntry(number, effective)
+        self.current = self.current.move_to(entry, now or effective - timedelta(seconds=2))
         self.attested = entry
         return number
 
@@ -195,7 +195,7 @@ class MemoryRepository:
             raise MissingObject(f"snapshot {number} is not there")
         return self.snapshots[number]
 
-    def _selected(self, manifest: Manifest, selection: Selection) -> list[Record]:
+    def _selected(self, manifest: Manifest, selection: RecordSelection) -> list[PublishedRecord]:
         snapshot = self._at(manifest.snapshot)
         spec = selection.set
         return [
@@ -205,7 +205,9 @@ class MemoryRepository:
             and record.kind in selection.kinds
         ]
 
-    def _record(self, position: int, name: str, item: Item | None, effective: datetime) -> Record:
+    def _record(
+        self, position: int, name: str, item: Item | None, effective: datetime
+    ) -> PublishedRecord:
         if item is None:
             return replace(
                 self._records[name],
@@ -214,7 +216,7 @@ class MemoryRepository:
                 deleted=True,
                 fields={},
             )
-        return Record(position, name, item.kind, effective, False, item.sets, item.fields)
+        return PublishedRecord(position, name, item.kind, effective, False, item.sets, item.fields)
 
     def _snapshot(self, number: int, effective: datetime) -> Snapshot:
         records = tuple(sorted(self._records.values(), key=lambda r: r.position))
@@ -222,7 +224,7 @@ class MemoryRepository:
             Sequence(n, when, first, last, _by_kind(records, first, last))
             for n, when, first, last in self._sequences
         )
-        members: dict[str, tuple[Record, ...]] = {}
+        members: dict[str, tuple[PublishedRecord, ...]] = {}
         for record in records:
             gone = self._been[record.identifier] - _listings(record.sets)
             for spec in _listings(record.sets) | gone:
@@ -255,14 +257,14 @@ def _listings(sets: Iterable[str]) -> frozenset[str]:
     return frozenset(":".join(some[:n]) for some in levels for n in range(1, len(some) + 1))
 
 
-def _departed(record: Record, left: frozenset[str], spec: str) -> Record:
+def _departed(record: PublishedRecord, left: frozenset[str], spec: str) -> PublishedRecord:
     """Return a record as a list of the set `spec`, which it left, has it."""
     within = [s for s in left if (s + ":").startswith(spec + ":")]
     deepest = sorted(s for s in within if not any(o.startswith(s + ":") for o in within))
     return replace(record, deleted=True, sets=tuple(deepest), fields={})
 
 
-def _by_kind(records: tuple[Record, ...], first: int, last: int) -> dict[str, int]:
+def _by_kind(records: tuple[PublishedRecord, ...], first: int, last: int) -> dict[str, int]:
     counts: dict[str, int] = {}
     for record in records:
         if first <= record.position <= last:

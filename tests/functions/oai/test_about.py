@@ -11,7 +11,7 @@ from functions.oai.format import load
 from functions.oai.render import about
 from functions.oai.render.about import WARC, RecordOrigin
 from functions.oai.render.render import Renderer, template
-from functions.oai.repository import Record
+from functions.oai.repository import PublishedRecord
 from tests.functions.oai.client import START, Client, Page, configured, content
 from tests.functions.oai.memory import EMPTY_CAPTURE, Item, MemoryRepository, capture
 from tests.functions.oai.validity import OAI, own_schema, valid
@@ -221,7 +221,9 @@ def test_an_origin_may_have_origins_of_its_own():
             "urn:c",
         ),
     )
-    record = Record(1, NAME, "capture", START, False, (), {**EMPTY_CAPTURE, "url": "http://a.cz/"})
+    record = PublishedRecord(
+        1, NAME, "capture", START, False, (), {**EMPTY_CAPTURE, "url": "http://a.cz/"}
+    )
     renderer = Renderer(abouts={"provenance": lambda record: chain})
     arguments = (("verb", "GetRecord"), ("identifier", NAME), ("metadataPrefix", "oai_dc"))
     answer = Answer(START, "http://a/oai", arguments, OneRecord(record, load().rows[0]))
@@ -233,7 +235,7 @@ def test_an_origin_may_have_origins_of_its_own():
 
 def test_a_kind_of_which_no_origin_is_known_has_none():
     (container,) = about.containers(configured(provenance_origin=ORIGIN)).values()
-    assert container(Record(1, NAME, "other", START, False, ())) == ()
+    assert container(PublishedRecord(1, NAME, "other", START, False, ())) == ()
 
 
 def test_where_nothing_is_configured_no_container_is_made():

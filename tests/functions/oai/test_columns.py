@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from functions.database import columns, engine
-from functions.database.cache import Kept
-from functions.oai.repository import Record
+from functions.database.cache import LruCache
+from functions.oai.repository import PublishedRecord
 from functions.oai.repository_duckdb import rows as page
 from functions.oai.repository_duckdb.rows import Page
 from functions.snapshot import schema
@@ -33,14 +33,14 @@ def table(rows: list[tuple[Any, ...]]) -> tuple[engine.Connection, str]:
 
 
 def texts(connection: engine.Connection, source: str) -> list[str | None]:
-    (row,) = connection.execute(f"SELECT {columns.joined(NAMES)} FROM {source}").fetchall()
+    (row,) = connection.execute(f"SELECT {columns.join_columns(NAMES)} FROM {source}").fetchall()
     return list(row)
 
 
 @pytest.mark.parametrize("count", range(4))
 def test_columns_are_what_duckdb_gives_one_by_one(count: int) -> None:
     connection, source = table(ROWS[:count])
-    found = columns.parted(NAMES, texts(connection, source))
+    found = columns.split_columns(NAMES, texts(connection, source))
     assert found is not None
     rows = connection.execute(f"SELECT * FROM {source}").fetchall()
     assert found[0] == {name: [row[i] for row in rows] for i, name in enumerate(NAMES)}
@@ -50,14 +50,14 @@ def test_columns_are_what_duckdb_gives_one_by_one(count: int) -> None:
 @pytest.mark.parametrize("title", ["a\x1fb", "\x1f"])
 def test_a_value_with_what_ends_values_is_noticed(title: str) -> None:
     connection, source = table([(*ROWS[0][:3], title, *ROWS[0][4:]), *ROWS[1:]])
-    assert columns.parted(NAMES, texts(connection, source)) is None
+    assert columns.split_columns(NAMES, texts(connection, source)) is None
     (row,) = connection.execute(f"SELECT {columns.plain(NAMES)} FROM {source}").fetchall()
     assert row[NAMES.index("title")] == [title, "", "ž"]
     connection.close()
 
 
 def test_what_is_kept_stays_within_its_limit() -> None:
-    kept: Kept[str] = Kept(100)
+    kept: LruCache[str] = LruCache(100)
     for number in range(10):
         kept.add(number, str(number), 30)
     assert [kept.find(number) for number in range(10)] == [None] * 7 + ["7", "8", "9"]
@@ -71,10 +71,12 @@ def test_what_is_kept_stays_within_its_limit() -> None:
     assert kept.find(11) is None
 
 
-def made(kinds: str) -> tuple[Page, tuple[Record, ...]]:
+def made(kinds: str) -> tuple[Page, tuple[PublishedRecord, ...]]:
     """Return records of kinds, each a letter (a capital: deleted), by columns and one by one."""
     records = tuple(
-        Record(n, f"oai:a:{n}", k.lower(), STAMP, k.isupper(), ("a:b",), {"url": f"http://{n}/"})
+        PublishedRecord(
+            n, f"oai:a:{n}", k.lower(), STAMP, k.isupper(), ("a:b",), {"url": f"http://{n}/"}
+        )
         for n, k in enumerate(kinds, 1)
     )
     header = {name: [getattr(record, name) for record in records] for name in page.HEADER}
@@ -87,7 +89,7 @@ def test_a_page_is_a_sequence_of_records() -> None:
     assert tuple(found) == records
     assert (len(found), found[0], found[-1]) == (5, records[0], records[-1])
     assert tuple(found[1:4]) == records[1:4]
-    assert tuple(Page.joined([found[:2], found[2:]])) == records
+    assert tuple(Page.join([found[:2], found[2:]])) == records
     with pytest.raises(IndexError):
         found[5]
     with pytest.raises(KeyError):

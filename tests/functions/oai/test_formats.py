@@ -10,7 +10,7 @@ import pytest
 from lxml import etree
 
 from functions.oai.render import check
-from functions.oai.repository import Record
+from functions.oai.repository import PublishedRecord
 from functions.oai.unrenderable import document
 from functions.snapshot import schema
 from functions.snapshot.schema import Column
@@ -462,4 +462,4 @@ def test_the_samples_have_every_column():
     for kind, columns in schema.KINDS.items():
         values = {column.name: check.sample(column) for column in columns}
         assert None not in values.values(), kind
-        assert Record(1, "a:b", kind, START, False, (), values)
+        assert PublishedRecord(1, "a:b", kind, START, False, (), values)

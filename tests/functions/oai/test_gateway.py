@@ -400,4 +400,4 @@ def test_nothing_of_the_inside_is_told_when_something_fails(repository, clock, k
 @pytest.mark.parametrize("headers", [{}, {"Content-Encoding": "gzip"}, {"ETag": 'W/"a"'}])
 def test_an_answer_s_weight_is_that_of_its_json(size, headers):
     answer = {"statusCode": 200, "headers": headers, "body": b'"' * size}
-    assert gateway.weight(answer) == len(json.dumps(gateway.packed(answer)))
+    assert gateway.weight(answer) == len(json.dumps(gateway.pack(answer)))

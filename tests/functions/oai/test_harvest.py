@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from functions.oai.as_of import Present
+from functions.oai.as_of import AsOf
 from functions.oai.listing import ListService
 from tests.functions.oai.model import Run
 
@@ -40,14 +40,14 @@ def test_without_the_allowance_changes_are_lost():
 
 
 def test_without_reading_anew_at_a_list_s_end_changes_are_lost(monkeypatch: pytest.MonkeyPatch):
-    reading = Present.reading
-    monkeypatch.setattr(Present, "reading", lambda self, *, fresh=False: reading(self))
+    reading = AsOf.reading
+    monkeypatch.setattr(AsOf, "reading", lambda self, *, fresh=False: reading(self))
     assert lost(300)
 
 
 def test_were_a_list_s_end_cached_changes_would_be_lost(monkeypatch: pytest.MonkeyPatch):
-    shown = ListService._shown
+    shown = ListService._page
     monkeypatch.setattr(
-        ListService, "_shown", lambda *args: replace(shown(*args), pinned=args[1].pinned)
+        ListService, "_page", lambda *args: replace(shown(*args), pinned=args[1].pinned)
     )
     assert lost(300, cached=True)

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from functions.oai.as_of import Present
+from functions.oai.as_of import AsOf
 from functions.snapshot.errors import NothingPublished, StoreUnavailable
 from functions.snapshot.pointer import Pointer
 from tests.functions.oai.client import START, Clock
@@ -16,7 +16,7 @@ A = "oai:example.org:a"
 
 
 def present(repository, clock, keep=2.0, allowance=5.0):
-    return Present(repository, clock, keep, allowance)
+    return AsOf(repository, clock, keep, allowance)
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_the_first_snapshot_is_waited_for(clock):
 
 def test_a_pointer_that_vanished_is_a_store_out_of_reach(repository, clock):
     """A folder that was moved, or whose disk is gone, is not one that was never published to."""
-    present = Present(repository, clock, 0, 5)
+    present = AsOf(repository, clock, 0, 5)
     before = present.reading()
     repository.current = Pointer()
     clock.move(60)
@@ -180,4 +180,4 @@ def test_a_pointer_that_vanished_is_a_store_out_of_reach(repository, clock):
     with pytest.raises(StoreUnavailable):
         present.reading()
     with pytest.raises(NothingPublished):
-        Present(repository, clock, 0, 5).reading()
+        AsOf(repository, clock, 0, 5).reading()

@@ -16,7 +16,7 @@ from functions.oai.answer import Answer, OneRecord, RecordList
 from functions.oai.format import TEMPLATES
 from functions.oai.render.render import NothingRenderedError, Renderer
 from functions.oai.render.values import escape
-from functions.oai.repository import Record
+from functions.oai.repository import PublishedRecord
 from functions.snapshot.errors import ConfigurationError
 from tests.functions.oai.client import START, Client
 from tests.functions.oai.memory import EMPTY_CAPTURE, MemoryRepository, capture
@@ -27,12 +27,12 @@ _FORBIDDEN = dict.fromkeys([*(c for c in range(0x20) if chr(c) not in "\t\n\r"),
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
 
-def record(**fields) -> Record:
+def record(**fields) -> PublishedRecord:
     values = {**EMPTY_CAPTURE, "url": "http://a.cz/", **fields}
-    return Record(1, "oai:a.b:c", "capture", START, False, (), values)
+    return PublishedRecord(1, "oai:a.b:c", "capture", START, False, (), values)
 
 
-def document(*records: Record) -> bytes:
+def document(*records: PublishedRecord) -> bytes:
     return Renderer().document(
         Answer(
             START,
@@ -43,7 +43,7 @@ def document(*records: Record) -> bytes:
     )
 
 
-def dc(*records: Record) -> list[tuple[str, str | None]]:
+def dc(*records: PublishedRecord) -> list[tuple[str, str | None]]:
     root = valid(document(*records))
     return [(e.tag.removeprefix(DC), e.text) for e in root.iter(DC + "*")]
 
@@ -144,7 +144,7 @@ def test_what_imitates_the_place_of_the_items_is_but_text():
 
 
 def test_live_and_deleted_and_other_kinds_in_one_page():
-    dead = Record(2, "oai:a.b:d", "capture", START, True, ("a:b",))
+    dead = PublishedRecord(2, "oai:a.b:d", "capture", START, True, ("a:b",))
     page = valid(document(record(), dead, record(title="x")))
     assert [e.get("status") for e in page.iter("{*}header")] == [None, "deleted", None]
     assert len(list(page.iter("{*}metadata"))) == 2
@@ -167,7 +167,7 @@ def test_a_format_is_a_row_and_a_file(templates: Path):
     )
     mini = formats.load(templates).get("mini")
     assert mini.crosswalks["other"] == "mini.xml"
-    records = (record(), Record(2, "oai:a.b:&", "other", START, False, (), {"x": 1}))
+    records = (record(), PublishedRecord(2, "oai:a.b:&", "other", START, False, (), {"x": 1}))
     answer = Answer(
         START,
         "http://a/oai",

@@ -11,7 +11,7 @@ from functions.oai.answer import RecordList
 from functions.oai.handler import Application
 from functions.oai.render.sheet import Sheet, UnrenderedRecords
 from functions.oai.render.template import RecordLoop
-from functions.oai.repository import Record
+from functions.oai.repository import PublishedRecord
 from tests.functions.oai.client import START, Page, configured, content, event
 from tests.functions.oai.memory import MemoryRepository, capture
 from tests.functions.oai.validity import valid
@@ -20,9 +20,9 @@ LARGEST = 4_000_000
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def record(number: int, size: int) -> Record:
+def record(number: int, size: int) -> PublishedRecord:
     fields = {"title": "x" * size}
-    return Record(number + 1, f"oai:a.cz:{number}", "capture", _NOW, False, (), fields)
+    return PublishedRecord(number + 1, f"oai:a.cz:{number}", "capture", _NOW, False, (), fields)
 
 
 def written(part: RecordList) -> tuple[bytes, UnrenderedRecords]:

@@ -128,7 +128,7 @@ def test_noise_is_bad_and_nothing_else(text):
 
 def forged_by(**fields) -> str:
     """Return a token with a right checksum and fields that no answer has."""
-    return _text(replace(TOKEN, **fields)._packed(), "a.cz")
+    return _text(replace(TOKEN, **fields)._pack(), "a.cz")
 
 
 START, END = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
@@ -167,7 +167,7 @@ def test_a_forged_token_is_bad(fields):
     assert refused(forged_by(**fields), fields.get("verb", "ListRecords"))
 
 
-PACKED = TOKEN._packed()
+PACKED = TOKEN._pack()
 
 
 @pytest.mark.parametrize(
@@ -209,12 +209,12 @@ def test_a_token_is_short_whatever_its_set(token, spec, others):
     text = token.to_text()
     assert len(text) <= LONGEST < 200
     found = Token.from_text(text, token.verb, "a.cz")
-    assert found.named([*others, spec]) == token
+    assert found.with_set([*others, spec]) == token
     assert found.to_text() == text
     if found.shortened:
         assert spec.startswith(found.shortened[0])
         with pytest.raises(OAIError, match="badResumptionToken"):
-            found.named([s for s in others if s != spec])
+            found.with_set([s for s in others if s != spec])
     else:
         assert found == token
 

@@ -111,7 +111,7 @@ def test_what_takes_the_place_of_a_shipped_file_is_looked_over(own, name, text, 
 def test_what_is_shipped_is_not_tried_again(own, monkeypatch):
     tried = []
     monkeypatch.setattr(check, "check", lambda renderer, row, kind: tried.append(row.prefix))
-    check.opened(configured(formats_templates=str(own)))
+    check.open_formats(configured(formats_templates=str(own)))
     assert tried == ["simple"]
 
 
@@ -305,7 +305,7 @@ def test_a_value_that_is_printed_unescaped_is_found(own, kind, text, of):
 )
 def test_a_crosswalk_may_have_namespaces_of_any_kind(own, text):
     (own / "crosswalks" / "simple.xml").write_text(text)
-    check.opened(configured(formats_templates=str(own)))
+    check.open_formats(configured(formats_templates=str(own)))
 
 
 def test_a_crosswalk_may_map(own):
@@ -313,7 +313,7 @@ def test_a_crosswalk_may_map(own):
         f"{HEAD}{{{{ [url or 'a'] | map('upper') | join }}}}"
         "{{ [{'a': 'b'}] | map(attribute='a') | join }}</page>"
     )
-    check.opened(configured(formats_templates=str(own)))
+    check.open_formats(configured(formats_templates=str(own)))
 
 
 def test_a_faulty_whole_of_faultless_parts_is_refused(own):
@@ -403,7 +403,7 @@ def test_a_row_of_dublin_core_may_have_crosswalks_of_ones_own(own):
     (own / "formats.toml").write_text(text)
     shipped = formats.TEMPLATES / "crosswalks" / "collection-oai_dc.xml"
     (own / "crosswalks" / "mine.xml").write_bytes(shipped.read_bytes())
-    found, _ = check.opened(configured(formats_templates=str(own)))
+    found, _ = check.open_formats(configured(formats_templates=str(own)))
     assert found.rows[0].crosswalks["collection"] == "mine.xml"
 
 
@@ -447,13 +447,13 @@ def test_a_damaged_table(own):
 
 def test_a_format_that_is_not_offered_is_not_tried(own):
     (own / "crosswalks" / "simple.xml").write_text("nonsense")
-    check.opened(configured(formats_templates=str(own), formats_offered=["capture"]))
+    check.open_formats(configured(formats_templates=str(own), formats_offered=["capture"]))
 
 
 def test_a_crosswalk_may_ask_for_more_than_a_text_full_of_markup_has(own):
     text = f"{HEAD}{{% if url %}}{{{{ url.index('.cz') }}}}{{% endif %}}</page>"
     (own / "crosswalks" / "simple.xml").write_text(text)
-    check.opened(configured(formats_templates=str(own)))
+    check.open_formats(configured(formats_templates=str(own)))
 
 
 @pytest.mark.parametrize("row", formats.load().rows, ids=lambda row: row.prefix)

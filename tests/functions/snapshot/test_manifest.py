@@ -36,10 +36,10 @@ def test_json_round_trip() -> None:
 
 def test_dates_select_whole_sequences() -> None:
     second = timedelta(seconds=1)
-    assert MANIFEST.selected(None, None) == SEQUENCES
-    assert MANIFEST.selected(START, START) == SEQUENCES[:1]
-    assert MANIFEST.selected(START + second, None) == SEQUENCES[1:]
-    assert MANIFEST.selected(None, START - second) == ()
+    assert MANIFEST.select(None, None) == SEQUENCES
+    assert MANIFEST.select(START, START) == SEQUENCES[:1]
+    assert MANIFEST.select(START + second, None) == SEQUENCES[1:]
+    assert MANIFEST.select(None, START - second) == ()
 
 
 def test_the_share_of_a_span_in_each_publish() -> None:

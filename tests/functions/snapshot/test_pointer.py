@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.snapshot.errors import DamagedStore, NewerSchema, NothingPublished, OlderSchemaError
-from functions.snapshot.pointer import Entry, Expiry, Pointer
+from functions.snapshot.pointer import Expiry, Pointer, PointerEntry
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def entry(number: int, seconds: int) -> Entry:
-    return Entry(number, START + timedelta(seconds=seconds))
+def entry(number: int, seconds: int) -> PointerEntry:
+    return PointerEntry(number, START + timedelta(seconds=seconds))
 
 
 def test_readers_go_by_the_clock() -> None:
@@ -28,9 +28,9 @@ def test_readers_go_by_the_clock() -> None:
 
 def test_moving_forgets_what_was_followed_long_ago() -> None:
     pointer = Pointer((entry(1, 0), entry(2, 10), entry(3, 200)))
-    moved = pointer.moved(entry(4, 300), START + timedelta(seconds=69))
+    moved = pointer.move_to(entry(4, 300), START + timedelta(seconds=69))
     assert moved.entries == (entry(1, 0), entry(2, 10), entry(3, 200), entry(4, 300))
-    moved = pointer.moved(entry(4, 300), START + timedelta(seconds=70))
+    moved = pointer.move_to(entry(4, 300), START + timedelta(seconds=70))
     assert moved.entries == (entry(2, 10), entry(3, 200), entry(4, 300))
 
 
@@ -43,8 +43,8 @@ def test_json_round_trip() -> None:
 
 def test_what_is_published_to_a_copy_makes_it_a_store_of_its_own() -> None:
     copied = Pointer((entry(1, 0),), copied=START)
-    assert copied.trimmed(START).expired().copied == START
-    assert copied.moved(entry(2, 10), START).copied is None
+    assert copied.trim(START).complete_expiry().copied == START
+    assert copied.move_to(entry(2, 10), START).copied is None
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_what_expired_is_retired_in_as_few_ranges_as_can_be(one: list[int], two:
     for numbers in (one, two):
         going = replace(pointer, expiry=Expiry(tuple(sorted(numbers)), START))
         assert all(going.is_retired(number) for number in numbers)
-        pointer = going.expired()
+        pointer = going.complete_expiry()
         assert pointer != going
         assert pointer.expiry is None
     assert [n for n in range(50) if pointer.is_retired(n)] == sorted({*one, *two})
@@ -141,16 +141,16 @@ def test_what_expired_is_retired_in_as_few_ranges_as_can_be(one: list[int], two:
 def test_no_pointer_is_like_one_before_an_expiry() -> None:
     """A publish tells by the pointer's bytes whether something was removed meanwhile."""
     before = Pointer((entry(1, 0),))
-    after = replace(before, expiry=Expiry((), START)).expired()
+    after = replace(before, expiry=Expiry((), START)).complete_expiry()
     assert after.to_json() != before.to_json()
-    assert replace(after, expiry=Expiry((), START)).expired().to_json() != after.to_json()
+    assert replace(after, expiry=Expiry((), START)).complete_expiry().to_json() != after.to_json()
 
 
 def test_moving_keeps_what_is_known_of_expiries() -> None:
     pointer = Pointer((entry(3, 0),), retired=((1, 2),), expiries=1)
-    moved = pointer.moved(entry(4, 10), START)
+    moved = pointer.move_to(entry(4, 10), START)
     assert (moved.retired, moved.expiries, moved.settled) == (((1, 2),), 1, False)
-    assert moved.trimmed(START + timedelta(days=1)).entries == (entry(4, 10),)
+    assert moved.trim(START + timedelta(days=1)).entries == (entry(4, 10),)
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import pytest
 
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, NewerSchema, OlderSchemaError
-from functions.snapshot.pointer import Entry, Pointer
+from functions.snapshot.pointer import Pointer, PointerEntry
 from functions.snapshot.witness import Witness, contradiction
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-ONE, TWO = (Entry(number, START + timedelta(minutes=number)) for number in (1, 2))
-OTHER = Entry(2, START + timedelta(hours=1))
+ONE, TWO = (PointerEntry(number, START + timedelta(minutes=number)) for number in (1, 2))
+OTHER = PointerEntry(2, START + timedelta(hours=1))
 
 
 def test_what_a_witness_holds_is_read_again() -> None:

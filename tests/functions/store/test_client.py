@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from functions.snapshot.address import Address
+from functions.snapshot.address import StoreAddress
 from functions.snapshot.errors import Conflict, MissingObject, StoreError, StoreUnavailable
 from functions.store.client import Client
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 from functions.store.refusal import ForbiddenObjectError
 from tests.bucket import ACCESS_KEY, SECRET_KEY, Bucket, fresh
 from tests.patience import in_real_time
@@ -33,8 +33,8 @@ def proxy(moto_server: str) -> Iterator[Proxy]:
 
 
 def reader(bucket: Bucket, endpoint: str, **how: float) -> Client:
-    connection = Connection(endpoint=endpoint, **{"retry_seconds": 5, **how})  # type: ignore[arg-type]
-    return Client(Address(bucket.bucket), connection, bucket.environment)
+    connection = BucketConnection(endpoint=endpoint, **{"retry_seconds": 5, **how})  # type: ignore[arg-type]
+    return Client(StoreAddress(bucket.bucket), connection, bucket.environment)
 
 
 def test_pieces(bucket: Bucket) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from functions.snapshot.address import Address
+from functions.snapshot.address import StoreAddress
 from functions.snapshot.errors import StoreError, StoreUnavailable
 from functions.store import credentials
 from functions.store.client import Client
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 from functions.store.credentials import ADDRESS, PASSWORD
 from tests.bucket import fresh
 
@@ -32,8 +32,8 @@ class Machine:
     seen: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
     def client(self, environment: Mapping[str, str], retry_seconds: float = 5) -> Client:
-        connection = Connection(endpoint=self.url, retry_seconds=retry_seconds)
-        return Client(Address("bucket"), connection, {"HOME": "/nowhere", **environment})
+        connection = BucketConnection(endpoint=self.url, retry_seconds=retry_seconds)
+        return Client(StoreAddress("bucket"), connection, {"HOME": "/nowhere", **environment})
 
     def signed(self) -> tuple[str, str | None]:
         """Return with which key and token the last request came."""
@@ -128,7 +128,7 @@ def test_a_machine_without_a_role_is_told_at_once(machine: Machine) -> None:
 
 def test_keys_that_change_in_the_environment_are_followed(machine: Machine) -> None:
     environment = {"HOME": "/nowhere", **KEYS}
-    client = Client(Address("bucket"), Connection(endpoint=machine.url), environment)
+    client = Client(StoreAddress("bucket"), BucketConnection(endpoint=machine.url), environment)
     client.get("x")
     assert machine.signed() == ("key", None)
     environment |= {"AWS_ACCESS_KEY_ID": "newer", "AWS_SESSION_TOKEN": "t"}
@@ -140,8 +140,8 @@ def test_keys_that_change_in_the_environment_are_followed(machine: Machine) -> N
 @pytest.mark.parametrize("value", ["", "hid\nden"])
 def test_keys_that_change_into_none_are_told_without_them(machine: Machine, value: str) -> None:
     environment = {"HOME": "/nowhere", **KEYS}
-    connection = Connection(endpoint=machine.url, retry_seconds=0.3)
-    client = Client(Address("bucket"), connection, environment)
+    connection = BucketConnection(endpoint=machine.url, retry_seconds=0.3)
+    client = Client(StoreAddress("bucket"), connection, environment)
     client.get("x")
     environment["AWS_SECRET_ACCESS_KEY"] = value
     time.sleep(0.2)
@@ -157,7 +157,7 @@ def test_a_server_sees_that_the_keys_are_others(weed_server: str) -> None:
     bucket = fresh(weed_server)
     bucket.create("x", b"hello")
     environment = {"HOME": "/nowhere", **bucket.environment}
-    connection = Connection(endpoint=weed_server, retry_seconds=0)
+    connection = BucketConnection(endpoint=weed_server, retry_seconds=0)
     client = Client(bucket._address, connection, environment)
     key = bucket._address.key("x")
     assert client.get(key)[0] == b"hello"

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from builder.store.client import S3Client
-from functions.snapshot.address import Address
+from functions.snapshot.address import StoreAddress
 from functions.snapshot.errors import StoreUnavailable
 from functions.store.client import Client
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 from functions.store.object import ObjectClient
 from tests.patience import in_real_time
 
@@ -44,8 +44,8 @@ class Forgetful:
 
     def client(self, idle: float, kind: type[Client] | type[S3Client] = Client) -> ObjectClient:
         endpoint = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
-        connection = Connection(endpoint=endpoint, retry_seconds=0, timeout=1, idle=idle)
-        return kind(Address("bucket"), connection, KEYS)
+        connection = BucketConnection(endpoint=endpoint, retry_seconds=0, timeout=1, idle=idle)
+        return kind(StoreAddress("bucket"), connection, KEYS)
 
 
 @pytest.fixture

@@ -6,15 +6,17 @@ import pytest
 
 from functions.config import configuration
 from functions.snapshot import address
-from functions.snapshot.address import Address
+from functions.snapshot.address import StoreAddress
 from functions.snapshot.errors import ConfigurationError, StoreError
-from functions.store.connection import Connection, options_of
+from functions.store.connection import BucketConnection, options_of
 
 KEYS = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "HOME": "/nowhere"}
 
 
 def options(bucket: str = "bucket", environment: dict[str, str] | None = None, **how: Any) -> Any:
-    return options_of(Address(bucket, "x"), Connection(**how), {**KEYS, **(environment or {})})
+    return options_of(
+        StoreAddress(bucket, "x"), BucketConnection(**how), {**KEYS, **(environment or {})}
+    )
 
 
 def test_aws_is_asked_by_host_name_unless_the_bucket_has_a_dot() -> None:
@@ -93,8 +95,8 @@ def test_half_of_the_keys_is_told(given: str, wanted: str) -> None:
     ],
 )
 def test_addresses(text: str, bucket: str, prefix: str) -> None:
-    assert address.parse(text) == Address(bucket, prefix)
-    assert address.parse(str(address.parse(text))) == Address(bucket, prefix)
+    assert address.parse(text) == StoreAddress(bucket, prefix)
+    assert address.parse(str(address.parse(text))) == StoreAddress(bucket, prefix)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from functions.snapshot.errors import StoreError
-from functions.store.connection import Connection
+from functions.store.connection import BucketConnection
 from functions.store.signer import Signer
 from tests.bucket import Bucket, environment, fresh
 
@@ -40,7 +40,7 @@ def asked(address: str, method: str = "GET", **headers: str) -> tuple[int, dict[
 @pytest.mark.parametrize("key", KEYS)
 def test_a_private_object_is_had_at_its_address_and_saved(bucket: Bucket, key: str) -> None:
     bucket._client.put(key, b"0123456789")
-    signer = Signer(Connection(endpoint=bucket.endpoint), environment(bucket.endpoint), 60)
+    signer = Signer(BucketConnection(endpoint=bucket.endpoint), environment(bucket.endpoint), 60)
     where = signer.address(bucket.bucket, key, "GET", SAVED)
     status, headers, body = asked(where)
     assert (status, body) == (200, b"0123456789")
@@ -55,7 +55,7 @@ def test_a_private_object_is_had_at_its_address_and_saved(bucket: Bucket, key: s
 def test_nothing_else_is_to_be_had_by_it(bucket: Bucket) -> None:
     bucket._client.put("a", b"a")
     bucket._client.put("b", b"b")
-    signer = Signer(Connection(endpoint=bucket.endpoint), environment(bucket.endpoint), 60)
+    signer = Signer(BucketConnection(endpoint=bucket.endpoint), environment(bucket.endpoint), 60)
     where = signer.address(bucket.bucket, "a", "GET", SAVED)
     assert asked(where)[0] == 200
     assert asked(where.replace("/a?", "/b?"))[0] == 403
@@ -66,7 +66,7 @@ def test_nothing_else_is_to_be_had_by_it(bucket: Bucket) -> None:
 
 def test_it_is_good_for_so_long() -> None:
     keys = environment("http://127.0.0.1:1")
-    connection = Connection(endpoint="http://127.0.0.1:1", retry_seconds=0)
+    connection = BucketConnection(endpoint="http://127.0.0.1:1", retry_seconds=0)
     where = Signer(connection, keys, 900).address("a-bucket", "k", "GET", SAVED)
     assert "X-Amz-Expires=900&" in where
 
@@ -75,7 +75,7 @@ def test_without_keys_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    connection = Connection(endpoint="http://127.0.0.1:1", retry_seconds=0, timeout=1)
+    connection = BucketConnection(endpoint="http://127.0.0.1:1", retry_seconds=0, timeout=1)
     with pytest.raises(StoreError):
         Signer(connection, {"AWS_EC2_METADATA_DISABLED": "true"}, 60).address(
             "a-bucket", "k", "GET", SAVED

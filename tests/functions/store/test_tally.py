@@ -8,7 +8,7 @@ from functions.store import tally
 
 def test_what_nobody_counts_is_not_counted() -> None:
     tally.add(requests=1, size=10)
-    with tally.counted() as found:
+    with tally.count() as found:
         pass
     assert (found.requests, found.bytes) == (0, 0)
 
@@ -17,9 +17,9 @@ def test_threads_count_for_themselves_and_what_is_carried_for_whoever_carried_it
     found: list[tuple[int, int]] = []
 
     def work(number: int) -> None:
-        with tally.counted() as mine, ThreadPoolExecutor(4) as pool:
+        with tally.count() as mine, ThreadPoolExecutor(4) as pool:
             for _ in range(number):
-                pool.submit(tally.carried(tally.add), 1, number)
+                pool.submit(tally.carry(tally.add), 1, number)
             pool.submit(tally.add, 1000, 1000)  # not carried: nobody's
         found.append((mine.requests, mine.bytes))
 
@@ -32,9 +32,9 @@ def test_threads_count_for_themselves_and_what_is_carried_for_whoever_carried_it
 
 
 def test_one_within_another_is_counted_there_alone() -> None:
-    with tally.counted() as outer:
+    with tally.count() as outer:
         tally.add(requests=1)
-        with tally.counted() as inner:
+        with tally.count() as inner:
             tally.add(requests=2, size=5)
         tally.add(requests=4)
     assert (outer.requests, outer.bytes) == (5, 0)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 from builder.sources import event
-from functions.content.capture import Capture
+from functions.content.capture import CaptureRow
 from functions.content.errors import ContentError
 from tests.builder.sources.containers import captures
 
@@ -25,12 +25,12 @@ class Shelf:
         data = self.files[address]
         return io.BytesIO(data[offset : len(data) if length is None else offset + length])
 
-    def captures(self, name: str) -> list[Capture]:
+    def captures(self, name: str) -> list[CaptureRow]:
         """Return the captures of a file."""
         return [listed(found) for found in captures(self.files[name], name=name)]
 
 
-def listed(found: event.Capture) -> Capture:
+def listed(found: event.Capture) -> CaptureRow:
     """Return a capture as a snapshot lists it."""
     fields = {
         name: getattr(found, name, None)
@@ -42,4 +42,4 @@ def listed(found: event.Capture) -> Capture:
             "warc_filename", "warc_record_offset", "warc_record_length", "warc_request_offset",
         )
     }  # fmt: skip
-    return Capture.of(f"oai:b.cz:{found.identity}", 1, found.sets, fields)
+    return CaptureRow.of(f"oai:b.cz:{found.identity}", 1, found.sets, fields)

@@ -9,7 +9,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from builder.export.wacz.record_copy import cut
-from functions.content.capture import Capture
+from functions.content.capture import CaptureRow
 from functions.content.errors import ContentError
 from tests.builder.export.wacz.shelf import Shelf
 from tests.builder.sources.containers import (
@@ -44,7 +44,7 @@ FILES = {
 }
 
 
-def taken(shelf: Shelf, capture: Capture, folder: Path) -> bytes:
+def taken(shelf: Shelf, capture: CaptureRow, folder: Path) -> bytes:
     with cut(shelf, capture, folder) as stream:
         return stream.read()
 

@@ -14,7 +14,7 @@ from builder.intake.rows import IntakeWriter
 from builder.sources.address import parse
 from builder.sources.event import Capture, DocumentRules
 from builder.sources.webarchive import read
-from functions.oai.repository import Selection
+from functions.oai.repository import RecordSelection
 from functions.snapshot.manifest import Span
 from tests.builder.beginning import begin
 from tests.builder.indexes import ALL, NOTHING, Read, line
@@ -68,13 +68,15 @@ def records(world):
     newest = repository.pointer().newest()
     manifest = repository.manifest(newest.snapshot)
     found = []
-    selection = Selection(("capture",), Span(1, manifest.last_position))
+    selection = RecordSelection(("capture",), Span(1, manifest.last_position))
     while True:
         page = repository.page(manifest, selection, 1000, headers=False)
         found += page
         if len(page) < 1000:
             break
-        selection = Selection(("capture",), Span(page[-1].position + 1, manifest.last_position))
+        selection = RecordSelection(
+            ("capture",), Span(page[-1].position + 1, manifest.last_position)
+        )
     columns = ("position", "sequence")
     return {
         r.identifier: ({k: v for k, v in r.fields.items() if k not in columns}, sorted(r.sets))
