@@ -140,6 +140,10 @@ class SessionEnvironment(Mapping[str, str]):
         self._session: Any = None
         self._seen = threading.local()
 
+    def __reduce__(self) -> tuple[type["SessionEnvironment"], tuple[dict[str, str]]]:
+        """Return what another process makes a session of its own from."""
+        return SessionEnvironment, (dict(self._environment),)
+
     def __getitem__(self, name: str) -> str:
         value = self._environment.get(name, "")
         if not value and name == _REGION and not self._environment.get("AWS_REGION"):
