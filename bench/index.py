@@ -98,7 +98,11 @@ def loop(path: Path, threads: int, folder: Path) -> int:
     count = 0
     with path.open("rb") as file:
         for line in islice(file, LOOP):
-            read = cdxj.read(line) if path.suffix == ".cdxj" else cdx.read(line[:-1], _LEGEND)
+            read = (
+                cdxj.parse_line(line)
+                if path.suffix == ".cdxj"
+                else cdx.parse_line(line[:-1], _LEGEND)
+            )
             if read[0] is not None:
                 item = entry.build_capture(read[0], rules)[0]
                 count += 1

@@ -36,7 +36,7 @@ from warcio.archiveiterator import ArchiveIterator
 from builder.intake.rows import IntakeWriter
 from builder.sources import domain
 from builder.sources.event import Capture, DocumentRules, Fault
-from builder.sources.webarchive import read
+from builder.sources.webarchive import read_archive
 
 _WORDS = [
     f"{a}{b}{c}"
@@ -126,14 +126,14 @@ def _hashed(path: Path) -> int:
 def _read(path: Path, titles: bool) -> int:
     rules = DocumentRules(redirects=True, errors=True, titles=titles)
     with path.open("rb") as file:
-        return sum(isinstance(event, Capture) for event in read(file, path.name, rules))
+        return sum(isinstance(event, Capture) for event in read_archive(file, path.name, rules))
 
 
 def _ingest(path: Path) -> int:
     found = 0
     with tempfile.TemporaryDirectory() as folder, path.open("rb") as file:
         part = IntakeWriter(Path(folder), "000000")
-        for event in read(file, path.name, DocumentRules(redirects=True, errors=True)):
+        for event in read_archive(file, path.name, DocumentRules(redirects=True, errors=True)):
             if isinstance(event, Capture):
                 part.capture(event, event.sets)
                 found += 1

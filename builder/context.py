@@ -115,7 +115,7 @@ class Context:
             clock=self.now,
             sleep=self.sleep,
             say=self.say,
-            libraries={"publicsuffixlist": domain.version()},
+            libraries={"publicsuffixlist": domain.suffix_list_version()},
             threads=os.cpu_count() or 1,
             progress=Rows,
             publisher=secrets.token_hex(8),

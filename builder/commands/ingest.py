@@ -29,7 +29,7 @@ from builder.redif.comparison import Acceptance, can_be_named
 from builder.redif.ingest import RedifJob, is_done
 from builder.redif.source import STDIN, Sources, tarballs, told_apart
 from builder.sources.event import DocumentRules
-from builder.sources.fault import CODES
+from builder.sources.fault import FAULT_CODES
 from builder.sources.set_rule import SetRule
 from functions.oai.render import check
 from functions.snapshot import layout
@@ -200,7 +200,7 @@ def _archives(
         titles=settings["documents.titles"],
         domain_sets="domain" in settings["sets.by"],
         mime_sets="mime" in settings["sets.by"],
-        set_rules=tuple(map(SetRule.of, settings["sets.rules"])),
+        set_rules=tuple(map(SetRule.from_table, settings["sets.rules"])),
         collections=sets,
     )
     home = context.configuration_path.parent
@@ -239,7 +239,7 @@ def _gathered(context: Context, gathered: Gathered) -> str:
     ]
     if gathered.unreadable:
         left_out = tally(gathered.unreadable, "record is left out", "records are left out")
-        lines.append(f"{left_out}: {CODES[aggregation.UNREADABLE]}")
+        lines.append(f"{left_out}: {FAULT_CODES[aggregation.UNREADABLE]}")
     formats, _ = check.opened(context.configuration)
     for prefix, (schema, namespace) in sorted(gathered.formats.items()):
         row = formats.get(prefix)

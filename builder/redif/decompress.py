@@ -47,7 +47,7 @@ def _reader(stream: BinaryIO, head: bytes) -> Callable[[int], bytes]:
     if head.startswith(_XZ):
         return _Members(stream, lambda: lzma.LZMADecompressor(memlimit=_MEMORY)).read
     if recognise.is_zstd(head):
-        return zstd.Stream(stream).read
+        return zstd.ZstdReader(stream).read
     return stream.read
 
 

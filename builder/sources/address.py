@@ -52,11 +52,11 @@ def parse(raw: bytes) -> CaptureAddress:
 def _authority(url: str) -> tuple["Host | None", int]:
     """Return the host of a URL, or of its beginning before the path, and where that begins."""
     found = authority.split(url)
-    return (host_of(*found[:2]), found[2]) if found else (None, 0)
+    return (parse_host(*found[:2]), found[2]) if found else (None, 0)
 
 
 @lru_cache(maxsize=1 << 16)
-def host_of(scheme: str, netloc: str) -> Host | None:
+def parse_host(scheme: str, netloc: str) -> Host | None:
     """Return the host of a URL's authority (RFC 3986, 3.2), None if it is no host's name.
 
     `netloc` is lower case and without user information.

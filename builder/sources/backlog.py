@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import BinaryIO, cast
 
-from builder.sources.capture import CaptureDraft, Captures, settle_flaw
+from builder.sources.capture import CaptureDraft, Captures, action_if_damaged
 from builder.sources.event import Event, Fault
 from builder.sources.request import CaptureRequest
 from functions.archive.stream import RecordStream
@@ -22,7 +22,7 @@ _IN_MEMORY = 1 << 22  # bytes
 
 
 @dataclass(slots=True)
-class Pending:
+class PendingCapture:
     """A draft, the faults of its record, and the first and last of the members that hold it."""
 
     draft: CaptureDraft
@@ -32,13 +32,13 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
-class NotedDamage:
+class RecordEvent:
     """The event of a record with its named fields; `request` is what a request record asked.
 
     `first` and `last` are the members that hold a request record which waits in a backlog.
     """
 
-    event: Event | Pending
+    event: Event | PendingCapture
     fields: Mapping[bytes, bytes]
     request: CaptureRequest | None
     first: int = 0
@@ -55,16 +55,16 @@ class Backlog:
     def __len__(self) -> int:
         return self._count
 
-    def append(self, event: Event | Pending | NotedDamage) -> None:
+    def append(self, event: Event | PendingCapture | RecordEvent) -> None:
         """Keep an event. Raises StoreError."""
-        with _scratch():
+        with _wrap_scratch_errors():
             if self._file is None:
                 spool = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (release closes it)
                 self._file = cast(BinaryIO, spool)
             pickle.dump(event, self._file, pickle.HIGHEST_PROTOCOL)
         self._count += 1
 
-    def release(self, tape: RecordStream, captures: Captures) -> Iterator[Event | NotedDamage]:
+    def release(self, tape: RecordStream, captures: Captures) -> Iterator[Event | RecordEvent]:
         """Yield the events and forget them, captures marked where a member of theirs failed.
 
         A request of which a member failed is not told. Raises StoreError.
@@ -74,24 +74,24 @@ class Backlog:
         if file is None:
             return
         with file:
-            with _scratch():
+            with _wrap_scratch_errors():
                 file.seek(0)
             for _ in range(count):
-                with _scratch():
+                with _wrap_scratch_errors():
                     given = pickle.load(file)
-                event = given.event if isinstance(given, NotedDamage) else given
+                event = given.event if isinstance(given, RecordEvent) else given
                 if event is not given and given.request and tape.damage(given.first, given.last):
                     given = event
-                if not isinstance(event, Pending):
+                if not isinstance(event, PendingCapture):
                     yield given
                     continue
-                capture, *faults = _settle(event, tape, captures)
-                yield replace(given, event=capture) if isinstance(given, NotedDamage) else capture
+                capture, *faults = _finish(event, tape, captures)
+                yield replace(given, event=capture) if isinstance(given, RecordEvent) else capture
                 yield from faults
 
 
 @contextlib.contextmanager
-def _scratch() -> Iterator[None]:
+def _wrap_scratch_errors() -> Iterator[None]:
     """Turn what goes wrong with the scratch file into a StoreError: no archive is to blame."""
     try:
         yield
@@ -101,9 +101,9 @@ def _scratch() -> Iterator[None]:
         raise StoreError(f"scratch files cannot be used: {error.strerror}") from error
 
 
-def _settle(pending: Pending, tape: RecordStream, captures: Captures) -> Iterator[Event]:
+def _finish(pending: PendingCapture, tape: RecordStream, captures: Captures) -> Iterator[Event]:
     damage = tape.damage(pending.first, pending.last)
-    yield captures.settle(pending.draft, damage)
+    yield captures.finish(pending.draft, damage)
     for fault in pending.faults:
-        done = settle_flaw(fault.code, fault.done) if damage else fault.done
+        done = action_if_damaged(fault.code, fault.done) if damage else fault.done
         yield replace(fault, done=done)

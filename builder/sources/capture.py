@@ -8,13 +8,13 @@ from functools import lru_cache
 from builder.sources import address, charset, html, mime
 from builder.sources import date as instant
 from builder.sources.charset import Charset
-from builder.sources.document import REDIRECTS, status_of
+from builder.sources.document import REDIRECTS, http_status
 from builder.sources.event import Capture, DocumentRules, Fault
 from builder.sources.ordinal import Ordinals
 from builder.sources.payload import Payload
-from functions.archive.digest import Declared
+from functions.archive.digest import DeclaredDigest
 from functions.archive.message import HttpHead, charset_of
-from functions.archive.record import Block, Flaw, RecordHeader
+from functions.archive.record import RecordBlock, RecordFault, RecordHeader
 from functions.archive.section import CUT
 from functions.snapshot import setspec
 from functions.snapshot.identifier import capture_identity
@@ -34,7 +34,7 @@ class DocumentRecord:
     record: RecordHeader
     message: HttpHead | None
     payload: Payload | None
-    declared: Declared | None
+    declared: DeclaredDigest | None
     offset: int | None
     missing: int = 0
     """Bytes that the record declares and does not hold."""
@@ -65,7 +65,9 @@ class _PayloadFacts:
     title: str | None = None
 
 
-def cut_back(swallowed: int, block: Block, found: DocumentRecord | None, flaws: list[Flaw]) -> None:
+def trim_to_next_record(
+    swallowed: int, block: RecordBlock, found: DocumentRecord | None, flaws: list[RecordFault]
+) -> None:
     """Take the bytes back that a record's length had taken of others."""
     missing = block.missing + swallowed
     flaws[:] = [flaw for flaw in flaws if flaw[0] not in ("payload-short", "digest-mismatch")]
@@ -92,7 +94,7 @@ class Captures:
         self,
         found: DocumentRecord,
         length: int | None,
-        flaws: list[Flaw],
+        flaws: list[RecordFault],
         damage: str | None = None,
     ) -> Capture:
         """Return the capture of one document; what is wrong with what it says goes to `flaws`.
@@ -101,10 +103,10 @@ class Captures:
         """
         draft = self.draft(found, length, flaws)
         if damage:
-            flaws[:] = [(*flaw[:3], settle_flaw(flaw[0], flaw[3])) for flaw in flaws]
-        return self.settle(draft, damage)
+            flaws[:] = [(*flaw[:3], action_if_damaged(flaw[0], flaw[3])) for flaw in flaws]
+        return self.finish(draft, damage)
 
-    def settle(self, draft: CaptureDraft, damage: str | None) -> Capture:
+    def finish(self, draft: CaptureDraft, damage: str | None) -> Capture:
         """Return the capture of a draft, once it is known what failed in its member.
 
         Of damaged bytes neither the digest nor the identity is made. The declared digest stands
@@ -123,15 +125,19 @@ class Captures:
         capture.identity = self._identity(draft.url, draft.second, status, capture.content_digest)
         return capture
 
-    def draft(self, found: DocumentRecord, length: int | None, flaws: list[Flaw]) -> CaptureDraft:
+    def draft(
+        self, found: DocumentRecord, length: int | None, flaws: list[RecordFault]
+    ) -> CaptureDraft:
         """Return the capture of one document without its identity; see `made`."""
         record, payload = found.record, found.payload
-        when, bad_date = (instant.from_arc if record.is_arc else instant.from_warc)(record.date)
+        when, bad_date = (instant.parse_arc_date if record.is_arc else instant.parse_warc_date)(
+            record.date
+        )
         where = address.parse(record.url)
         host = where.host.name if where.host else None
-        content, bad_title = _content(found, host, self._rules.titles)
+        content, bad_title = _inspect_content(found, host, self._rules.titles)
         flaws += [flaw for flaw in (bad_date, bad_title) if flaw]
-        status = status_of(record, found.message)
+        status = http_status(record, found.message)
         digest = _digest(found)
         refers_to = record.fields.get(b"warc-refers-to-target-uri")
         capture = Capture(
@@ -164,7 +170,7 @@ class Captures:
             content_digest_declared=_declared_digest(found),
         )
         declared = found.declared.text() if found.declared else None
-        proven = payload is not None and payload.agrees
+        proven = payload is not None and payload.matches_declared
         return CaptureDraft(capture, record.url, when.second, declared, proven, found.missing > 0)
 
     def _identity(
@@ -192,19 +198,19 @@ class Captures:
         # Only of sets by rules one may be another's ancestor.
         return setspec.most_specific(specs)
 
-    def faults(self, place: int | None, flaws: list[Flaw]) -> Iterator[Fault]:
+    def faults(self, place: int | None, flaws: list[RecordFault]) -> Iterator[Fault]:
         """Return flaws as faults of this file at `place`."""
         for code, field, detail, done in flaws:
             yield Fault(self._name, place, code, field, detail, done)
 
 
-def settle_flaw(code: str, done: str) -> str:
+def action_if_damaged(code: str, done: str) -> str:
     """Return what is done about a flaw of a record whose member is damaged."""
     return "published with the one declared" if code == "digest-mismatch" else done
 
 
 @lru_cache(maxsize=1 << 10)
-def _charset(content_type: bytes) -> str | None:
+def _declared_charset(content_type: bytes) -> str | None:
     return charset.whatwg_name(charset_of(content_type))
 
 
@@ -258,9 +264,9 @@ def _declared_type(record: RecordHeader, fields: Mapping[bytes, bytes]) -> str |
     return declared
 
 
-def _content(
+def _inspect_content(
     found: DocumentRecord, host: str | None, titles: bool
-) -> tuple[_PayloadFacts, Flaw | None]:
+) -> tuple[_PayloadFacts, RecordFault | None]:
     """Return what a payload's first bytes and its header say of it, and what is wrong."""
     fields = found.message.fields if found.message else {}
     head = found.payload.head if found.payload else b""
@@ -270,17 +276,17 @@ def _content(
     is_html = kind in _HTML
     is_text = is_html or (kind is not None and _is_text(kind))
     if is_text or shown in (None, "text/plain"):
-        said = _charset(fields.get(b"content-type", b"")[:_CHARSET_WITHIN])
-        marked = charset.of_bom(head) if is_text or shown else None
+        said = _declared_charset(fields.get(b"content-type", b"")[:_CHARSET_WITHIN])
+        marked = charset.detect_bom(head) if is_text or shown else None
         if marked:
             content.charset = Charset(marked, "marked")
         elif said is None and titles and head and is_html:
-            content.charset = charset.of_html(head, host)
+            content.charset = charset.html_charset(head, host)
         elif said is None and titles and kind is not None and _XML.fullmatch(kind):
-            said = charset.declared_by_xml(head)
+            said = charset.xml_declaration(head)
         if said and not marked:
             content.charset = Charset(said, "declared")
-    flaw: Flaw | None = None
+    flaw: RecordFault | None = None
     language: str | None = None
     if titles and is_html and content.charset and head:
         is_xml = (content.declared or shown) == _XHTML

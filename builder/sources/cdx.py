@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from builder.sources.entry import IndexEntry
-from functions.archive.record import Flaw, show
+from functions.archive.record import RecordFault, show
 
 LETTERS: dict[str, str] = {
     "A": "canonized url",
@@ -118,7 +118,7 @@ class Legend:
         return " ".join(self.letters)
 
 
-def header(line: bytes) -> Legend | None:
+def parse_header(line: bytes) -> Legend | None:
     """Return the legend that a line is, None if it is no header."""
     match = _HEADER.fullmatch(line)
     if not match:
@@ -127,17 +127,17 @@ def header(line: bytes) -> Legend | None:
     return Legend(tuple(match[2].decode("ascii").split()), separator)
 
 
-def lacking(legend: Legend) -> str:
+def missing_fields(legend: Legend) -> str:
     """Return what a legend lacks for its lines to be read, else an empty text."""
     return ", ".join(f"{one} ({LETTERS[one]})" for one in "ab" if one not in legend.letters)
 
 
-def unknown(legend: Legend) -> str:
+def unknown_letters(legend: Legend) -> str:
     """Return the letters of a legend that mean nothing."""
     return " ".join(letter for letter in legend.letters if letter not in LETTERS)
 
 
-def further(legend: Legend) -> int:
+def optional_fields(legend: Legend) -> int:
     """Return how many fields there may be behind those of the legend."""
     return _FURTHER if str(legend) == FORMS[0] else 0
 
@@ -150,7 +150,7 @@ def guess_legend(line: bytes) -> Legend | None:
         for form in FORMS:
             legend = Legend(tuple(form.split()), separator)
             more = len(values) - len(legend.letters)
-            if more not in (0, further(legend)):
+            if more not in (0, optional_fields(legend)):
                 continue
             pairs = zip(legend.letters, values, strict=False)
             if all(value and _fits(letter, value) for letter, value in pairs):
@@ -158,18 +158,18 @@ def guess_legend(line: bytes) -> Legend | None:
     return None
 
 
-def begins(head: bytes) -> bool:
+def is_cdx(head: bytes) -> bool:
     """Tell whether a file that begins with `head` is a CDX index."""
     line = head.partition(b"\n")[0]
-    return header(line) is not None or guess_legend(line) is not None
+    return parse_header(line) is not None or guess_legend(line) is not None
 
 
-def read(line: bytes, legend: Legend) -> tuple[IndexEntry | None, list[Flaw]]:
+def parse_line(line: bytes, legend: Legend) -> tuple[IndexEntry | None, list[RecordFault]]:
     """Return what a line below `legend` says, None where it has not the legend's fields."""
     values = line.rstrip(b"\r").split(legend.separator)
     more = len(values) - len(legend.letters)
     places = legend.places()
-    if more > 0 and (more != further(legend) or not _fits_legend(values, legend)):
+    if more > 0 and (more != optional_fields(legend) or not _fits_legend(values, legend)):
         at = places["url"]  # which may hold spaces that were not escaped
         values[at : at + more + 1] = [legend.separator.join(values[at : at + more + 1])]
         more = 0 if _fits_legend(values, legend) else -1

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from builder.sources.entry import IndexEntry
-from functions.archive.record import Flaw, show
+from functions.archive.record import RecordFault, show
 
 KEYS: dict[str, tuple[str, ...]] = {
     # field of Entry: its names in JSON, the first that is there counts
@@ -40,18 +40,18 @@ _HEAD = re.compile(
 _RECORD_TYPE = re.compile(rb"[a-z]+", re.IGNORECASE)
 
 
-def begins(head: bytes) -> bool:
+def is_cdxj(head: bytes) -> bool:
     """Tell whether a file that begins with `head` is a CDXJ index."""
     return _HEAD.match(head) is not None
 
 
-def read(line: bytes) -> tuple[IndexEntry | None, list[Flaw]]:
+def parse_line(line: bytes) -> tuple[IndexEntry | None, list[RecordFault]]:
     """Return what a line says, None where it is none, and what is wrong with it."""
     match = _LINE.fullmatch(line)
     if not match:
         return None, [("index-line-invalid", None, show(line), "left out")]
     key, date, first, second, text = match.groups()
-    flaws: list[Flaw] = []
+    flaws: list[RecordFault] = []
     try:
         said = _DECODER.decode(text.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError):
@@ -82,7 +82,7 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _value(said: dict[str, Any], names: tuple[str, ...], flaws: list[Flaw]) -> bytes:
+def _value(said: dict[str, Any], names: tuple[str, ...], flaws: list[RecordFault]) -> bytes:
     for name in names:
         value = said.get(name)
         if value is not None:

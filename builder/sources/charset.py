@@ -27,7 +27,7 @@ _NAMES = {"cp874": "windows-874", "gb18030": "gbk"}
 _TOP_LEVEL = re.compile(r"[a-z](?:[a-z0-9\-]{0,61}[a-z0-9])?")
 
 _XML = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']\s*([^"'\s>]+)""")
-_OPENED = re.compile(rb"<(?:(!--)|(/?" + tag.NAME + rb")|[!?/])")
+_OPENED = re.compile(rb"<(?:(!--)|(/?" + tag.TAG_NAME + rb")|[!?/])")
 _WITHIN = re.compile(
     rb"charset[" + tag.SPACE + rb"]*+=[" + tag.SPACE + rb"]*+"
     rb"(?:\"([^\"]*+)\"|'([^']*+)'|([^" + tag.SPACE + rb";\"'][^" + tag.SPACE + rb";]*+))",
@@ -50,29 +50,29 @@ def whatwg_name(label: str | None) -> str | None:
     return encoding.name if encoding else None
 
 
-def of_bom(head: bytes) -> str | None:
+def detect_bom(head: bytes) -> str | None:
     """Return the encoding that a byte order mark shows."""
     return next((name for mark, name in _BOMS if head.startswith(mark)), None)
 
 
-def declared_by_xml(head: bytes) -> str | None:
+def xml_declaration(head: bytes) -> str | None:
     """Return the encoding that an XML declaration names."""
     match = _XML.match(head[:_PRESCAN])
-    return _readable(match[1].decode("latin-1")) if match else None
+    return _ascii_compatible(match[1].decode("latin-1")) if match else None
 
 
-def declared_by_html(head: bytes) -> str | None:
+def html_declaration(head: bytes) -> str | None:
     """Return the encoding that a page's meta element names, or its XML declaration."""
     start = head[:_PRESCAN]
     lower = start.lower()
     last = lower.rfind(b"<meta") if b"charset" in lower else -1
     found = _prescan(start, last) if last >= 0 else None
-    return found or declared_by_xml(start)
+    return found or xml_declaration(start)
 
 
-def of_html(head: bytes, host: str | None) -> Charset:
+def html_charset(head: bytes, host: str | None) -> Charset:
     """Return what a page of HTML is in of which neither a mark nor HTTP tells."""
-    declared = declared_by_html(head)
+    declared = html_declaration(head)
     return Charset(declared, "declared") if declared else detect(head, host)
 
 
@@ -108,7 +108,7 @@ def _top_level(host: str | None) -> bytes | None:
     return label.encode("ascii") if _TOP_LEVEL.fullmatch(label) else None
 
 
-def _readable(label: str) -> str | None:
+def _ascii_compatible(label: str) -> str | None:
     """Return the encoding with a label that was read as ASCII, so that it is none of UTF-16."""
     name = whatwg_name(label)
     if name in ("utf-16le", "utf-16be"):
@@ -124,11 +124,11 @@ def _prescan(start: bytes, last: int) -> str | None:
     at = 0
     while at <= last and (opened := _OPENED.search(start, at)):
         if opened[2]:
-            ended = tag.end(start, opened.end())
+            ended = tag.tag_end(start, opened.end())
             if ended is None:
                 return None
             if opened[2].lower() == b"meta":
-                found = _of_meta(tag.attributes(start, opened.end(), ended[0]))
+                found = _meta_charset(tag.tag_attributes(start, opened.end(), ended[0]))
                 if found:
                     return found
             at = ended[0]
@@ -140,11 +140,11 @@ def _prescan(start: bytes, last: int) -> str | None:
     return None
 
 
-def _of_meta(attributes: dict[bytes, bytes]) -> str | None:
+def _meta_charset(attributes: dict[bytes, bytes]) -> str | None:
     if b"charset" in attributes:
-        return _readable(attributes[b"charset"].decode("latin-1"))
+        return _ascii_compatible(attributes[b"charset"].decode("latin-1"))
     if attributes.get(b"http-equiv", b"").lower() != b"content-type":
         return None
     within = _WITHIN.search(attributes.get(b"content", b""))
     label = next((text for text in within.groups() if text is not None), b"") if within else b""
-    return _readable(label.decode("latin-1"))
+    return _ascii_compatible(label.decode("latin-1"))

@@ -55,7 +55,7 @@ def decode(data: bytes, codings: list[str], limit: int) -> tuple[bytes | None, s
 def _gunzip(data: bytes, limit: int) -> tuple[bytes | None, str | None]:
     if not data.startswith(b"\x1f\x8b"):
         return data, "gzip declared, but the payload is not gzip"
-    whole = inflate.whole(data, limit)
+    whole = inflate.inflate_member(data, limit)
     if whole is not None:
         return whole, None
     decoded, good = _unzip(data, 31, limit)
@@ -124,7 +124,7 @@ def _unbrotli(data: bytes, limit: int) -> tuple[bytes | None, str | None]:
 def _unzstd(data: bytes, limit: int) -> tuple[bytes | None, str | None]:
     if not data.startswith(zstd.MAGIC) and not zstd.SKIPPABLE.match(data):
         return data, "zstd declared, but the payload is not zstd"
-    decoded, wrong = zstd.expand(data, limit, zstd.Decoder())
+    decoded, wrong = zstd.expand(data, limit, zstd.ZstdDecoder())
     if decoded or wrong is None:
         return decoded, None
     return None, f"zstd that does not decode: {wrong}"

@@ -2,7 +2,7 @@
 
 from builder.sources.event import DocumentRules
 from functions.archive.message import HttpHead
-from functions.archive.record import RecordHeader, left_out_by_type
+from functions.archive.record import RecordHeader, skip_reason_by_type
 
 REDIRECTS = frozenset({300, 301, 302, 303, 305, 307, 308})
 """HTTP statuses that lead elsewhere."""
@@ -17,7 +17,7 @@ def refusal_reason(record: RecordHeader, status: int | None, rules: DocumentRule
     One that has no status, and is no revisit, is left out if its media type is that of no document.
     """
     if status is None:
-        return None if record.type == "revisit" else left_out_by_type(record.mime)
+        return None if record.type == "revisit" else skip_reason_by_type(record.mime)
     if 200 <= status < 300 or (status == 304 and record.type == "revisit"):
         return None
     if status in REDIRECTS:
@@ -25,6 +25,6 @@ def refusal_reason(record: RecordHeader, status: int | None, rules: DocumentRule
     return None if rules.errors else "error"
 
 
-def status_of(record: RecordHeader, message: HttpHead | None) -> int | None:
+def http_status(record: RecordHeader, message: HttpHead | None) -> int | None:
     """Return a document's HTTP status: its message's, else that of an ARC version 2 header."""
     return message.status if message and message.status is not None else record.status

@@ -9,7 +9,7 @@ import publicsuffixlist
 
 
 @cache
-def _list() -> publicsuffixlist.PublicSuffixList:
+def _suffix_list() -> publicsuffixlist.PublicSuffixList:
     return publicsuffixlist.PublicSuffixList(accept_unknown=False, only_icann=True)
 
 
@@ -18,13 +18,13 @@ def split_suffix(host: str) -> tuple[str, str] | None:
 
     `host` is lower case, an internationalized one in punycode.
     """
-    suffix = _list().publicsuffix(host)
+    suffix = _suffix_list().publicsuffix(host)
     if suffix is None:
         return None
     return suffix, host[: -len(suffix)].rstrip(".")
 
 
-def version() -> str:
+def suffix_list_version() -> str:
     """Return the version of the package, and of the list that it ships."""
     package = importlib.metadata.version("publicsuffixlist")
     path = Path(publicsuffixlist.__file__).with_name("public_suffix_list.dat")

@@ -20,9 +20,9 @@ from builder.sources import date as instant
 from builder.sources.date import Instant
 from builder.sources.document import refusal_reason
 from builder.sources.event import Capture, DocumentRules, Skipped
-from builder.sources.request import LONGEST, METHOD, legal
+from builder.sources.request import MAX_QUERY, METHOD, escape_illegal
 from functions.archive import digest
-from functions.archive.record import Flaw, RecordHeader, left_out, show
+from functions.archive.record import RecordFault, RecordHeader, show, skip_reason
 from functions.snapshot import setspec
 from functions.snapshot.identifier import capture_identity
 from functions.url import surt
@@ -53,7 +53,7 @@ _METHOD_ARGUMENT = re.compile(rb"[?&]" + _METHOD)
 _METHOD_NAME = re.compile(METHOD)
 _UNLABELLED = {32: b"sha1:", 40: b"sha1:", 64: b"sha256:", 128: b"sha512:"}
 _NOTHING = frozenset(
-    digest.Declared(name, hashlib.new(name, usedforsecurity=False).digest()).text()
+    digest.DeclaredDigest(name, hashlib.new(name, usedforsecurity=False).digest()).text()
     for name in ("md5", "sha1", "sha256", "sha512")
 )
 """Digests of no bytes."""
@@ -84,33 +84,35 @@ class IndexEntry:
     refers_date: bytes = b""
 
 
-def build_capture(entry: IndexEntry, rules: DocumentRules) -> tuple[Capture | Skipped, list[Flaw]]:
+def build_capture(
+    entry: IndexEntry, rules: DocumentRules
+) -> tuple[Capture | Skipped, list[RecordFault]]:
     """Return what an entry gives, and what is wrong with it.
 
     Its ordinal is 0: which captures of an archive file are alike only the whole index shows.
     """
     if not entry.url:
         return Skipped("no-target-uri"), [("no-target-uri", None, "", "left out")]
-    flaws: list[Flaw] = []
-    kind = kind_of(entry.mime, entry.kind)
+    flaws: list[RecordFault] = []
+    kind = record_type(entry.mime, entry.kind)
     if entry.url[:9].lower() == b"warcinfo:":
         kind = "warcinfo"
     record = RecordHeader(kind, entry.url, entry.date, None, mime=entry.mime)
     is_ftp = entry.url[:4].lower() == b"ftp:" and entry.status in _FTP_REPLIES
-    status = None if is_ftp else _status(entry.status, flaws)
-    reason = left_out(record) or refusal_reason(record, status, rules)
+    status = None if is_ftp else _parse_status(entry.status, flaws)
+    reason = skip_reason(record) or refusal_reason(record, status, rules)
     if reason is None and _is_request(entry, kind):
         reason = "request"
     if reason:
         return Skipped(reason), []
-    when, flaw = _instant(entry.date)
+    when, flaw = _parse_date(entry.date)
     flaws += [flaw] if flaw else []
     where = address.parse(entry.url)
     media_type = mime.essence(entry.mime) if kind != "revisit" else None
-    found = digest_of(entry.digest, flaws)
+    found = parse_digest(entry.digest, flaws)
     is_redirect = refusal_reason(record, status, _ALL_BUT_REDIRECTS) == "redirect"
     said = entry.truncated.lower()
-    method, body, key = _request(entry, where.surt, flaws)
+    method, body, key = _parse_request(entry, where.surt, flaws)
     capture = Capture(
         identity=capture_identity(
             entry.url, when.second, None if kind == "revisit" else status, found
@@ -134,13 +136,15 @@ def build_capture(entry: IndexEntry, rules: DocumentRules) -> tuple[Capture | Sk
         refers_to_date=instant.parse_refers_to(entry.refers_date) if kind == "revisit" else None,
         warc_record_type=kind,
         warc_filename=filename(entry.filename),
-        warc_record_offset=_number(entry.offset, "offset", flaws),
-        warc_record_length=_number(entry.length, "length", flaws),
+        warc_record_offset=_parse_number(entry.offset, "offset", flaws),
+        warc_record_length=_parse_number(entry.length, "length", flaws),
     )
     return capture, flaws
 
 
-def _request(entry: IndexEntry, own: str, flaws: list[Flaw]) -> tuple[str | None, str | None, str]:
+def _parse_request(
+    entry: IndexEntry, own: str, flaws: list[RecordFault]
+) -> tuple[str | None, str | None, str]:
     """Return method and query of the request, None for those of a GET, and the SURT with both.
 
     `own` is the SURT of the URL. Where the line has no fields for them, the sort key has what is
@@ -160,7 +164,9 @@ def _request(entry: IndexEntry, own: str, flaws: list[Flaw]) -> tuple[str | None
         flaws.append(("index-value-invalid", "method", show(method), "published without it"))
         return None, None, own
     name = method.decode("ascii").upper()
-    text, more_text = (legal(one.decode("utf-8", "replace")[:LONGEST]) for one in (body, added))
+    text, more_text = (
+        escape_illegal(one.decode("utf-8", "replace")[:MAX_QUERY]) for one in (body, added)
+    )
     return name, text or None, surt.of_request(entry.url, name, more_text)
 
 
@@ -170,10 +176,10 @@ def _is_request(entry: IndexEntry, kind: str) -> bool:
     It names neither type nor status nor media type, and the digest of the body, of no bytes.
     """
     is_bare = not (entry.mime or entry.status or entry.kind) and kind == "response"
-    return is_bare and digest_of(entry.digest, []) in _NOTHING
+    return is_bare and parse_digest(entry.digest, []) in _NOTHING
 
 
-def kind_of(media_type: bytes, said: bytes = b"") -> str:
+def record_type(media_type: bytes, said: bytes = b"") -> str:
     """Return the type of the record that an index lists with this media type, or that it names."""
     if said:
         text = said.decode("ascii", "replace").lower()
@@ -200,7 +206,7 @@ def filename(path: bytes) -> str:
     return name if name.isprintable() else "".join(c if c.isprintable() else "?" for c in name)
 
 
-def digest_of(said: bytes, flaws: list[Flaw]) -> str | None:
+def parse_digest(said: bytes, flaws: list[RecordFault]) -> str | None:
     """Return a digest as archives give it, with or without a label, in any case and alphabet."""
     if not said:
         return None
@@ -213,17 +219,17 @@ def digest_of(said: bytes, flaws: list[Flaw]) -> str | None:
     return declared.text()
 
 
-def _instant(date: bytes) -> tuple[Instant, Flaw | None]:
+def _parse_date(date: bytes) -> tuple[Instant, RecordFault | None]:
     exact = _DATE.fullmatch(date)
     if exact:
         text = b"%s-%s-%sT%s:%s:%s.%sZ" % exact.groups()
-        when, flaw = instant.from_warc(text)
+        when, flaw = instant.parse_warc_date(text)
         return when, flaw and (flaw[0], "date", show(date), flaw[3])
-    when, flaw = instant.from_warc(date) if b"-" in date else instant.from_arc(date)
+    when, flaw = instant.parse_warc_date(date) if b"-" in date else instant.parse_arc_date(date)
     return when, flaw and (flaw[0], "date", *flaw[2:])
 
 
-def _status(said: bytes, flaws: list[Flaw]) -> int | None:
+def _parse_status(said: bytes, flaws: list[RecordFault]) -> int | None:
     if _STATUS.fullmatch(said):
         return int(said) or None
     if said not in (b"", b"0"):
@@ -231,7 +237,7 @@ def _status(said: bytes, flaws: list[Flaw]) -> int | None:
     return None
 
 
-def _number(said: bytes, field: str, flaws: list[Flaw]) -> int | None:
+def _parse_number(said: bytes, field: str, flaws: list[RecordFault]) -> int | None:
     if _NUMBER.fullmatch(said):
         return int(said)
     if said:

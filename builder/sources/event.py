@@ -62,7 +62,7 @@ class Skipped(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault in the data: the columns of schema.FAULT. `code` is a key of fault.CODES."""
+    """A fault in the data: the columns of schema.FAULT. `code` is a key of fault.FAULT_CODES."""
 
     source: str
     place: int | None

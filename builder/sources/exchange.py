@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from builder.sources.backlog import NotedDamage, Pending
+from builder.sources.backlog import PendingCapture, RecordEvent
 from builder.sources.event import Capture, Crawl, Event, Fault, Skipped
 from builder.sources.request import CaptureRequest
 from functions.url import surt
@@ -50,39 +50,39 @@ class Exchanges:
         self.is_open_before = False
         self.is_open_behind = False
 
-    def answer(self, fields: Mapping[bytes, bytes]) -> None:
+    def note_document(self, fields: Mapping[bytes, bytes]) -> None:
         """Note that the next record is a document, and its named fields."""
         self._fields = fields
 
-    def ask(self, fields: Mapping[bytes, bytes], request: CaptureRequest | None) -> None:
+    def note_request(self, fields: Mapping[bytes, bytes], request: CaptureRequest | None) -> None:
         """Note that the next record is a request, and its named fields; a GET (None) is passed."""
         if request is not None:
             self._fields, self._request = fields, request
 
-    def take_back(self) -> None:
+    def drop_request(self) -> None:
         """Forget the request of the record in hand: its bytes are damaged."""
         if self._request is not None:
             self._fields, self._request = _NONE, None
 
-    def note(self, event: Event | Pending) -> NotedDamage | None:
+    def attach(self, event: Event | PendingCapture) -> RecordEvent | None:
         """Return the event of the record in hand with what was noted of it; None if nothing was."""
         fields, request = self._fields, self._request
         if isinstance(event, Fault | Crawl) or not fields:
             return None
         self._fields, self._request = _NONE, None
-        return NotedDamage(event, {name: fields[name] for name in _READ if name in fields}, request)
+        return RecordEvent(event, {name: fields[name] for name in _READ if name in fields}, request)
 
-    def join(self, events: Iterator[Event | NotedDamage]) -> Iterator[Event]:
+    def join(self, events: Iterator[Event | RecordEvent]) -> Iterator[Event]:
         """Yield the events in their order, each capture with what is known of its request."""
         held = self._held
         for given in events:
             fields, request = _NONE, None
-            event: Event | Pending
-            if isinstance(given, NotedDamage):
+            event: Event | PendingCapture
+            if isinstance(given, RecordEvent):
                 event, fields, request = given.event, given.fields, given.request
             else:
                 event = given
-            assert not isinstance(event, Pending)  # the backlog settles them
+            assert not isinstance(event, PendingCapture)  # the backlog settles them
             if isinstance(event, Capture | Skipped):
                 self._count += 1
                 if request is not None:

@@ -1,6 +1,6 @@
 """The codes of what can be wrong in a web archive, each with its meaning for people."""
 
-CODES: dict[str, str] = {
+FAULT_CODES: dict[str, str] = {
     "not-an-archive": "the file is no ARC, WARC or WACZ file",
     "unreadable": "the file cannot be opened, or not be read to its end",
     "empty-file": "the file has no bytes",
@@ -43,7 +43,7 @@ CODES: dict[str, str] = {
     "xml-illegal-character": "a text held characters that XML 1.0 forbids",
 }
 
-HARMLESS = frozenset(
+HARMLESS_CODES = frozenset(
     {
         "gzip-not-per-record",
         "zstd-not-per-record",

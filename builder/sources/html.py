@@ -34,11 +34,11 @@ def title_and_language(
     if charset in _OTHERWISE:
         head = decoder(charset).decode(head).encode("utf-8", "replace")
         charset = "utf-8"
-    found, declared = page.plain(head) or title.find(head, is_xml=is_xml)
-    language = unescape(_text(declared, charset)) if declared else None
+    found, declared = page.read_plain_head(head) or title.find_title(head, is_xml=is_xml)
+    language = unescape(_decode_text(declared, charset)) if declared else None
     if not found:
         return None, language, False
-    cleaned, illegal = _clean(_text(found[:_TITLE_WITHIN], charset))
+    cleaned, illegal = _clean(_decode_text(found[:_TITLE_WITHIN], charset))
     return cleaned, language, illegal
 
 
@@ -50,7 +50,7 @@ def languages(declared: str | None) -> str | None:
     return ",".join(dict.fromkeys(tag for tag in tags if _LANGUAGE.fullmatch(tag))) or None
 
 
-def _text(data: bytes, charset: str) -> str:
+def _decode_text(data: bytes, charset: str) -> str:
     """Decode text of a page; NUL becomes U+FFFD, as in titles (HTML, section 13.2.5.2)."""
     return decoder(charset).decode(data, final=True).replace("\0", "\ufffd")
 

@@ -85,10 +85,10 @@ def detect(head: bytes) -> str | None:
                 return name
     if head[4:8] == b"ftyp":
         return _BRANDS.get(head[8:12], "video/quicktime" if head[8:12] == b"qt  " else "video/mp4")
-    return _markup(head)
+    return _detect_markup(head)
 
 
-def _markup(head: bytes) -> str | None:
+def _detect_markup(head: bytes) -> str | None:
     start = head[3:] if head.startswith(_BOMS[0]) else head
     marked = head.startswith(_BOMS)
     if head[:2] in _BOMS:

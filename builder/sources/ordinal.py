@@ -35,7 +35,7 @@ class Ordinals:
                 self._grow()
         return before
 
-    def meets(self, other: "Ordinals") -> bool:
+    def overlaps(self, other: "Ordinals") -> bool:
         """Tell whether any identity was given to both."""
         fewer, more = sorted((self, other), key=len)
         return any(key and more._keys[more._place(key)] for key in fewer._keys)

@@ -8,26 +8,27 @@ parser takes many times as long for them.
 
 import re
 
-_ATTRIBUTE = (
+_PLAIN_ATTRIBUTE = (
     rb"[ \t\r\n\f]++[a-zA-Z][a-zA-Z0-9:_\-]*+"
     rb"""(?:[ \t\r\n\f]*+=[ \t\r\n\f]*+(?:"[^"<>\x00]*+"|'[^'<>\x00]*+'|[a-zA-Z0-9_.:#;,\-]++))?+"""
 )
-_SPACE = rb"[ \t\r\n]*+"
+_PLAIN_SPACE = rb"[ \t\r\n]*+"
 _DOCTYPE = (
     rb"""(?:<\?xml [^<>?\x00]*+\?>)?+"""
-    + _SPACE
+    + _PLAIN_SPACE
     + rb"""(?:<!doctype[ \t\r\n\f]++html(?:[ \t\r\n\f]++public)?+"""
-    rb"""(?:[ \t\r\n\f]++"[^"<>\x00]*+"){0,2}+[ \t\r\n\f]*+>)?+""" + _SPACE
+    rb"""(?:[ \t\r\n\f]++"[^"<>\x00]*+"){0,2}+[ \t\r\n\f]*+>)?+""" + _PLAIN_SPACE
 )
 _BEFORE_TITLE = (
-    rb"(?:<(?:head|meta|link|base)(?:" + _ATTRIBUTE + rb")*+[ \t\r\n\f]*+/?+>"
+    rb"(?:<(?:head|meta|link|base)(?:" + _PLAIN_ATTRIBUTE + rb")*+[ \t\r\n\f]*+/?+>"
     rb"|<!--(?:[^<>\-\x00]++|-[^<>\-\x00])*+-->"
-    rb"|<script(?:" + _ATTRIBUTE + rb")*+[ \t\r\n\f]*+>[^<\x00]*+</script>"
-    rb"|<style(?:" + _ATTRIBUTE + rb")*+[ \t\r\n\f]*+>[^<\x00]*+</style>"
+    rb"|<script(?:" + _PLAIN_ATTRIBUTE + rb")*+[ \t\r\n\f]*+>[^<\x00]*+</script>"
+    rb"|<style(?:" + _PLAIN_ATTRIBUTE + rb")*+[ \t\r\n\f]*+>[^<\x00]*+</style>"
     rb"|[ \t\r\n]++)*+"
 )
 _START = re.compile(
-    _SPACE + _DOCTYPE + rb"(?:<html((?:" + _ATTRIBUTE + rb")*+)[ \t\r\n\f]*+>)?+", re.IGNORECASE
+    _PLAIN_SPACE + _DOCTYPE + rb"(?:<html((?:" + _PLAIN_ATTRIBUTE + rb")*+)[ \t\r\n\f]*+>)?+",
+    re.IGNORECASE,
 )
 _TITLE = re.compile(_BEFORE_TITLE + rb"<title>([^<\x00]*+)</title>", re.IGNORECASE)
 _LANGUAGE = re.compile(
@@ -37,11 +38,11 @@ _LANGUAGE = re.compile(
 )
 _SIMPLE_LANGUAGE = re.compile(rb"[a-zA-Z][a-zA-Z0-9_,\-]*")
 
-Plain = tuple[bytes, bytes | None]
+PlainHead = tuple[bytes, bytes | None]
 """The title's bytes, and those of the html element's language."""
 
 
-def plain(head: bytes) -> Plain | None:
+def read_plain_head(head: bytes) -> PlainHead | None:
     """Return the title and the language of a page whose encoding has ASCII as its own bytes."""
     start = _START.match(head)
     title = start and _TITLE.match(head, start.end())

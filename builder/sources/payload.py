@@ -4,10 +4,10 @@ import hashlib
 from dataclasses import dataclass, field
 
 from builder.sources.content_coding import decode
-from functions.archive.chunked import Chunked
-from functions.archive.digest import Declared, base32, parse
+from functions.archive.chunked import ChunkedDecoder
+from functions.archive.digest import DeclaredDigest, base32, parse
 from functions.archive.message import HttpHead
-from functions.archive.record import Block, BufferedBlock, Flaw, RecordHeader
+from functions.archive.record import BufferedBlock, RecordBlock, RecordFault, RecordHeader
 
 
 @dataclass(slots=True)
@@ -20,12 +20,12 @@ class Payload:
     """Bytes that the record holds."""
     head: bytes = b""
     """The first bytes, with transfer and content codings undone; none if they cannot be."""
-    flaws: list[Flaw] = field(default_factory=list)
-    agrees: bool = False
+    flaws: list[RecordFault] = field(default_factory=list)
+    matches_declared: bool = False
     """Whether it has the digest that was declared, which proves it whole."""
 
 
-def read_declared(record: RecordHeader, flaws: list[Flaw]) -> Declared | None:
+def read_declared(record: RecordHeader, flaws: list[RecordFault]) -> DeclaredDigest | None:
     """Return the payload digest that a record declares; one that cannot be read is a flaw."""
     text = record.fields.get(b"warc-payload-digest")
     if not text:
@@ -39,18 +39,22 @@ def read_declared(record: RecordHeader, flaws: list[Flaw]) -> Declared | None:
 
 
 def read_payload(
-    block: Block, first: bytes, message: HttpHead | None, declared: Declared | None, limit: int
+    block: RecordBlock,
+    first: bytes,
+    message: HttpHead | None,
+    declared: DeclaredDigest | None,
+    limit: int,
 ) -> Payload:
     """Read the rest of `block`, whose bytes `first` are already in hand.
 
     `limit` bounds the head, in bytes before and after decoding. A digest that was `declared` is
     compared with the payload's, as stored and, where it is chunked, as it was before that.
     """
-    coded = message is not None and message.is_coded()
+    coded = message is not None and message.has_codings()
     chunked = coded and message is not None and "chunked" in message.tokens(b"transfer-encoding")
     if isinstance(block, BufferedBlock) and not first:
         data = block.take()
-        payload = _of_one_piece(data, declared, chunked)
+        payload = _hash_whole(data, declared, chunked)
         data = data[:limit]
     else:
         piece = first or block.take()
@@ -67,10 +71,10 @@ def read_payload(
         payload = Payload(base32(hashes.sha1.digest()), length)
         if not block.missing:
             payload.flaws += hashes.compare()
-            payload.agrees = declared is not None and not payload.flaws
+            payload.matches_declared = declared is not None and not payload.flaws
         data = b"".join(head)
     if chunked:
-        decoder = Chunked()
+        decoder = ChunkedDecoder()
         data = decoder.feed(data) + decoder.flush()
     codings = message.codings() if coded and message else []
     if codings and data:
@@ -83,30 +87,30 @@ def read_payload(
     return payload
 
 
-def _of_one_piece(data: bytes, declared: Declared | None, chunked: bool) -> Payload:
+def _hash_whole(data: bytes, declared: DeclaredDigest | None, chunked: bool) -> Payload:
     value = hashlib.sha1(data, usedforsecurity=False).digest()
     if declared and declared.algorithm == "sha1" and declared.value == value:
-        return Payload(declared.text(), len(data), agrees=True)
+        return Payload(declared.text(), len(data), matches_declared=True)
     payload = Payload(base32(value), len(data))
     if declared:
         hashes = _Hashes(declared, chunked)
         hashes.update(data)
         payload.flaws += hashes.compare()
-        payload.agrees = not payload.flaws
+        payload.matches_declared = not payload.flaws
     return payload
 
 
 class _Hashes:
     """The digests of one payload that are needed, computed piece by piece."""
 
-    def __init__(self, declared: Declared | None, chunked: bool) -> None:
+    def __init__(self, declared: DeclaredDigest | None, chunked: bool) -> None:
         self.sha1 = hashlib.sha1(usedforsecurity=False)
         self._declared = declared
         other = declared is not None and declared.algorithm != "sha1"
         self._raw = (
             hashlib.new(declared.algorithm, usedforsecurity=False) if declared and other else None
         )
-        self._decoder = Chunked() if chunked and declared else None
+        self._decoder = ChunkedDecoder() if chunked and declared else None
         self._decoded = (
             hashlib.new(declared.algorithm, usedforsecurity=False)
             if self._decoder and declared
@@ -121,7 +125,7 @@ class _Hashes:
         if self._decoder is not None and self._decoded is not None:
             self._decoded.update(self._decoder.feed(piece))
 
-    def compare(self) -> list[Flaw]:
+    def compare(self) -> list[RecordFault]:
         """Return a flaw if the declared digest is that of neither stored nor de-chunked bytes."""
         if self._declared is None:
             return []
@@ -132,6 +136,6 @@ class _Hashes:
             self._decoded.update(self._decoder.flush())
             if self._decoded.digest() == self._declared.value:
                 return []
-        found = Declared(self._declared.algorithm, raw).text()
+        found = DeclaredDigest(self._declared.algorithm, raw).text()
         detail = f"declared {self._declared.text()}, found {found}"
         return [("digest-mismatch", "WARC-Payload-Digest", detail, "published with the one found")]

@@ -5,23 +5,29 @@ from dataclasses import replace
 from itertools import chain
 
 from builder.sources import request, warcinfo
-from builder.sources.backlog import Backlog, NotedDamage, Pending
-from builder.sources.capture import Captures, DocumentRecord, cut_back
-from builder.sources.document import refusal_reason, status_of
+from builder.sources.backlog import Backlog, PendingCapture, RecordEvent
+from builder.sources.capture import Captures, DocumentRecord, trim_to_next_record
+from builder.sources.document import http_status, refusal_reason
 from builder.sources.event import Crawl, DocumentRules, Edge, Event, Fault, Skipped
 from builder.sources.exchange import Exchanges
 from builder.sources.ordinal import Ordinals
 from builder.sources.payload import Payload, read_declared, read_payload
 from functions.archive import arc, warc
 from functions.archive.message import HttpHead, read_message
-from functions.archive.record import Block, BufferedBlock, Flaw, RecordHeader, left_out
+from functions.archive.record import (
+    BufferedBlock,
+    RecordBlock,
+    RecordFault,
+    RecordHeader,
+    skip_reason,
+)
 from functions.archive.stream import RecordStream
 
 _READ_ON = "left out; read on behind them"
 _TYPE_WITHIN = 1 << 14  # bytes of a payload that are looked at for its type alone
 
 
-class Container:
+class RecordReader:
     """One file's reading: its tape, and what has to be remembered from record to record."""
 
     def __init__(
@@ -33,7 +39,7 @@ class Container:
         ordinals: Ordinals | None = None,
     ) -> None:
         """`version` is the one that the ARC records were announced as, of a file's later range."""
-        self._tape = tape
+        self._stream = tape
         self._name = name
         self._rules = rules
         self.ordinals = Ordinals() if ordinals is None else ordinals
@@ -44,7 +50,7 @@ class Container:
         self._shared = False  # whether a member was found to hold several records
         self._records = 0
         self._crawl: Crawl | None = None
-        self._flaws: list[Flaw] = []  # of the one record that the section in hand is
+        self._flaws: list[RecordFault] = []  # of the one record that the section in hand is
         self._backlog = Backlog()
         self._garbage_first: list[Fault] = []
         self.form = ""
@@ -67,27 +73,27 @@ class Container:
 
     def _events(
         self, kind: str | None, start: int, end: int | None, detail: str
-    ) -> Iterator[Event | NotedDamage]:
-        tape = self._tape
+    ) -> Iterator[Event | RecordEvent]:
+        tape = self._stream
         while tape.next_section():
             opened = self.first is None
             if opened:
-                self.first = self._edge()
+                self.first = self._current_edge()
             if end is None or not self._is_behind(end):
                 if opened and start:
                     yield from self._file_faults(end)
-                data = tape.single()
-                event = self._single(data) if data else None
+                data = tape.section_bytes()
+                event = self._read_single(data) if data else None
                 if event is not None:
                     if self._garbage_first:
                         yield from self._take_garbage()
-                    yield self._exchanges.note(event) or event
+                    yield self._exchanges.attach(event) or event
                     if self._crawl or self._flaws or tape.faults:
-                        yield from self._besides(end)
+                        yield from self._single_extras(end)
                     continue
-                yield from self._section(end, known=bool(kind))
+                yield from self._read_section(end, known=bool(kind))
             if end is not None and self._is_behind(end):
-                self.next = self._edge()
+                self.next = self._current_edge()
                 break
         self.next = self.next or Edge(None, self._arc_version)
         self.first = self.first or self.next
@@ -96,25 +102,25 @@ class Container:
             tape.faults = [fault for fault in tape.faults if fault[1] == "zstd-dictionary-missing"]
             self._garbage_first = []
             if not tape.faults:
-                detail = detail or "damaged " + tape.shared.partition("-")[0]
+                detail = detail or "damaged " + tape.shared_code.partition("-")[0]
                 yield Fault(self._name, None, "not-an-archive", None, detail, "not read")
         yield from self._take_garbage()
         yield from self._file_faults(end)
 
-    def _section(self, end: int | None, known: bool) -> Iterator[Event | NotedDamage]:
-        tape = self._tape
-        self._garbage_first += self._garbage(tape.place(), tape.settle())
+    def _read_section(self, end: int | None, known: bool) -> Iterator[Event | RecordEvent]:
+        tape = self._stream
+        self._garbage_first += self._garbage(tape.place(), tape.skip_garbage())
         if known or not tape.at_end():
             yield from self._take_garbage()
         first = True
         while not tape.at_end() and (end is None or not self._is_behind(end)):
             member = tape.member()
-            for event in chain(self._record(first), self._file_faults(end)):
-                noted = self._exchanges.note(event)
-                asks = tape.checked and noted is not None and noted.request is not None
+            for event in chain(self._read_record(first), self._file_faults(end)):
+                noted = self._exchanges.attach(event)
+                asks = tape.has_members and noted is not None and noted.request is not None
                 if noted and asks:
                     noted = replace(noted, first=member, last=tape.last_member)
-                if asks or isinstance(event, Pending) or self._backlog:
+                if asks or isinstance(event, PendingCapture) or self._backlog:
                     self._backlog.append(noted or event)
                 else:
                     yield noted or event
@@ -122,66 +128,66 @@ class Container:
         yield from self._backlog.release(tape, self._captures)
 
     def _is_behind(self, end: int) -> bool:
-        return self._tape.place() >= end
+        return self._stream.place() >= end
 
-    def _edge(self) -> Edge:
-        tape = self._tape
+    def _current_edge(self) -> Edge:
+        tape = self._stream
         return Edge(None if tape.at_end() else tape.place(), self._arc_version)
 
-    def _single(self, data: bytes) -> Event | None:
+    def _read_single(self, data: bytes) -> Event | None:
         """Read the one record that a section is; None if it has to be read as any section."""
-        end, fields = warc.plain_head(data) if data.startswith(b"WARC/") else (-1, None)
+        end, fields = warc.parse_plain_head(data) if data.startswith(b"WARC/") else (-1, None)
         if fields is None or warc.holds_another(data, end):
             return None
-        place = self._tape.place()
-        passed = warc.passed_over(fields, data, end)
+        place = self._stream.place()
+        passed = warc.skippable_type(fields, data, end)
         if passed:
             self.form = self.form or "warc"
             self._records += 1
             if passed == "request" and not data.startswith(b"GET ", end + 4):
                 block = BufferedBlock(data, end + 4, len(data) - end - 8)
-                self._exchanges.ask(fields, request.read(block, place))
-            return Skipped(passed, place, self._close(data, place)[0])
-        whole = warc.read_whole(fields, data, end)
+                self._exchanges.note_request(fields, request.read_request(block, place))
+            return Skipped(passed, place, self._close_single(data, place)[0])
+        whole = warc.parse_whole_record(fields, data, end)
         if whole is None:
             return None
         self.form = self.form or "warc"
         self._records += 1
         record, self._flaws, block = whole
-        if (reason := left_out(record)) is None:
-            reason, found = self._document(record, block, self._flaws, place)
+        if (reason := skip_reason(record)) is None:
+            reason, found = self._read_document(record, block, self._flaws, place)
         else:
-            reason, found = self._body(record, block, self._flaws, place)
-        length, damage = self._close(data, place)
+            reason, found = self._read_body(record, block, self._flaws, place)
+        length, damage = self._close_single(data, place)
         if found is None:
             return Skipped(reason or "damaged", place, length)
         return self._captures.build(found, length, self._flaws, damage)
 
-    def _close(self, data: bytes, place: int) -> tuple[int | None, str | None]:
+    def _close_single(self, data: bytes, place: int) -> tuple[int | None, str | None]:
         """Go behind the one record that a section is, `data`.
 
         Return its length in the file, and what failed in it. A damaged request is forgotten.
         """
-        self._tape.skip(len(data))
-        length, _ = self._tape.close_record(place)
-        damage = self._tape.damage(place, place)
+        self._stream.skip(len(data))
+        length, _ = self._stream.close_record(place)
+        damage = self._stream.damage(place, place)
         if damage:
-            self._exchanges.take_back()
+            self._exchanges.drop_request()
         return length, damage
 
-    def _besides(self, end: int | None) -> Iterator[Event]:
+    def _single_extras(self, end: int | None) -> Iterator[Event]:
         """Return what belongs to the one record that a section was."""
         if self._crawl is not None:
             yield self._crawl
             self._crawl = None
         flaws, self._flaws = self._flaws, []
-        yield from self._captures.faults(self._tape.place(), flaws)
+        yield from self._captures.faults(self._stream.place(), flaws)
         yield from self._file_faults(end)
 
-    def _record(self, first: bool) -> Iterator[Event | Pending]:
-        tape = self._tape
+    def _read_record(self, first: bool) -> Iterator[Event | PendingCapture]:
+        tape = self._stream
         self._records += 1
-        offset = tape.offset(first)
+        offset = tape.record_offset(first)
         place = tape.place()
         member = tape.member()
         if tape.peek(5).upper() == b"WARC/":
@@ -193,20 +199,20 @@ class Container:
         if offset is None and not self._shared:
             self._shared = True
             done = "published without offset; the file's other such records too"
-            yield Fault(self._name, place, tape.shared, None, "", done)
+            yield Fault(self._name, place, tape.shared_code, None, "", done)
         length_said = record.length if record else None
-        block = None if length_said is None else Block(tape, length_said)
-        reason, found = self._body(record, block, flaws, offset)
+        block = None if length_said is None else RecordBlock(tape, length_said)
+        reason, found = self._read_body(record, block, flaws, offset)
         end = tape.place()
         length, garbage = tape.close_record(offset, block is not None and block.missing > 0)
         if tape.swallowed and block:
-            cut_back(tape.swallowed, block, found, flaws)
+            trim_to_next_record(tape.swallowed, block, found, flaws)
         if found is None or reason is not None:
             yield Skipped(reason or "damaged", offset, length)
-        elif tape.checked and (self._backlog or not tape.at_end()):
+        elif tape.has_members and (self._backlog or not tape.at_end()):
             draft = self._captures.draft(found, length, flaws)
             faults, flaws = list(self._captures.faults(place, flaws)), []
-            yield Pending(draft, faults, member, tape.last_member)
+            yield PendingCapture(draft, faults, member, tape.last_member)
         else:
             damage = tape.damage(member, tape.last_member)
             yield self._captures.build(found, length, flaws, damage)
@@ -216,30 +222,30 @@ class Container:
         yield from self._captures.faults(place, flaws)
         yield from self._garbage(end, garbage)
 
-    def _body(
+    def _read_body(
         self,
         record: RecordHeader | None,
-        block: Block | None,
-        flaws: list[Flaw],
+        block: RecordBlock | None,
+        flaws: list[RecordFault],
         offset: int | None,
     ) -> tuple[str | None, DocumentRecord | None]:
         """Read a record's block; return why it is left out, or what was found."""
         if record is None:
             return "damaged", None
-        reason = left_out(record)
+        reason = skip_reason(record)
         if block is None:
             return reason or "damaged", None
         found: DocumentRecord | None = None
         if reason == "filedesc" and record.is_arc:
             head = warcinfo.read_start(block)
-            self._arc_version = arc.announced_version(head[: arc.ANNOUNCEMENT])
-            self._crawl = warcinfo.read(head)
+            self._arc_version = arc.parse_version(head[: arc.ANNOUNCEMENT])
+            self._crawl = warcinfo.parse_crawl(head)
         elif reason == "warcinfo":
-            self._crawl = warcinfo.read(warcinfo.read_start(block))
+            self._crawl = warcinfo.parse_crawl(warcinfo.read_start(block))
         elif reason == "request":
-            self._exchanges.ask(record.fields, request.read(block, offset))
+            self._exchanges.note_request(record.fields, request.read_request(block, offset))
         elif reason is None:
-            reason, found = self._document(record, block, flaws, offset)
+            reason, found = self._read_document(record, block, flaws, offset)
         block.drain()
         if block.missing:
             if found:
@@ -249,18 +255,18 @@ class Container:
             flaws.append(("payload-short", None, detail, done))
         return reason, found
 
-    def _document(
-        self, record: RecordHeader, block: Block, flaws: list[Flaw], offset: int | None
+    def _read_document(
+        self, record: RecordHeader, block: RecordBlock, flaws: list[RecordFault], offset: int | None
     ) -> tuple[str | None, DocumentRecord | None]:
         if not record.url:
             return "no-target-uri", None
-        self._exchanges.answer(record.fields)
+        self._exchanges.note_document(record.fields)
         message: HttpHead | None = None
         first = b""
         if record.type != "resource" or record.mime[:16].lower() == b"application/http":
             message, first, more = read_message(block)
             flaws += more
-        reason = refusal_reason(record, status_of(record, message), self._rules)
+        reason = refusal_reason(record, http_status(record, message), self._rules)
         if reason:
             return reason, None
         declared = read_declared(record, flaws)
@@ -283,8 +289,8 @@ class Container:
 
     def _file_faults(self, end: int | None) -> Iterator[Fault]:
         """Return the faults of the file itself, but those of what the next range begins with."""
-        faults, self._tape.faults = self._tape.faults, []
-        ahead = self.next.offset if self.next else self._tape.ahead()
+        faults, self._stream.faults = self._stream.faults, []
+        ahead = self.next.offset if self.next else self._stream.next_offset()
         is_next = end is not None and ahead is not None and ahead >= end
         for place, code, detail, done in faults:
             if not is_next or ahead is None or place < ahead:

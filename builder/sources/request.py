@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote_plus, unquote_plus, urlencode
 
-from functions.archive.chunked import Chunked
-from functions.archive.record import Block
-from functions.archive.warc import named_fields
+from functions.archive.chunked import ChunkedDecoder
+from functions.archive.record import RecordBlock
+from functions.archive.warc import parse_fields
 
-MOST = 1 << 20
+MAX_BYTES = 1 << 20
 """Bytes of a request that are read. Of a longer one only text and binary data give a query."""
-LONGEST = 4096
+MAX_QUERY = 4096
 """Characters of a query, the rest of which pywb cuts off."""
 
 _SENDING = frozenset({"POST", "PUT"})
@@ -42,77 +42,77 @@ class CaptureRequest(NamedTuple):
     offset: int | None
 
 
-def read(block: Block, offset: int | None) -> CaptureRequest | None:
+def read_request(block: RecordBlock, offset: int | None) -> CaptureRequest | None:
     """Read the request that a record's block is; None for a GET and for what is no request."""
     start = _read_bytes(block, 4)
     if start == b"GET ":
         return None
-    data = start + _read_bytes(block, MOST + 1 - len(start))
+    data = start + _read_bytes(block, MAX_BYTES + 1 - len(start))
     match = _LINE.match(data)
     method = match[1].decode("ascii").upper() if match else "GET"
     if match is None or method == "GET":
         return None
     end = _HEAD_END.search(data, match.end() - 1)
-    fields = named_fields(data[: end.end()]) if end else {}
+    fields = parse_fields(data[: end.end()]) if end else {}
     body = data[end.end() :] if end else b""
-    is_whole = len(data) <= MOST
-    text = _query(fields, body, is_whole) if method in _SENDING else ""
-    return CaptureRequest(method, legal(text[:LONGEST]), offset)
+    is_whole = len(data) <= MAX_BYTES
+    text = _build_query(fields, body, is_whole) if method in _SENDING else ""
+    return CaptureRequest(method, escape_illegal(text[:MAX_QUERY]), offset)
 
 
-def _read_bytes(block: Block, size: int) -> bytes:
+def _read_bytes(block: RecordBlock, size: int) -> bytes:
     data = b""
     while len(data) < size and (piece := block.take(size - len(data))):
         data += piece
     return data
 
 
-def legal(text: str) -> str:
+def escape_illegal(text: str) -> str:
     """Return a text with each character that XML 1.0 forbids as %XX of its UTF-8 form."""
     return _ILLEGAL.sub(lambda match: quote_plus(match[0], errors="surrogatepass"), text)
 
 
-def _query(fields: Mapping[bytes, bytes], body: bytes, is_whole: bool) -> str:
+def _build_query(fields: Mapping[bytes, bytes], body: bytes, is_whole: bool) -> str:
     """Return the query that stands for a body, before it is cut."""
     length = fields.get(b"content-length")
     if length is not None:
         body = body[: int(length)] if _LENGTH.fullmatch(length) else b""
     if b"chunked" in fields.get(b"transfer-encoding", b"").lower():
-        decoder = Chunked()
+        decoder = ChunkedDecoder()
         body = decoder.feed(body) + decoder.flush()
     if not body:
         return ""
     media_type = fields.get(b"content-type", b"").decode("latin-1")
     if media_type.startswith("application/x-www-form-urlencoded"):
-        return _form(body, is_whole)
+        return _form_query(body, is_whole)
     if media_type.startswith("multipart/"):
-        return _parts(body, media_type) if is_whole else ""
+        return _multipart_query(body, media_type) if is_whole else ""
     if media_type.startswith("application/json"):
-        return _of_json(body) or "" if is_whole else ""
+        return _json_query(body) or "" if is_whole else ""
     if media_type.startswith("application/x-amf"):
         return ""
-    found = _of_json(body) if is_whole and media_type.startswith("text/plain") else None
-    return _binary(body) if found is None else found
+    found = _json_query(body) if is_whole and media_type.startswith("text/plain") else None
+    return _binary_query(body) if found is None else found
 
 
-def _binary(body: bytes) -> str:
-    return "__wb_post_data=" + base64.b64encode(body[:LONGEST]).decode("ascii")
+def _binary_query(body: bytes) -> str:
+    return "__wb_post_data=" + base64.b64encode(body[:MAX_QUERY]).decode("ascii")
 
 
-def _form(body: bytes, is_whole: bool) -> str:
+def _form_query(body: bytes, is_whole: bool) -> str:
     try:
         return unquote_plus(body.decode("utf-8"))
     except UnicodeDecodeError as error:
         if not is_whole and error.end == len(body):  # a character that was cut
             return unquote_plus(body[: error.start].decode("utf-8"))
-        return _binary(body)
+        return _binary_query(body)
 
 
-def _parts(body: bytes, media_type: str) -> str:
+def _multipart_query(body: bytes, media_type: str) -> str:
     """Return the fields of a multipart form (RFC 7578) as a query."""
     match = _BOUNDARY.search(media_type)
     if match is None:
-        return _binary(body)
+        return _binary_query(body)
     mark = b"--" + (match[1] or match[2]).encode("latin-1")
     _, *parts = (b"\n" + body).split(b"\n" + mark)
     given: list[str] = []
@@ -120,7 +120,7 @@ def _parts(body: bytes, media_type: str) -> str:
         head = _HEAD_END.search(part)
         if part.startswith(b"--") or head is None:
             continue
-        told = named_fields(part[: head.end()]).get(b"content-disposition", b"")
+        told = parse_fields(part[: head.end()]).get(b"content-disposition", b"")
         name = _NAME.search(told)
         value = part[head.end() :].removesuffix(b"\r")
         text = value if _FILE.search(told) else value.decode("utf-8", "replace")
@@ -128,7 +128,7 @@ def _parts(body: bytes, media_type: str) -> str:
     return "&".join(given)
 
 
-def _of_json(body: bytes) -> str | None:
+def _json_query(body: bytes) -> str | None:
     """Return the values of a JSON text by their names as a query; None for what has no such."""
     named: dict[str, str] = {}
     repeated: dict[str, int] = {}

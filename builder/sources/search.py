@@ -14,7 +14,7 @@ from builder.sources.recognise import is_other, is_zstd, packing, recognise, unp
 from functions.archive import zstd
 from functions.archive.start import begins_record
 
-PLANNED = 1 << 20
+PLAN_BYTES = 1 << 20
 """Bytes that are searched before a file is cut into ranges; each range searches them again."""
 
 _PIECE = 1 << 18  # bytes of one read
@@ -41,7 +41,7 @@ _ARCHIVE_NAME = re.compile(
 class ArchiveStart:
     """Where an archive begins: offset in the file, "gz", "zst" or "" for plain, and first bytes.
 
-    `head` begins at `offset` and holds what `recognise.beginning` would return there.
+    `head` begins at `offset` and holds what `recognise.read_head` would return there.
     """
 
     offset: int
@@ -135,8 +135,8 @@ def _wants_dictionary(near: bytes) -> bool:
     if not near.startswith(zstd.MAGIC):
         return False
     try:
-        said = zstd.header(near[: zstd.HEADER])
-        zstd.block(near, said.size)
+        said = zstd.parse_frame_header(near[: zstd.HEADER])
+        zstd.parse_block(near, said.size)
     except zstd.ZstdError:
         return False
     return said.dictionary != 0

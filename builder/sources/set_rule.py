@@ -23,7 +23,7 @@ class SetRule:
     collections: tuple[str, ...] = ()
 
     @staticmethod
-    def of(table: Mapping[str, Any]) -> "SetRule":
+    def from_table(table: Mapping[str, Any]) -> "SetRule":
         """Return the rule of a table of `sets.rules` (see functions.config.set_rules)."""
 
         def lower(name: str) -> tuple[str, ...]:
@@ -32,7 +32,7 @@ class SetRule:
         return SetRule(
             table["set"],
             lower("hosts"),
-            tuple(_head_lower(address.text(p.encode())) for p in table.get("url_prefixes", ())),
+            tuple(_lower_origin(address.text(p.encode())) for p in table.get("url_prefixes", ())),
             lower("types"),
             lower("languages"),
             tuple(setspec.join("collection", *c.split(":")) for c in table.get("collections", ())),
@@ -51,8 +51,8 @@ class SetRule:
         """
         return (
             (not self.hosts or self._at_host(where))
-            and (not self.url_prefixes or _head_lower(where.url).startswith(self.url_prefixes))
-            and (not self.types or self._of_type(media_type or ""))
+            and (not self.url_prefixes or _lower_origin(where.url).startswith(self.url_prefixes))
+            and (not self.types or self._has_type(media_type or ""))
             and (not self.languages or self._in_language((languages or "").lower()))
             and (
                 not self.collections
@@ -64,7 +64,7 @@ class SetRule:
         name = where.host.name if where.host else ""
         return name in self.hosts or name.endswith(tuple(f".{host}" for host in self.hosts))
 
-    def _of_type(self, media_type: str) -> bool:
+    def _has_type(self, media_type: str) -> bool:
         return media_type in self.types or f"{media_type.partition('/')[0]}/*" in self.types
 
     def _in_language(self, languages: str) -> bool:
@@ -72,7 +72,7 @@ class SetRule:
         return any(f == own or f.startswith(f"{own}-") for f in found for own in self.languages)
 
 
-def _head_lower(url: str) -> str:
+def _lower_origin(url: str) -> str:
     match = _HEAD.match(url)
     end = match.end() if match else 0
     return url[:end].lower() + url[end:]

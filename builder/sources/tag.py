@@ -9,7 +9,7 @@ import re
 SPACE = rb"\t\n\f\r "
 """White space of HTML, for a set of characters in a regular expression."""
 
-NAME = rb"[a-zA-Z][^" + SPACE + rb"/>]*+"
+TAG_NAME = rb"[a-zA-Z][^" + SPACE + rb"/>]*+"
 """A tag's name behind `<` or `</`, as a regular expression."""
 
 # An open quote runs to the end of the page, where no tag ends.
@@ -22,7 +22,7 @@ _EACH = re.compile(
 )
 
 
-def end(page: bytes, at: int) -> tuple[int, bool] | None:
+def tag_end(page: bytes, at: int) -> tuple[int, bool] | None:
     """Return where a tag ends whose attributes begin at `at`, and whether it closes itself.
 
     None means that the page ends first: then the tag does not count.
@@ -31,7 +31,7 @@ def end(page: bytes, at: int) -> tuple[int, bool] | None:
     return (match.end(), bool(match[1])) if match else None
 
 
-def attributes(page: bytes, at: int, behind: int) -> dict[bytes, bytes]:
+def tag_attributes(page: bytes, at: int, behind: int) -> dict[bytes, bytes]:
     """Return the attributes between `at` and `behind`, the end of their tag.
 
     Names are in lower case, values as written; of a name that is there twice the first counts.

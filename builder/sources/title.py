@@ -15,7 +15,7 @@ from typing import NamedTuple
 from builder.sources import tag
 
 _END = rb"(?=[" + tag.SPACE + rb"/>])"
-_OPENED = re.compile(rb"<(?:(!--)|(/?)(" + tag.NAME + rb")|(!\[CDATA\[)|[!?/])")
+_OPENED = re.compile(rb"<(?:(!--)|(/?)(" + tag.TAG_NAME + rb")|(!\[CDATA\[)|[!?/])")
 _COMMENT_END = re.compile(rb"--!?>")
 _NO_COMMENT = re.compile(rb"-?>")
 _TITLE = re.compile(rb"<title" + _END, re.IGNORECASE)
@@ -51,7 +51,7 @@ class FoundTitle(NamedTuple):
     language: bytes | None
 
 
-def find(page: bytes, *, is_xml: bool = False) -> FoundTitle:
+def find_title(page: bytes, *, is_xml: bool = False) -> FoundTitle:
     """Return the title and language of a page whose encoding has ASCII as its own bytes.
 
     With `is_xml` any element can close itself, as in XHTML that is served as such.
@@ -100,7 +100,7 @@ class _TitleSearch:
             if not opened[3]:
                 at = self._no_tag_end(opened)
                 continue
-            ended = tag.end(page, opened.end())
+            ended = tag.tag_end(page, opened.end())
             if ended is None:
                 return None
             name = opened[3].lower()
@@ -140,7 +140,7 @@ class _TitleSearch:
             return False
         breaks = name in _BREAKING
         if name == b"font":
-            given = tag.attributes(self._page, opened.end(), behind)
+            given = tag.tag_attributes(self._page, opened.end(), behind)
             breaks = not given.keys().isdisjoint((b"color", b"face", b"size"))
         if breaks:
             self._break()
@@ -164,7 +164,7 @@ class _TitleSearch:
         """Note that an element of HTML begins; return where to read on, None for nowhere."""
         self._names.add(name)
         if name == b"html" and not self._templates:
-            for key, value in tag.attributes(self._page, opened.end(), behind).items():
+            for key, value in tag.tag_attributes(self._page, opened.end(), behind).items():
                 self.languages.setdefault(key, value)
         elif name in (b"svg", b"math"):
             if not closes:

@@ -16,7 +16,7 @@ from functions.archive.zip import ZipEntry
 _STEP = 1 << 17
 
 
-class Inner(RawIOBase):
+class WaczMember(RawIOBase):
     """A file within a zip file, which ends where its bytes cannot be had any more."""
 
     def __init__(self, stream: BinaryIO, entry: ZipEntry) -> None:
@@ -42,21 +42,23 @@ class Inner(RawIOBase):
         return piece
 
 
-def inner_files(stream: BinaryIO, name: str) -> Iterator[tuple[str, Inner] | Fault]:
+def open_archives(stream: BinaryIO, name: str) -> Iterator[tuple[str, WaczMember] | Fault]:
     """Return the archives in a WACZ, each with its name within, and what is wrong with it."""
     size = stream.seek(0, io.SEEK_END)
     listing = read_entries(stream, size)
     entries = [entry for entry in listing.entries if entry.is_archive]
-    if listing.wrong:
+    if listing.problem:
         done = "read by the headers of its files" if entries else "not read"
-        yield Fault(name, None, "wacz-damaged", None, f"directory: {listing.wrong}", done)
+        yield Fault(name, None, "wacz-damaged", None, f"directory: {listing.problem}", done)
     elif not entries:
         yield Fault(name, None, "wacz-empty", None, "", "nothing to read")
     for entry in entries:
-        yield from _open(stream, entry, name)
+        yield from _open_archive(stream, entry, name)
 
 
-def _open(stream: BinaryIO, entry: ZipEntry, name: str) -> Iterator[tuple[str, Inner] | Fault]:
+def _open_archive(
+    stream: BinaryIO, entry: ZipEntry, name: str
+) -> Iterator[tuple[str, WaczMember] | Fault]:
     if entry.encrypted:
         detail = f"{entry.name} is encrypted"
         yield Fault(name, entry.header, "wacz-damaged", None, detail, "not read")
@@ -65,7 +67,7 @@ def _open(stream: BinaryIO, entry: ZipEntry, name: str) -> Iterator[tuple[str, I
         detail = f"{entry.name} by zip method {entry.method}"
         yield Fault(name, entry.header, "unsupported-compression", None, detail, "not read")
         return
-    inner = Inner(stream, entry)
+    inner = WaczMember(stream, entry)
     yield entry.name, inner
     while inner.read(_STEP):  # what reads it may end before it does
         pass

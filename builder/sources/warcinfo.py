@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 
 from builder.sources.event import Crawl
-from functions.archive.record import Block
+from functions.archive.record import RecordBlock
 
-MOST = 1 << 16
+MAX_BYTES = 1 << 16
 """Bytes of a block that are looked at."""
 _LONGEST = 1000  # characters of a value
 
@@ -28,15 +28,15 @@ _SPACE = re.compile(r"\s+")
 _ILLEGAL = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def read_start(block: Block) -> bytes:
+def read_start(block: RecordBlock) -> bytes:
     """Return the first bytes of a block, as many as are looked at for what it says of a crawl."""
     data = b""
-    while len(data) < MOST and (piece := block.take(MOST - len(data))):
+    while len(data) < MAX_BYTES and (piece := block.take(MAX_BYTES - len(data))):
         data += piece
     return data
 
 
-def read(block: bytes) -> Crawl | None:
+def parse_crawl(block: bytes) -> Crawl | None:
     """Return what a warcinfo record's or an ARC version block says; None if it says nothing."""
     found: dict[str, str] = {}
     for name, value in _parse_fields(block):

@@ -12,18 +12,25 @@ from typing import BinaryIO, cast
 
 from builder.sources.event import DocumentRules, Edge, Event, Fault
 from builder.sources.ordinal import Ordinals
-from builder.sources.recognise import beginning, is_zip, packing, recognise, unpack_head, unread
-from builder.sources.records import Container
+from builder.sources.recognise import (
+    describe_unknown,
+    is_zip,
+    packing,
+    read_head,
+    recognise,
+    unpack_head,
+)
+from builder.sources.records import RecordReader
 from builder.sources.search import ArchiveStart, find_start
-from builder.sources.wacz import inner_files
+from builder.sources.wacz import open_archives
 from functions.archive import arc
 from functions.archive.gzip_members import GzipMembers
-from functions.archive.record import Block, left_out
+from functions.archive.record import RecordBlock, skip_reason
 from functions.archive.stream import RecordStream
 from functions.archive.zstd_frames import ZstdFrames
 
-_TAPES = {"": RecordStream, "gz": GzipMembers, "zst": ZstdFrames}
-_NOWHERE = Edge(None, 1)
+_STREAMS = {"": RecordStream, "gz": GzipMembers, "zst": ZstdFrames}
+_NO_EDGE = Edge(None, 1)
 
 
 class ArchiveReader(Iterator[Event]):
@@ -70,7 +77,7 @@ class ArchiveReader(Iterator[Event]):
     def _read(self, stream: BinaryIO, start: int, end: int | None) -> Iterator[Event]:
         if start:
             stream.seek(0)
-        head = beginning(stream)
+        head = read_head(stream)
         kind = recognise(head)
         if kind == "wacz" or (kind is None and is_zip(head) and stream.seekable()):
             if not start and (yield from _read_wacz(stream, self._name, self._rules, kind)):
@@ -79,33 +86,33 @@ class ArchiveReader(Iterator[Event]):
             yield from self._read_records(head, found, stream, start, end)
             return
         elif not start:
-            code, detail = unread(head)
+            code, detail = describe_unknown(head)
             yield Fault(self._name, None, code, None, detail, "not read")
-        self.first = self.next = _NOWHERE
+        self.first = self.next = _NO_EDGE
 
     def _read_records(
         self, head: bytes, found: ArchiveStart, stream: BinaryIO, start: int, end: int | None
     ) -> Iterator[Event]:
         """Read the archive that was found in a file with the first bytes `head`."""
         is_later = start > found.offset
-        tape = _TAPES[found.packing](found.head, stream, start if is_later else 0, found.offset)
+        tape = _STREAMS[found.packing](found.head, stream, start if is_later else 0, found.offset)
         if found.offset and not start:
-            code = tape.shared.partition("-")[0] + "-garbage" if found.packing else "garbage"
+            code = tape.shared_code.partition("-")[0] + "-garbage" if found.packing else "garbage"
             done = "left out; read on behind them"
             tape.faults.append((0, code, f"{found.offset} bytes", done))
         if is_later:
             tape.find_record()
-        version = _announced_version(found.head) if is_later else 1
-        file = Container(tape, self._name, self._rules, version, self.ordinals)
+        version = _read_version(found.head) if is_later else 1
+        file = RecordReader(tape, self._name, self._rules, version, self.ordinals)
         kind = recognise(found.head)
-        detail = unread(head)[1] if packing(head) is None else ""
+        detail = describe_unknown(head)[1] if packing(head) is None else ""
         yield from file.events(kind, start, end, detail)
         packed = "." + found.packing if found.packing else ""
         self.form = kind or (file.form and file.form + packed)
         self.first, self.next = file.first, file.next
 
 
-def read(
+def read_archive(
     stream: BinaryIO,
     name: str,
     rules: DocumentRules,
@@ -129,17 +136,17 @@ def read(
     return ArchiveReader(stream, name, rules, start, end, ordinals, further)
 
 
-def _announced_version(head: bytes) -> int:
+def _read_version(head: bytes) -> int:
     """Return the version that an ARC file announces, by its first bytes."""
     tape = RecordStream(unpack_head(head), BytesIO())
     tape.next_section()
-    tape.settle()
+    tape.skip_garbage()
     if tape.peek(5).upper() == b"WARC/":
         return 1
     record, _ = arc.read_header(tape, 1)
-    if record is None or record.length is None or left_out(record) != "filedesc":
+    if record is None or record.length is None or skip_reason(record) != "filedesc":
         return 1
-    return arc.announced_version(Block(tape, record.length).take(arc.ANNOUNCEMENT))
+    return arc.parse_version(RecordBlock(tape, record.length).take(arc.ANNOUNCEMENT))
 
 
 def _read_wacz(
@@ -152,7 +159,7 @@ def _read_wacz(
         return True
     known = kind is not None
     untold: list[Fault] = []  # of what may be no WACZ
-    for item in inner_files(stream, name):
+    for item in open_archives(stream, name):
         if isinstance(item, Fault) and not known:
             untold.append(item)
             continue
@@ -162,7 +169,7 @@ def _read_wacz(
             yield item
         else:
             inner, opened = item
-            yield from read(cast(BinaryIO, opened), f"{name}/{inner}", rules, further=True)
+            yield from read_archive(cast(BinaryIO, opened), f"{name}/{inner}", rules, further=True)
     if not known:
         yield Fault(name, None, "not-an-archive", None, "a zip file that is no WACZ", "not read")
     return known

@@ -10,7 +10,7 @@ import re
 from contextlib import suppress
 from datetime import datetime
 
-from functions.archive.record import Flaw, RecordHeader, show
+from functions.archive.record import RecordFault, RecordHeader, show
 from functions.archive.start import ARC_LINE, ARC_LINE_LOOSE, HEAD
 from functions.archive.stream import RecordStream
 
@@ -26,7 +26,7 @@ _ADDRESS = re.compile(rb"\d{1,3}(?:\.\d{1,3}){3}")
 _TYPE = re.compile(rb"[a-z]+/[^ ]+", re.IGNORECASE)
 
 
-def read_header(tape: RecordStream, version: int) -> tuple[RecordHeader | None, list[Flaw]]:
+def read_header(tape: RecordStream, version: int) -> tuple[RecordHeader | None, list[RecordFault]]:
     """Return the record whose header line begins here, and what is wrong with it.
 
     `version` is what the file announced. There is no record where the line cannot be read.
@@ -49,7 +49,7 @@ def read_header(tape: RecordStream, version: int) -> tuple[RecordHeader | None, 
         url, _, date, mime, declared = loose.groups()
     else:
         return None, [("header-invalid", None, show(line), "left out")]
-    flaws: list[Flaw] = []
+    flaws: list[RecordFault] = []
     odd = not _is_date(date) or (match and _takes_type(url, match[4]))
     if odd and (transposed := _parse_transposed(line)):
         url, date, mime, declared = transposed
@@ -108,6 +108,6 @@ def _is_date(field: bytes) -> bool:
     return False
 
 
-def announced_version(block: bytes) -> int:
+def parse_version(block: bytes) -> int:
     """Return the version of the records, by the first bytes of a filedesc record's block."""
     return 2 if _ANNOUNCES_2.match(block) else 1

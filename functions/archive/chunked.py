@@ -11,7 +11,7 @@ def begins_chunk(start: bytes) -> bool:
     return _SIZE.match(start) is not None
 
 
-class Chunked:
+class ChunkedDecoder:
     """Undoes the chunked transfer coding, piece by piece; what is not chunked passes as it is."""
 
     def __init__(self) -> None:

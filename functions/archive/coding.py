@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from functions.archive.chunked import Chunked, begins_chunk
+from functions.archive.chunked import ChunkedDecoder, begins_chunk
 
 PIECE = 1 << 17
 """Bytes of a piece that comes out, at most; brotli makes up to half as many again."""
@@ -62,7 +62,9 @@ def decode_codings(pieces: Pieces, codings: Sequence[str], *, chunked: bool) -> 
     return pieces
 
 
-def borne(start: bytes, codings: Sequence[str], *, chunked: bool) -> tuple[list[str], bool]:
+def detect_codings(
+    start: bytes, codings: Sequence[str], *, chunked: bool
+) -> tuple[list[str], bool]:
     """Return which of its `codings` a payload bears, and whether it is chunked, by its `start`.
 
     That is as many bytes as START or all. Archives hold payloads that were decoded under a header
@@ -72,14 +74,14 @@ def borne(start: bytes, codings: Sequence[str], *, chunked: bool) -> tuple[list[
     if chunked:
         chunked = begins_chunk(start)
         if chunked:
-            start = Chunked().feed(start)
+            start = ChunkedDecoder().feed(start)
     while found and found[-1] in _MARKS and not _MARKS[found[-1]](start):
         found.pop()
     return found, chunked
 
 
 def _dechunk(pieces: Pieces) -> Pieces:
-    decoder = Chunked()
+    decoder = ChunkedDecoder()
     for piece in pieces:
         if found := decoder.feed(piece):
             yield found
@@ -187,7 +189,7 @@ def _zstd(coding: str) -> Callable[[Pieces], Pieces]:
         if not _ZSTD.match(start):
             yield from pieces
             return
-        stream = zstd.Stream(_DecodedStream(pieces), _WINDOW)  # type: ignore[arg-type]
+        stream = zstd.ZstdReader(_DecodedStream(pieces), _WINDOW)  # type: ignore[arg-type]
         try:
             while found := stream.read(PIECE):
                 yield found

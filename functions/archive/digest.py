@@ -15,7 +15,7 @@ _DECLARED = re.compile(r"\s*([A-Za-z]+-?\d+)[:=]\s*([A-Za-z0-9+/_=-]+)\s*")
 
 
 @dataclass(slots=True)
-class Declared:
+class DeclaredDigest:
     """A digest: its algorithm, as hashlib names it, and its bytes; it is never changed."""
 
     algorithm: str
@@ -32,12 +32,12 @@ class Declared:
         return f"{self.algorithm}:{self.value.hex()}"
 
 
-def parse(text: bytes) -> Declared | None:
+def parse(text: bytes) -> DeclaredDigest | None:
     """Return the digest that a field's value declares, None if it has no form that is known."""
     ordinary = _ORDINARY.fullmatch(text)
     if ordinary:
         value = int(ordinary[1].translate(_DIGIT_BYTES), 32).to_bytes(20, "big")
-        return Declared("sha1", value, ordinary[1].decode("ascii"))
+        return DeclaredDigest("sha1", value, ordinary[1].decode("ascii"))
     match = _DECLARED.fullmatch(text.decode("latin-1"))
     if not match:
         return None
@@ -47,7 +47,7 @@ def parse(text: bytes) -> Declared | None:
         return None
     for value in _values(match[2], size):
         if len(value) == size:
-            return Declared(algorithm, value)
+            return DeclaredDigest(algorithm, value)
     return None
 
 

@@ -12,11 +12,11 @@ from typing import Any, BinaryIO, cast
 from functions.archive import arc, warc
 from functions.archive.gzip_members import GzipMembers
 from functions.archive.message import HttpHead, read_message
-from functions.archive.record import DOCUMENTS, Block, RecordHeader
+from functions.archive.record import DOCUMENT_TYPES, RecordBlock, RecordHeader
 from functions.archive.start import HEAD, begins_record
 from functions.archive.stream import RecordStream
 
-ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
+ZSTD_MAGIC = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
 """What a zstd frame begins with, or one to be passed over (RFC 8878, 3.1)."""
 
 _GZIP = b"\x1f\x8b"
@@ -25,11 +25,11 @@ _FIELD = re.compile(rb"([!#-'*+\-.^_`|~0-9A-Za-z]+)[ \t]*:[ \t]*(.*?)[ \t\r]*")
 _FOLD = re.compile(rb"\r?\n[ \t]+(?=[^ \t\r\n])")
 
 
-class NoDocument(ValueError):
+class NoDocumentError(ValueError):
     """What lies there is no record of a document; the text says what it is."""
 
 
-class Unread(ValueError):
+class UnreadableRecordError(ValueError):
     """It cannot be read here, for want of a library or of a dictionary."""
 
 
@@ -47,7 +47,7 @@ class Document:
     head: bytes
     fields: tuple[tuple[str, str], ...]
     place: int | None
-    _block: Block
+    _block: RecordBlock
     _first: bytes
 
     def start(self, size: int) -> bytes:
@@ -64,7 +64,9 @@ class Document:
             piece = self._block.take()
 
 
-def read(stream: BinaryIO, offset: int, dictionary: Callable[[], bytes] = lambda: b"") -> Document:
+def read_record(
+    stream: BinaryIO, offset: int, dictionary: Callable[[], bytes] = lambda: b""
+) -> Document:
     """Return the record that a stream begins with, which lies at `offset` of its file.
 
     `dictionary` gives the first bytes of a zstd file, where its frames may need what these hold.
@@ -76,10 +78,10 @@ def read(stream: BinaryIO, offset: int, dictionary: Callable[[], bytes] = lambda
     else:
         record, _ = arc.read_header(tape, 2)  # of either version: the length is the last word
     if record is None or record.length is None:
-        raise NoDocument("a record begins there whose header cannot be read")
-    if record.type not in DOCUMENTS:
-        raise NoDocument(f"a record of the type {record.type} begins there")
-    block = _Noted(tape, record.length)
+        raise NoDocumentError("a record begins there whose header cannot be read")
+    if record.type not in DOCUMENT_TYPES:
+        raise NoDocumentError(f"a record of the type {record.type} begins there")
+    block = _RecordingBlock(tape, record.length)
     message, first = None, b""
     if record.type != "resource" or record.mime[:16].lower() == _HTTP:
         message, first, _ = read_message(block)
@@ -88,7 +90,7 @@ def read(stream: BinaryIO, offset: int, dictionary: Callable[[], bytes] = lambda
     head = block.taken[:size]
     block.taken = b""
     block.noting = False
-    return Document(record, message, head, _fields(head), place, block, first)
+    return Document(record, message, head, _parse_fields(head), place, block, first)
 
 
 def open_record(
@@ -98,16 +100,16 @@ def open_record(
 
     Raises NoDocument, Unread, and what `dictionary` raises (see `read`).
     """
-    head = _exactly(stream, 4)
-    packed = head.startswith(_GZIP) or ZSTD.match(head) is not None
-    tape = _tape(head, cast(BinaryIO, _Behind(head, stream)), dictionary)
+    head = _read_exactly(stream, 4)
+    packed = head.startswith(_GZIP) or ZSTD_MAGIC.match(head) is not None
+    tape = _open_stream(head, cast(BinaryIO, _PrefixedStream(head, stream)), dictionary)
     if not tape.next_section() or not begins_record(tape.peek(HEAD)):
-        raise NoDocument("no record begins there")
+        raise NoDocumentError("no record begins there")
     tape.skip_newlines()
     return tape, packed
 
 
-class _Noted(Block):
+class _RecordingBlock(RecordBlock):
     """A block of which is kept what was taken."""
 
     __slots__ = ("noting", "taken")
@@ -124,7 +126,7 @@ class _Noted(Block):
         return piece
 
 
-class _Behind(io.RawIOBase):
+class _PrefixedStream(io.RawIOBase):
     """A stream of which the first bytes were read already, and which begins where it is."""
 
     def __init__(self, head: bytes, stream: BinaryIO) -> None:
@@ -142,28 +144,30 @@ class _Behind(io.RawIOBase):
         return piece or self._stream.read(size)
 
 
-def _tape(head: bytes, stream: BinaryIO, dictionary: Callable[[], bytes]) -> RecordStream:
+def _open_stream(head: bytes, stream: BinaryIO, dictionary: Callable[[], bytes]) -> RecordStream:
     if head.startswith(_GZIP):
         return GzipMembers(b"", stream)
-    if not ZSTD.match(head):
+    if not ZSTD_MAGIC.match(head):
         return RecordStream(b"", stream)
     try:
         from functions.archive.zstd_frames import ZstdFrames
     except ImportError as error:
-        raise Unread("zstd is not read here: the package zstandard is not installed") from error
+        raise UnreadableRecordError(
+            "zstd is not read here: the package zstandard is not installed"
+        ) from error
     return ZstdFrames(
         dictionary(), stream, 1
     )  # behind the file's first bytes, which are not its own
 
 
-def _exactly(stream: BinaryIO, size: int) -> bytes:
+def _read_exactly(stream: BinaryIO, size: int) -> bytes:
     data = b""
     while len(data) < size and (piece := stream.read(size - len(data))):
         data += piece
     return data
 
 
-def _fields(head: bytes) -> tuple[tuple[str, str], ...]:
+def _parse_fields(head: bytes) -> tuple[tuple[str, str], ...]:
     """Return the fields of a message's head, which begins with the status line."""
     lines = _FOLD.sub(b" ", head.partition(b"\n")[2]).split(b"\n")
     found: list[Any] = [_FIELD.fullmatch(line) for line in lines]

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, cast
 
 from functions.archive.salvage import salvage
-from functions.archive.zip import ARCHIVES, DAMAGE, DEFLATED, STORED, ZipEntry
-from functions.archive.zipscan import LOCAL, SIGNATURE, Scan
+from functions.archive.zip import ARCHIVE_FOLDER, DAMAGE, DEFLATED, STORED, ZipEntry
+from functions.archive.zipscan import LOCAL, SIGNATURE, LocalHeaderScan
 
 _STEP = 1 << 16
 _RAW = -15  # deflate without any header
 _EXTRA = 64  # bytes that a local header's extra field may have more than the directory's
-_ARCHIVES = (b"\x1f\x8b\x08", b"WARC/", b"filedesc", b"\x28\xb5\x2f\xfd")
+_ARCHIVE_MAGICS = (b"\x1f\x8b\x08", b"WARC/", b"filedesc", b"\x28\xb5\x2f\xfd")
 _DISAGREES = "it disagrees with the headers of the files"
 _CHECKED = 1000  # files whose local headers are all looked at; of more, those of archives
 _LONGEST = 24  # bytes of a data descriptor
@@ -29,7 +29,7 @@ class ZipListing:
     """The files of a zip in the order of their places, and what is wrong with its directory."""
 
     entries: tuple[ZipEntry, ...]
-    wrong: str = ""
+    problem: str = ""
 
 
 def read_entries(stream: BinaryIO, size: int) -> ZipListing:
@@ -43,37 +43,39 @@ def read_entries(stream: BinaryIO, size: int) -> ZipListing:
             infos = sorted(archive.infolist(), key=lambda info: info.header_offset)
             ends = [*(info.header_offset for info in infos[1:]), archive.start_dir]
     except DAMAGE as error:
-        return ZipListing(tuple(Scan(stream, size).entries()), str(error) or "no directory")
+        return ZipListing(
+            tuple(LocalHeaderScan(stream, size).entries()), str(error) or "no directory"
+        )
     if any(not 0 <= place < size for place in [*(info.header_offset for info in infos), *ends]):
-        return ZipListing(tuple(Scan(stream, size).entries()), _DISAGREES)
+        return ZipListing(tuple(LocalHeaderScan(stream, size).entries()), _DISAGREES)
     some = list(zip(infos, ends, strict=True))
     if len(some) > _CHECKED:
-        some = [(info, end) for info, end in some if info.filename.startswith(ARCHIVES)]
+        some = [(info, end) for info, end in some if info.filename.startswith(ARCHIVE_FOLDER)]
     located = [_locate(stream, info, end) for info, end in some]
     listed = [one for one, _ in located]
     entries, agree = listed, all(agrees for _, agrees in located)
-    if not all(one.sure for one in listed):
-        scanned = {one.header: one for one in Scan(stream, size).entries()}
+    if not all(one.certain for one in listed):
+        scanned = {one.header: one for one in LocalHeaderScan(stream, size).entries()}
         found = {one.header: one for one in _unite(listed, scanned) if 0 <= one.header < size}
         entries = [found[place] for place in sorted(found)]
-        agree = agree and list(map(_place, entries)) == list(map(_place, listed))
+        agree = agree and list(map(_location, entries)) == list(map(_location, listed))
     return ZipListing(tuple(entries), "" if agree else _DISAGREES)
 
 
-def _place(entry: ZipEntry) -> tuple[object, ...]:
+def _location(entry: ZipEntry) -> tuple[object, ...]:
     return entry.name, entry.start, entry.packed, entry.method, entry.encrypted
 
 
 def _unite(listed: list[ZipEntry], scanned: Mapping[int, ZipEntry]) -> Iterator[ZipEntry]:
     """Yield what only a scan found, and then what the directory and the scan come to."""
-    places = {one.header for one in listed if one.sure}
+    places = {one.header for one in listed if one.certain}
     named = {one.name: one for one in scanned.values() if one.header not in places}
     yield from (one for place, one in scanned.items() if place not in places)
     for one in listed:
         other = scanned.get(one.header)
         if other is None or (other.name != one.name and one.name in named):
             other = named.get(one.name)
-        yield one if one.sure else _settle(one, other)
+        yield one if one.certain else _reconcile(one, other)
 
 
 def _locate(stream: BinaryIO, info: zipfile.ZipInfo, following: int) -> tuple[ZipEntry, bool]:
@@ -106,14 +108,14 @@ def _locate(stream: BinaryIO, info: zipfile.ZipInfo, following: int) -> tuple[Zi
         method=_method(info, method),
         crc=info.CRC,
         encrypted=bool(info.flag_bits & flags & 1),
-        sure=sure,
+        certain=sure,
     )
     return entry, same and (method, flags & 1) == (info.compress_type, info.flag_bits & 1)
 
 
 def _opens_archive(stream: BinaryIO, place: int) -> bool:
     stream.seek(max(place, 0))
-    return stream.read(8).startswith(_ARCHIVES)
+    return stream.read(8).startswith(_ARCHIVE_MAGICS)
 
 
 def _descriptor_size(stream: BinaryIO, info: zipfile.ZipInfo, following: int) -> int:
@@ -141,9 +143,9 @@ def _method(info: zipfile.ZipInfo, local: int) -> int:
     return likely if likely in known else (known or [info.compress_type])[0]
 
 
-def _settle(listed: ZipEntry, scanned: ZipEntry | None) -> ZipEntry:
+def _reconcile(listed: ZipEntry, scanned: ZipEntry | None) -> ZipEntry:
     """Return what the directory and a local header at the same place come to."""
-    if scanned is None or not scanned.sure:
+    if scanned is None or not scanned.certain:
         return listed
     known = scanned if scanned.is_archive and not listed.is_archive else listed
     return replace(scanned, name=known.name, crc=scanned.crc if known is scanned else listed.crc)
@@ -166,7 +168,7 @@ class UnpackedEntry:
             yield piece
         if not self.damage and self._entry.crc not in (None, crc):
             self.damage = "its checksum is wrong"
-        if not self.damage and self._entry.crc is None and not self._entry.sure:
+        if not self.damage and self._entry.crc is None and not self._entry.certain:
             self.damage = "its end is not known"
 
     def _read_stored(self) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ step, so that what lies before an error is not lost with it.
 import zlib
 from typing import Any, BinaryIO
 
-from functions.archive.inflate import GZIP, ODD_FLAGS, Broken, Inflater
+from functions.archive.inflate import GZIP, ODD_FLAGS, InflateError, Inflater
 from functions.archive.salvage import OUTPUT, opens_record, salvage
 from functions.archive.section import CHECKSUM, COMPRESSION, CUT, Section
 from functions.archive.start import begins_record
@@ -31,7 +31,7 @@ _NEAR = 1 << 12  # compressed bytes that show what a member begins with
 class GzipMembers(RecordStream):
     """A gzip file; offsets and lengths are those of the members, in raw bytes."""
 
-    checked = True
+    has_members = True
 
     def __init__(self, head: bytes, stream: BinaryIO, start: int = 0, at: int = 0) -> None:
         """Start with `head`, the file's bytes from `at` on, which were already read from `stream`.
@@ -72,7 +72,7 @@ class GzipMembers(RecordStream):
             self._ahead_faults, self.faults = self.faults, held
         return True
 
-    def single(self) -> bytes | None:
+    def section_bytes(self) -> bytes | None:
         """Return all of the section, if it is one member that was inflated at once."""
         return None if self._within or self._continues else self._buffer
 
@@ -80,11 +80,11 @@ class GzipMembers(RecordStream):
         """Go from the start to the first member there or behind that inflates to a record's."""
         self._find_member(self._raw_base)
 
-    def ahead(self) -> int | None:
+    def next_offset(self) -> int | None:
         """Return the raw offset of the member that opens the next section, once it is reached."""
         return self._member if self._ahead and not self._continues else None
 
-    def offset(self, first: bool) -> int | None:
+    def record_offset(self, first: bool) -> int | None:
         """Return the offset of the section's member; None unless the record opens the section."""
         return self._start if first else None
 
@@ -113,13 +113,13 @@ class GzipMembers(RecordStream):
         """
         section = self._section
         section.close(len(self._buffer) - self._at)
-        garbage = self.settle()
+        garbage = self.skip_garbage()
         if offset is None or (not self.at_end() and self.member() == section.last_member):
             return None, garbage
         end = self._end if section.last_end is None else section.last_end
         return end - offset, garbage
 
-    def _piece(self) -> bytes:
+    def _read_piece(self) -> bytes:
         piece = self._next_piece()
         self._section.give(len(piece))
         return piece
@@ -157,7 +157,7 @@ class GzipMembers(RecordStream):
                 self.faults.append((place, "gzip-garbage", detail, "left out"))
                 continue
             self._member = place
-            whole = self._whole()
+            whole = self._inflate_whole()
             if whole is None:
                 self._member_fresh = True
                 self._gave = False
@@ -168,7 +168,7 @@ class GzipMembers(RecordStream):
                 return True
         return False
 
-    def _whole(self) -> bytes | None:
+    def _inflate_whole(self) -> bytes | None:
         """Return all that the member here inflates to, and go behind it; None if zlib has to."""
         at = self._raw_at
         data = self._raw[at : at + _FIRST_FEED]
@@ -180,11 +180,11 @@ class GzipMembers(RecordStream):
             if inflater.eof:
                 self._raw_at = at + len(data) - len(inflater.unused_data)
                 return piece
-            return self._rest_of_whole(inflater, piece, len(data) - len(inflater.unconsumed_tail))
-        except Broken:
+            return self._inflate_rest(inflater, piece, len(data) - len(inflater.unconsumed_tail))
+        except InflateError:
             return None
 
-    def _rest_of_whole(self, inflater: Any, piece: bytes, used: int) -> bytes | None:
+    def _inflate_rest(self, inflater: Any, piece: bytes, used: int) -> bytes | None:
         """Go on with a member that is larger than the first `used` bytes, which gave `piece`."""
         pieces, room, feed = [piece], _WHOLE - len(piece), _FIRST_FEED
         while room > 0 and used < _WHOLE_RAW:

@@ -21,17 +21,17 @@ GZIP = 31
 
 _ENGINE: Any = isal_zlib or zlib
 Inflater = _ENGINE.decompressobj
-Broken: type[Exception] = _ENGINE.error
+InflateError: type[Exception] = _ENGINE.error
 
 
-def whole(data: bytes, limit: int) -> bytes | None:
+def inflate_member(data: bytes, limit: int) -> bytes | None:
     """Return what one sound member inflates to, up to `limit`; None if zlib has to tell."""
     if len(data) < 4 or data[3] & ODD_FLAGS:
         return None
     inflater = Inflater(GZIP)
     try:
         inflated: bytes = inflater.decompress(data, limit)
-    except Broken:
+    except InflateError:
         return None
     ended = inflater.eof and not inflater.unused_data
     return inflated if ended or len(inflated) == limit else None

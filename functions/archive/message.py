@@ -7,8 +7,8 @@ all of it is payload.
 import re
 from dataclasses import dataclass, field
 
-from functions.archive.record import Block, BufferedBlock, Flaw
-from functions.archive.warc import named_fields, plain_head
+from functions.archive.record import BufferedBlock, RecordBlock, RecordFault
+from functions.archive.warc import parse_fields, parse_plain_head
 
 _LIMIT = 1 << 20  # bytes of a head: nobody sends more, and a block without an end is not its own
 _STARTS = 16  # bytes that any status line has at least
@@ -25,7 +25,7 @@ _CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
 class HttpHead:
     """An HTTP response's status, None where it says none, and its fields by lower-case name.
 
-    Fields that are not in warc.READ may be absent.
+    Fields that are not in warc.READ_FIELDS may be absent.
     """
 
     status: int | None = None
@@ -38,7 +38,7 @@ class HttpHead:
             return []
         return [token.strip() for token in value.decode("latin-1").lower().split(",")]
 
-    def is_coded(self) -> bool:
+    def has_codings(self) -> bool:
         """Tell whether the payload may bear any coding."""
         return b"content-encoding" in self.fields or b"transfer-encoding" in self.fields
 
@@ -48,7 +48,7 @@ class HttpHead:
         return self.tokens(b"content-encoding") + moved
 
 
-def read_message(block: Block) -> tuple[HttpHead | None, bytes, list[Flaw]]:
+def read_message(block: RecordBlock) -> tuple[HttpHead | None, bytes, list[RecordFault]]:
     """Return the head that `block` begins with, the first bytes behind it, and what is wrong.
 
     There is no head where the block's first line is no status line.
@@ -57,27 +57,27 @@ def read_message(block: Block) -> tuple[HttpHead | None, bytes, list[Flaw]]:
     if isinstance(block, BufferedBlock):
         data = block.take_through(b"\r\n\r\n", _LIMIT)
     else:
-        data = _gather_head(block)
+        data = _read_head(block)
     match = _STATUS.match(data)
     if not match:
         return None, data, []
     code = match[1] or match[2]
     status = int(code) if code else None
-    end, fields = plain_head(data, _LIMIT)
+    end, fields = parse_plain_head(data, _LIMIT)
     if _is_alone(data):
         return HttpHead(status), data[data.find(b"\n") + 1 :], []
     if fields is not None:
         return HttpHead(status, fields), data[end + 4 :], []
     match = _END.search(data, 0, _LIMIT)
     if match:
-        return HttpHead(status, named_fields(data[: match.end()])), data[match.end() :], []
+        return HttpHead(status, parse_fields(data[: match.end()])), data[match.end() :], []
     if len(data) < _LIMIT:
-        return HttpHead(status, named_fields(data)), b"", []
-    flaw: Flaw = ("http-head-invalid", None, f"no end in {_LIMIT} bytes", "taken as payload")
+        return HttpHead(status, parse_fields(data)), b"", []
+    flaw: RecordFault = ("http-head-invalid", None, f"no end in {_LIMIT} bytes", "taken as payload")
     return HttpHead(status), data, [flaw]
 
 
-def _gather_head(block: Block) -> bytes:
+def _read_head(block: RecordBlock) -> bytes:
     """Return what tells of the head, if one begins the block: pieces may end anywhere within it."""
     data = block.take()
     sought = 0

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 from functions.archive.stream import PIECE, RecordStream
 
-Flaw = tuple[str, str | None, str, str]
+RecordFault = tuple[str, str | None, str, str]
 """What is wrong with a record: code, field, detail, what was done."""
 
-DOCUMENTS = frozenset({"response", "resource", "revisit"})
+DOCUMENT_TYPES = frozenset({"response", "resource", "revisit"})
 """Record types that are captures of a document."""
 
 _NO_DOCUMENT: tuple[tuple[bytes, str], ...] = (
@@ -46,7 +46,7 @@ class RecordHeader:
     """Result code and location of an ARC version 2 header."""
 
 
-class Block:
+class RecordBlock:
     """The bytes behind a record's header, as many as it declares or as its section has."""
 
     __slots__ = ("_left", "_tape", "length")
@@ -75,7 +75,7 @@ class Block:
         return self._left
 
 
-class BufferedBlock(Block):
+class BufferedBlock(RecordBlock):
     """A block that is in memory as a whole."""
 
     __slots__ = ("_at", "_data")
@@ -105,9 +105,9 @@ class BufferedBlock(Block):
         self._left = 0
 
 
-def left_out(record: RecordHeader) -> str | None:
+def skip_reason(record: RecordHeader) -> str | None:
     """Return why the record is no document, by its type and URL; None if it is one."""
-    if record.type not in DOCUMENTS:
+    if record.type not in DOCUMENT_TYPES:
         return record.type
     start = record.url[:16].lower()
     if not start.startswith(_SCHEMES):
@@ -118,7 +118,7 @@ def left_out(record: RecordHeader) -> str | None:
     return None
 
 
-def left_out_by_type(media_type: bytes) -> str | None:
+def skip_reason_by_type(media_type: bytes) -> str | None:
     """Return why a record without an HTTP status is no document, by its block's media type."""
     if media_type[:5].lower() not in (b"text/", b"appli", b"multi"):
         return None

@@ -5,7 +5,7 @@ import re
 HEAD = 1 << 14
 """Bytes that decide what a file is; a record's first line is looked for in as many."""
 
-WARC = re.compile(rb"[\r\n]*WARC/\d+\.\d", re.IGNORECASE)
+WARC_LINE = re.compile(rb"[\r\n]*WARC/\d+\.\d", re.IGNORECASE)
 """The first line of a WARC record, after newlines at most."""
 
 ARC_LINE = re.compile(
@@ -22,7 +22,7 @@ ARC_LINE_LOOSE = re.compile(
 )
 """The same by its five fields alone, for a date or an address that has no known form."""
 
-START = re.compile(
+RECORD_START = re.compile(
     rb"WARC/\d+\.\d+\r?\n(?=(?:WARC|Content)-[A-Za-z-]+:)|(?<![^\n])(?:WARC/\d+\.\d+[ \t]*\r?\n"
     rb"|[a-z][a-z0-9+.\-]{1,30}:[^\n]{1,8000}? \d{1,3}(?:\.\d{1,3}){3} \d{14}\d* "
     rb"[^\n]{0,200} -?\d+\r?\n)",
@@ -36,7 +36,7 @@ def begins_record(head: bytes) -> bool:
     """Tell whether a WARC or ARC record begins at `head`, after newlines at most."""
     if head[:5] == b"WARC/":
         return True
-    if WARC.match(head):
+    if WARC_LINE.match(head):
         return True
     line = head.lstrip(b"\r\n")[:HEAD].partition(b"\n")[0]
     return bool(ARC_LINE.match(line) or ARC_LINE_LOOSE.match(line))

@@ -8,7 +8,7 @@ import re
 from collections import deque
 from typing import BinaryIO
 
-from functions.archive.start import HEAD, START, begins_record
+from functions.archive.start import HEAD, RECORD_START, begins_record
 
 PIECE = 1 << 16
 """Bytes of one read."""
@@ -21,9 +21,9 @@ _NEWLINES = re.compile(rb"[\r\n]*")
 class RecordStream:
     """An uncompressed file: one section, in which every record has an offset."""
 
-    shared = "gzip-not-per-record"
+    shared_code = "gzip-not-per-record"
     """The fault's code where a record does not begin its section."""
-    checked = False
+    has_members = False
     """Whether the bytes lie in members, whose damage is known at their end."""
 
     def __init__(self, head: bytes, stream: BinaryIO, start: int = 0, at: int = 0) -> None:
@@ -58,11 +58,11 @@ class RecordStream:
         opened, self._opened = self._opened, True
         return not opened
 
-    def ahead(self) -> int | None:
+    def next_offset(self) -> int | None:
         """Return the raw offset of the next section, if it is open already."""
         return None
 
-    def offset(self, first: bool) -> int | None:
+    def record_offset(self, first: bool) -> int | None:
         """Return the raw offset of the record that begins here; `first`: it opens the section."""
         return self.place()
 
@@ -70,7 +70,7 @@ class RecordStream:
         """Return the raw offset nearest before here."""
         return self._read - len(self._buffer) + self._at
 
-    def single(self) -> bytes | None:
+    def section_bytes(self) -> bytes | None:
         """Return all of the section that was just opened, where that is cheap."""
         return None
 
@@ -106,9 +106,9 @@ class RecordStream:
             if length is not None:
                 self.swallowed = end - offset - length
                 return length, 0
-        return None if offset is None else end - offset, self.settle()
+        return None if offset is None else end - offset, self.skip_garbage()
 
-    def settle(self) -> int:
+    def skip_garbage(self) -> int:
         """Go to the next record's start, or the section's end; return the garbage skipped."""
         self.skip_newlines()
         if self.at_end() or self._at_record():
@@ -117,17 +117,17 @@ class RecordStream:
 
     def at_end(self) -> bool:
         """Tell whether the section has no more bytes."""
-        return self._at >= len(self._buffer) and not self._more()
+        return self._at >= len(self._buffer) and not self._read_more()
 
     def peek(self, size: int) -> bytes:
         """Return the next `size` bytes, fewer at the section's end, without going on."""
-        while len(self._buffer) - self._at < size and self._more():
+        while len(self._buffer) - self._at < size and self._read_more():
             pass
         return self._buffer[self._at : self._at + size]
 
     def take(self, size: int) -> bytes:
         """Return between 1 and `size` bytes and go on; none at the section's end."""
-        if self._at >= len(self._buffer) and not self._more():
+        if self._at >= len(self._buffer) and not self._read_more():
             return b""
         piece = self._buffer[self._at : self._at + size]
         self._at += len(piece)
@@ -163,7 +163,7 @@ class RecordStream:
                 self._at = match.end()
                 return piece, True
             size = len(self._buffer) - self._at
-            if size >= limit or not self._more():
+            if size >= limit or not self._read_more():
                 return self.take(limit), False
             sought = max(0, size - 4)
 
@@ -193,7 +193,7 @@ class RecordStream:
         pieces.reverse()
         kept = b"".join(pieces)
         here = len(kept) - len(self._buffer) + self._at
-        match = START.search(kept, max(offset + 1 - base, 0))
+        match = RECORD_START.search(kept, max(offset + 1 - base, 0))
         if match is None or match.start() >= here:
             return None
         self._gone_back += here - match.start()
@@ -209,7 +209,7 @@ class RecordStream:
         skipped = 0
         while True:
             # Not at this very place, which is known to begin no record.
-            match = START.search(self._buffer, self._at + 1)
+            match = RECORD_START.search(self._buffer, self._at + 1)
             if match:
                 skipped += match.start() - self._at
                 self._at = match.start()
@@ -220,13 +220,13 @@ class RecordStream:
             end = cut if cut >= self._at else len(self._buffer)
             skipped += end - self._at
             self._at = end
-            if not self._more():
+            if not self._read_more():
                 skipped += len(self._buffer) - self._at
                 self._at = len(self._buffer)
                 return skipped
 
-    def _more(self) -> bool:
-        piece = self._piece()
+    def _read_more(self) -> bool:
+        piece = self._read_piece()
         if not piece:
             return False
         if self._at < len(self._buffer):
@@ -234,7 +234,7 @@ class RecordStream:
         self._buffer, self._at = piece, 0
         return True
 
-    def _piece(self) -> bytes:
+    def _read_piece(self) -> bytes:
         """Return the section's next bytes; none at its end."""
         piece, self._head = self._head, b""
         piece = piece or self._stream.read(PIECE) or b""

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Mapping
 
-from functions.archive.record import DOCUMENTS, BufferedBlock, Flaw, RecordHeader, show
-from functions.archive.start import START
+from functions.archive.record import DOCUMENT_TYPES, BufferedBlock, RecordFault, RecordHeader, show
+from functions.archive.start import RECORD_START
 from functions.archive.stream import RecordStream
 
 _HEADER_END = re.compile(rb"\n\r?\n")
 _HEADER_LIMIT = 1 << 20  # bytes; archives of today put whole JSON documents into their headers
-_TYPES = DOCUMENTS | {"warcinfo", "request", "metadata", "conversion", "continuation"}
+_TYPES = DOCUMENT_TYPES | {"warcinfo", "request", "metadata", "conversion", "continuation"}
 _FOLD = re.compile(rb"\r?\n[ \t]+(?=[^ \t\r\n])")
 _FIELD = re.compile(rb"(?m)^([^:\s]+)[ \t]*:[ \t]*(.*)$")
 _LENGTH = re.compile(rb"\d{1,18}")
@@ -21,7 +21,7 @@ _NAME = re.compile(rb"[^:\s]+(?=[ \t]*\Z)")
 _LONGEST_NAME = 64
 _NAMES_AT_MOST = 1 << 12
 
-READ = frozenset(
+READ_FIELDS = frozenset(
     (
         b"warc-type",
         b"warc-record-id",
@@ -43,7 +43,7 @@ READ = frozenset(
 )
 """Names of the fields, of WARC and of HTTP, that anything reads; others may be passed over."""
 
-PASSED_OVER = {b"request": "request", b"metadata": "metadata"}
+SKIPPABLE_TYPES = {b"request": "request", b"metadata": "metadata"}
 """Types of records that are counted, of which a file may have as many as of documents."""
 
 _names: dict[bytes, bytes] = {}
@@ -51,7 +51,7 @@ _names: dict[bytes, bytes] = {}
 _kinds = {kind.encode(): kind for kind in _TYPES}
 
 
-def read_header(tape: RecordStream) -> tuple[RecordHeader | None, list[Flaw]]:
+def read_header(tape: RecordStream) -> tuple[RecordHeader | None, list[RecordFault]]:
     """Return the record whose header begins here, and what is wrong with it.
 
     There is no record where the header has no end, or is longer than is read.
@@ -59,24 +59,24 @@ def read_header(tape: RecordStream) -> tuple[RecordHeader | None, list[Flaw]]:
     head, found = tape.take_through(_HEADER_END, _HEADER_LIMIT)
     if not found:
         return None, [("header-invalid", None, f"no end in {len(head)} bytes", "left out")]
-    if holds_another(head, len(head)) and (another := START.search(head, 5)):
+    if holds_another(head, len(head)) and (another := RECORD_START.search(head, 5)):
         # The header's own end is lost; the record behind it is not to be lost with it.
         tape.put_back(len(head) - another.start())
         return None, [("header-invalid", None, "another record begins in it", "left out")]
-    return _record(named_fields(head))
+    return _parse_record(parse_fields(head))
 
 
 def holds_another(data: bytes, end: int) -> bool:
     """Tell whether another record begins in the header that ends at `end`, whose own is lost."""
-    return data.find(b"WARC/", 5, end) >= 0 and START.search(data, 5, end) is not None
+    return data.find(b"WARC/", 5, end) >= 0 and RECORD_START.search(data, 5, end) is not None
 
 
-def passed_over(fields: Mapping[bytes, bytes], data: bytes, end: int) -> str | None:
+def skippable_type(fields: Mapping[bytes, bytes], data: bytes, end: int) -> str | None:
     """Return the type of the one record that `data` is, if it is one of PASSED_OVER and regular.
 
     `fields` are those of its header, which ends at `end`, before the empty line.
     """
-    passed = PASSED_OVER.get(fields.get(b"warc-type", b""))
+    passed = SKIPPABLE_TYPES.get(fields.get(b"warc-type", b""))
     if passed is None or b"warc-segment-number" in fields:
         return None
     size = fields.get(b"content-length", b"")
@@ -85,15 +85,15 @@ def passed_over(fields: Mapping[bytes, bytes], data: bytes, end: int) -> str | N
     return passed if data.endswith(_EMPTY_LINE) else None
 
 
-def read_whole(
+def parse_whole_record(
     fields: Mapping[bytes, bytes], data: bytes, end: int
-) -> tuple[RecordHeader, list[Flaw], BufferedBlock] | None:
+) -> tuple[RecordHeader, list[RecordFault], BufferedBlock] | None:
     """Return the one record that `data` is, what is wrong with it, and its block.
 
     `fields` are those of its header, which ends at `end`, before the empty line. None where
     anything is odd, as the length, or bytes behind the block.
     """
-    record, flaws = _record(fields)
+    record, flaws = _parse_record(fields)
     if record.length is None:
         return None
     at = end + 4
@@ -104,8 +104,8 @@ def read_whole(
     return record, flaws, BufferedBlock(data, at, record.length)
 
 
-def _record(fields: Mapping[bytes, bytes]) -> tuple[RecordHeader, list[Flaw]]:
-    flaws: list[Flaw] = []
+def _parse_record(fields: Mapping[bytes, bytes]) -> tuple[RecordHeader, list[RecordFault]]:
+    flaws: list[RecordFault] = []
     said = fields.get(b"warc-type", b"")
     kind = _kinds.get(said) or said.decode("latin-1").lower()
     if kind not in _TYPES:
@@ -120,7 +120,7 @@ def _record(fields: Mapping[bytes, bytes]) -> tuple[RecordHeader, list[Flaw]]:
     # wget wrote the URI as ISO 28500:2009's grammar had it.
     if url[:1] == b"<" and url[-1:] == b">":
         url = url[1:-1]
-    if not url and kind in DOCUMENTS:
+    if not url and kind in DOCUMENT_TYPES:
         flaws.append(("no-target-uri", "WARC-Target-URI", "", "left out"))
     if kind == "continuation":
         flaws.append(("segmented-record", "WARC-Type", "continuation", "left out"))
@@ -131,7 +131,9 @@ def _record(fields: Mapping[bytes, bytes]) -> tuple[RecordHeader, list[Flaw]]:
     return RecordHeader(kind, url, date, length, mime, fields), flaws
 
 
-def plain_head(data: bytes, limit: int = _HEADER_LIMIT) -> tuple[int, dict[bytes, bytes] | None]:
+def parse_plain_head(
+    data: bytes, limit: int = _HEADER_LIMIT
+) -> tuple[int, dict[bytes, bytes] | None]:
     """Return where a header ends, before the newline and the empty line, and its fields in READ.
 
     They are as `named_fields` gives them. There are none where the empty line is not in the first
@@ -154,7 +156,7 @@ def plain_head(data: bytes, limit: int = _HEADER_LIMIT) -> tuple[int, dict[bytes
             if line[:1].isspace():
                 return end, None
             key = _learn_name(name) if colon else b""
-            if not key and (match := _FIELD.match(line)) and match[1].lower() in READ:
+            if not key and (match := _FIELD.match(line)) and match[1].lower() in READ_FIELDS:
                 key, value = match[1].lower(), match[2]
         if key and key not in fields:
             fields[key] = value.lstrip(b" \t").rstrip()
@@ -167,13 +169,13 @@ def _learn_name(name: bytes) -> bytes:
     if not match:
         return b""
     key = match[0].lower()
-    key = key if key in READ else b""
+    key = key if key in READ_FIELDS else b""
     if len(_names) < _NAMES_AT_MOST:
         _names[name] = key
     return key
 
 
-def named_fields(head: bytes) -> dict[bytes, bytes]:
+def parse_fields(head: bytes) -> dict[bytes, bytes]:
     """Return header fields by lower-case name, the first of each; folded lines are joined.
 
     The first line, which names the version or the status, is passed over. Lines may end in CRLF

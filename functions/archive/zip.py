@@ -11,7 +11,7 @@ asks for a later version of zip, ValueError for names and offsets."""
 
 STORED, DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
 """Methods of packing that are read."""
-ARCHIVES = "archive/"
+ARCHIVE_FOLDER = "archive/"
 """The folder of a WACZ that has its web archives."""
 
 
@@ -27,13 +27,13 @@ class ZipEntry:
     crc: int | None
     """CRC-32 of the bytes unpacked; None where it is not known."""
     encrypted: bool = False
-    sure: bool = True
+    certain: bool = True
     """Whether where it lies and ends is told alike by more than one place of the zip."""
 
     @property
     def is_archive(self) -> bool:
         """Whether it lies where a WACZ has its web archives (WACZ 1.1.1, section 5)."""
-        return self.name.startswith(ARCHIVES) and not self.name.endswith("/")
+        return self.name.startswith(ARCHIVE_FOLDER) and not self.name.endswith("/")
 
     @property
     def is_readable(self) -> bool:
@@ -41,7 +41,7 @@ class ZipEntry:
         return self.method in (STORED, DEFLATED) and not self.encrypted
 
 
-class Sought(io.RawIOBase):
+class SeekableStream(io.RawIOBase):
     """A stream of `size` bytes in which zipfile seeks; how they are read is the subclass's."""
 
     def __init__(self, size: int) -> None:

@@ -22,7 +22,7 @@ _LONGEST = 1 << 12  # bytes of a name
 _METHODS = 100  # numbers of methods are below it
 _FIRST, _STEP = 1 << 12, 1 << 20
 _AGAIN = 4  # how often all bytes may be looked through for the ends of files
-_UNTOLD = 0xFFFFFFFF
+_IN_ZIP64 = 0xFFFFFFFF
 _BORDER = re.compile(rb"PK(?:\x03\x04|\x01\x02|\x05\x06|\x06\x06|\x07\x08)")
 _AHEAD = 26 + 30 + 20  # bytes behind a border that tell what it is, and some of a name
 _BEHIND = 20  # bytes of the longest descriptor without a signature
@@ -30,7 +30,7 @@ _NAME = re.compile(rb"(?:archive|pages|indexes|fuzzy|logs)/|datapackage|webarchi
 _DESCRIPTOR = re.compile(rb"PK\x07\x08.{12}\Z|PK\x07\x08.{20}\Z", re.DOTALL)
 
 
-class Scan:
+class LocalHeaderScan:
     """One reading of a zip of `size` bytes, whose stream has to seek."""
 
     def __init__(self, stream: BinaryIO, size: int) -> None:
@@ -62,7 +62,7 @@ class Scan:
             return None, place + len(SIGNATURE)
         if len(rest) < names:
             return None, self._size
-        if _UNTOLD in (packed, unpacked):
+        if _IN_ZIP64 in (packed, unpacked):
             packed = _long_size(rest[names:], packed)
         untold = bool(flags & 8)
         end = after = start + packed
@@ -84,7 +84,7 @@ class Scan:
         likely: tuple[int, int, bool, int] | None = None
         for place, before, behind in self._borders(start):
             size = place - start
-            found = _descriptor(before, behind, size)
+            found = _match_descriptor(before, behind, size)
             if found is not None:
                 end, length, crc = found
                 return start + end, start + end + length, True, crc
@@ -136,7 +136,7 @@ class Scan:
         return data
 
 
-def _descriptor(before: bytes, behind: bytes, size: int) -> tuple[int, int, int] | None:
+def _match_descriptor(before: bytes, behind: bytes, size: int) -> tuple[int, int, int] | None:
     """Return a file's size, its descriptor's length and its CRC, if one that fits lies here.
 
     `size` bytes lie between the file's start and this place. A descriptor may lack its signature,

@@ -33,7 +33,7 @@ class ZstdError(ValueError):
     """What is wrong with a frame, in the words of the library where these are its own."""
 
 
-class Header(NamedTuple):
+class FrameHeader(NamedTuple):
     """A frame's header: its own length, and what it says of the frame."""
 
     size: int
@@ -42,16 +42,16 @@ class Header(NamedTuple):
     checksum: bool
 
 
-def header(data: bytes) -> Header:
+def parse_frame_header(data: bytes) -> FrameHeader:
     """Return the header that a frame begins with; raises Undecodable if it is none or is cut."""
     try:
         said = zstandard.get_frame_parameters(data)
-        return Header(zstandard.frame_header_size(data), said.dict_id, said.has_checksum)
+        return FrameHeader(zstandard.frame_header_size(data), said.dict_id, said.has_checksum)
     except zstandard.ZstdError as error:
         raise _wrap_error(error) from error
 
 
-def block(data: bytes, at: int) -> tuple[int, bool]:
+def parse_block(data: bytes, at: int) -> tuple[int, bool]:
     """Return the length of the block at `at`, with its header, and whether it is the frame's last.
 
     Raises Undecodable if no block can begin so.
@@ -63,7 +63,7 @@ def block(data: bytes, at: int) -> tuple[int, bool]:
     return 3 + (1 if kind == 1 else size), bool(word & 1)
 
 
-class Frame:
+class FrameDecoder:
     """A frame that is being decoded; it is fed its header and first block together."""
 
     __slots__ = ("_decoder",)
@@ -79,7 +79,7 @@ class Frame:
             raise _wrap_error(error) from error
 
 
-class Decoder:
+class ZstdDecoder:
     """Begins frames, one at a time, with the dictionary that they may need."""
 
     def __init__(self, dictionary: bytes = b"", window: int = WINDOW) -> None:
@@ -95,36 +95,36 @@ class Decoder:
         except zstandard.ZstdError as error:
             raise _wrap_error(error) from error
 
-    def frame(self) -> Frame:
+    def begin_frame(self) -> FrameDecoder:
         """Begin a frame; one that was begun before is given up."""
-        return Frame(self._made.decompressobj())
+        return FrameDecoder(self._made.decompressobj())
 
 
-def skippable(data: bytes, at: int) -> int:
+def skippable_size(data: bytes, at: int) -> int:
     """Return the length of the skippable frame at `at`, with its header of eight bytes."""
     return 8 + int.from_bytes(data[at + 4 : at + 8], "little")
 
 
 def bytes_needed(start: bytes) -> int:
     """Return how many of a file's first bytes hold its dictionary, if any, and one block."""
-    if start.startswith(DICTIONARY_FRAME) and skippable(start, 0) <= DICTIONARY + 8:
-        return skippable(start, 0) + NEAR
+    if start.startswith(DICTIONARY_FRAME) and skippable_size(start, 0) <= DICTIONARY + 8:
+        return skippable_size(start, 0) + NEAR
     return NEAR
 
 
-def dictionary_of(start: bytes) -> bytes:
+def read_dictionary(start: bytes) -> bytes:
     """Return the dictionary in the frame that a file begins with; none if it begins otherwise.
 
     Raises Undecodable if the frame is cut, is longer than is read, or holds no dictionary.
     """
     if not start.startswith(DICTIONARY_FRAME):
         return b""
-    size = skippable(start, 0)
+    size = skippable_size(start, 0)
     data = start[8:size]
     if size > DICTIONARY + 8 or size > len(start):
         raise ZstdError(f"it would have {size - 8} bytes")
     if data.startswith(MAGIC):
-        data, wrong = expand(data, DICTIONARY + 1, Decoder(window=DICTIONARY))
+        data, wrong = expand(data, DICTIONARY + 1, ZstdDecoder(window=DICTIONARY))
         if wrong or len(data) > DICTIONARY:
             raise ZstdError(wrong or f"it has more than {DICTIONARY} bytes")
     if not data.startswith(_DICTIONARY_MAGIC):
@@ -132,7 +132,7 @@ def dictionary_of(start: bytes) -> bytes:
     return data
 
 
-def expand(data: bytes, limit: int, decoder: Decoder) -> tuple[bytes, str | None]:
+def expand(data: bytes, limit: int, decoder: ZstdDecoder) -> tuple[bytes, str | None]:
     """Return the first `limit` bytes of what the frames in `data` hold, and what is wrong.
 
     A last frame that `data` cuts off is not wrong.
@@ -142,15 +142,15 @@ def expand(data: bytes, limit: int, decoder: Decoder) -> tuple[bytes, str | None
     try:
         while at < len(data) and size < limit:
             if SKIPPABLE.match(data, at):
-                at += skippable(data, at)
+                at += skippable_size(data, at)
                 continue
-            said = header(data[at : at + HEADER])
+            said = parse_frame_header(data[at : at + HEADER])
             if said.dictionary and said.dictionary != decoder.dictionary:
                 raise ZstdError(f"needs dictionary {said.dictionary}")
-            frame = decoder.frame()
+            frame = decoder.begin_frame()
             lead, last = said.size, False
             while at < len(data) and size < limit and not last:
-                length, last = block(data, at + lead)
+                length, last = parse_block(data, at + lead)
                 pieces.append(frame.feed(data[at : at + lead + length]))
                 size += len(pieces[-1])
                 at, lead = at + lead + length, 0
@@ -166,7 +166,7 @@ def _wrap_error(error: zstandard.ZstdError) -> ZstdError:
     return ZstdError(str(error).rpartition("error: ")[2])
 
 
-class Stream:
+class ZstdReader:
     """What a stream of frames holds, of whatever they are, none of which needs a dictionary."""
 
     def __init__(self, stream: BinaryIO, window: int = WINDOW) -> None:

@@ -26,8 +26,8 @@ _SKIPPABLE = 1 << 23  # bytes of a skippable frame; a greater length is taken fo
 class ZstdFrames(GzipMembers):
     """A zstd file; its frames are what members are to a gzip file, found and decoded otherwise."""
 
-    shared = "zstd-not-per-record"
-    _inflater: zstd.Frame | None  # type: ignore[assignment]  # used by this class alone
+    shared_code = "zstd-not-per-record"
+    _inflater: zstd.FrameDecoder | None  # type: ignore[assignment]  # used by this class alone
 
     def __init__(self, head: bytes, stream: BinaryIO, start: int = 0, at: int = 0) -> None:
         """Start with `head`, bytes from `at` on, already read, the file's dictionary among them.
@@ -35,12 +35,14 @@ class ZstdFrames(GzipMembers):
         With a `start`, the stream is sought to there, for `find_record`.
         """
         super().__init__(head, stream, start, at)
-        self._without = ""  # why there is no dictionary
+        self._dictionary_error = ""  # why there is no dictionary
         try:
-            self._decoder = zstd.Decoder(zstd.dictionary_of(head))
+            self._decoder = zstd.ZstdDecoder(zstd.read_dictionary(head))
         except ZstdError as error:
-            self._decoder, self._without = zstd.Decoder(), str(error)
-        self._wanting: list[int] = []  # first frame that wants another dictionary, which, how many
+            self._decoder, self._dictionary_error = zstd.ZstdDecoder(), str(error)
+        self._missing_dictionary: list[
+            int
+        ] = []  # first frame that wants another dictionary, which, how many
         self._lead = 0  # bytes of the frame's header, until its first block was decoded
         self._checked = False  # whether the frame ends with a checksum
 
@@ -53,7 +55,7 @@ class ZstdFrames(GzipMembers):
                 self._begin(place)
                 self._ahead = self._inflate()
                 if self._ahead:
-                    self._tell_wanting()
+                    self._report_dictionary()
                     return True
             elif not zstd.SKIPPABLE.match(self._raw, self._raw_at):
                 self._find_member(place)
@@ -61,26 +63,26 @@ class ZstdFrames(GzipMembers):
                 self.faults.append((place, "zstd-garbage", detail, "left out"))
             elif not self._skip():
                 self._leave("zstd-corrupt", "a skippable frame that leads to no other")
-        self._tell_wanting()
+        self._report_dictionary()
         return False
 
     def _begin(self, place: int) -> None:
         try:
-            said = zstd.header(self._raw[self._raw_at : self._raw_at + zstd.HEADER])
+            said = zstd.parse_frame_header(self._raw[self._raw_at : self._raw_at + zstd.HEADER])
         except ZstdError as error:
             cut = len(self._raw) - self._raw_at < zstd.HEADER
             self._leave("zstd-truncated" if cut else "zstd-corrupt", str(error))
             return
         self._lead, self._checked = said.size, said.checksum
         if not said.dictionary or said.dictionary == self._decoder.dictionary:
-            self._inflater = self._decoder.frame()
+            self._inflater = self._decoder.begin_frame()
             return
         self._raw_at += self._lead
         if not self._pass_blocks():
             self._leave("zstd-corrupt", f"needs dictionary {said.dictionary} and has no end")
             return
-        self._wanting = self._wanting or [place, said.dictionary, 0]
-        self._wanting[2] += 1
+        self._missing_dictionary = self._missing_dictionary or [place, said.dictionary, 0]
+        self._missing_dictionary[2] += 1
 
     def _inflate(self) -> bytes:
         """Return the frame's next piece; none at its end, which also drops it."""
@@ -90,7 +92,7 @@ class ZstdFrames(GzipMembers):
             piece, last = b"", False
             try:
                 if at + 3 <= len(self._raw):
-                    size, last = zstd.block(self._raw, at)
+                    size, last = zstd.parse_block(self._raw, at)
                     end = at + size
                     piece = self._inflater.feed(self._raw[self._raw_at : end])
                     if last and self._checked:  # apart, so that a wrong one costs no bytes
@@ -150,7 +152,7 @@ class ZstdFrames(GzipMembers):
         while not last:
             self._has_raw(zstd.BLOCK + 3)
             try:
-                size, last = zstd.block(self._raw, self._raw_at)
+                size, last = zstd.parse_block(self._raw, self._raw_at)
             except ZstdError:
                 return False
             if self._raw_at + size > len(self._raw):
@@ -162,7 +164,7 @@ class ZstdFrames(GzipMembers):
     def _skip(self) -> bool:
         """Pass over a skippable frame; False if it leads to no other."""
         self._has_raw(8)
-        size = zstd.skippable(self._raw, self._raw_at)
+        size = zstd.skippable_size(self._raw, self._raw_at)
         if size > _SKIPPABLE + 8:
             return False
         self._has_raw(size + len(zstd.MAGIC))
@@ -177,13 +179,13 @@ class ZstdFrames(GzipMembers):
         begins = self._raw.startswith(zstd.MAGIC, self._raw_at)
         return at_end or begins or bool(zstd.SKIPPABLE.match(self._raw, self._raw_at))
 
-    def _tell_wanting(self) -> None:
-        if self._wanting:
-            place, number, count = self._wanting
-            why = f"; the file's own: {self._without}" if self._without else ""
+    def _report_dictionary(self) -> None:
+        if self._missing_dictionary:
+            place, number, count = self._missing_dictionary
+            why = f"; the file's own: {self._dictionary_error}" if self._dictionary_error else ""
             detail = f"{count} frames want dictionary {number} or another{why}"
             self.faults.append((place, "zstd-dictionary-missing", detail, "left out"))
-            self._wanting = []
+            self._missing_dictionary = []
 
     def _find_member(self, place: int) -> bool:
         """Go to the next frame from `place` on that decodes to a record's start, or to the end."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from functions.archive import document
-from functions.archive.document import Document, NoDocument, Unread
+from functions.archive.document import Document, NoDocumentError, UnreadableRecordError
 from functions.content.capture import Capture
 from functions.content.errors import ContentError
 from functions.content.protocols import Archives
@@ -59,10 +59,12 @@ def where(capture: Capture) -> str:
 
 def _read(archives: Archives, stream: BinaryIO, address: str, capture: Capture) -> Document:
     try:
-        found = document.read(stream, capture.offset or 0, lambda: dictionary(archives, address))
-    except NoDocument as error:
+        found = document.read_record(
+            stream, capture.offset or 0, lambda: dictionary(archives, address)
+        )
+    except NoDocumentError as error:
         raise ContentError("damaged", f"{where(capture)}: {error}") from error
-    except Unread as error:
+    except UnreadableRecordError as error:
         raise ContentError("undecodable", f"{where(capture)}: {error}") from error
     url = found.record.url
     if url and authority.text(url) != capture.url:

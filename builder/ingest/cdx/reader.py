@@ -53,7 +53,7 @@ def find_form(head: bytes) -> str | None:
     """Return "cdx" or "cdxj", with ".gz" where it is gzip, by a file's first bytes; else None."""
     is_gzip = recognise.is_gzip(head)
     text = recognise.inflate_head(head) if is_gzip else head
-    form = "cdxj" if cdxj.begins(text) else "cdx" if cdx.begins(text) else None
+    form = "cdxj" if cdxj.is_cdxj(text) else "cdx" if cdx.is_cdx(text) else None
     return form and form + (".gz" if is_gzip else "")
 
 

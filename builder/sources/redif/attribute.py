@@ -21,10 +21,10 @@ class Attribute(NamedTuple):
     """Its lines, each without trailing white space, joined by LF; the first without leading."""
 
 
-_made = partial(tuple.__new__, Attribute)  # in half the time of Attribute itself
+_build_attribute = partial(tuple.__new__, Attribute)  # in half the time of Attribute itself
 
 
-def attributes_of(text: str, line: int) -> tuple[list[Attribute], list[str]]:
+def parse_attributes(text: str, line: int) -> tuple[list[Attribute], list[str]]:
     """Return the attributes of a template that begins at `line`, and the lines that count.
 
     A line that begins with a name and a colon, in the first column, begins an attribute, unless it
@@ -46,9 +46,9 @@ def attributes_of(text: str, line: int) -> tuple[list[Attribute], list[str]]:
             continue
         if more:
             value, more = _join_lines(value, more), []
-        found.append(_made((name, begun, value)))
+        found.append(_build_attribute((name, begun, value)))
         name, begun, value = head, number, tail.lstrip()
-    found.append(_made((name, begun, _join_lines(value, more))))
+    found.append(_build_attribute((name, begun, _join_lines(value, more))))
     return found[1:], kept
 
 

@@ -19,7 +19,7 @@ class FileBlock(NamedTuple):
     restriction: str | None
 
 
-def blocks(found: Template) -> list[FileBlock]:
+def file_blocks(found: Template) -> list[FileBlock]:
     """Return the file blocks of a template in order, those without a URL left out."""
     nodes = found.structure.get("file")
     if nodes is None:  # of no known type, and so without clusters

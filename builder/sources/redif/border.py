@@ -31,7 +31,9 @@ class TemplateText(NamedTuple):
     """Whether there was more than is read."""
 
 
-def stretches(stream: BinaryIO, limit: int = LIMIT) -> Iterator[tuple[EncodedLines, TemplateText]]:
+def split_templates(
+    stream: BinaryIO, limit: int = LIMIT
+) -> Iterator[tuple[EncodedLines, TemplateText]]:
     """Yield what a file holds, in order. Raises OSError as the stream does.
 
     No more than `limit` bytes of a template (LEAST at least), and about as many read ahead, are
@@ -39,7 +41,7 @@ def stretches(stream: BinaryIO, limit: int = LIMIT) -> Iterator[tuple[EncodedLin
     """
     source = EncodedLines(stream)
     limit = max(limit, LEAST)
-    held = _HeldLines(source, limit)
+    held = _TextBuffer(source, limit)
     for block, begins in _blocks(source, limit):
         at = 0
         for border in _borders(block, begins):
@@ -52,7 +54,7 @@ def stretches(stream: BinaryIO, limit: int = LIMIT) -> Iterator[tuple[EncodedLin
     yield source, held.take()
 
 
-class _HeldLines:
+class _TextBuffer:
     """The stretch that is being read: its first `limit` bytes, and how far all was read."""
 
     def __init__(self, source: EncodedLines, limit: int) -> None:

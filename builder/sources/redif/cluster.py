@@ -40,7 +40,7 @@ class Arrangement:
         self._open: list[tuple[tuple[str, ...], Structure]] = [((), self.structure)]
         if specification is None:
             for attribute in attributes:
-                self._file_plainly(attribute)
+                self._file_unplaced(attribute)
             return
         places = specification.places
         path, node = self._open[0]
@@ -59,15 +59,15 @@ class Arrangement:
                     continue
             length, kind = len(text), place.kind
             if length < 2 or length > place.longest or place.watched:
-                self._put(attribute, place)
+                self._file_value(attribute, place)
                 continue
             if kind is not None:
                 if kind == "url" or length > values.SHORT:
                     form = values.normalize(text, kind)
                 else:
-                    form = values.remembered(text, kind)
+                    form = values.normalize_cached(text, kind)
                 if form is None:
-                    self._put(attribute, place)
+                    self._file_value(attribute, place)
                     continue
                 text = form
             elif "\n" in text or "  " in text or "\t" in text or not text.isascii():
@@ -78,21 +78,21 @@ class Arrangement:
                 node[place.member] = [text]
         for group in specification.required:
             if not any(map(self._has, group)):
-                self._absent(group, attributes)
+                self._report_absent(group, attributes)
 
     def _has(self, place: AttributePlace) -> bool:
         """Tell whether an attribute of the template, or of a cluster of its, has a value."""
         nodes = self.structure.get(place.filed, ()) if place.path else (self.structure,)
         return any(place.member in node for node in nodes)
 
-    def _say(
+    def _report(
         self, attribute: Attribute, code: str, severity: str, message: str, suggestion: str = ""
     ) -> None:
         self.diagnostics.append(
             Diagnostic(self._file, attribute.line, code, severity, message, suggestion)
         )
 
-    def _file_plainly(self, attribute: Attribute) -> None:
+    def _file_unplaced(self, attribute: Attribute) -> None:
         if attribute.value:
             name = attribute.name.lower()
             if name == _HANDLE:
@@ -102,24 +102,24 @@ class Arrangement:
     def _report_unplaced(self, attribute: Attribute, name: str) -> None:
         assert self._specification is not None
         if name.startswith("x-") or "-x-" in name:
-            self._file_plainly(attribute)
+            self._file_unplaced(attribute)
             return
         self._unknown += 1
         known = self._specification.known_names if self._unknown <= _SUGGESTED else frozenset()
         suggestion = " or ".join(map(self._specification.usual_name, nearest_cached(name, known)))
-        self._say(
+        self._report(
             attribute, "unknown-attribute", ERROR,
             f"{attribute.name[:80]} is no attribute of a {self._specification.type}", suggestion,
         )  # fmt: skip
 
-    def _put(self, attribute: Attribute, place: AttributePlace) -> None:
+    def _file_value(self, attribute: Attribute, place: AttributePlace) -> None:
         """File an attribute in the cluster that is open, having looked at its value."""
         if place.deprecated and (place.key or not place.path):
-            self._say(attribute, "deprecated", WARNING, f"{attribute.name} is deprecated")
+            self._report(attribute, "deprecated", WARNING, f"{attribute.name} is deprecated")
         text = attribute.value
         if not text:
             if place.key:
-                self._say(attribute, "key-empty", WARNING, f"{attribute.name} has no value")
+                self._report(attribute, "key-empty", WARNING, f"{attribute.name} has no value")
             return
         if place.member == _HANDLE:
             self.handle = self.handle or text
@@ -128,14 +128,14 @@ class Arrangement:
         else:
             text = values.collapse_space(text)
         if len(text) > place.longest or (len(text) == 1 and place.longest < UNBOUNDED):
-            self._say_length(attribute, place, len(text))
+            self._report_length(attribute, place, len(text))
         node = self._open[-1][1]
         listed = node.get(place.member)
         if listed is None:
             node[place.member] = [text]
             return
         if place.once:
-            self._say(
+            self._report(
                 attribute, "cannot-repeat", ERROR,
                 f"{attribute.name} stands here again: a Template-Type may be missing before",
             )  # fmt: skip
@@ -160,7 +160,7 @@ class Arrangement:
             assert self._specification is not None
             place = found[0]
             keys = self._specification.openers[place.path[:-1] if place.key else place.path]
-            self._say(
+            self._report(
                 attribute, "misplaced-attribute", ERROR,
                 f"{attribute.name} stands outside its cluster, which {keys} opens", keys,
             )  # fmt: skip
@@ -172,8 +172,8 @@ class Arrangement:
         if text is not None:
             return text
         if kind == "url":
-            cleaned = values.url(attribute.value)
-            self._look_at_space(attribute)
+            cleaned = values.clean_url(attribute.value)
+            self._check_space(attribute)
         else:
             cleaned = values.collapse_space(attribute.value)
         text = values.normalize(cleaned, kind)
@@ -181,26 +181,32 @@ class Arrangement:
             return text
         severity = ERROR if place.key or place.required else WARNING
         called = f"{attribute.name} is not {values.KINDS[kind]}: {cleaned[:80]}"
-        self._say(attribute, "invalid-value", severity, called)
+        self._report(attribute, "invalid-value", severity, called)
         return cleaned
 
-    def _say_length(self, attribute: Attribute, place: AttributePlace, length: int) -> None:
+    def _report_length(self, attribute: Attribute, place: AttributePlace, length: int) -> None:
         if length == 1:
-            self._say(attribute, "too-short", WARNING, f"{attribute.name} has one character")
+            self._report(attribute, "too-short", WARNING, f"{attribute.name} has one character")
         else:
             message = f"{attribute.name} has {length:,} characters, more than {place.longest:,}"
-            self._say(attribute, "too-long", WARNING, message)
+            self._report(attribute, "too-long", WARNING, message)
 
-    def _look_at_space(self, attribute: Attribute) -> None:
+    def _check_space(self, attribute: Attribute) -> None:
         parts = attribute.value.split()
         if len(parts) < 2 or (len(parts) == 2 and parts[0].upper() == "URL:"):
             return
-        if values.split_at_hyphen(attribute.value):
-            self._say(attribute, "url-split", ERROR, f"{attribute.name} is broken after a hyphen")
+        if values.breaks_at_hyphen(attribute.value):
+            self._report(
+                attribute, "url-split", ERROR, f"{attribute.name} is broken after a hyphen"
+            )
         else:
-            self._say(attribute, "url-space", WARNING, f"{attribute.name} has white space within")
+            self._report(
+                attribute, "url-space", WARNING, f"{attribute.name} has white space within"
+            )
 
-    def _absent(self, group: tuple[AttributePlace, ...], attributes: Sequence[Attribute]) -> None:
+    def _report_absent(
+        self, group: tuple[AttributePlace, ...], attributes: Sequence[Attribute]
+    ) -> None:
         names = " or ".join(sorted(place.name for place in group))
         line = attributes[0].line if attributes else 0
         self.diagnostics.append(

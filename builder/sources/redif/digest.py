@@ -15,38 +15,38 @@ END_MARK = "\x1a"
 """^Z, with which DOS ended a text. A line of it alone is left out."""
 
 
-def with_line_feeds(text: str) -> str:
+def normalize_line_ends(text: str) -> str:
     """Return a text in which CRLF, LF or CR end a line with LF for each."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def counts(line: str) -> bool:
+def is_content(line: str) -> bool:
     """Tell whether a line without trailing white space is any of the template's text."""
     return bool(line) and line[0] != "#" and line != END_MARK
 
 
-def of_lines(lines: Iterable[str]) -> tuple[str, str]:
+def lines_digest(lines: Iterable[str]) -> tuple[str, str]:
     """Return the MD5 and the SHA-256 of lines that count, in hexadecimal digits."""
-    data = _join_lines(lines)
+    data = _encode_lines(lines)
     return _md5(data), hashlib.sha256(data).hexdigest()
 
 
-def of_reference(data: bytes) -> str:
+def reference_md5(data: bytes) -> str:
     """Return the MD5 that the reference parser gives to lines without a byte order mark.
 
     It takes them for windows-1252, so that it differs where they are UTF-8 beyond ASCII.
     """
-    text = with_line_feeds(encoding.as_reference(data))
+    text = normalize_line_ends(encoding.decode_reference(data))
     lines = map(str.rstrip, text.split("\n"))
-    return _md5(_join_lines(filter(counts, lines)))
+    return _md5(_encode_lines(filter(is_content, lines)))
 
 
-def in_base64(md5: str) -> str:
+def to_base64(md5: str) -> str:
     """Return an MD5 as the reference parser writes it: in base64 without padding."""
     return base64.b64encode(bytes.fromhex(md5)).decode("ascii").rstrip("=")
 
 
-def _join_lines(lines: Iterable[str]) -> bytes:
+def _encode_lines(lines: Iterable[str]) -> bytes:
     return ("\n".join(lines) + "\n").encode("utf-8", "replace")
 
 

@@ -26,9 +26,9 @@ class Inheritable:
     provider: tuple[str, ...] = ()
 
     @staticmethod
-    def of(fields: Mapping[str, Any]) -> "Inheritable":
+    def from_fields(fields: Mapping[str, Any]) -> "Inheritable":
         """Return what the fields of an archive or series give, without what XML 1.0 forbids."""
-        fields = legal(fields)
+        fields = remove_illegal(fields)
         names = _texts(fields, "name")
         return Inheritable(
             names[0] if names else None,
@@ -55,7 +55,7 @@ class DocumentReport:
     fields: Structure
 
     @staticmethod
-    def of(found: Template) -> "DocumentReport | None":
+    def from_template(found: Template) -> "DocumentReport | None":
         """Return what goes into the document of a template; None for one without a handle."""
         if found.handle is None or found.handle_written is None:
             return None
@@ -77,7 +77,7 @@ class DocumentReport:
         What XML 1.0 forbids is not in it. `series` and `archive` are NOTHING where they are not
         known, or where the template itself is the one.
         """
-        own_archive, own_series = belonging(self.handle)
+        own_archive, own_series = archive_and_series(self.handle)
         is_article = self.type == _ARTICLE
         restriction = dict.fromkeys((*series.restriction, *archive.restriction))
         found = {
@@ -99,16 +99,16 @@ class DocumentReport:
         }
         # All of its texts but the source are of the text; what is inherited is legal by itself.
         is_legal = not (_ILLEGAL.search(self.text) or _ILLEGAL.search(source))
-        return found if is_legal else legal(found)
+        return found if is_legal else remove_illegal(found)
 
     def sets(self) -> tuple[str, ...]:
         """Return the most specific sets that the template is in, sorted."""
-        archive, series = belonging(self.handle)
+        archive, series = archive_and_series(self.handle)
         place = [setspec.join(*(series or archive or "").split(":"))] if archive else []
-        return tuple(sorted([*place, setspec.join("type", word(self.type))]))
+        return tuple(sorted([*place, setspec.join("type", type_word(self.type))]))
 
 
-def belonging(handle: str) -> tuple[str | None, str | None]:
+def archive_and_series(handle: str) -> tuple[str | None, str | None]:
     """Return the archive and the series that a canonical handle names: its own, or it itself."""
     match = _BELONGING.match(handle)
     if match is None:
@@ -116,20 +116,20 @@ def belonging(handle: str) -> tuple[str | None, str | None]:
     return match[1], f"{match[1]}:{match[2]}" if match[2] else None
 
 
-def word(type_: str | None) -> str:
+def type_word(type_: str | None) -> str:
     """Return a type's word, such as "paper"; "other" where there is no such type."""
     match = _WORD.fullmatch(type_ or "")
     return match[1].lower() if match else "other"
 
 
-def legal(value: Any) -> Any:
+def remove_illegal(value: Any) -> Any:
     """Return a value of JSON without the characters in its texts that XML 1.0 forbids."""
     if isinstance(value, str):
         return _ILLEGAL.sub("", value) if not value.isprintable() else value
     if isinstance(value, dict):
-        return {name: legal(entry) for name, entry in value.items()}
+        return {name: remove_illegal(entry) for name, entry in value.items()}
     if isinstance(value, list):
-        return [legal(entry) for entry in value]
+        return [remove_illegal(entry) for entry in value]
     return value
 
 

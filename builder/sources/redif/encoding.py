@@ -100,7 +100,7 @@ def decode_lines(data: bytes, mark: str | None) -> tuple[str, str]:
     return "".join(texts), encoding
 
 
-def as_reference(data: bytes) -> str:
+def decode_reference(data: bytes) -> str:
     """Return bytes without a byte order mark as the reference parser (ReDIF-perl 2.69) has them.
 
     All of them are windows-1252 to it, and what this has not is left out.

@@ -8,18 +8,18 @@ _PERSON = re.compile(r"((?:RePEc|ReLIS|mapin):per:\d{4}-\d\d-\d\d:)(.*)", re.DOT
 
 _ARCHIVE = r"(?:RePEc|ReLIS|mapin):[a-z]{3}"
 _SERIES = _ARCHIVE + r":[a-z\d]{6}"
-_CODE = r"[!\"%&'()*+,\-./:<>=?@\\_`{}~\da-z]+"
-FORMS: dict[str, re.Pattern[str]] = {
+_HANDLE_CODE = r"[!\"%&'()*+,\-./:<>=?@\\_`{}~\da-z]+"
+HANDLE_FORMS: dict[str, re.Pattern[str]] = {
     "archive": re.compile(_ARCHIVE, re.IGNORECASE),
     "series": re.compile(_SERIES, re.IGNORECASE),
-    "document": re.compile(f"{_SERIES}:{_CODE}", re.IGNORECASE),
+    "document": re.compile(f"{_SERIES}:{_HANDLE_CODE}", re.IGNORECASE),
     "institution": re.compile(_ARCHIVE + r":[a-z\d]{7}", re.IGNORECASE),
     "person": re.compile(_ARCHIVE + r":\d{4}-[01]\d-[0-3]\d:\S+|p[a-z]+\d+", re.IGNORECASE),
 }
 """What a whole handle of each kind matches."""
 
 
-def canonical(handle: str) -> str:
+def canonical_handle(handle: str) -> str:
     """Return the form that is the same however a handle is written.
 
     All of it is in lower case but the authority, which has its own, and the name of a person by

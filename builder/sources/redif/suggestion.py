@@ -7,7 +7,7 @@ _LONGEST = 40  # characters of a name that is looked at
 _SHORTEST = 4
 
 
-def distance(left: str, right: str, most: int) -> int:
+def edit_distance(left: str, right: str, most: int) -> int:
     """Return in how many single characters two names differ (Levenshtein), at most `most` + 1."""
     if abs(len(left) - len(right)) > most:
         return most + 1
@@ -34,7 +34,7 @@ def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
     most = 1 if len(name) < 5 else 2 if len(name) < 12 else 3
     found: list[str] = []
     for other in known:
-        apart = distance(name, other, most)
+        apart = edit_distance(name, other, most)
         if apart < most:
             most, found = apart, [other]
         elif apart == most:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from builder.sources.redif import digest, handle, value
-from builder.sources.redif.attribute import Attribute, attributes_of
-from builder.sources.redif.border import LIMIT, TemplateText, stretches
+from builder.sources.redif.attribute import Attribute, parse_attributes
+from builder.sources.redif.border import LIMIT, TemplateText, split_templates
 from builder.sources.redif.cluster import Arrangement, Structure
 from builder.sources.redif.diagnostic import ERROR, WARNING, Diagnostic
 from builder.sources.redif.encoding import MIXED, UTF_8, EncodedLines, decode_lines
@@ -61,20 +61,22 @@ class Template:
         return not any(diagnostic.severity == ERROR for diagnostic in self.diagnostics)
 
 
-def read(stream: BinaryIO, file: str = "", limit: int = LIMIT) -> Iterator[Template | Diagnostic]:
+def read_templates(
+    stream: BinaryIO, file: str = "", limit: int = LIMIT
+) -> Iterator[Template | Diagnostic]:
     """Yield the templates of one file in order, and diagnostics of the file itself.
 
     `file` is how diagnostics name it. Of a template at most `limit` bytes are read, and about as
     much of the file is held. Raises OSError as the stream does, and nothing else.
     """
     empty, told, found = True, False, False
-    for source, stretch in stretches(stream, limit):
+    for source, stretch in split_templates(stream, limit):
         empty = empty and not (stretch.data or source.start)
         if stretch.template:
             found = True
-            yield _template(source, stretch, file)
+            yield _build_template(source, stretch, file)
         else:
-            for diagnostic in _before(source, stretch, file):
+            for diagnostic in _check_preamble(source, stretch, file):
                 told = told or diagnostic.code == "html"
                 yield diagnostic
     if empty:
@@ -83,16 +85,16 @@ def read(stream: BinaryIO, file: str = "", limit: int = LIMIT) -> Iterator[Templ
         yield Diagnostic(file, 0, "no-template", ERROR, "no Template-Type begins a line of it")
 
 
-def _before(source: EncodedLines, stretch: TemplateText, file: str) -> Iterator[Diagnostic]:
+def _check_preamble(source: EncodedLines, stretch: TemplateText, file: str) -> Iterator[Diagnostic]:
     """Yield what is to be said of that which stands before the first template."""
     if _HTML.match(stretch.data):
         yield Diagnostic(file, 1, "html", ERROR, "the file is a page of HTML")
         return
     text, _ = decode_lines(stretch.data, source.mark)
     told: set[str] = set()
-    for number, line in enumerate(digest.with_line_feeds(text).split("\n"), 1):
+    for number, line in enumerate(digest.normalize_line_ends(text).split("\n"), 1):
         content = line.rstrip()
-        if not digest.counts(content):
+        if not digest.is_content(content):
             continue
         code = "start-with-template-type" if _ATTRIBUTE.match(content) else "bad-line"
         if code == "bad-line" and "start-with-template-type" in told:
@@ -104,24 +106,24 @@ def _before(source: EncodedLines, stretch: TemplateText, file: str) -> Iterator[
             )
 
 
-def _template(source: EncodedLines, stretch: TemplateText, file: str) -> Template:
+def _build_template(source: EncodedLines, stretch: TemplateText, file: str) -> Template:
     data = stretch.data.rstrip(_BLANK)
     if stretch.cut:  # whole lines alone
         data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1].rstrip() or data
     text, encoding = decode_lines(data, source.mark)
-    text = digest.with_line_feeds(text)
-    attributes, kept = attributes_of(text, stretch.line)
+    text = digest.normalize_line_ends(text)
+    attributes, kept = parse_attributes(text, stretch.line)
     written = value.collapse_space(attributes[0].value)
     specification = SPECIFICATIONS.get(written.lower())
-    diagnostics = _of_text(data, text, stretch, file)
+    diagnostics = _check_text(data, text, stretch, file)
     if specification is None:
-        diagnostics.append(_of_type(written, stretch.line, file))
+        diagnostics.append(_unknown_type(written, stretch.line, file))
     arranged = Arrangement(specification or guess_type(written), attributes, file)
     diagnostics += arranged.diagnostics
     if len(diagnostics) > 1:
         diagnostics.sort(key=lambda diagnostic: diagnostic.line)
     own = arranged.handle
-    md5, sha256 = digest.of_lines(kept)
+    md5, sha256 = digest.lines_digest(kept)
     other = source.mark is None and (encoding in (UTF_8, MIXED) or "\ufffd" in text)
     return Template(
         file,
@@ -134,16 +136,16 @@ def _template(source: EncodedLines, stretch: TemplateText, file: str) -> Templat
         arranged.structure,
         specification.type if specification else None,
         written,
-        handle.canonical(own) if own else None,
+        handle.canonical_handle(own) if own else None,
         own,
         md5,
         sha256,
-        digest.of_reference(data) if other else md5,
+        digest.reference_md5(data) if other else md5,
         tuple(diagnostics),
     )
 
 
-def _of_text(data: bytes, text: str, stretch: TemplateText, file: str) -> list[Diagnostic]:
+def _check_text(data: bytes, text: str, stretch: TemplateText, file: str) -> list[Diagnostic]:
     found: list[Diagnostic] = []
     if stretch.cut:
         message = f"the template was cut off behind {len(data):,} bytes"
@@ -158,7 +160,7 @@ def _of_text(data: bytes, text: str, stretch: TemplateText, file: str) -> list[D
     return found
 
 
-def _of_type(written: str, line: int, file: str) -> Diagnostic:
+def _unknown_type(written: str, line: int, file: str) -> Diagnostic:
     likely = guess_type(written)
     name = OBSOLETE.get(written.lower().partition(" ")[0])
     message = f"{name} is obsolete" if name else f"there is no type {written[:80]!r}"

@@ -30,7 +30,7 @@ _FORMS: dict[str, re.Pattern[str]] = {
     "status": re.compile(r"(?:forthcoming|published).*", re.IGNORECASE),
     "type": re.compile(r"ReDIF-(?:Paper|Article|Chapter|Book|Software)(?: 1\.0)?", re.IGNORECASE),
     "doi": re.compile(r"(?:doi:\s*|https?://(?:dx\.)?doi\.org/)?10\.\d{4,9}/\S+", re.IGNORECASE),
-    **handle.FORMS,
+    **handle.HANDLE_FORMS,
 }
 KINDS: dict[str, str] = {
     "url": "a URL (http, https, ftp or gopher)",
@@ -58,7 +58,7 @@ def normalize(value: str, kind: str) -> str | None:
     caller's to remove.
     """
     if kind == "size":
-        in_bytes = size(value)
+        in_bytes = parse_size(value)
         return collapse_space(value) if in_bytes is None else f"{in_bytes} bytes"
     if _FORMS[kind].fullmatch(value) is None:
         return None
@@ -70,10 +70,10 @@ def normalize(value: str, kind: str) -> str | None:
         return " ".join(_SEPARATORS.split(value.upper())).strip()
     if kind == "mime":
         return value.lower()
-    return handle.canonical(value) if kind in handle.FORMS else value
+    return handle.canonical_handle(value) if kind in handle.HANDLE_FORMS else value
 
 
-remembered = lru_cache(1 << 12)(normalize)
+normalize_cached = lru_cache(1 << 12)(normalize)
 """The same, remembered, for short values: most dates, media types and institutions come again."""
 SHORT = 120
 """Characters of a value that is worth remembering."""
@@ -94,18 +94,18 @@ def collapse_space(value: str) -> str:
     return value.strip(" ")
 
 
-def url(value: str) -> str:
+def clean_url(value: str) -> str:
     """Return a URL by ReDIF's rule: all white space and a leading `URL:` removed."""
     joined = "".join(value.split())
     return _URL_HEAD.sub("", joined, count=1) if joined[:4].upper() == "URL:" else joined
 
 
-def split_at_hyphen(value: str) -> bool:
+def breaks_at_hyphen(value: str) -> bool:
     """Tell whether a URL has white space behind a hyphen: nobody knows whose the hyphen is."""
     return any(part.endswith("-") for part in value.split()[:-1])
 
 
-def plain(value: str) -> str:
+def plain_text(value: str) -> str:
     """Return a value as plain text: tags of HTML removed, its entities resolved, one line.
 
     Only tags that HTML has are removed, so that `a < b and c > d` stays. Entities are resolved
@@ -118,7 +118,7 @@ def plain(value: str) -> str:
     return collapse_space(value)
 
 
-def size(value: str) -> int | None:
+def parse_size(value: str) -> int | None:
     """Return a File-Size in bytes, None where it says none.
 
     It is in kilobytes, of 1,024 bytes, unless it names another unit.

@@ -20,7 +20,7 @@ import pytest
 
 from builder.sources import address
 from builder.sources.event import Capture, Fault, Skipped
-from builder.sources.webarchive import read
+from builder.sources.webarchive import read_archive
 from functions.archive import arc, warc
 from functions.archive.stream import RecordStream
 from tests.builder.sources.containers import ALL
@@ -36,7 +36,7 @@ class File:
     def __init__(self, data, name):
         self._data = data
         with io.BytesIO(data) as stream:
-            self.events = list(read(stream, name, ALL))
+            self.events = list(read_archive(stream, name, ALL))
         self.captures = {e.warc_record_offset: e for e in self.events if isinstance(e, Capture)}
         self.skipped = {e.offset: e for e in self.events if isinstance(e, Skipped)}
         self.faults = [e for e in self.events if isinstance(e, Fault)]
@@ -296,7 +296,7 @@ def test_the_index_within_a_wacz_is_agreed_with():
         lines = archive.read("indexes/index.cdx").decode().splitlines()
         inner = File(archive.read("archive/data.warc.gz"), "data.warc.gz")
     with path.open("rb") as stream:
-        within = [e for e in read(stream, path.name, ALL) if isinstance(e, Capture)]
+        within = [e for e in read_archive(stream, path.name, ALL) if isinstance(e, Capture)]
     assert [c.warc_record_offset for c in within] == list(inner.captures)
     assert {c.warc_filename for c in within} == {f"{path.name}/archive/data.warc.gz"}
     other_keys = []

@@ -16,7 +16,7 @@ from functions.content.capture import Capture
 from functions.content.errors import ContentError
 from functions.oai.repository import Record
 from functions.store.slice import FolderSlices
-from tests.builder.sources.containers import ALL, read
+from tests.builder.sources.containers import ALL, read_archive
 from tests.functions.content.stored import NONE, Stored
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "webarchive"
@@ -41,7 +41,7 @@ def stored_at(path: Path) -> Stored:
     """Return the captures of a file where it lies."""
     made = Stored(path.parent, FolderSlices(path.parent))
     with path.open("rb") as stream:
-        made.list([e for e in read(stream, path.name, ALL) if isinstance(e, event.Capture)])
+        made.list([e for e in read_archive(stream, path.name, ALL) if isinstance(e, event.Capture)])
     return made
 
 
@@ -89,7 +89,7 @@ INDEXED = {
 def test_an_index_alone_leads_to_bytes_that_have_its_digests(index: str) -> None:
     stored = Stored(DATA / "core", FolderSlices(DATA / "core"))
     for line in (DATA / "oracle" / index).read_bytes().splitlines():
-        found, _ = cdxj.read(line)
+        found, _ = cdxj.parse_line(line)
         if found is None:
             continue
         made, _ = entry.build_capture(found, ALL)

@@ -13,7 +13,7 @@ from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.sources.address import parse
 from builder.sources.event import Capture, DocumentRules
-from builder.sources.webarchive import read
+from builder.sources.webarchive import read_archive
 from functions.oai.repository import Selection
 from functions.snapshot.manifest import Span
 from tests.builder.beginning import begin
@@ -37,7 +37,7 @@ REAL = {
 
 def captures(path, name):
     with path.open("rb") as stream:
-        return [e for e in read(stream, name, ALL) if isinstance(e, Capture)]
+        return [e for e in read_archive(stream, name, ALL) if isinstance(e, Capture)]
 
 
 def source(name):

@@ -277,7 +277,7 @@ def made(lines, legend=None, rules=ALL):
     """Return what Python makes of lines: rows by column, and reasons of those left out."""
     found, reasons = [], []
     for one in lines:
-        said = (cdx.read(one, legend) if legend else cdxj.read(one))[0]
+        said = (cdx.parse_line(one, legend) if legend else cdxj.parse_line(one))[0]
         item = entry.build_capture(said, rules)[0] if said else None
         if isinstance(item, Capture):
             row = {name: getattr(item, name) for name in _FIELDS}
