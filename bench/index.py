@@ -19,8 +19,9 @@ from pathlib import Path
 from builder.ingest.cdx import reader
 from builder.ingest.cdx.block import IndexFile
 from builder.intake.rows import IntakeWriter
-from builder.sources import cdx, cdxj, entry
-from builder.sources.event import Capture, DocumentRules
+from builder.sources.events import Capture
+from builder.sources.index import cdx, cdxj, entry
+from builder.sources.rules import DocumentRules
 
 LOOP = 20_000  # lines that the plain loop reads
 _TYPES = ["text/html"] * 12 + ["image/jpeg"] * 4 + ["image/png", "text/css", "application/pdf"]

@@ -26,8 +26,8 @@ from pathlib import Path
 from types import ModuleType
 
 from builder.commands import redif as command
-from builder.sources.redif.border import split_templates
 from builder.sources.redif.template import Template, read_templates
+from builder.sources.redif.template_text import split_templates
 
 _WORDS = re.findall(
     r"\w+",

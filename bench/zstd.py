@@ -20,7 +20,8 @@ from pathlib import Path
 import zstandard
 
 from bench.ingest import crawl
-from builder.sources.event import Capture, DocumentRules
+from builder.sources.events import Capture
+from builder.sources.rules import DocumentRules
 from builder.sources.webarchive import read_archive
 from functions.archive import zstd
 

@@ -12,7 +12,7 @@ from builder.http.outcomes import OUTCOMES
 from builder.redif import fault as redif
 from builder.restore import errors as rebuild
 from builder.snapshot import views
-from builder.sources.fault import FAULT_CODES
+from builder.sources.events import FAULT_CODES
 from builder.sources.redif import diagnostic
 from builder.store import findings as findings
 from functions.config import keys

@@ -28,9 +28,8 @@ from builder.redif.account import RedifReport
 from builder.redif.comparison import Acceptance, can_be_named
 from builder.redif.ingest import RedifJob, is_done
 from builder.redif.source import STDIN, Sources, tarballs, told_apart
-from builder.sources.event import DocumentRules
-from builder.sources.fault import FAULT_CODES
-from builder.sources.set_rule import SetRule
+from builder.sources.events import FAULT_CODES
+from builder.sources.rules import DocumentRules, SetRule
 from functions.oai.render import check
 from functions.snapshot import layout
 from functions.store.connection import Connection

@@ -25,7 +25,7 @@ from builder.obi.item_history import ItemHistory
 from builder.obi.row import FailureRow, Incidence, Redirect, Row, Version
 from builder.obi.run import abandon
 from builder.obi.tist import LAST, parse_option
-from builder.sources.redif.handle import canonical_handle
+from builder.sources.redif.value import canonical_handle
 from builder.terminal import visible
 from functions.database import engine
 from functions.snapshot import instant

@@ -19,12 +19,12 @@ from builder.redif.decompress import is_packed
 from builder.redif.tarball import is_tar
 from builder.sources.redif import template
 from builder.sources.redif import value as values
-from builder.sources.redif.border import LEAST, LIMIT
 from builder.sources.redif.cluster import Structure
 from builder.sources.redif.diagnostic import CODES, ERROR, Diagnostic
-from builder.sources.redif.digest import to_base64
-from builder.sources.redif.handle import Handles
+from builder.sources.redif.lines import to_base64
 from builder.sources.redif.template import Template
+from builder.sources.redif.template_text import LEAST, LIMIT
+from builder.sources.redif.value import Handles
 
 _SUFFIXES = {".rdf", ".redif"}
 _STDIN = "-"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.sources.redif.handle import canonical_handle
+from builder.sources.redif.value import canonical_handle
 from builder.withdraw import criteria, report, withdraw
 from builder.withdraw.selection import Selection
 from functions.config.configuration import Configuration

@@ -23,7 +23,9 @@ from builder.ingest.splits import ArchiveFile, Split
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.sources import recognise
-from builder.sources.event import Capture, Crawl, DocumentRules, Edge, Event, Fault
+from builder.sources.events import Capture, Edge, Event, Fault
+from builder.sources.rules import DocumentRules
+from builder.sources.warcinfo import Crawl
 from builder.sources.webarchive import read_archive
 from builder.store.durable import sync
 from functions.snapshot.errors import StoreError

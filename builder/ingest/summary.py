@@ -8,8 +8,8 @@ from typing import Any
 from builder.display import tally
 from builder.ingest.ingest import IngestResult
 from builder.intake.intake import IntakeSource
-from builder.sources.document import SETTINGS
-from builder.sources.fault import FAULT_CODES
+from builder.sources.events import FAULT_CODES
+from builder.sources.rules import SETTINGS
 
 _LISTED = 20  # failed files
 

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from builder.sources import recognise
 from functions.archive import zstd
-from functions.archive.start import HEAD
+from functions.archive.stream import HEAD
 
 _BZIP2, _XZ = b"BZh", b"\xfd7zXZ\x00"
 _MEMORY = 256 << 20  # bytes that xz may ask for: its window is as large as its maker likes

@@ -17,12 +17,11 @@ from builder.parquet.writer import RowWriter
 from builder.redif.fault import KEPT
 from builder.redif.spool import ALONE, Segment, Spooled
 from builder.sources.redif import template
-from builder.sources.redif.block import FileBlock, file_blocks
 from builder.sources.redif.cluster import Structure
 from builder.sources.redif.diagnostic import Diagnostic
 from builder.sources.redif.document import ARCHIVE
 from builder.sources.redif.specification import guess_type
-from builder.sources.redif.template import Template
+from builder.sources.redif.template import FileBlock, Template, file_blocks
 from functions.snapshot.schema import Column
 
 _REPORT_EVERY = 1000  # templates

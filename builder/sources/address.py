@@ -1,12 +1,48 @@
-"""A capture's address: URL text, host, registered domain and the set of its domain."""
+"""A capture's address: URL text, host, registered domain and the set of its domain.
 
+Registered domains, by the ICANN part of the public suffix list.
+"""
+
+import importlib.metadata
+import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 
-from builder.sources import domain
+import publicsuffixlist
+
 from functions.snapshot import setspec
 from functions.url import authority, surt
 from functions.url.authority import text as text
+
+
+@cache
+def _suffix_list() -> publicsuffixlist.PublicSuffixList:
+    return publicsuffixlist.PublicSuffixList(accept_unknown=False, only_icann=True)
+
+
+def split_suffix(host: str) -> tuple[str, str] | None:
+    """Return the public suffix of a host and what stands before it; None without known suffix.
+
+    `host` is lower case, an internationalized one in punycode.
+    """
+    suffix = _suffix_list().publicsuffix(host)
+    if suffix is None:
+        return None
+    return suffix, host[: -len(suffix)].rstrip(".")
+
+
+def suffix_list_version() -> str:
+    """Return the version of the package, and of the list that it ships."""
+    package = importlib.metadata.version("publicsuffixlist")
+    path = Path(publicsuffixlist.__file__).with_name("public_suffix_list.dat")
+    with path.open(encoding="utf-8") as lines:
+        for _, line in zip(range(40), lines, strict=False):
+            match = re.match(r"// VERSION: (\S+)", line)
+            if match:
+                return f"{package} ({match[1]})"
+    return package
+
 
 _SHORTEST = len("https://")
 _CACHED = 200  # characters of a URL's beginning that may take a place in the cache
@@ -67,7 +103,7 @@ def parse_host(scheme: str, netloc: str) -> Host | None:
     name = found.name
     if found.is_ip:
         return Host(name, found.surt, None, setspec.join("domain", "ip", name))
-    parts = domain.split_suffix(name)
+    parts = split_suffix(name)
     if parts is None:
         return Host(name, found.surt, None, setspec.join("domain", name))
     suffix, before = parts

@@ -1,4 +1,10 @@
-"""Backlog: the events of a section of which it is not known yet what in it is damaged.
+"""Exchanges: a document and the request that it answers, of which a WARC file has two records.
+
+One of the two names the other (WARC-Concurrent-To; ISO 28500, section 5.7), and they lie side by
+side or nearly so. The last documents are therefore held back until their request cannot come any
+more. Requests other than GET alone are looked for: what has none of these is a page of its URL.
+
+Backlog: the events of a section of which it is not known yet what in it is damaged.
 
 A member tells of damage at its end only. Where it holds several records, their captures and their
 requests wait here, on the disk if they are many, until the section ends.
@@ -8,15 +14,18 @@ import contextlib
 import errno
 import pickle
 import tempfile
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import BinaryIO, cast
 
 from builder.sources.capture import CaptureDraft, Captures, action_if_damaged
-from builder.sources.event import Event, Fault
+from builder.sources.events import Capture, Event, Fault, Skipped
 from builder.sources.request import CaptureRequest
+from builder.sources.warcinfo import Crawl
 from functions.archive.stream import RecordStream
 from functions.snapshot.errors import NO_SPACE, StoreError
+from functions.url import surt
 
 _IN_MEMORY = 1 << 22  # bytes
 
@@ -107,3 +116,124 @@ def _finish(pending: PendingCapture, tape: RecordStream, captures: Captures) -> 
     for fault in pending.faults:
         done = action_if_damaged(fault.code, fault.done) if damage else fault.done
         yield replace(fault, done=done)
+
+
+NEAR = 16
+"""Records at most from a request to its document, counted along the file."""
+
+_ID, _NAMED, _URL = b"warc-record-id", b"warc-concurrent-to", b"warc-target-uri"
+_READ = (_ID, _NAMED, _URL)
+_NONE: Mapping[bytes, bytes] = {}
+
+
+def apply_request(capture: Capture, request: CaptureRequest) -> Capture:
+    """Return the capture that answers a request."""
+    raw = capture.url_bytes or capture.url.encode("ascii")
+    return replace(
+        capture,
+        fetch_method=request.method,
+        fetch_body=request.query or None,
+        url_surtkey=surt.of_request(raw, request.method, request.query),
+        warc_request_offset=request.offset,
+    )
+
+
+class Exchanges:
+    """Joins the documents of one file, or of a range of one, to their requests.
+
+    `is_open_before` and `is_open_behind` tell of a request near the beginning or the end that no
+    document was found for. It may lie beyond. They are known once the events have ended.
+    """
+
+    def __init__(self) -> None:
+        self._held: deque[tuple[int, Event, Mapping[bytes, bytes]]] = deque()
+        self._waiting: list[tuple[int, CaptureRequest, Mapping[bytes, bytes]]] = []
+        self._count = 0  # records
+        self._fields = _NONE  # of the record in hand
+        self._request: CaptureRequest | None = None
+        self.is_open_before = False
+        self.is_open_behind = False
+
+    def note_document(self, fields: Mapping[bytes, bytes]) -> None:
+        """Note that the next record is a document, and its named fields."""
+        self._fields = fields
+
+    def note_request(self, fields: Mapping[bytes, bytes], request: CaptureRequest | None) -> None:
+        """Note that the next record is a request, and its named fields; a GET (None) is passed."""
+        if request is not None:
+            self._fields, self._request = fields, request
+
+    def drop_request(self) -> None:
+        """Forget the request of the record in hand: its bytes are damaged."""
+        if self._request is not None:
+            self._fields, self._request = _NONE, None
+
+    def attach(self, event: Event | PendingCapture) -> RecordEvent | None:
+        """Return the event of the record in hand with what was noted of it; None if nothing was."""
+        fields, request = self._fields, self._request
+        if isinstance(event, Fault | Crawl) or not fields:
+            return None
+        self._fields, self._request = _NONE, None
+        return RecordEvent(event, {name: fields[name] for name in _READ if name in fields}, request)
+
+    def join(self, events: Iterator[Event | RecordEvent]) -> Iterator[Event]:
+        """Yield the events in their order, each capture with what is known of its request."""
+        held = self._held
+        for given in events:
+            fields, request = _NONE, None
+            event: Event | PendingCapture
+            if isinstance(given, RecordEvent):
+                event, fields, request = given.event, given.fields, given.request
+            else:
+                event = given
+            assert not isinstance(event, PendingCapture)  # the backlog settles them
+            if isinstance(event, Capture | Skipped):
+                self._count += 1
+                if request is not None:
+                    self._match_request(request, fields)
+                    fields = _NONE
+                elif self._waiting:
+                    event = self._match_document(event, fields)
+                while held and held[0][0] <= self._count - NEAR:
+                    yield held.popleft()[1]
+            held.append((self._count, event, fields))
+        self._forget(self._count + NEAR + 1)
+        while held:
+            yield held.popleft()[1]
+
+    def _match_request(self, request: CaptureRequest, fields: Mapping[bytes, bytes]) -> None:
+        """Give a request to the last document that belongs to it, or have it wait for one."""
+        for at in range(len(self._held) - 1, -1, -1):
+            number, event, others = self._held[at]
+            if number >= self._count - NEAR and _belong(others, fields):
+                if isinstance(event, Capture) and event.fetch_method is None:
+                    self._held[at] = (number, apply_request(event, request), others)
+                return
+        self._waiting.append((self._count, request, fields))
+
+    def _match_document(self, event: Event, fields: Mapping[bytes, bytes]) -> Event:
+        """Return a document with the last of the waiting requests that belongs to it."""
+        self._forget(self._count)
+        for at in range(len(self._waiting) - 1, -1, -1):
+            _, request, others = self._waiting[at]
+            if _belong(fields, others):
+                del self._waiting[at]
+                return apply_request(event, request) if isinstance(event, Capture) else event
+        return event
+
+    def _forget(self, count: int) -> None:
+        """Let go of the requests that are too far before the record of that number."""
+        for number, _, _ in self._waiting:
+            if number < count - NEAR:
+                self.is_open_before |= number <= NEAR
+                self.is_open_behind |= number > self._count - NEAR
+        self._waiting = [one for one in self._waiting if one[0] >= count - NEAR]
+
+
+def _belong(document: Mapping[bytes, bytes], request: Mapping[bytes, bytes]) -> bool:
+    """Tell whether one of two records names the other, and both the same URL."""
+    if not document or document.get(_URL) != request.get(_URL):
+        return False
+    own, other = document.get(_ID), request.get(_ID)
+    named, naming = document.get(_NAMED), request.get(_NAMED)
+    return (own is not None and own == naming) or (other is not None and other == named)

@@ -8,10 +8,10 @@ from functools import lru_cache
 from builder.sources import address, charset, html, mime
 from builder.sources import date as instant
 from builder.sources.charset import Charset
-from builder.sources.document import REDIRECTS, http_status
-from builder.sources.event import Capture, DocumentRules, Fault
-from builder.sources.ordinal import Ordinals
+from builder.sources.events import Capture, Fault
+from builder.sources.ordinals import Ordinals
 from builder.sources.payload import Payload
+from builder.sources.rules import REDIRECTS, DocumentRules, http_status
 from functions.archive.digest import DeclaredDigest
 from functions.archive.message import HttpHead, charset_of
 from functions.archive.record import RecordBlock, RecordFault, RecordHeader
@@ -68,7 +68,7 @@ class _PayloadFacts:
 def trim_to_next_record(
     swallowed: int, block: RecordBlock, found: DocumentRecord | None, flaws: list[RecordFault]
 ) -> None:
-    """Take the bytes back that a record's length had taken of others."""
+    """Give back the bytes that a wrong length took of the next record."""
     missing = block.missing + swallowed
     flaws[:] = [flaw for flaw in flaws if flaw[0] not in ("payload-short", "digest-mismatch")]
     detail = f"declared {block.length} bytes, found {block.length - missing}, then another record"
@@ -97,9 +97,9 @@ class Captures:
         flaws: list[RecordFault],
         damage: str | None = None,
     ) -> Capture:
-        """Return the capture of one document; what is wrong with what it says goes to `flaws`.
+        """Return the capture of one document and add its faults to `flaws`.
 
-        `length` is that of the whole record as stored, `damage` what failed in its member.
+        `length` is that of the stored record. `damage` is what failed in its gzip member.
         """
         draft = self.draft(found, length, flaws)
         if damage:
@@ -107,10 +107,9 @@ class Captures:
         return self.finish(draft, damage)
 
     def finish(self, draft: CaptureDraft, damage: str | None) -> Capture:
-        """Return the capture of a draft, once it is known what failed in its member.
+        """Return the capture of a draft once the damage of its gzip member is known.
 
-        Of damaged bytes neither the digest nor the identity is made. The declared digest stands
-        for theirs; without one there is none.
+        Damaged bytes are not hashed: the declared digest stands for them, or there is no digest.
         """
         capture = draft.capture
         if damage == CUT and draft.short:
@@ -128,7 +127,7 @@ class Captures:
     def draft(
         self, found: DocumentRecord, length: int | None, flaws: list[RecordFault]
     ) -> CaptureDraft:
-        """Return the capture of one document without its identity; see `made`."""
+        """Return the capture of one document without its identity; see `build`."""
         record, payload = found.record, found.payload
         when, bad_date = (instant.parse_arc_date if record.is_arc else instant.parse_warc_date)(
             record.date
@@ -231,9 +230,9 @@ def _digest(found: DocumentRecord) -> str | None:
 
 
 def _declared_digest(found: DocumentRecord) -> str | None:
-    """Return the digest that an original declares, in which revisits may name it, if it is another.
+    """Return the declared digest of an original if it differs: revisits may name it.
 
-    That of a SHA-1 differs where a crawler took it of other bytes, such as the de-chunked ones.
+    A SHA-1 differs where a crawler hashed other bytes, such as the de-chunked ones.
     """
     if not found.payload or not found.declared:
         return None

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import webencodings
 from chardetng_py import EncodingDetector
 
-from builder.sources import tag
+from builder.sources import html_tags
 
 _PRESCAN = 1 << 12  # bytes
 _DETECTED = 1 << 14  # bytes, from the first one beyond ASCII on
@@ -27,10 +27,14 @@ _NAMES = {"cp874": "windows-874", "gb18030": "gbk"}
 _TOP_LEVEL = re.compile(r"[a-z](?:[a-z0-9\-]{0,61}[a-z0-9])?")
 
 _XML = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']\s*([^"'\s>]+)""")
-_OPENED = re.compile(rb"<(?:(!--)|(/?" + tag.TAG_NAME + rb")|[!?/])")
+_OPENED = re.compile(rb"<(?:(!--)|(/?" + html_tags.TAG_NAME + rb")|[!?/])")
 _WITHIN = re.compile(
-    rb"charset[" + tag.SPACE + rb"]*+=[" + tag.SPACE + rb"]*+"
-    rb"(?:\"([^\"]*+)\"|'([^']*+)'|([^" + tag.SPACE + rb";\"'][^" + tag.SPACE + rb";]*+))",
+    rb"charset[" + html_tags.SPACE + rb"]*+=[" + html_tags.SPACE + rb"]*+"
+    rb"(?:\"([^\"]*+)\"|'([^']*+)'|([^"
+    + html_tags.SPACE
+    + rb";\"'][^"
+    + html_tags.SPACE
+    + rb";]*+))",
     re.IGNORECASE,
 )
 
@@ -124,11 +128,11 @@ def _prescan(start: bytes, last: int) -> str | None:
     at = 0
     while at <= last and (opened := _OPENED.search(start, at)):
         if opened[2]:
-            ended = tag.tag_end(start, opened.end())
+            ended = html_tags.tag_end(start, opened.end())
             if ended is None:
                 return None
             if opened[2].lower() == b"meta":
-                found = _meta_charset(tag.tag_attributes(start, opened.end(), ended[0]))
+                found = _meta_charset(html_tags.tag_attributes(start, opened.end(), ended[0]))
                 if found:
                     return found
             at = ended[0]

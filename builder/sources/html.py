@@ -1,13 +1,219 @@
-"""The title and the language of an HTML page, as browsers read them.
+"""The first title of an HTML page, found as browsers find it (HTML, sections 13.2.5 and 13.2.6).
+
+Only what decides where a title begins and ends is followed: comments, tags, elements whose content
+is text, scripts with their escapes, templates, frame sets, and the foreign content of SVG and
+MathML. As in a browser that runs scripts, the content of `noscript` is text.
+
+No tree is built. Parsers that build the standard's tree take gigabytes of memory for some pages of
+256 KB; this takes time in proportion to the page, and little memory.
+
+The title and the language of an HTML page, as browsers read them.
 
 Only as much of a page is read as lies before its title's end. Nothing in a page raises.
 """
 
 import re
+from collections import Counter
 from html import unescape
+from typing import NamedTuple
 
-from builder.sources import page, title
+from builder.sources import html_tags
 from builder.sources.charset import decoder
+
+_END = rb"(?=[" + html_tags.SPACE + rb"/>])"
+_OPENED = re.compile(rb"<(?:(!--)|(/?)(" + html_tags.TAG_NAME + rb")|(!\[CDATA\[)|[!?/])")
+_COMMENT_END = re.compile(rb"--!?>")
+_NO_COMMENT = re.compile(rb"-?>")
+_TITLE = re.compile(rb"<title" + _END, re.IGNORECASE)
+_TEXTS = {
+    # element: where its content ends, which is text
+    name: re.compile(rb"</" + name + _END, re.IGNORECASE)
+    for name in b"textarea style xmp iframe noembed noframes noscript title".split()
+}
+_SCRIPT = re.compile(rb"<!--(-*+>)?+|(-->)|<(/?)script" + _END, re.IGNORECASE)
+_LANGUAGE_WITHIN = 1 << 16  # bytes in which an html element is looked for without any title
+
+_HEAD = frozenset(
+    b"html head base basefont bgsound link meta noframes noscript script style template".split()
+)
+"""Elements behind which a frame set may still begin."""
+_POINTS = frozenset(
+    [(b"svg", name) for name in b"foreignobject desc title".split()]
+    + [(b"math", name) for name in b"mi mo mn ms mtext".split()]
+)
+"""Elements of SVG and MathML whose content is HTML again."""
+_BREAKING = frozenset(
+    b"b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img "
+    b"li listing menu meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul "
+    b"var".split()
+)
+"""Elements of HTML that end SVG and MathML where they begin."""
+
+
+class FoundTitle(NamedTuple):
+    """The bytes of the title and of the html element's language, as written; None for absent."""
+
+    title: bytes | None
+    language: bytes | None
+
+
+def find_title(page: bytes, *, is_xml: bool = False) -> FoundTitle:
+    """Return the title and language of a page whose encoding has ASCII as its own bytes.
+
+    With `is_xml` any element can close itself, as in XHTML that is served as such.
+    """
+    search = _TitleSearch(page, is_xml)
+    title = search.title()
+    languages = search.languages
+    return FoundTitle(title, languages.get(b"lang") or languages.get(b"xml:lang"))
+
+
+class _Foreign(NamedTuple):
+    """An open element of SVG or MathML."""
+
+    name: bytes
+    kind: bytes
+    """The root that it lies in: svg or math."""
+    is_point: bool
+
+
+class _TitleSearch:
+    """One page's reading, and what of the open elements has to be known."""
+
+    def __init__(self, page: bytes, is_xml: bool) -> None:
+        self.languages: dict[bytes, bytes] = {}
+        self._page = page
+        self._is_xml = is_xml
+        self._foreign: list[_Foreign] = []
+        self._depths: Counter[bytes] = Counter()  # of _foreign, by name
+        self._names: set[bytes] = set()  # of HTML elements that began
+        self._templates = 0
+        self._may_have_frames = True
+
+    def title(self) -> bytes | None:
+        """Return the title's bytes. Reading ends where no title can follow."""
+        page = self._page
+        at: int | None = 0
+        ahead = _TITLE.search(page)
+        while at is not None and (opened := _OPENED.search(page, at)):
+            start = opened.start()
+            if ahead and ahead.start() < start:
+                ahead = _TITLE.search(page, start)
+            if ahead is None and (b"html" in self._names or start > _LANGUAGE_WITHIN):
+                return None
+            if self._may_have_frames and page[at:start].strip():
+                self._may_have_frames = False
+            if not opened[3]:
+                at = self._no_tag_end(opened)
+                continue
+            ended = html_tags.tag_end(page, opened.end())
+            if ended is None:
+                return None
+            name = opened[3].lower()
+            if opened[2]:
+                self._leave(name)
+                at = ended[0]
+            elif self._is_foreign(name, opened, ended[0]):
+                if not ended[1]:
+                    self._push(name, self._foreign[-1].kind)
+                at = ended[0]
+            elif name == b"title" and not self._templates:
+                if ended[1] and self._is_xml:
+                    return b""
+                found = _TEXTS[name].search(page, ended[0])
+                return page[ended[0] : found.start() if found else len(page)]
+            elif ended[1] and self._is_xml:
+                at = ended[0]
+            else:
+                at = self._enter(name, opened, *ended)
+        return None
+
+    def _no_tag_end(self, opened: re.Match[bytes]) -> int | None:
+        """Return where a comment ends, or what the standard takes for one."""
+        page, at = self._page, opened.end()
+        if opened[1]:
+            comment = _NO_COMMENT.match(page, at) or _COMMENT_END.search(page, at)
+            return comment.end() if comment else None
+        if opened[4] and self._foreign and not self._foreign[-1].is_point:
+            behind = page.find(b"]]>", at)
+            return behind + 3 if behind >= 0 else None
+        behind = page.find(b">", opened.start() + 2)
+        return behind + 1 if behind >= 0 else None
+
+    def _is_foreign(self, name: bytes, opened: re.Match[bytes], behind: int) -> bool:
+        """Tell whether an element that begins is one of SVG or MathML; HTML's may end these."""
+        if not self._foreign or self._foreign[-1].is_point:
+            return False
+        breaks = name in _BREAKING
+        if name == b"font":
+            given = html_tags.tag_attributes(self._page, opened.end(), behind)
+            breaks = not given.keys().isdisjoint((b"color", b"face", b"size"))
+        if breaks:
+            self._break()
+        return not breaks
+
+    def _push(self, name: bytes, kind: bytes) -> None:
+        self._foreign.append(_Foreign(name, kind, (kind, name) in _POINTS))
+        self._depths[name] += 1
+
+    def _pop(self) -> bytes:
+        name = self._foreign.pop().name
+        self._depths[name] -= 1
+        return name
+
+    def _break(self) -> None:
+        """Close elements of SVG and MathML up to one whose content is HTML."""
+        while self._foreign and not self._foreign[-1].is_point:
+            self._pop()
+
+    def _enter(self, name: bytes, opened: re.Match[bytes], behind: int, closes: bool) -> int | None:
+        """Note that an element of HTML begins; return where to read on, None for nowhere."""
+        self._names.add(name)
+        if name == b"html" and not self._templates:
+            for key, value in html_tags.tag_attributes(self._page, opened.end(), behind).items():
+                self.languages.setdefault(key, value)
+        elif name in (b"svg", b"math"):
+            if not closes:
+                self._push(name, name)
+        elif name == b"template":
+            self._templates += 1
+        elif name == b"plaintext" or (name == b"frameset" and self._may_have_frames):
+            return None
+        self._may_have_frames = self._may_have_frames and name in _HEAD
+        if name == b"script":
+            return self._script_end(behind)
+        if name in _TEXTS:
+            found = _TEXTS[name].search(self._page, behind)
+            return found.start() if found else None
+        return behind
+
+    def _leave(self, name: bytes) -> None:
+        """Note that an element ends."""
+        if self._depths.get(name):
+            while self._pop() != name:
+                pass
+            return
+        if name in (b"p", b"br") or name in self._names:
+            self._break()
+        if name == b"template" and self._templates:
+            self._templates -= 1
+
+    def _script_end(self, at: int) -> int | None:
+        """Return where a script's end tag begins (section 13.2.5.15 on)."""
+        is_escaped = is_nested = False
+        for found in _SCRIPT.finditer(self._page, at):
+            if found[2] or found[1]:
+                is_escaped = is_nested = False
+            elif found[3] is None:
+                is_escaped = True
+            elif not found[3]:
+                is_nested = is_escaped
+            elif is_nested:
+                is_nested = False
+            else:
+                return found.start()
+        return None
+
 
 _TITLE_LENGTH = 2000  # characters
 _TITLE_WITHIN = 1 << 14  # bytes of a title that are looked at
@@ -34,7 +240,7 @@ def title_and_language(
     if charset in _OTHERWISE:
         head = decoder(charset).decode(head).encode("utf-8", "replace")
         charset = "utf-8"
-    found, declared = page.read_plain_head(head) or title.find_title(head, is_xml=is_xml)
+    found, declared = html_tags.read_plain_head(head) or find_title(head, is_xml=is_xml)
     language = unescape(_decode_text(declared, charset)) if declared else None
     if not found:
         return None, language, False

@@ -5,7 +5,7 @@ import zlib
 from typing import BinaryIO
 
 from functions.archive import zstd
-from functions.archive.start import ARC_LINE, HEAD, WARC_LINE, begins_record
+from functions.archive.stream import ARC_LINE, HEAD, WARC_LINE, begins_record
 
 _GZIP = b"\x1f\x8b"
 

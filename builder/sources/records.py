@@ -5,13 +5,13 @@ from dataclasses import replace
 from itertools import chain
 
 from builder.sources import request, warcinfo
-from builder.sources.backlog import Backlog, PendingCapture, RecordEvent
+from builder.sources.backlog import Backlog, Exchanges, PendingCapture, RecordEvent
 from builder.sources.capture import Captures, DocumentRecord, trim_to_next_record
-from builder.sources.document import http_status, refusal_reason
-from builder.sources.event import Crawl, DocumentRules, Edge, Event, Fault, Skipped
-from builder.sources.exchange import Exchanges
-from builder.sources.ordinal import Ordinals
+from builder.sources.events import Edge, Event, Fault, Skipped
+from builder.sources.ordinals import Ordinals
 from builder.sources.payload import Payload, read_declared, read_payload
+from builder.sources.rules import DocumentRules, http_status, refusal_reason
+from builder.sources.warcinfo import Crawl
 from functions.archive import arc, warc
 from functions.archive.message import HttpHead, read_message
 from functions.archive.record import (

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from builder.sources.recognise import is_other, is_zstd, packing, recognise, unpack_head
 from functions.archive import zstd
-from functions.archive.start import begins_record
+from functions.archive.stream import begins_record
 
 PLAN_BYTES = 1 << 20
 """Bytes that are searched before a file is cut into ranges; each range searches them again."""

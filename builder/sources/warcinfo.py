@@ -7,8 +7,8 @@ the version block of an ARC file as XML (`arcmetadata`). Both are read for the s
 import html
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from builder.sources.event import Crawl
 from functions.archive.record import RecordBlock
 
 MAX_BYTES = 1 << 16
@@ -26,6 +26,28 @@ _LINE = re.compile(rb"^([A-Za-z][A-Za-z0-9\-_.]*)[ \t]*:[ \t]*([^\r\n]*)", re.MU
 _ELEMENT = re.compile(rb"<(?:[A-Za-z0-9_.\-]+:)?([A-Za-z][A-Za-z0-9_.\-]*)(?:\s[^<>]*)?>([^<]*)</")
 _SPACE = re.compile(r"\s+")
 _ILLEGAL = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """What an archive file says of the crawl that made it; None where it says nothing.
+
+    Texts hold no character that XML 1.0 forbids.
+    """
+
+    software: str | None = None
+    operator: str | None = None
+    part_of: str | None = None
+    description: str | None = None
+
+    def fill_from(self, more: "Crawl") -> "Crawl":
+        """Return this with what it lacks from another: a file of several is that of its first."""
+        return Crawl(
+            self.software or more.software,
+            self.operator or more.operator,
+            self.part_of or more.part_of,
+            self.description or more.description,
+        )
 
 
 def read_start(block: RecordBlock) -> bytes:

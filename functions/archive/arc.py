@@ -11,8 +11,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from functions.archive.record import RecordFault, RecordHeader, show
-from functions.archive.start import ARC_LINE, ARC_LINE_LOOSE, HEAD
-from functions.archive.stream import RecordStream
+from functions.archive.stream import ARC_LINE, ARC_LINE_LOOSE, HEAD, RecordStream
 
 ANNOUNCEMENT = 1 << 12
 """Bytes of a filedesc record's block in which the version is looked for."""

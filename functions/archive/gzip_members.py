@@ -12,11 +12,17 @@ step, so that what lies before an error is not lost with it.
 import zlib
 from typing import Any, BinaryIO
 
-from functions.archive.inflate import GZIP, ODD_FLAGS, InflateError, Inflater
-from functions.archive.salvage import OUTPUT, opens_record, salvage
+from functions.archive.inflate import (
+    GZIP,
+    ODD_FLAGS,
+    OUTPUT,
+    InflateError,
+    Inflater,
+    opens_record,
+    salvage,
+)
 from functions.archive.section import CHECKSUM, COMPRESSION, CUT, Section
-from functions.archive.start import begins_record
-from functions.archive.stream import PIECE, RecordStream
+from functions.archive.stream import PIECE, RecordStream, begins_record
 
 _MAGIC = b"\x1f\x8b\x08"
 _FEED = 1 << 15  # compressed bytes given to zlib at once: it copies those of the next member
@@ -85,7 +91,7 @@ class GzipMembers(RecordStream):
         return self._member if self._ahead and not self._continues else None
 
     def record_offset(self, first: bool) -> int | None:
-        """Return the offset of the section's member; None unless the record opens the section."""
+        """Return the section's offset; None unless the record is the section's first."""
         return self._start if first else None
 
     def place(self) -> int:
@@ -240,11 +246,8 @@ class GzipMembers(RecordStream):
         return b""
 
     def _stores(self, raw: bytes) -> bool:
-        """Tell whether the member in hand holds `raw`, as that of an archive within an archive.
-
-        It may, where the member's beginning is not kept any more.
-        """
-        start = self._member - self._raw_base
+        """Tell whether the open member may hold `raw`, as an archive in an archive does."""
+        start = self._member - self._raw_base  # below 0: the member's first bytes are not kept
         return start < 0 or raw in zlib.decompressobj(31).decompress(self._raw[start:], _WHOLE)
 
     def _give_up(self, piece: bytes, error: str) -> bytes:

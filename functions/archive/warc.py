@@ -4,8 +4,7 @@ import re
 from collections.abc import Mapping
 
 from functions.archive.record import DOCUMENT_TYPES, BufferedBlock, RecordFault, RecordHeader, show
-from functions.archive.start import RECORD_START
-from functions.archive.stream import RecordStream
+from functions.archive.stream import RECORD_START, RecordStream
 
 _HEADER_END = re.compile(rb"\n\r?\n")
 _HEADER_LIMIT = 1 << 20  # bytes; archives of today put whole JSON documents into their headers

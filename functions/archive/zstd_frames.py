@@ -13,8 +13,7 @@ from typing import BinaryIO
 from functions.archive import zstd
 from functions.archive.gzip_members import GzipMembers
 from functions.archive.section import CHECKSUM, COMPRESSION, CUT
-from functions.archive.start import HEAD, begins_record
-from functions.archive.stream import PIECE
+from functions.archive.stream import HEAD, PIECE, begins_record
 from functions.archive.zstd import ZstdError
 
 _READ = PIECE * 4

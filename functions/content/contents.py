@@ -10,7 +10,7 @@ from functions.archive import coding as codings
 from functions.archive import digest as digests
 from functions.archive.coding import ContentCodingError
 from functions.archive.digest import DeclaredDigest
-from functions.archive.document import Document
+from functions.archive.record_reader import Document
 from functions.content import record, stored, stream
 from functions.content.archives import PlacedArchives
 from functions.content.capture import Capture

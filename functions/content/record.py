@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from functions.archive import document
-from functions.archive.document import Document, NoDocumentError, UnreadableRecordError
+from functions.archive import record_reader
+from functions.archive.record_reader import Document, NoDocumentError, UnreadableRecordError
 from functions.content.capture import Capture
 from functions.content.errors import ContentError
 from functions.content.protocols import Archives
@@ -59,7 +59,7 @@ def where(capture: Capture) -> str:
 
 def _read(archives: Archives, stream: BinaryIO, address: str, capture: Capture) -> Document:
     try:
-        found = document.read_record(
+        found = record_reader.read_record(
             stream, capture.offset or 0, lambda: dictionary(archives, address)
         )
     except NoDocumentError as error:

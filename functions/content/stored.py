@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from functions.archive import document
+from functions.archive import record_reader
 from functions.archive.coding import Pieces
 from functions.archive.digest import DeclaredDigest
-from functions.archive.document import NoDocumentError
+from functions.archive.record_reader import NoDocumentError
 from functions.content import stream
 from functions.content.errors import ContentError
 from functions.content.protocols import Stretch
@@ -185,7 +185,7 @@ def opened(store: Slices, holding: Holding, *, checked: bool) -> Iterator[tuple[
             pieces = _inflated(pieces, where)
         elif holding.packing:
             try:
-                pieces = document.read_record(source, place).payload()
+                pieces = record_reader.read_record(source, place).payload()
             except NoDocumentError as error:
                 raise ContentError("damaged", f"{where}, byte {place}: {error}") from error
         pieces = stream.verified(pieces, holding.digest if checked else None, where)

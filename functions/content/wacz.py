@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
-from functions.archive.entry import UnpackedEntry, read_entries
-from functions.archive.zip import DAMAGE, DEFLATED, SeekableStream, ZipEntry
+from functions.archive.zip_directory import UnpackedEntry, read_entries
+from functions.archive.zip_headers import DAMAGE, DEFLATED, SeekableStream, ZipEntry
 from functions.content.errors import ContentError
 from functions.store.slice import Slices
 

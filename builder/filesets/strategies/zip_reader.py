@@ -17,7 +17,7 @@ from builder.filesets.download.digests import Digests
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import path
 from builder.filesets.strategies.file import summed
-from functions.archive.zip import DAMAGE, SeekableStream
+from functions.archive.zip_headers import DAMAGE, SeekableStream
 
 MEMBERS = 20_000
 """The most entries of a zip, folders among them."""

@@ -12,10 +12,11 @@ from builder.ingest.cdx import lines_sql
 from builder.ingest.cdx.text import LONGEST, LineBlock
 from builder.intake.intake import CAPTURES
 from builder.parquet.writer import RowWriter, columns_of, lines_of
-from builder.sources import address, cdx, cdxj, entry, mime
-from builder.sources.document import refusal_reason
-from builder.sources.entry import SHA1, IndexEntry
-from builder.sources.event import Capture, DocumentRules, Fault, Skipped
+from builder.sources import address, mime
+from builder.sources.events import Capture, Fault, Skipped
+from builder.sources.index import cdx, cdxj, entry
+from builder.sources.index.entry import SHA1, IndexEntry
+from builder.sources.rules import DocumentRules, refusal_reason
 from functions.archive.record import RecordFault, RecordHeader, skip_reason
 from functions.database import engine
 from functions.snapshot import setspec

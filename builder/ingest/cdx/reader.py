@@ -18,8 +18,9 @@ from builder.ingest.cdx import block, duplicates
 from builder.ingest.cdx.block import IndexFile, Result
 from builder.ingest.cdx.text import BLOCK, PIECE, IndexText, LineBlock, blocks
 from builder.parquet.writer import RowWriter
-from builder.sources import cdx, cdxj, recognise
-from builder.sources.event import Fault
+from builder.sources import recognise
+from builder.sources.events import Fault
+from builder.sources.index import cdx, cdxj
 from functions.database import engine
 from functions.snapshot import schema
 

@@ -1,20 +1,29 @@
 """Templates: every one that a file holds, whatever is wrong with it.
 
 A fault is a diagnostic beside the template, never a reason to leave it out.
+
+File blocks: the files that a template names, each with what it says of them.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
-from builder.sources.redif import digest, handle, value
-from builder.sources.redif.attribute import Attribute, parse_attributes
-from builder.sources.redif.border import LIMIT, TemplateText, split_templates
+from builder.sources.redif import lines, value
 from builder.sources.redif.cluster import Arrangement, Structure
 from builder.sources.redif.diagnostic import ERROR, WARNING, Diagnostic
-from builder.sources.redif.encoding import MIXED, UTF_8, EncodedLines, decode_lines
+from builder.sources.redif.lines import Attribute, parse_attributes
 from builder.sources.redif.specification import OBSOLETE, SPECIFICATIONS, guess_type
+from builder.sources.redif.template_text import (
+    LIMIT,
+    MIXED,
+    UTF_8,
+    EncodedLines,
+    TemplateText,
+    decode_lines,
+    split_templates,
+)
 
 _BLANK = b" \t\r\n\x0b\x0c\x1a"  # with DOS's mark of the end
 _CONTROLS = bytes(c for c in range(32) if c not in (9, 10, 13, 26)) + b"\x7f"
@@ -92,9 +101,9 @@ def _check_preamble(source: EncodedLines, stretch: TemplateText, file: str) -> I
         return
     text, _ = decode_lines(stretch.data, source.mark)
     told: set[str] = set()
-    for number, line in enumerate(digest.normalize_line_ends(text).split("\n"), 1):
+    for number, line in enumerate(lines.normalize_line_ends(text).split("\n"), 1):
         content = line.rstrip()
-        if not digest.is_content(content):
+        if not lines.is_content(content):
             continue
         code = "start-with-template-type" if _ATTRIBUTE.match(content) else "bad-line"
         if code == "bad-line" and "start-with-template-type" in told:
@@ -111,7 +120,7 @@ def _build_template(source: EncodedLines, stretch: TemplateText, file: str) -> T
     if stretch.cut:  # whole lines alone
         data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1].rstrip() or data
     text, encoding = decode_lines(data, source.mark)
-    text = digest.normalize_line_ends(text)
+    text = lines.normalize_line_ends(text)
     attributes, kept = parse_attributes(text, stretch.line)
     written = value.collapse_space(attributes[0].value)
     specification = SPECIFICATIONS.get(written.lower())
@@ -123,7 +132,7 @@ def _build_template(source: EncodedLines, stretch: TemplateText, file: str) -> T
     if len(diagnostics) > 1:
         diagnostics.sort(key=lambda diagnostic: diagnostic.line)
     own = arranged.handle
-    md5, sha256 = digest.lines_digest(kept)
+    md5, sha256 = lines.lines_digest(kept)
     other = source.mark is None and (encoding in (UTF_8, MIXED) or "\ufffd" in text)
     return Template(
         file,
@@ -136,11 +145,11 @@ def _build_template(source: EncodedLines, stretch: TemplateText, file: str) -> T
         arranged.structure,
         specification.type if specification else None,
         written,
-        handle.canonical_handle(own) if own else None,
+        value.canonical_handle(own) if own else None,
         own,
         md5,
         sha256,
-        digest.reference_md5(data) if other else md5,
+        lines.reference_md5(data) if other else md5,
         tuple(diagnostics),
     )
 
@@ -166,3 +175,45 @@ def _unknown_type(written: str, line: int, file: str) -> Diagnostic:
     message = f"{name} is obsolete" if name else f"there is no type {written[:80]!r}"
     suggestion = likely.type if likely else ""
     return Diagnostic(file, line, "unknown-template-type", ERROR, message, suggestion)
+
+
+_URL = "file-url"
+
+
+class FileBlock(NamedTuple):
+    """A file block: `url` is as written, all else in the form of `structure`, None if not said."""
+
+    position: int
+    """From 0."""
+    url: str
+    format: str | None
+    function: str | None
+    size: str | None
+    restriction: str | None
+
+
+def file_blocks(found: Template) -> list[FileBlock]:
+    """Return the file blocks of a template in order, those without a URL left out."""
+    nodes = found.structure.get("file")
+    if nodes is None:  # of no known type, and so without clusters
+        nodes = [{"url": [url]} for url in found.structure.get(_URL, ())]
+    written = [value for name, _, value in found.attributes if name.lower() == _URL]
+    if len(written) != len(nodes):  # some were misplaced
+        written = [_first(node, "url") or "" for node in nodes]
+    return [
+        FileBlock(
+            position,
+            url,
+            _first(node, "format"),
+            _first(node, "function"),
+            _first(node, "size"),
+            _first(node, "restriction"),
+        )
+        for position, (node, url) in enumerate(zip(nodes, written, strict=True))
+        if url
+    ]
+
+
+def _first(node: Any, name: str) -> str | None:
+    values = node.get(name) if isinstance(node, dict) else None
+    return values[0] if values else None

@@ -20,7 +20,8 @@ from builder.ingest.ingest import IngestJob, IngestResult, IngestRuntime
 from builder.ingest.splits import ArchiveFile
 from builder.intake import rows
 from builder.sources import backlog
-from builder.sources.event import Capture, DocumentRules, Fault
+from builder.sources.events import Capture, Fault
+from builder.sources.rules import DocumentRules
 from builder.sources.webarchive import read_archive
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError

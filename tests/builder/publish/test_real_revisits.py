@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.sources.event import Capture, DocumentRules
+from builder.sources.events import Capture
+from builder.sources.rules import DocumentRules
 from builder.sources.webarchive import read_archive
 from tests.builder.conftest import World
 

@@ -2,9 +2,9 @@
 
 import io
 
-from builder.sources.redif.border import LIMIT
 from builder.sources.redif.diagnostic import Diagnostic
 from builder.sources.redif.template import Template, read_templates
+from builder.sources.redif.template_text import LIMIT
 
 PAPER = b"""Template-Type: ReDIF-Paper 1.0
 Author-Name: Lebowski, Jeffrey

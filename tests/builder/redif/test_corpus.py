@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from builder.sources.redif import value
-from builder.sources.redif.digest import to_base64
+from builder.sources.redif.lines import to_base64
 from builder.sources.redif.template import Template, read_templates
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "repec"

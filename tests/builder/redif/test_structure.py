@@ -3,8 +3,8 @@
 import pytest
 
 from builder.sources.redif import value
-from builder.sources.redif.handle import Handles, canonical_handle
-from builder.sources.redif.suggestion import edit_distance, nearest
+from builder.sources.redif.cluster import edit_distance, nearest
+from builder.sources.redif.value import Handles, canonical_handle
 from tests.builder.redif.samples import INSTITUTION, PAPER, PERSON, SERIES, one, with_line
 
 

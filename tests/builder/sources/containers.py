@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import zstandard
 
-from builder.sources.event import Capture, DocumentRules, Event, Fault, Skipped
-from builder.sources.fault import FAULT_CODES
+from builder.sources.events import FAULT_CODES, Capture, Event, Fault, Skipped
+from builder.sources.rules import DocumentRules
 from builder.sources.webarchive import read_archive
 
 ALL = DocumentRules(redirects=True, errors=True)

@@ -8,9 +8,9 @@ import zlib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.sources.event import Capture, DocumentRules, Fault, Skipped
-from builder.sources.fault import FAULT_CODES
+from builder.sources.events import FAULT_CODES, Capture, Fault, Skipped
 from builder.sources.html import title_and_language
+from builder.sources.rules import DocumentRules
 from builder.sources.webarchive import read_archive
 from tests.builder.sources.containers import arc, filedesc, http, members, warc
 

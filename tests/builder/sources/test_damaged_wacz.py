@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from builder.sources.event import Capture, Fault
+from builder.sources.events import Capture, Fault
 from builder.sources.webarchive import read_archive
 from tests.builder.sources.containers import (
     ALL,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builder.sources import address, charset, domain, html, mime
+from builder.sources import address, charset, html, mime
 from builder.sources import date as instant
 from functions.archive import digest
 from functions.snapshot import setspec
@@ -113,8 +113,8 @@ def test_surts(raw, key):
 
 
 def test_the_suffix_list_has_a_version():
-    assert domain.suffix_list_version().count(".") >= 2
-    assert "(2" in domain.suffix_list_version()
+    assert address.suffix_list_version().count(".") >= 2
+    assert "(2" in address.suffix_list_version()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 import zstandard
 
-from builder.sources.event import Capture, Skipped
+from builder.sources.events import Capture, Skipped
 from builder.sources.recognise import read_head, recognise
 from functions.archive import zstd
 from functions.archive.zstd_frames import ZstdFrames

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from builder.sources.event import Capture, Fault, Skipped
-from builder.sources.fault import FAULT_CODES
+from builder.sources.events import FAULT_CODES, Capture, Fault, Skipped
 from builder.sources.recognise import describe_unknown, is_gzip, is_zstd
 from builder.sources.webarchive import read_archive
 from tests.builder.sources.containers import (

@@ -19,7 +19,7 @@ from zipfile import ZipFile
 import pytest
 
 from builder.sources import address
-from builder.sources.event import Capture, Fault, Skipped
+from builder.sources.events import Capture, Fault, Skipped
 from builder.sources.webarchive import read_archive
 from functions.archive import arc, warc
 from functions.archive.stream import RecordStream

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.sources.event import Capture, Crawl, Edge, Event, Fault
-from builder.sources.ordinal import Ordinals
+from builder.sources.events import Capture, Edge, Event, Fault
+from builder.sources.ordinals import Ordinals
+from builder.sources.warcinfo import Crawl
 from builder.sources.webarchive import read_archive
 from functions.snapshot.identifier import capture_identity
 from tests.builder.sources.containers import (

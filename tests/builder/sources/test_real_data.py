@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from builder.sources.event import Capture, Crawl, DocumentRules, Fault, Skipped
-from builder.sources.fault import FAULT_CODES
+from builder.sources.events import FAULT_CODES, Capture, Fault, Skipped
 from builder.sources.recognise import read_head, recognise
+from builder.sources.rules import DocumentRules
+from builder.sources.warcinfo import Crawl
 from builder.sources.webarchive import read_archive
 from functions.snapshot import schema, setspec
 from tests.builder.sources.containers import ALL, dictionary_frame, frame, frames

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from builder.sources.event import Capture
-from builder.sources.exchange import NEAR
+from builder.sources.backlog import NEAR
+from builder.sources.events import Capture
 from builder.sources.request import MAX_BYTES, CaptureRequest, read_request
 from builder.sources.webarchive import read_archive
 from functions.archive.record import BufferedBlock

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from builder.sources.event import DocumentRules
-from builder.sources.set_rule import SetRule
+from builder.sources.rules import DocumentRules, SetRule
 from functions.config import set_rules
 from tests.builder.sources.containers import ALL, PAGE, captures, http, warc
 

@@ -7,7 +7,7 @@ import tracemalloc
 
 import pytest
 
-from builder.sources.event import Capture, Event, Fault
+from builder.sources.events import Capture, Event, Fault
 from builder.sources.search import names_archive
 from builder.sources.webarchive import read_archive
 from tests.builder.sources.containers import (

@@ -15,9 +15,9 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 import builder
-from builder.sources.event import DocumentRules, Fault
-from builder.sources.fault import FAULT_CODES
+from builder.sources.events import FAULT_CODES, Fault
 from builder.sources.recognise import recognise
+from builder.sources.rules import DocumentRules
 from functions import archive
 from tests.builder.sources.containers import (
     ALL,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.sources import event
+from builder.sources import events
 from functions.content.archives import PlacedArchives
 from functions.content.errors import ContentError
 from functions.store.slice import FolderSlices
@@ -23,7 +23,7 @@ SMALL = {name: FORMS[name]() for name in FORMS}
 FOUND = {name: captures(data, name=name) for name, data in SMALL.items()}
 
 
-def listed(folder: Path, found: list[event.Capture]) -> Stored:
+def listed(folder: Path, found: list[events.Capture]) -> Stored:
     made = Stored(folder, FolderSlices(folder))
     made.list(found)
     return made

@@ -14,7 +14,8 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from builder.sources.event import Capture, DocumentRules
+from builder.sources.events import Capture
+from builder.sources.rules import DocumentRules
 from builder.sources.webarchive import read_archive
 from functions.content import cdx
 from functions.content.search import Search

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from builder.sources import cdxj, entry, event
+from builder.sources import events
+from builder.sources.index import cdxj, entry
 from functions.content import record
 from functions.content.capture import Capture
 from functions.content.errors import ContentError
@@ -41,7 +42,9 @@ def stored_at(path: Path) -> Stored:
     """Return the captures of a file where it lies."""
     made = Stored(path.parent, FolderSlices(path.parent))
     with path.open("rb") as stream:
-        made.list([e for e in read_archive(stream, path.name, ALL) if isinstance(e, event.Capture)])
+        made.list(
+            [e for e in read_archive(stream, path.name, ALL) if isinstance(e, events.Capture)]
+        )
     return made
 
 
@@ -93,7 +96,7 @@ def test_an_index_alone_leads_to_bytes_that_have_its_digests(index: str) -> None
         if found is None:
             continue
         made, _ = entry.build_capture(found, ALL)
-        if isinstance(made, event.Capture):
+        if isinstance(made, events.Capture):
             made.warc_filename = Path(INDEXED[index]).name
             stored.list([made])
     assert stored.records

@@ -12,7 +12,8 @@ from builder.ingest.cdx.block import IndexFile
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.sources.address import parse
-from builder.sources.event import Capture, DocumentRules
+from builder.sources.events import Capture
+from builder.sources.rules import DocumentRules
 from builder.sources.webarchive import read_archive
 from functions.oai.repository import Selection
 from functions.snapshot.manifest import Span

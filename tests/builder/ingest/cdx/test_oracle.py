@@ -15,9 +15,9 @@ from builder.ingest.cdx import columns
 from builder.ingest.cdx.block import IndexFile
 from builder.ingest.cdx.text import LineBlock
 from builder.intake.intake import CAPTURES
-from builder.sources import cdx, cdxj, entry
-from builder.sources.event import Capture, DocumentRules
-from builder.sources.set_rule import SetRule
+from builder.sources.events import Capture
+from builder.sources.index import cdx, cdxj, entry
+from builder.sources.rules import DocumentRules, SetRule
 from tests.builder.indexes import ALL, NOTHING, SHA1, line, rows
 from tests.extent import examples
 

@@ -14,9 +14,9 @@ import pytest
 from builder.ingest.cdx import block as index_block
 from builder.ingest.cdx import reader
 from builder.ingest.cdx.text import LONGEST
-from builder.sources import cdx
-from builder.sources.event import DocumentRules
-from builder.sources.fault import FAULT_CODES
+from builder.sources.events import FAULT_CODES
+from builder.sources.index import cdx
+from builder.sources.rules import DocumentRules
 from functions.snapshot.identifier import capture_identity
 from tests.builder.indexes import ALL, NOTHING, SHA1, Read, line
 

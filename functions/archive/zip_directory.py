@@ -11,9 +11,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, cast
 
-from functions.archive.salvage import salvage
-from functions.archive.zip import ARCHIVE_FOLDER, DAMAGE, DEFLATED, STORED, ZipEntry
-from functions.archive.zipscan import LOCAL, SIGNATURE, LocalHeaderScan
+from functions.archive.inflate import salvage
+from functions.archive.zip_headers import (
+    ARCHIVE_FOLDER,
+    DAMAGE,
+    DEFLATED,
+    LOCAL,
+    SIGNATURE,
+    STORED,
+    LocalHeaderScan,
+    ZipEntry,
+)
 
 _STEP = 1 << 16
 _RAW = -15  # deflate without any header

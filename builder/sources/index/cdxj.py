@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any
 
-from builder.sources.entry import IndexEntry
+from builder.sources.index.entry import IndexEntry
 from functions.archive.record import RecordFault, show
 
 KEYS: dict[str, tuple[str, ...]] = {

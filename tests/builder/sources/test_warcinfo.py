@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.sources import warcinfo
-from builder.sources.event import Crawl, DocumentRules
+from builder.sources.rules import DocumentRules
+from builder.sources.warcinfo import Crawl
 from builder.sources.webarchive import read_archive
 
 WARCINFO = (

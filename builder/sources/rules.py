@@ -1,4 +1,7 @@
-"""Rules of an operator's own sets: which captures are in them."""
+"""Rules of an operator's own sets: which captures are in them.
+
+Documents: which records of an archive are published, by their HTTP status and media type.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from builder.sources import address
+from functions.archive.message import HttpHead
+from functions.archive.record import RecordHeader, skip_reason_by_type
 from functions.snapshot import setspec
 
 _HEAD = re.compile("[A-Za-z][A-Za-z0-9+-]*://[^/?#]*")  # scheme and host, the same in any case
@@ -70,6 +75,51 @@ class SetRule:
     def _in_language(self, languages: str) -> bool:
         found = [language.strip() for language in languages.split(",")]
         return any(f == own or f.startswith(f"{own}-") for f in found for own in self.languages)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRules:
+    """What of an archive is published, in which sets, and what a reader may spend on one record.
+
+    `collections` are the sets of the collections that all of it belongs to.
+    """
+
+    redirects: bool = False
+    errors: bool = False
+    titles: bool = True
+    """Whether pages are read for their title, language and encoding, which takes the most time."""
+    domain_sets: bool = True
+    mime_sets: bool = True
+    set_rules: tuple[SetRule, ...] = ()
+    collections: tuple[str, ...] = ()
+    head_bytes: int = 1 << 18
+    """Bytes of a payload, before and after decoding, that are looked at for type and title."""
+
+
+REDIRECTS = frozenset({300, 301, 302, 303, 305, 307, 308})
+"""HTTP statuses that lead elsewhere."""
+
+SETTINGS = {"redirect": "redirects", "error": "errors"}
+"""The value of `documents.include` that publishes an excluded document, by its reason."""
+
+
+def refusal_reason(record: RecordHeader, status: int | None, rules: DocumentRules) -> str | None:
+    """Return why a document is left out by its HTTP status, None if it is published.
+
+    One that has no status, and is no revisit, is left out if its media type is that of no document.
+    """
+    if status is None:
+        return None if record.type == "revisit" else skip_reason_by_type(record.mime)
+    if 200 <= status < 300 or (status == 304 and record.type == "revisit"):
+        return None
+    if status in REDIRECTS:
+        return None if rules.redirects else "redirect"
+    return None if rules.errors else "error"
+
+
+def http_status(record: RecordHeader, message: HttpHead | None) -> int | None:
+    """Return a document's HTTP status: its message's, else that of an ARC version 2 header."""
+    return message.status if message and message.status is not None else record.status
 
 
 def _lower_origin(url: str) -> str:

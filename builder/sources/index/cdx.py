@@ -8,7 +8,7 @@ known to be written so.
 import re
 from dataclasses import dataclass
 
-from builder.sources.entry import IndexEntry
+from builder.sources.index.entry import IndexEntry
 from functions.archive.record import RecordFault, show
 
 LETTERS: dict[str, str] = {

@@ -13,8 +13,7 @@ from functions.archive import arc, warc
 from functions.archive.gzip_members import GzipMembers
 from functions.archive.message import HttpHead, read_message
 from functions.archive.record import DOCUMENT_TYPES, RecordBlock, RecordHeader
-from functions.archive.start import HEAD, begins_record
-from functions.archive.stream import RecordStream
+from functions.archive.stream import HEAD, RecordStream, begins_record
 
 ZSTD_MAGIC = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
 """What a zstd frame begins with, or one to be passed over (RFC 8878, 3.1)."""

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from builder.sources import address, mime
 from builder.sources import date as instant
 from builder.sources.date import Instant
-from builder.sources.document import refusal_reason
-from builder.sources.event import Capture, DocumentRules, Skipped
+from builder.sources.events import Capture, Skipped
 from builder.sources.request import MAX_QUERY, METHOD, escape_illegal
+from builder.sources.rules import DocumentRules, refusal_reason
 from functions.archive import digest
 from functions.archive.record import RecordFault, RecordHeader, show, skip_reason
 from functions.snapshot import setspec

@@ -1,4 +1,14 @@
-"""The codes of what can be wrong in a web archive, each with its meaning for people."""
+"""What a source yields: captures, records that were left out, and faults.
+
+The codes of what can be wrong in a web archive, each with its meaning for people.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from builder.sources.warcinfo import Crawl
 
 FAULT_CODES: dict[str, str] = {
     "not-an-archive": "the file is no ARC, WARC or WACZ file",
@@ -65,3 +75,87 @@ HARMLESS_CODES = frozenset(
     }
 )
 """Codes of faults that cost no capture: a file with these alone and no captures just has none."""
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Capture:
+    """A capture: schema.CAPTURE less schema.RESOLVED, its identity, its sets by domain and type.
+
+    `fetch_time` is an aware UTC datetime. Texts hold no character that XML 1.0 forbids. It is
+    never changed; it is not frozen because that makes it three times as slow to make.
+    """
+
+    identity: str
+    url: str
+    url_surtkey: str
+    sets: tuple[str, ...] = ()
+    url_bytes: bytes | None = None
+    url_host_name: str | None = None
+    url_host_registered_domain: str | None = None
+    fetch_date: str | None = None
+    fetch_time: datetime | None = None
+    fetch_status: int | None = None
+    fetch_method: str | None = None
+    fetch_body: str | None = None
+    fetch_redirect: str | None = None
+    content_digest: str | None = None
+    content_length: int | None = None
+    content_mime_type: str | None = None
+    content_mime_detected: str | None = None
+    content_charset: str | None = None
+    content_charset_source: str | None = None
+    content_languages: str | None = None
+    content_truncated: str | None = None
+    content_damaged: str | None = None
+    title: str | None = None
+    refers_to_url: str | None = None
+    refers_to_date: str | None = None
+    warc_record_type: str = "response"
+    warc_filename: str = ""
+    warc_record_offset: int | None = None
+    warc_record_length: int | None = None
+    warc_request_offset: int | None = None
+    content_digest_declared: str | None = None
+
+
+class Skipped(NamedTuple):
+    """A record that is not published: `reason` is a record type, or the rule that left it out.
+
+    Its place is given as a capture's is.
+    """
+
+    reason: str
+    offset: int | None = None
+    length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault in the data: the columns of schema.FAULT. `code` is a key of fault.FAULT_CODES."""
+
+    source: str
+    place: int | None
+    code: str
+    field: str | None = None
+    detail: str = ""
+    done: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Where a range of a file begins or ends: at the record at `offset`, None for the file's end.
+
+    `version` is the one that the ARC records from there on were announced as. Two ranges leave
+    nothing out and read nothing twice if the one ends at an edge equal to the other's beginning.
+    Where it is `open`, a request near it has no document on this side of it.
+    """
+
+    offset: int | None
+    version: int
+    open: bool = False
+
+
+Event = Capture | Skipped | Fault | Crawl
+
+
+Events = Iterator[Event]

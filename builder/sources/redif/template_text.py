@@ -1,0 +1,221 @@
+"""The borders of templates in a file: a template runs from its Template-Type to the next one.
+
+A border is a line that begins with `Template-Type:`, in any case; indented ones are none, nor is
+what would be a URL. CRLF, LF and CR each end a line.
+
+The encodings of ReDIF: a byte order mark wins, else each line is UTF-8 or windows-1252.
+
+UTF-16 is also known without a mark, by the NUL bytes of its first two characters.
+
+A file that is UTF-8 throughout is so line by line, so nothing has to be known of a whole file.
+"""
+
+import codecs
+import re
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+ASCII, UTF_8, WINDOWS, MIXED = "ascii", "utf-8", "windows-1252", "mixed"
+MARKED = "utf-8-bom"
+_UTF_8_MARK = b"\xef\xbb\xbf"
+_UTF_16_MARKS = {b"\xff\xfe": "utf-16le", b"\xfe\xff": "utf-16be"}
+# Two characters of ASCII, without a mark: nothing else has a NUL byte in every second place.
+_UTF_16 = (
+    (re.compile(rb"(?:[\t\n\r -~]\x00){2}"), "utf-16le"),
+    (re.compile(rb"(?:\x00[\t\n\r -~]){2}"), "utf-16be"),
+)
+_CONTINUING = bytes(range(0x80, 0xC0))
+_FOUR = bytes(range(0xF0, 0xF8))  # first bytes of characters that are two units of UTF-16
+_LINE = re.compile(rb"[^\r\n]*[\r\n]*")
+
+
+class EncodedLines:
+    """A stream as bytes of one byte a character's part: UTF-16 becomes UTF-8, all else stays.
+
+    `mark` is the encoding that a byte order mark names, or that is UTF-16 without one, else None.
+    The mark itself is not given; `start` is how many bytes it takes.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        head = b""
+        while len(head) < 4 and (piece := stream.read(4 - len(head))):
+            head += piece
+        self.mark: str | None = None
+        self.start = 0
+        self._decoder: codecs.IncrementalDecoder | None = None
+        if head.startswith(_UTF_8_MARK):
+            self.mark, self.start = MARKED, 3
+        elif head[:2] in _UTF_16_MARKS:
+            self.mark, self.start = _UTF_16_MARKS[head[:2]], 2
+        elif b"\x00" in head:
+            self.mark = next((name for form, name in _UTF_16 if form.fullmatch(head)), None)
+        if self.mark in _UTF_16_MARKS.values():
+            self._decoder = codecs.getincrementaldecoder(self.mark or "")("replace")
+        self._head = head[self.start :]
+        self.plain = self._decoder is None
+        """Whether what is read is as long as it is in the file."""
+
+    def read(self, size: int) -> bytes:
+        """Return about `size` more bytes, none at the end. Raises OSError as the stream does.
+
+        What is no whole character at the end of UTF-16 is left out.
+        """
+        head, self._head = self._head, b""
+        while True:
+            piece = self._stream.read(size)
+            data, head = head + piece, b""
+            if self._decoder is None or not data:
+                return data
+            if text := self._decoder.decode(data):
+                return text.encode("utf-8", "replace")
+            if not piece:
+                return b""
+
+    def width(self, data: bytes) -> int:
+        """Return how many bytes of the file this stretch of what was read takes."""
+        if self._decoder is None:
+            return len(data)
+        units = len(data.translate(None, _CONTINUING)) + len(data)
+        return 2 * (units - len(data.translate(None, _FOUR)))
+
+
+def decode_lines(data: bytes, mark: str | None) -> tuple[str, str]:
+    """Return whole lines of a source as text, and the encoding that they are in.
+
+    What no encoding has becomes U+FFFD.
+    """
+    if mark is not None:
+        return data.decode("utf-8", "replace"), mark
+    if data.isascii():
+        return data.decode("ascii"), ASCII
+    try:
+        return data.decode("utf-8"), UTF_8
+    except UnicodeDecodeError:
+        pass
+    texts: list[str] = []
+    encoding = WINDOWS
+    for line in _LINE.findall(data):
+        try:
+            texts.append(line.decode("utf-8"))
+        except UnicodeDecodeError:
+            texts.append(line.decode("cp1252", "replace"))
+        else:
+            if not line.isascii():
+                encoding = MIXED
+    return "".join(texts), encoding
+
+
+def decode_reference(data: bytes) -> str:
+    """Return bytes without a byte order mark as the reference parser (ReDIF-perl 2.69) has them.
+
+    All of them are windows-1252 to it, and what this has not is left out.
+    """
+    return data.decode("cp1252", "ignore")
+
+
+LIMIT = 1 << 20
+"""Bytes of a template that are read: some two hundred times what is long."""
+LEAST = 1 << 10
+"""What a limit has to be at least."""
+_CHUNK = 1 << 18
+_KEY = b"template-type:"
+
+
+class TemplateText(NamedTuple):
+    """The bytes of one template, or what stands before the first one (`template` is False)."""
+
+    template: bool
+    offset: int
+    """Of its first byte in the file."""
+    line: int
+    """Of its first line, from 1."""
+    data: bytes
+    """As the source gives them, with what follows up to the next template."""
+    cut: bool
+    """Whether there was more than is read."""
+
+
+def split_templates(
+    stream: BinaryIO, limit: int = LIMIT
+) -> Iterator[tuple[EncodedLines, TemplateText]]:
+    """Yield what a file holds, in order. Raises OSError as the stream does.
+
+    No more than `limit` bytes of a template (LEAST at least), and about as many read ahead, are
+    held at any time.
+    """
+    source = EncodedLines(stream)
+    limit = max(limit, LEAST)
+    held = _TextBuffer(source, limit)
+    for block, begins in _blocks(source, limit):
+        at = 0
+        for border in _borders(block, begins):
+            held.add(block[at:border])
+            if held.size:
+                yield source, held.take()
+            held.template = True
+            at = border
+        held.add(block[at:])
+    yield source, held.take()
+
+
+class _TextBuffer:
+    """The stretch that is being read: its first `limit` bytes, and how far all was read."""
+
+    def __init__(self, source: EncodedLines, limit: int) -> None:
+        self._source, self._limit = source, limit
+        self._offset, self._line = source.start, 1  # behind what was read
+        self._begin = (self._offset, self._line)
+        self._parts: list[bytes] = []
+        self.template = False
+        self.size = 0
+
+    def add(self, data: bytes) -> None:
+        size = len(data)
+        self._offset += size if self._source.plain else self._source.width(data)
+        self._line += data.count(b"\n")
+        if b"\r" in data:
+            self._line += data.count(b"\r") - data.count(b"\r\n")
+        if self.size < self._limit:
+            self._parts.append(data[: self._limit - self.size])
+        self.size += size
+
+    def take(self) -> TemplateText:
+        """Return the stretch; what is added from now on is the next one."""
+        data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        found = TemplateText(self.template, *self._begin, data, self.size > self._limit)
+        self._begin = (self._offset, self._line)
+        self._parts = []
+        self.size = 0
+        return found
+
+
+def _blocks(source: EncodedLines, limit: int) -> Iterator[tuple[bytes, bool]]:
+    """Yield whole lines, many at a time, and whether the first byte begins a line.
+
+    Of a line that is longer than `limit` some bytes are yielded alone.
+    """
+    rest, begins = b"", True
+    while data := source.read(_CHUNK):
+        rest += data
+        # A CR at the very end may be the first half of a CRLF.
+        end = max(rest.rfind(b"\n"), rest.rfind(b"\r", 0, len(rest) - 1)) + 1
+        if end:
+            yield rest[:end], begins
+            rest, begins = rest[end:], True
+        elif len(rest) > max(limit, _CHUNK):
+            end = len(rest) - 1
+            yield rest[:end], begins
+            rest, begins = rest[end:], False
+    if rest:
+        yield rest, begins
+
+
+def _borders(block: bytes, begins: bool) -> Iterator[int]:
+    lower = block.lower()
+    at = lower.find(_KEY)
+    while at >= 0:
+        end = at + len(_KEY)
+        if (lower[at - 1] in b"\r\n" if at else begins) and lower[end : end + 2] != b"//":
+            yield at
+        at = lower.find(_KEY, end)
