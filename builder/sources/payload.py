@@ -3,8 +3,8 @@
 import hashlib
 from dataclasses import dataclass, field
 
-from builder.sources.content_coding import decode
 from functions.archive.chunked import ChunkedDecoder
+from functions.archive.coding import decode_head
 from functions.archive.digest import DeclaredDigest, base32, parse
 from functions.archive.message import HttpHead
 from functions.archive.record import BufferedBlock, RecordBlock, RecordFault, RecordHeader
@@ -78,7 +78,7 @@ def read_payload(
         data = decoder.feed(data) + decoder.flush()
     codings = message.codings() if coded and message else []
     if codings and data:
-        decoded, wrong = decode(data, codings, limit)
+        decoded, wrong = decode_head(data, codings, limit)
         if wrong:
             done = "type and title not read" if decoded is None else "read as it is"
             payload.flaws.append(("content-encoding-undecoded", "Content-Encoding", wrong, done))

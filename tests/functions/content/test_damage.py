@@ -164,19 +164,19 @@ import sys
 for name in ("brotli", "isal", "zstandard"):
     sys.modules[name] = None
 from pathlib import Path
-from functions.archive import document
-from functions.archive.coded import Undecodable, decoded
+from functions.archive import record_reader
+from functions.archive.coding import ContentCodingError, decode_codings
 for coding in ("br", "zstd"):
     try:
-        decoded(iter([b""]), [coding], chunked=False)
-    except Undecodable as error:
+        decode_codings(iter([b""]), [coding], chunked=False)
+    except ContentCodingError as error:
         print(error)
 with Path(sys.argv[1]).open("rb") as stream:
-    print(b"".join(document.read(stream, 0).payload()).decode())
+    print(b"".join(record_reader.read_record(stream, 0).payload()).decode())
 with Path(sys.argv[2]).open("rb") as stream:
     try:
-        document.read(stream, 0)
-    except document.Unread as error:
+        record_reader.read_record(stream, 0)
+    except record_reader.UnreadableRecordError as error:
         print(error)
 """
 
