@@ -73,7 +73,7 @@ class Backlog:
             pickle.dump(event, self._file, pickle.HIGHEST_PROTOCOL)
         self._count += 1
 
-    def release(self, tape: RecordStream, captures: Captures) -> Iterator[Event | RecordEvent]:
+    def release(self, stream: RecordStream, captures: Captures) -> Iterator[Event | RecordEvent]:
         """Yield the events and forget them, captures marked where a member of theirs failed.
 
         A request of which a member failed is not told. Raises StoreError.
@@ -87,15 +87,15 @@ class Backlog:
                 file.seek(0)
             for _ in range(count):
                 with _wrap_scratch_errors():
-                    given = pickle.load(file)
-                event = given.event if isinstance(given, RecordEvent) else given
-                if event is not given and given.request and tape.damage(given.first, given.last):
-                    given = event
+                    item = pickle.load(file)
+                event = item.event if isinstance(item, RecordEvent) else item
+                if event is not item and item.request and stream.damage(item.first, item.last):
+                    item = event
                 if not isinstance(event, PendingCapture):
-                    yield given
+                    yield item
                     continue
-                capture, *faults = _finish(event, tape, captures)
-                yield replace(given, event=capture) if isinstance(given, RecordEvent) else capture
+                capture, *faults = _finish(event, stream, captures)
+                yield replace(item, event=capture) if isinstance(item, RecordEvent) else capture
                 yield from faults
 
 
@@ -110,8 +110,8 @@ def _wrap_scratch_errors() -> Iterator[None]:
         raise StoreError(f"scratch files cannot be used: {error.strerror}") from error
 
 
-def _finish(pending: PendingCapture, tape: RecordStream, captures: Captures) -> Iterator[Event]:
-    damage = tape.damage(pending.first, pending.last)
+def _finish(pending: PendingCapture, stream: RecordStream, captures: Captures) -> Iterator[Event]:
+    damage = stream.damage(pending.first, pending.last)
     yield captures.finish(pending.draft, damage)
     for fault in pending.faults:
         done = action_if_damaged(fault.code, fault.done) if damage else fault.done
@@ -179,13 +179,13 @@ class Exchanges:
     def join(self, events: Iterator[Event | RecordEvent]) -> Iterator[Event]:
         """Yield the events in their order, each capture with what is known of its request."""
         held = self._held
-        for given in events:
+        for item in events:
             fields, request = _NONE, None
             event: Event | PendingCapture
-            if isinstance(given, RecordEvent):
-                event, fields, request = given.event, given.fields, given.request
+            if isinstance(item, RecordEvent):
+                event, fields, request = item.event, item.fields, item.request
             else:
-                event = given
+                event = item
             assert not isinstance(event, PendingCapture)  # the backlog settles them
             if isinstance(event, Capture | Skipped):
                 self._count += 1

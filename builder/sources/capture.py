@@ -66,14 +66,14 @@ class _PayloadFacts:
 
 
 def trim_to_next_record(
-    swallowed: int, block: RecordBlock, found: DocumentRecord | None, flaws: list[RecordFault]
+    swallowed: int, block: RecordBlock, found: DocumentRecord | None, faults: list[RecordFault]
 ) -> None:
     """Give back the bytes that a wrong length took of the next record."""
     missing = block.missing + swallowed
-    flaws[:] = [flaw for flaw in flaws if flaw[0] not in ("payload-short", "digest-mismatch")]
+    faults[:] = [fault for fault in faults if fault[0] not in ("payload-short", "digest-mismatch")]
     detail = f"declared {block.length} bytes, found {block.length - missing}, then another record"
     done = "published as truncated, without digest" if found else "left out"
-    flaws.append(("payload-short", None, detail, done))
+    faults.append(("payload-short", None, detail, done))
     if found is not None:
         found.missing = missing
         if found.payload:
@@ -94,16 +94,16 @@ class Captures:
         self,
         found: DocumentRecord,
         length: int | None,
-        flaws: list[RecordFault],
+        faults: list[RecordFault],
         damage: str | None = None,
     ) -> Capture:
-        """Return the capture of one document and add its faults to `flaws`.
+        """Return the capture of one document and add its faults to `faults`.
 
         `length` is that of the stored record. `damage` is what failed in its gzip member.
         """
-        draft = self.draft(found, length, flaws)
+        draft = self.draft(found, length, faults)
         if damage:
-            flaws[:] = [(*flaw[:3], action_if_damaged(flaw[0], flaw[3])) for flaw in flaws]
+            faults[:] = [(*fault[:3], action_if_damaged(fault[0], fault[3])) for fault in faults]
         return self.finish(draft, damage)
 
     def finish(self, draft: CaptureDraft, damage: str | None) -> Capture:
@@ -125,7 +125,7 @@ class Captures:
         return capture
 
     def draft(
-        self, found: DocumentRecord, length: int | None, flaws: list[RecordFault]
+        self, found: DocumentRecord, length: int | None, faults: list[RecordFault]
     ) -> CaptureDraft:
         """Return the capture of one document without its identity; see `build`."""
         record, payload = found.record, found.payload
@@ -135,7 +135,7 @@ class Captures:
         where = address.parse(record.url)
         host = where.host.name if where.host else None
         content, bad_title = _inspect_content(found, host, self._rules.titles)
-        flaws += [flaw for flaw in (bad_date, bad_title) if flaw]
+        faults += [fault for fault in (bad_date, bad_title) if fault]
         status = http_status(record, found.message)
         digest = _digest(found)
         refers_to = record.fields.get(b"warc-refers-to-target-uri")
@@ -197,14 +197,14 @@ class Captures:
         # Only of sets by rules one may be another's ancestor.
         return setspec.most_specific(specs)
 
-    def faults(self, place: int | None, flaws: list[RecordFault]) -> Iterator[Fault]:
-        """Return flaws as faults of this file at `place`."""
-        for code, field, detail, done in flaws:
+    def faults(self, place: int | None, faults: list[RecordFault]) -> Iterator[Fault]:
+        """Return faults as faults of this file at `place`."""
+        for code, field, detail, done in faults:
             yield Fault(self._name, place, code, field, detail, done)
 
 
 def action_if_damaged(code: str, done: str) -> str:
-    """Return what is done about a flaw of a record whose member is damaged."""
+    """Return what is done about a fault of a record whose member is damaged."""
     return "published with the one declared" if code == "digest-mismatch" else done
 
 
@@ -243,8 +243,8 @@ def _declared_digest(found: DocumentRecord) -> str | None:
 def _truncation(found: DocumentRecord) -> str | None:
     """Return why the payload is not whole (ISO 28500, 5.13)."""
     declared = found.record.fields.get(b"warc-truncated")
-    if declared and _TOKEN.fullmatch(said := declared.decode("latin-1").lower()):
-        return said
+    if declared and _TOKEN.fullmatch(reason := declared.decode("latin-1").lower()):
+        return reason
     cut = found.missing or b"warc-segment-number" in found.record.fields
     return "unspecified" if cut else None
 
@@ -275,17 +275,17 @@ def _inspect_content(
     is_html = kind in _HTML
     is_text = is_html or (kind is not None and _is_text(kind))
     if is_text or shown in (None, "text/plain"):
-        said = _declared_charset(fields.get(b"content-type", b"")[:_CHARSET_WITHIN])
+        named = _declared_charset(fields.get(b"content-type", b"")[:_CHARSET_WITHIN])
         marked = charset.detect_bom(head) if is_text or shown else None
         if marked:
             content.charset = Charset(marked, "marked")
-        elif said is None and titles and head and is_html:
+        elif named is None and titles and head and is_html:
             content.charset = charset.html_charset(head, host)
-        elif said is None and titles and kind is not None and _XML.fullmatch(kind):
-            said = charset.xml_declaration(head)
-        if said and not marked:
-            content.charset = Charset(said, "declared")
-    flaw: RecordFault | None = None
+        elif named is None and titles and kind is not None and _XML.fullmatch(kind):
+            named = charset.xml_declaration(head)
+        if named and not marked:
+            content.charset = Charset(named, "declared")
+    fault: RecordFault | None = None
     language: str | None = None
     if titles and is_html and content.charset and head:
         is_xml = (content.declared or shown) == _XHTML
@@ -293,9 +293,9 @@ def _inspect_content(
             head, content.charset.name, is_xml=is_xml
         )
         if illegal:
-            flaw = ("xml-illegal-character", "title", "", "removed")
+            fault = ("xml-illegal-character", "title", "", "removed")
     header = fields.get(b"content-language")
     if language or header:
-        said_there = header.decode("latin-1") if header else None
-        content.languages = html.languages(language) or html.languages(said_there)
-    return content, flaw
+        in_header = header.decode("latin-1") if header else None
+        content.languages = html.languages(language) or html.languages(in_header)
+    return content, fault

@@ -66,14 +66,14 @@ def _parse_w3cdtf(date: bytes) -> tuple[Instant, RecordFault | None]:
     instant = _build_instant(parts, (fraction or b"").decode(), offset)
     if instant is NO_DATE:
         return NO_DATE, ("date-invalid", "WARC-Date", show(date), "published without a date")
-    flaw = None
+    fault = None
     if rest:
-        flaw = ("date-junk", "WARC-Date", show(date), f"taken as {instant.text}")
+        fault = ("date-junk", "WARC-Date", show(date), f"taken as {instant.text}")
     elif second is None:
-        flaw = ("date-partial", "WARC-Date", show(date), f"published as {instant.text}")
+        fault = ("date-partial", "WARC-Date", show(date), f"published as {instant.text}")
     elif not zone or offset:
-        flaw = ("date-zone", "WARC-Date", show(date), f"taken as {instant.text}")
-    return instant, flaw
+        fault = ("date-zone", "WARC-Date", show(date), f"taken as {instant.text}")
+    return instant, fault
 
 
 def parse_arc_date(date: bytes, field: str = "Archive-date") -> tuple[Instant, RecordFault | None]:

@@ -20,13 +20,13 @@ class Payload:
     """Bytes that the record holds."""
     head: bytes = b""
     """The first bytes, with transfer and content codings undone; none if they cannot be."""
-    flaws: list[RecordFault] = field(default_factory=list)
+    faults: list[RecordFault] = field(default_factory=list)
     matches_declared: bool = False
     """Whether it has the digest that was declared, which proves it whole."""
 
 
-def read_declared(record: RecordHeader, flaws: list[RecordFault]) -> DeclaredDigest | None:
-    """Return the payload digest that a record declares; one that cannot be read is a flaw."""
+def read_declared(record: RecordHeader, faults: list[RecordFault]) -> DeclaredDigest | None:
+    """Return the payload digest that a record declares; one that cannot be read is a fault."""
     text = record.fields.get(b"warc-payload-digest")
     if not text:
         return None
@@ -34,7 +34,7 @@ def read_declared(record: RecordHeader, flaws: list[RecordFault]) -> DeclaredDig
     if declared is None:
         detail = text[:100].decode("latin-1").encode("unicode_escape").decode("ascii")
         done = "published without it" if record.type == "revisit" else "not compared"
-        flaws.append(("digest-unreadable", "WARC-Payload-Digest", detail, done))
+        faults.append(("digest-unreadable", "WARC-Payload-Digest", detail, done))
     return declared
 
 
@@ -70,8 +70,8 @@ def read_payload(
             piece = block.take()
         payload = Payload(base32(hashes.sha1.digest()), length)
         if not block.missing:
-            payload.flaws += hashes.compare()
-            payload.matches_declared = declared is not None and not payload.flaws
+            payload.faults += hashes.compare()
+            payload.matches_declared = declared is not None and not payload.faults
         data = b"".join(head)
     if chunked:
         decoder = ChunkedDecoder()
@@ -81,7 +81,7 @@ def read_payload(
         decoded, wrong = decode_head(data, codings, limit)
         if wrong:
             done = "type and title not read" if decoded is None else "read as it is"
-            payload.flaws.append(("content-encoding-undecoded", "Content-Encoding", wrong, done))
+            payload.faults.append(("content-encoding-undecoded", "Content-Encoding", wrong, done))
         data = decoded or b""
     payload.head = data
     return payload
@@ -95,8 +95,8 @@ def _hash_whole(data: bytes, declared: DeclaredDigest | None, chunked: bool) -> 
     if declared:
         hashes = _Hashes(declared, chunked)
         hashes.update(data)
-        payload.flaws += hashes.compare()
-        payload.matches_declared = not payload.flaws
+        payload.faults += hashes.compare()
+        payload.matches_declared = not payload.faults
     return payload
 
 
@@ -126,7 +126,7 @@ class _Hashes:
             self._decoded.update(self._decoder.feed(piece))
 
     def compare(self) -> list[RecordFault]:
-        """Return a flaw if the declared digest is that of neither stored nor de-chunked bytes."""
+        """Return a fault if the declared digest is that of neither stored nor de-chunked bytes."""
         if self._declared is None:
             return []
         raw = (self._raw or self.sha1).digest()

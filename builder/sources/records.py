@@ -28,18 +28,18 @@ _TYPE_WITHIN = 1 << 14  # bytes of a payload that are looked at for its type alo
 
 
 class RecordReader:
-    """One file's reading: its tape, and what has to be remembered from record to record."""
+    """One file's reading: its stream, and what has to be remembered from record to record."""
 
     def __init__(
         self,
-        tape: RecordStream,
+        stream: RecordStream,
         name: str,
         rules: DocumentRules,
         version: int = 1,
         ordinals: Ordinals | None = None,
     ) -> None:
         """`version` is the one that the ARC records were announced as, of a file's later range."""
-        self._stream = tape
+        self._stream = stream
         self._name = name
         self._rules = rules
         self.ordinals = Ordinals() if ordinals is None else ordinals
@@ -50,7 +50,7 @@ class RecordReader:
         self._shared = False  # whether a member was found to hold several records
         self._records = 0
         self._crawl: Crawl | None = None
-        self._flaws: list[RecordFault] = []  # of the one record that the section in hand is
+        self._faults: list[RecordFault] = []  # of the one record that the section in hand is
         self._backlog = Backlog()
         self._garbage_first: list[Fault] = []
         self.form = ""
@@ -63,7 +63,7 @@ class RecordReader:
     ) -> Iterator[Event]:
         """Read the records that begin in [start, end), and what lies behind each of them.
 
-        The tape stands at the first of them. A file without any record, which was not recognised
+        The stream stands at the first of them. A file without any record, which was not recognised
         by its `kind` either, is no archive: `detail` then says what it is.
         """
         yield from self._exchanges.join(self._events(kind, start, end, detail))
@@ -74,21 +74,21 @@ class RecordReader:
     def _events(
         self, kind: str | None, start: int, end: int | None, detail: str
     ) -> Iterator[Event | RecordEvent]:
-        tape = self._stream
-        while tape.next_section():
+        stream = self._stream
+        while stream.next_section():
             opened = self.first is None
             if opened:
                 self.first = self._current_edge()
             if end is None or not self._is_behind(end):
                 if opened and start:
                     yield from self._file_faults(end)
-                data = tape.section_bytes()
+                data = stream.section_bytes()
                 event = self._read_single(data) if data else None
                 if event is not None:
                     if self._garbage_first:
                         yield from self._take_garbage()
                     yield self._exchanges.attach(event) or event
-                    if self._crawl or self._flaws or tape.faults:
+                    if self._crawl or self._faults or stream.faults:
                         yield from self._single_extras(end)
                     continue
                 yield from self._read_section(end, known=bool(kind))
@@ -99,40 +99,42 @@ class RecordReader:
         self.first = self.first or self.next
         if not (self._records or kind or start or self.next.offset):
             # What wants a dictionary may well be an archive.
-            tape.faults = [fault for fault in tape.faults if fault[1] == "zstd-dictionary-missing"]
+            stream.faults = [
+                fault for fault in stream.faults if fault[1] == "zstd-dictionary-missing"
+            ]
             self._garbage_first = []
-            if not tape.faults:
-                detail = detail or "damaged " + tape.shared_code.partition("-")[0]
+            if not stream.faults:
+                detail = detail or "damaged " + stream.shared_code.partition("-")[0]
                 yield Fault(self._name, None, "not-an-archive", None, detail, "not read")
         yield from self._take_garbage()
         yield from self._file_faults(end)
 
     def _read_section(self, end: int | None, known: bool) -> Iterator[Event | RecordEvent]:
-        tape = self._stream
-        self._garbage_first += self._garbage(tape.place(), tape.skip_garbage())
-        if known or not tape.at_end():
+        stream = self._stream
+        self._garbage_first += self._garbage(stream.place(), stream.skip_garbage())
+        if known or not stream.at_end():
             yield from self._take_garbage()
         first = True
-        while not tape.at_end() and (end is None or not self._is_behind(end)):
-            member = tape.member()
+        while not stream.at_end() and (end is None or not self._is_behind(end)):
+            member = stream.member()
             for event in chain(self._read_record(first), self._file_faults(end)):
                 noted = self._exchanges.attach(event)
-                asks = tape.has_members and noted is not None and noted.request is not None
+                asks = stream.has_members and noted is not None and noted.request is not None
                 if noted and asks:
-                    noted = replace(noted, first=member, last=tape.last_member)
+                    noted = replace(noted, first=member, last=stream.last_member)
                 if asks or isinstance(event, PendingCapture) or self._backlog:
                     self._backlog.append(noted or event)
                 else:
                     yield noted or event
             first = False
-        yield from self._backlog.release(tape, self._captures)
+        yield from self._backlog.release(stream, self._captures)
 
     def _is_behind(self, end: int) -> bool:
         return self._stream.place() >= end
 
     def _current_edge(self) -> Edge:
-        tape = self._stream
-        return Edge(None if tape.at_end() else tape.place(), self._arc_version)
+        stream = self._stream
+        return Edge(None if stream.at_end() else stream.place(), self._arc_version)
 
     def _read_single(self, data: bytes) -> Event | None:
         """Read the one record that a section is; None if it has to be read as any section."""
@@ -153,15 +155,15 @@ class RecordReader:
             return None
         self.form = self.form or "warc"
         self._records += 1
-        record, self._flaws, block = whole
+        record, self._faults, block = whole
         if (reason := skip_reason(record)) is None:
-            reason, found = self._read_document(record, block, self._flaws, place)
+            reason, found = self._read_document(record, block, self._faults, place)
         else:
-            reason, found = self._read_body(record, block, self._flaws, place)
+            reason, found = self._read_body(record, block, self._faults, place)
         length, damage = self._close_single(data, place)
         if found is None:
             return Skipped(reason or "damaged", place, length)
-        return self._captures.build(found, length, self._flaws, damage)
+        return self._captures.build(found, length, self._faults, damage)
 
     def _close_single(self, data: bytes, place: int) -> tuple[int | None, str | None]:
         """Go behind the one record that a section is, `data`.
@@ -180,53 +182,53 @@ class RecordReader:
         if self._crawl is not None:
             yield self._crawl
             self._crawl = None
-        flaws, self._flaws = self._flaws, []
-        yield from self._captures.faults(self._stream.place(), flaws)
+        faults, self._faults = self._faults, []
+        yield from self._captures.faults(self._stream.place(), faults)
         yield from self._file_faults(end)
 
     def _read_record(self, first: bool) -> Iterator[Event | PendingCapture]:
-        tape = self._stream
+        stream = self._stream
         self._records += 1
-        offset = tape.record_offset(first)
-        place = tape.place()
-        member = tape.member()
-        if tape.peek(5).upper() == b"WARC/":
+        offset = stream.record_offset(first)
+        place = stream.place()
+        member = stream.member()
+        if stream.peek(5).upper() == b"WARC/":
             self.form = self.form or "warc"
-            record, flaws = warc.read_header(tape)
+            record, faults = warc.read_header(stream)
         else:
             self.form = self.form or "arc"
-            record, flaws = arc.read_header(tape, self._arc_version)
+            record, faults = arc.read_header(stream, self._arc_version)
         if offset is None and not self._shared:
             self._shared = True
             done = "published without offset; the file's other such records too"
-            yield Fault(self._name, place, tape.shared_code, None, "", done)
-        length_said = record.length if record else None
-        block = None if length_said is None else RecordBlock(tape, length_said)
-        reason, found = self._read_body(record, block, flaws, offset)
-        end = tape.place()
-        length, garbage = tape.close_record(offset, block is not None and block.missing > 0)
-        if tape.swallowed and block:
-            trim_to_next_record(tape.swallowed, block, found, flaws)
+            yield Fault(self._name, place, stream.shared_code, None, "", done)
+        declared_length = record.length if record else None
+        block = None if declared_length is None else RecordBlock(stream, declared_length)
+        reason, found = self._read_body(record, block, faults, offset)
+        end = stream.place()
+        length, garbage = stream.close_record(offset, block is not None and block.missing > 0)
+        if stream.swallowed and block:
+            trim_to_next_record(stream.swallowed, block, found, faults)
         if found is None or reason is not None:
             yield Skipped(reason or "damaged", offset, length)
-        elif tape.has_members and (self._backlog or not tape.at_end()):
-            draft = self._captures.draft(found, length, flaws)
-            faults, flaws = list(self._captures.faults(place, flaws)), []
-            yield PendingCapture(draft, faults, member, tape.last_member)
+        elif stream.has_members and (self._backlog or not stream.at_end()):
+            draft = self._captures.draft(found, length, faults)
+            held, faults = list(self._captures.faults(place, faults)), []
+            yield PendingCapture(draft, held, member, stream.last_member)
         else:
-            damage = tape.damage(member, tape.last_member)
-            yield self._captures.build(found, length, flaws, damage)
+            damage = stream.damage(member, stream.last_member)
+            yield self._captures.build(found, length, faults, damage)
         if self._crawl is not None:
             yield self._crawl
             self._crawl = None
-        yield from self._captures.faults(place, flaws)
+        yield from self._captures.faults(place, faults)
         yield from self._garbage(end, garbage)
 
     def _read_body(
         self,
         record: RecordHeader | None,
         block: RecordBlock | None,
-        flaws: list[RecordFault],
+        faults: list[RecordFault],
         offset: int | None,
     ) -> tuple[str | None, DocumentRecord | None]:
         """Read a record's block; return why it is left out, or what was found."""
@@ -245,18 +247,22 @@ class RecordReader:
         elif reason == "request":
             self._exchanges.note_request(record.fields, request.read_request(block, offset))
         elif reason is None:
-            reason, found = self._read_document(record, block, flaws, offset)
+            reason, found = self._read_document(record, block, faults, offset)
         block.drain()
         if block.missing:
             if found:
                 found.missing = block.missing
             detail = f"declared {block.length} bytes, found {block.length - block.missing}"
             done = "left out" if reason else "published as truncated"
-            flaws.append(("payload-short", None, detail, done))
+            faults.append(("payload-short", None, detail, done))
         return reason, found
 
     def _read_document(
-        self, record: RecordHeader, block: RecordBlock, flaws: list[RecordFault], offset: int | None
+        self,
+        record: RecordHeader,
+        block: RecordBlock,
+        faults: list[RecordFault],
+        offset: int | None,
     ) -> tuple[str | None, DocumentRecord | None]:
         if not record.url:
             return "no-target-uri", None
@@ -265,16 +271,16 @@ class RecordReader:
         first = b""
         if record.type != "resource" or record.mime[:16].lower() == b"application/http":
             message, first, more = read_message(block)
-            flaws += more
+            faults += more
         reason = refusal_reason(record, http_status(record, message), self._rules)
         if reason:
             return reason, None
-        declared = read_declared(record, flaws)
+        declared = read_declared(record, faults)
         payload: Payload | None = None
         if record.type != "revisit":
             whole = None if b"warc-segment-number" in record.fields else declared
             payload = read_payload(block, first, message, whole, self._head_bytes)
-            flaws += payload.flaws
+            faults += payload.faults
         return None, DocumentRecord(record, message, payload, declared, offset)
 
     def _take_garbage(self) -> list[Fault]:

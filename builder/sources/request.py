@@ -115,17 +115,17 @@ def _multipart_query(body: bytes, media_type: str) -> str:
         return _binary_query(body)
     mark = b"--" + (match[1] or match[2]).encode("latin-1")
     _, *parts = (b"\n" + body).split(b"\n" + mark)
-    given: list[str] = []
+    arguments: list[str] = []
     for part in parts:
         head = _HEAD_END.search(part)
         if part.startswith(b"--") or head is None:
             continue
-        told = parse_fields(part[: head.end()]).get(b"content-disposition", b"")
-        name = _NAME.search(told)
+        disposition = parse_fields(part[: head.end()]).get(b"content-disposition", b"")
+        name = _NAME.search(disposition)
         value = part[head.end() :].removesuffix(b"\r")
-        text = value if _FILE.search(told) else value.decode("utf-8", "replace")
-        given.append(f"{quote_plus(name[1] if name else b'None')}={quote_plus(text)}")
-    return "&".join(given)
+        text = value if _FILE.search(disposition) else value.decode("utf-8", "replace")
+        arguments.append(f"{quote_plus(name[1] if name else b'None')}={quote_plus(text)}")
+    return "&".join(arguments)
 
 
 def _json_query(body: bytes) -> str | None:

@@ -135,8 +135,8 @@ def _wants_dictionary(near: bytes) -> bool:
     if not near.startswith(zstd.MAGIC):
         return False
     try:
-        said = zstd.parse_frame_header(near[: zstd.HEADER])
-        zstd.parse_block(near, said.size)
+        header = zstd.parse_frame_header(near[: zstd.HEADER])
+        zstd.parse_block(near, header.size)
     except zstd.ZstdError:
         return False
-    return said.dictionary != 0
+    return header.dictionary != 0

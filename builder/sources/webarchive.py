@@ -179,15 +179,19 @@ class ArchiveReader(Iterator[Event]):
     ) -> Iterator[Event]:
         """Read the archive that was found in a file with the first bytes `head`."""
         is_later = start > found.offset
-        tape = _STREAMS[found.packing](found.head, stream, start if is_later else 0, found.offset)
+        records = _STREAMS[found.packing](
+            found.head, stream, start if is_later else 0, found.offset
+        )
         if found.offset and not start:
-            code = tape.shared_code.partition("-")[0] + "-garbage" if found.packing else "garbage"
+            code = (
+                records.shared_code.partition("-")[0] + "-garbage" if found.packing else "garbage"
+            )
             done = "left out; read on behind them"
-            tape.faults.append((0, code, f"{found.offset} bytes", done))
+            records.faults.append((0, code, f"{found.offset} bytes", done))
         if is_later:
-            tape.find_record()
+            records.find_record()
         version = _read_version(found.head) if is_later else 1
-        file = RecordReader(tape, self._name, self._rules, version, self.ordinals)
+        file = RecordReader(records, self._name, self._rules, version, self.ordinals)
         kind = recognise(found.head)
         detail = describe_unknown(head)[1] if packing(head) is None else ""
         yield from file.events(kind, start, end, detail)
@@ -222,15 +226,15 @@ def read_archive(
 
 def _read_version(head: bytes) -> int:
     """Return the version that an ARC file announces, by its first bytes."""
-    tape = RecordStream(unpack_head(head), BytesIO())
-    tape.next_section()
-    tape.skip_garbage()
-    if tape.peek(5).upper() == b"WARC/":
+    records = RecordStream(unpack_head(head), BytesIO())
+    records.next_section()
+    records.skip_garbage()
+    if records.peek(5).upper() == b"WARC/":
         return 1
-    record, _ = arc.read_header(tape, 1)
+    record, _ = arc.read_header(records, 1)
     if record is None or record.length is None or skip_reason(record) != "filedesc":
         return 1
-    return arc.parse_version(RecordBlock(tape, record.length).take(arc.ANNOUNCEMENT))
+    return arc.parse_version(RecordBlock(records, record.length).take(arc.ANNOUNCEMENT))
 
 
 def _read_wacz(
@@ -242,13 +246,13 @@ def _read_wacz(
         yield Fault(name, None, "wacz-damaged", None, detail, "not read")
         return True
     known = kind is not None
-    untold: list[Fault] = []  # of what may be no WACZ
+    held_faults: list[Fault] = []  # of what may be no WACZ
     for item in open_archives(stream, name):
         if isinstance(item, Fault) and not known:
-            untold.append(item)
+            held_faults.append(item)
             continue
-        yield from untold
-        known, untold = True, []
+        yield from held_faults
+        known, held_faults = True, []
         if isinstance(item, Fault):
             yield item
         else:

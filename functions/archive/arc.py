@@ -25,12 +25,14 @@ _ADDRESS = re.compile(rb"\d{1,3}(?:\.\d{1,3}){3}")
 _TYPE = re.compile(rb"[a-z]+/[^ ]+", re.IGNORECASE)
 
 
-def read_header(tape: RecordStream, version: int) -> tuple[RecordHeader | None, list[RecordFault]]:
+def read_header(
+    stream: RecordStream, version: int
+) -> tuple[RecordHeader | None, list[RecordFault]]:
     """Return the record whose header line begins here, and what is wrong with it.
 
     `version` is what the file announced. There is no record where the line cannot be read.
     """
-    line, _ = tape.take_through(_LINE_END, HEAD)
+    line, _ = stream.take_through(_LINE_END, HEAD)
     match = ARC_LINE.match(line)
     loose = None if match else ARC_LINE_LOOSE.match(line)
     status: int | None = None
@@ -48,22 +50,22 @@ def read_header(tape: RecordStream, version: int) -> tuple[RecordHeader | None, 
         url, _, date, mime, declared = loose.groups()
     else:
         return None, [("header-invalid", None, show(line), "left out")]
-    flaws: list[RecordFault] = []
+    faults: list[RecordFault] = []
     odd = not _is_date(date) or (match and _takes_type(url, match[4]))
     if odd and (transposed := _parse_transposed(line)):
         url, date, mime, declared = transposed
         status, location = None, b""
         detail = show(line.rstrip(b"\r\n"))
         done = f"fields known by their form; dated {date.decode('ascii')}"
-        flaws.append(("header-transposed", "Archive-date", detail, done))
+        faults.append(("header-transposed", "Archive-date", detail, done))
     length = int(declared) if _LENGTH.fullmatch(declared) else None
     if length is None:
         done = "left out; read on at the next record"
-        flaws.append(("length-invalid", "Archive-length", show(declared), done))
+        faults.append(("length-invalid", "Archive-length", show(declared), done))
     record = RecordHeader(
         "response", url, date, length, mime.strip(), is_arc=True, status=status, location=location
     )
-    return record, flaws
+    return record, faults
 
 
 def _parse_transposed(line: bytes) -> tuple[bytes, bytes, bytes, bytes] | None:

@@ -17,7 +17,9 @@ _STATUS = re.compile(
 )
 _END = re.compile(rb"\n\r*\n")
 _FIELD = re.compile(rb"[!#-'*+\-.^_`|~0-9A-Za-z]+[ \t]*:|[ \t\r\n]|\Z")
-_UNTOLD = re.compile(rb"[!#-'*+\-.^_`|~0-9A-Za-z]*[ \t]*\Z")  # a line that may yet become a field
+_UNFINISHED = re.compile(
+    rb"[!#-'*+\-.^_`|~0-9A-Za-z]*[ \t]*\Z"
+)  # a line that may yet become a field
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
 
 
@@ -73,8 +75,13 @@ def read_message(block: RecordBlock) -> tuple[HttpHead | None, bytes, list[Recor
         return HttpHead(status, parse_fields(data[: match.end()])), data[match.end() :], []
     if len(data) < _LIMIT:
         return HttpHead(status, parse_fields(data)), b"", []
-    flaw: RecordFault = ("http-head-invalid", None, f"no end in {_LIMIT} bytes", "taken as payload")
-    return HttpHead(status), data, [flaw]
+    fault: RecordFault = (
+        "http-head-invalid",
+        None,
+        f"no end in {_LIMIT} bytes",
+        "taken as payload",
+    )
+    return HttpHead(status), data, [fault]
 
 
 def _read_head(block: RecordBlock) -> bytes:
@@ -83,10 +90,10 @@ def _read_head(block: RecordBlock) -> bytes:
     sought = 0
     while len(data) < _LIMIT and (len(data) < _STARTS or data[:4].upper() == b"HTTP"):
         line_end = data.find(b"\n")
-        told = line_end >= 0 and not _UNTOLD.match(data, line_end + 1)
-        if told and (_is_alone(data) or _END.search(data, sought)):
+        has_line = line_end >= 0 and not _UNFINISHED.match(data, line_end + 1)
+        if has_line and (_is_alone(data) or _END.search(data, sought)):
             break
-        sought = max(len(data) - _STARTS, 0) if told else 0
+        sought = max(len(data) - _STARTS, 0) if has_line else 0
         piece = block.take()
         if not piece:
             break

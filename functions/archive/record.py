@@ -49,10 +49,10 @@ class RecordHeader:
 class RecordBlock:
     """The bytes behind a record's header, as many as it declares or as its section has."""
 
-    __slots__ = ("_left", "_tape", "length")
+    __slots__ = ("_left", "_stream", "length")
 
-    def __init__(self, tape: RecordStream, length: int) -> None:
-        self._tape = tape
+    def __init__(self, stream: RecordStream, length: int) -> None:
+        self._stream = stream
         self._left = length
         self.length = length
 
@@ -60,14 +60,14 @@ class RecordBlock:
         """Return between 1 and `size` bytes; none at the block's end."""
         if self._left <= 0:
             return b""
-        piece = self._tape.take(min(size, self._left))
+        piece = self._stream.take(min(size, self._left))
         self._left -= len(piece)
         return piece
 
     def drain(self) -> None:
         """Pass over the rest of the block."""
         if self._left > 0:
-            self._left -= self._tape.skip(self._left)
+            self._left -= self._stream.skip(self._left)
 
     @property
     def missing(self) -> int:

@@ -71,21 +71,21 @@ def read_record(
     `dictionary` gives the first bytes of a zstd file, where its frames may need what these hold.
     Raises NoDocument, Unread, and what it raises.
     """
-    tape, packed = open_record(stream, dictionary)
-    if tape.peek(5).upper() == b"WARC/":
-        record, _ = warc.read_header(tape)
+    records, packed = open_record(stream, dictionary)
+    if records.peek(5).upper() == b"WARC/":
+        record, _ = warc.read_header(records)
     else:
-        record, _ = arc.read_header(tape, 2)  # of either version: the length is the last word
+        record, _ = arc.read_header(records, 2)  # of either version: the length is the last word
     if record is None or record.length is None:
         raise NoDocumentError("a record begins there whose header cannot be read")
     if record.type not in DOCUMENT_TYPES:
         raise NoDocumentError(f"a record of the type {record.type} begins there")
-    block = _RecordingBlock(tape, record.length)
+    block = _RecordingBlock(records, record.length)
     message, first = None, b""
     if record.type != "resource" or record.mime[:16].lower() == _HTTP:
         message, first, _ = read_message(block)
     size = len(block.taken) - len(first)
-    place = None if packed else offset + tape.place() - len(first)
+    place = None if packed else offset + records.place() - len(first)
     head = block.taken[:size]
     block.taken = b""
     block.noting = False
@@ -95,17 +95,17 @@ def read_record(
 def open_record(
     stream: BinaryIO, dictionary: Callable[[], bytes] = lambda: b""
 ) -> tuple[RecordStream, bool]:
-    """Return a tape that is at the record which a stream begins with, and whether it is packed.
+    """Return a records that is at the record which a stream begins with, and whether it is packed.
 
     Raises NoDocument, Unread, and what `dictionary` raises (see `read`).
     """
     head = _read_exactly(stream, 4)
     packed = head.startswith(_GZIP) or ZSTD_MAGIC.match(head) is not None
-    tape = _open_stream(head, cast(BinaryIO, _PrefixedStream(head, stream)), dictionary)
-    if not tape.next_section() or not begins_record(tape.peek(HEAD)):
+    records = _open_stream(head, cast(BinaryIO, _PrefixedStream(head, stream)), dictionary)
+    if not records.next_section() or not begins_record(records.peek(HEAD)):
         raise NoDocumentError("no record begins there")
-    tape.skip_newlines()
-    return tape, packed
+    records.skip_newlines()
+    return records, packed
 
 
 class _RecordingBlock(RecordBlock):
@@ -113,8 +113,8 @@ class _RecordingBlock(RecordBlock):
 
     __slots__ = ("noting", "taken")
 
-    def __init__(self, tape: RecordStream, length: int) -> None:
-        super().__init__(tape, length)
+    def __init__(self, records: RecordStream, length: int) -> None:
+        super().__init__(records, length)
         self.taken = b""
         self.noting = True
 

@@ -50,17 +50,17 @@ _names: dict[bytes, bytes] = {}
 _kinds = {kind.encode(): kind for kind in _TYPES}
 
 
-def read_header(tape: RecordStream) -> tuple[RecordHeader | None, list[RecordFault]]:
+def read_header(stream: RecordStream) -> tuple[RecordHeader | None, list[RecordFault]]:
     """Return the record whose header begins here, and what is wrong with it.
 
     There is no record where the header has no end, or is longer than is read.
     """
-    head, found = tape.take_through(_HEADER_END, _HEADER_LIMIT)
+    head, found = stream.take_through(_HEADER_END, _HEADER_LIMIT)
     if not found:
         return None, [("header-invalid", None, f"no end in {len(head)} bytes", "left out")]
     if holds_another(head, len(head)) and (another := RECORD_START.search(head, 5)):
         # The header's own end is lost; the record behind it is not to be lost with it.
-        tape.put_back(len(head) - another.start())
+        stream.put_back(len(head) - another.start())
         return None, [("header-invalid", None, "another record begins in it", "left out")]
     return _parse_record(parse_fields(head))
 
@@ -92,7 +92,7 @@ def parse_whole_record(
     `fields` are those of its header, which ends at `end`, before the empty line. None where
     anything is odd, as the length, or bytes behind the block.
     """
-    record, flaws = _parse_record(fields)
+    record, faults = _parse_record(fields)
     if record.length is None:
         return None
     at = end + 4
@@ -100,34 +100,34 @@ def parse_whole_record(
     regular = len(data) == behind + 4 and data.endswith(_EMPTY_LINE)
     if not regular and (behind > len(data) or data[behind:].strip(b"\r\n")):
         return None
-    return record, flaws, BufferedBlock(data, at, record.length)
+    return record, faults, BufferedBlock(data, at, record.length)
 
 
 def _parse_record(fields: Mapping[bytes, bytes]) -> tuple[RecordHeader, list[RecordFault]]:
-    flaws: list[RecordFault] = []
-    said = fields.get(b"warc-type", b"")
-    kind = _kinds.get(said) or said.decode("latin-1").lower()
+    faults: list[RecordFault] = []
+    declared_type = fields.get(b"warc-type", b"")
+    kind = _kinds.get(declared_type) or declared_type.decode("latin-1").lower()
     if kind not in _TYPES:
-        flaws.append(("unknown-type", "WARC-Type", show(kind.encode("latin-1")), "left out"))
+        faults.append(("unknown-type", "WARC-Type", show(kind.encode("latin-1")), "left out"))
         kind = "unknown-type"
     declared = fields.get(b"content-length", b"")
     length = int(declared) if _LENGTH.fullmatch(declared) else None
     if length is None:
         done = "left out; read on at the next record"
-        flaws.append(("length-invalid", "Content-Length", show(declared), done))
+        faults.append(("length-invalid", "Content-Length", show(declared), done))
     url = fields.get(b"warc-target-uri", b"")
     # wget wrote the URI as ISO 28500:2009's grammar had it.
     if url[:1] == b"<" and url[-1:] == b">":
         url = url[1:-1]
     if not url and kind in DOCUMENT_TYPES:
-        flaws.append(("no-target-uri", "WARC-Target-URI", "", "left out"))
+        faults.append(("no-target-uri", "WARC-Target-URI", "", "left out"))
     if kind == "continuation":
-        flaws.append(("segmented-record", "WARC-Type", "continuation", "left out"))
+        faults.append(("segmented-record", "WARC-Type", "continuation", "left out"))
     elif b"warc-segment-number" in fields:
         detail = show(fields[b"warc-segment-number"])
-        flaws.append(("segmented-record", "WARC-Segment-Number", detail, "taken as truncated"))
+        faults.append(("segmented-record", "WARC-Segment-Number", detail, "taken as truncated"))
     date, mime = fields.get(b"warc-date", b""), fields.get(b"content-type", b"")
-    return RecordHeader(kind, url, date, length, mime, fields), flaws
+    return RecordHeader(kind, url, date, length, mime, fields), faults
 
 
 def parse_plain_head(

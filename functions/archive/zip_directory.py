@@ -133,8 +133,8 @@ def _descriptor_size(stream: BinaryIO, info: zipfile.ZipInfo, following: int) ->
     forms = {12: "<IIxxxx", 16: "<4xIIxxxx", 20: "<IQ8x", 24: "<4xIQ8x"}
     for size, form in forms.items():
         if len(before) >= size:
-            told = struct.unpack(form, before[-size:])
-            if told == (info.CRC, info.compress_size):
+            fields = struct.unpack(form, before[-size:])
+            if fields == (info.CRC, info.compress_size):
                 return size if size in (16, 24) else _with_signature(before, size)
     return 0
 

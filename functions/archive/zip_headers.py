@@ -40,7 +40,7 @@ class ZipEntry:
     """CRC-32 of the bytes unpacked; None where it is not known."""
     encrypted: bool = False
     certain: bool = True
-    """Whether where it lies and ends is told alike by more than one place of the zip."""
+    """Whether where it lies and ends is found_crc alike by more than one place of the zip."""
 
     @property
     def is_archive(self) -> bool:
@@ -132,13 +132,13 @@ class LocalHeaderScan:
             return None, self._size
         if _IN_ZIP64 in (packed, unpacked):
             packed = _long_size(rest[names:], packed)
-        untold = bool(flags & 8)
+        deferred = bool(flags & 8)
         end = after = start + packed
-        sure = not untold and self._ends(end)
+        sure = not deferred and self._ends(end)
         if not sure:
-            end, after, sure, told = self._find_end(start)
-            crc = told if untold else crc
-        known = None if untold and not sure else crc
+            end, after, sure, found_crc = self._find_end(start)
+            crc = found_crc if deferred else crc
+        known = None if deferred and not sure else crc
         encrypted = bool(flags & 1)
         entry = ZipEntry(text, place, start, max(end - start, 0), method, known, encrypted, sure)
         return entry, max(after, place + LOCAL.size)

@@ -45,8 +45,8 @@ class FrameHeader(NamedTuple):
 def parse_frame_header(data: bytes) -> FrameHeader:
     """Return the header that a frame begins with; raises Undecodable if it is none or is cut."""
     try:
-        said = zstandard.get_frame_parameters(data)
-        return FrameHeader(zstandard.frame_header_size(data), said.dict_id, said.has_checksum)
+        header = zstandard.get_frame_parameters(data)
+        return FrameHeader(zstandard.frame_header_size(data), header.dict_id, header.has_checksum)
     except zstandard.ZstdError as error:
         raise _wrap_error(error) from error
 
@@ -86,18 +86,18 @@ class ZstdDecoder:
         """`dictionary` is in the form of RFC 8878, section 5; raises Undecodable if it is not."""
         self.dictionary = 0
         try:
-            given = None
+            loaded = None
             if dictionary:
-                given = zstandard.ZstdCompressionDict(dictionary, zstandard.DICT_TYPE_FULLDICT)
-                self.dictionary = given.dict_id()
-            self._made = zstandard.ZstdDecompressor(given, window)
-            self._made.decompressobj()
+                loaded = zstandard.ZstdCompressionDict(dictionary, zstandard.DICT_TYPE_FULLDICT)
+                self.dictionary = loaded.dict_id()
+            self._decompressor = zstandard.ZstdDecompressor(loaded, window)
+            self._decompressor.decompressobj()
         except zstandard.ZstdError as error:
             raise _wrap_error(error) from error
 
     def begin_frame(self) -> FrameDecoder:
-        """Begin a frame; one that was begun before is given up."""
-        return FrameDecoder(self._made.decompressobj())
+        """Begin a frame; one that was begun before is loaded up."""
+        return FrameDecoder(self._decompressor.decompressobj())
 
 
 def skippable_size(data: bytes, at: int) -> int:
@@ -144,17 +144,17 @@ def expand(data: bytes, limit: int, decoder: ZstdDecoder) -> tuple[bytes, str | 
             if SKIPPABLE.match(data, at):
                 at += skippable_size(data, at)
                 continue
-            said = parse_frame_header(data[at : at + HEADER])
-            if said.dictionary and said.dictionary != decoder.dictionary:
-                raise ZstdError(f"needs dictionary {said.dictionary}")
+            header = parse_frame_header(data[at : at + HEADER])
+            if header.dictionary and header.dictionary != decoder.dictionary:
+                raise ZstdError(f"needs dictionary {header.dictionary}")
             frame = decoder.begin_frame()
-            lead, last = said.size, False
+            lead, last = header.size, False
             while at < len(data) and size < limit and not last:
                 length, last = parse_block(data, at + lead)
                 pieces.append(frame.feed(data[at : at + lead + length]))
                 size += len(pieces[-1])
                 at, lead = at + lead + length, 0
-            if last and said.checksum:
+            if last and header.checksum:
                 frame.feed(data[at : at + CHECKSUM])
                 at += CHECKSUM
     except ZstdError as error:

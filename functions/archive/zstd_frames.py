@@ -67,20 +67,20 @@ class ZstdFrames(GzipMembers):
 
     def _begin(self, place: int) -> None:
         try:
-            said = zstd.parse_frame_header(self._raw[self._raw_at : self._raw_at + zstd.HEADER])
+            header = zstd.parse_frame_header(self._raw[self._raw_at : self._raw_at + zstd.HEADER])
         except ZstdError as error:
             cut = len(self._raw) - self._raw_at < zstd.HEADER
             self._leave("zstd-truncated" if cut else "zstd-corrupt", str(error))
             return
-        self._lead, self._checked = said.size, said.checksum
-        if not said.dictionary or said.dictionary == self._decoder.dictionary:
+        self._lead, self._checked = header.size, header.checksum
+        if not header.dictionary or header.dictionary == self._decoder.dictionary:
             self._inflater = self._decoder.begin_frame()
             return
         self._raw_at += self._lead
         if not self._pass_blocks():
-            self._leave("zstd-corrupt", f"needs dictionary {said.dictionary} and has no end")
+            self._leave("zstd-corrupt", f"needs dictionary {header.dictionary} and has no end")
             return
-        self._missing_dictionary = self._missing_dictionary or [place, said.dictionary, 0]
+        self._missing_dictionary = self._missing_dictionary or [place, header.dictionary, 0]
         self._missing_dictionary[2] += 1
 
     def _inflate(self) -> bytes:

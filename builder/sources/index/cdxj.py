@@ -51,22 +51,22 @@ def parse_line(line: bytes) -> tuple[IndexEntry | None, list[RecordFault]]:
     if not match:
         return None, [("index-line-invalid", None, show(line), "left out")]
     key, date, first, second, text = match.groups()
-    flaws: list[RecordFault] = []
+    faults: list[RecordFault] = []
     try:
-        said = _DECODER.decode(text.decode("utf-8", "surrogateescape"))
+        parsed = _DECODER.decode(text.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError):
         return None, [("index-line-invalid", "JSON", show(text), "left out")]
-    values = {field: _value(said, names, flaws) for field, names in KEYS.items()}
+    values = {field: _value(parsed, names, faults) for field, names in KEYS.items()}
     words = [word for word in (first, second) if word]
     kind = words.pop() if words and _RECORD_TYPE.fullmatch(words[-1]) else b""
     if words and not values["digest"]:
         values["digest"] = _drop_dash(words[0])
-    reference = _value(said, ("ref",), flaws)
+    reference = _value(parsed, ("ref",), faults)
     if reference and not values["filename"]:
         place = _PLACE.fullmatch(reference)
         values["filename"], offset = place.groups() if place else (b"", None)
         values["offset"] = values["offset"] or offset or b""
-    return IndexEntry(date=date, kind=kind, key=key, **values), flaws
+    return IndexEntry(date=date, kind=kind, key=key, **values), faults
 
 
 class _Number(str):
@@ -82,9 +82,9 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _value(said: dict[str, Any], names: tuple[str, ...], flaws: list[RecordFault]) -> bytes:
+def _value(parsed: dict[str, Any], names: tuple[str, ...], faults: list[RecordFault]) -> bytes:
     for name in names:
-        value = said.get(name)
+        value = parsed.get(name)
         if value is not None:
             break
     else:
@@ -96,7 +96,7 @@ def _value(said: dict[str, Any], names: tuple[str, ...], flaws: list[RecordFault
         except UnicodeEncodeError:
             pass
     detail = show(ascii(value).encode())
-    flaws.append(("index-value-invalid", name, detail, "taken as missing"))
+    faults.append(("index-value-invalid", name, detail, "taken as missing"))
     return b""
 
 

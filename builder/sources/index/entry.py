@@ -93,26 +93,26 @@ def build_capture(
     """
     if not entry.url:
         return Skipped("no-target-uri"), [("no-target-uri", None, "", "left out")]
-    flaws: list[RecordFault] = []
+    faults: list[RecordFault] = []
     kind = record_type(entry.mime, entry.kind)
     if entry.url[:9].lower() == b"warcinfo:":
         kind = "warcinfo"
     record = RecordHeader(kind, entry.url, entry.date, None, mime=entry.mime)
     is_ftp = entry.url[:4].lower() == b"ftp:" and entry.status in _FTP_REPLIES
-    status = None if is_ftp else _parse_status(entry.status, flaws)
+    status = None if is_ftp else _parse_status(entry.status, faults)
     reason = skip_reason(record) or refusal_reason(record, status, rules)
     if reason is None and _is_request(entry, kind):
         reason = "request"
     if reason:
         return Skipped(reason), []
-    when, flaw = _parse_date(entry.date)
-    flaws += [flaw] if flaw else []
+    when, fault = _parse_date(entry.date)
+    faults += [fault] if fault else []
     where = address.parse(entry.url)
     media_type = mime.essence(entry.mime) if kind != "revisit" else None
-    found = parse_digest(entry.digest, flaws)
+    found = parse_digest(entry.digest, faults)
     is_redirect = refusal_reason(record, status, _ALL_BUT_REDIRECTS) == "redirect"
-    said = entry.truncated.lower()
-    method, body, key = _parse_request(entry, where.surt, flaws)
+    truncated = entry.truncated.lower()
+    method, body, key = _parse_request(entry, where.surt, faults)
     capture = Capture(
         identity=capture_identity(
             entry.url, when.second, None if kind == "revisit" else status, found
@@ -131,19 +131,19 @@ def build_capture(
         fetch_redirect=(address.text(entry.redirect) or None) if is_redirect else None,
         content_digest=found,
         content_mime_type=media_type,
-        content_truncated=said.decode() if _TOKEN.fullmatch(said) else None,
+        content_truncated=truncated.decode() if _TOKEN.fullmatch(truncated) else None,
         refers_to_url=(address.text(entry.refers_to) or None) if kind == "revisit" else None,
         refers_to_date=instant.parse_refers_to(entry.refers_date) if kind == "revisit" else None,
         warc_record_type=kind,
         warc_filename=filename(entry.filename),
-        warc_record_offset=_parse_number(entry.offset, "offset", flaws),
-        warc_record_length=_parse_number(entry.length, "length", flaws),
+        warc_record_offset=_parse_number(entry.offset, "offset", faults),
+        warc_record_length=_parse_number(entry.length, "length", faults),
     )
-    return capture, flaws
+    return capture, faults
 
 
 def _parse_request(
-    entry: IndexEntry, own: str, flaws: list[RecordFault]
+    entry: IndexEntry, own: str, faults: list[RecordFault]
 ) -> tuple[str | None, str | None, str]:
     """Return method and query of the request, None for those of a GET, and the SURT with both.
 
@@ -161,7 +161,7 @@ def _parse_request(
     if not method or method.upper() == b"GET":
         return None, None, own
     if not _METHOD_NAME.fullmatch(method):
-        flaws.append(("index-value-invalid", "method", show(method), "published without it"))
+        faults.append(("index-value-invalid", "method", show(method), "published without it"))
         return None, None, own
     name = method.decode("ascii").upper()
     text, more_text = (
@@ -179,10 +179,10 @@ def _is_request(entry: IndexEntry, kind: str) -> bool:
     return is_bare and parse_digest(entry.digest, []) in _NOTHING
 
 
-def record_type(media_type: bytes, said: bytes = b"") -> str:
+def record_type(media_type: bytes, value: bytes = b"") -> str:
     """Return the type of the record that an index lists with this media type, or that it names."""
-    if said:
-        text = said.decode("ascii", "replace").lower()
+    if value:
+        text = value.decode("ascii", "replace").lower()
         return text if text.isalpha() else "unknown-type"
     return _KINDS.get(media_type.lower(), "response")
 
@@ -206,15 +206,15 @@ def filename(path: bytes) -> str:
     return name if name.isprintable() else "".join(c if c.isprintable() else "?" for c in name)
 
 
-def parse_digest(said: bytes, flaws: list[RecordFault]) -> str | None:
+def parse_digest(value: bytes, faults: list[RecordFault]) -> str | None:
     """Return a digest as archives give it, with or without a label, in any case and alphabet."""
-    if not said:
+    if not value:
         return None
-    bare = b":" not in said and b"=" not in said.rstrip(b"=")
-    label = b"md5:" if bare and _MD5.fullmatch(said) else _UNLABELLED.get(len(said), b"")
-    declared = digest.parse(label + said if bare else said)
+    bare = b":" not in value and b"=" not in value.rstrip(b"=")
+    label = b"md5:" if bare and _MD5.fullmatch(value) else _UNLABELLED.get(len(value), b"")
+    declared = digest.parse(label + value if bare else value)
     if declared is None:
-        flaws.append(("digest-unreadable", "digest", show(said), "published without it"))
+        faults.append(("digest-unreadable", "digest", show(value), "published without it"))
         return None
     return declared.text()
 
@@ -223,23 +223,23 @@ def _parse_date(date: bytes) -> tuple[Instant, RecordFault | None]:
     exact = _DATE.fullmatch(date)
     if exact:
         text = b"%s-%s-%sT%s:%s:%s.%sZ" % exact.groups()
-        when, flaw = instant.parse_warc_date(text)
-        return when, flaw and (flaw[0], "date", show(date), flaw[3])
-    when, flaw = instant.parse_warc_date(date) if b"-" in date else instant.parse_arc_date(date)
-    return when, flaw and (flaw[0], "date", *flaw[2:])
+        when, fault = instant.parse_warc_date(text)
+        return when, fault and (fault[0], "date", show(date), fault[3])
+    when, fault = instant.parse_warc_date(date) if b"-" in date else instant.parse_arc_date(date)
+    return when, fault and (fault[0], "date", *fault[2:])
 
 
-def _parse_status(said: bytes, flaws: list[RecordFault]) -> int | None:
-    if _STATUS.fullmatch(said):
-        return int(said) or None
-    if said not in (b"", b"0"):
-        flaws.append(("index-value-invalid", "status", show(said), "published without it"))
+def _parse_status(value: bytes, faults: list[RecordFault]) -> int | None:
+    if _STATUS.fullmatch(value):
+        return int(value) or None
+    if value not in (b"", b"0"):
+        faults.append(("index-value-invalid", "status", show(value), "published without it"))
     return None
 
 
-def _parse_number(said: bytes, field: str, flaws: list[RecordFault]) -> int | None:
-    if _NUMBER.fullmatch(said):
-        return int(said)
-    if said:
-        flaws.append(("index-value-invalid", field, show(said), "published without it"))
+def _parse_number(value: bytes, field: str, faults: list[RecordFault]) -> int | None:
+    if _NUMBER.fullmatch(value):
+        return int(value)
+    if value:
+        faults.append(("index-value-invalid", field, show(value), "published without it"))
     return None
