@@ -1,13 +1,12 @@
-"""Exchanges: a document and the request that it answers, of which a WARC file has two records.
+"""Events that wait: for the damage of their gzip member, and for their request.
 
-One of the two names the other (WARC-Concurrent-To; ISO 28500, section 5.7), and they lie side by
-side or nearly so. The last documents are therefore held back until their request cannot come any
-more. Requests other than GET alone are looked for: what has none of these is a page of its URL.
+A gzip member shows its damage only at its end. If it has several records, their captures and
+requests wait in the Backlog until the section ends, on disk if they are many.
 
-Backlog: the events of a section of which it is not known yet what in it is damaged.
-
-A member tells of damage at its end only. Where it holds several records, their captures and their
-requests wait here, on the disk if they are many, until the section ends.
+In a WARC file, a document and its request are two records. One names the other (WARC-Concurrent-To;
+ISO 28500, section 5.7), and they are neighbours or nearly so. Exchanges holds back the last
+documents until no request can follow. It joins only requests other than GET: a page without one of
+these is a page of its URL.
 """
 
 import contextlib
@@ -32,7 +31,7 @@ _IN_MEMORY = 1 << 22  # bytes
 
 @dataclass(slots=True)
 class PendingCapture:
-    """A draft, the faults of its record, and the first and last of the members that hold it."""
+    """A draft, the faults of its record, and its first and last gzip member."""
 
     draft: CaptureDraft
     faults: list[Fault]
@@ -42,9 +41,9 @@ class PendingCapture:
 
 @dataclass(frozen=True, slots=True)
 class RecordEvent:
-    """The event of a record with its named fields; `request` is what a request record asked.
+    """The event of a record with its named fields, and the request of a request record.
 
-    `first` and `last` are the members that hold a request record which waits in a backlog.
+    `first` and `last` are the gzip members of a request record that waits in a backlog.
     """
 
     event: Event | PendingCapture
@@ -55,7 +54,7 @@ class RecordEvent:
 
 
 class Backlog:
-    """Keeps events in their order, in bounded memory, until they are released."""
+    """Keeps events in order and in bounded memory until they are released."""
 
     def __init__(self) -> None:
         self._file: BinaryIO | None = None
@@ -65,7 +64,7 @@ class Backlog:
         return self._count
 
     def append(self, event: Event | PendingCapture | RecordEvent) -> None:
-        """Keep an event. Raises StoreError."""
+        """Add an event. Raises StoreError."""
         with _wrap_scratch_errors():
             if self._file is None:
                 spool = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (release closes it)
@@ -74,9 +73,9 @@ class Backlog:
         self._count += 1
 
     def release(self, stream: RecordStream, captures: Captures) -> Iterator[Event | RecordEvent]:
-        """Yield the events and forget them, captures marked where a member of theirs failed.
+        """Yield and forget the events; captures in a damaged gzip member are marked.
 
-        A request of which a member failed is not told. Raises StoreError.
+        Requests in a damaged gzip member are dropped. Raises StoreError.
         """
         file, count = self._file, self._count
         self._file, self._count = None, 0
@@ -101,7 +100,7 @@ class Backlog:
 
 @contextlib.contextmanager
 def _wrap_scratch_errors() -> Iterator[None]:
-    """Turn what goes wrong with the scratch file into a StoreError: no archive is to blame."""
+    """Raise errors of the scratch file as StoreError: they are no fault of the archive."""
     try:
         yield
     except OSError as error:
@@ -119,7 +118,7 @@ def _finish(pending: PendingCapture, stream: RecordStream, captures: Captures) -
 
 
 NEAR = 16
-"""Records at most from a request to its document, counted along the file."""
+"""The most records from a request to its document, in file order."""
 
 _ID, _NAMED, _URL = b"warc-record-id", b"warc-concurrent-to", b"warc-target-uri"
 _READ = (_ID, _NAMED, _URL)
@@ -127,7 +126,7 @@ _NONE: Mapping[bytes, bytes] = {}
 
 
 def apply_request(capture: Capture, request: CaptureRequest) -> Capture:
-    """Return the capture that answers a request."""
+    """Return the capture with its request."""
     raw = capture.url_bytes or capture.url.encode("ascii")
     return replace(
         capture,
@@ -139,10 +138,10 @@ def apply_request(capture: Capture, request: CaptureRequest) -> Capture:
 
 
 class Exchanges:
-    """Joins the documents of one file, or of a range of one, to their requests.
+    """Joins the documents of a file, or of a range of it, to their requests.
 
-    `is_open_before` and `is_open_behind` tell of a request near the beginning or the end that no
-    document was found for. It may lie beyond. They are known once the events have ended.
+    `is_open_before` and `is_open_behind` are known at the end of the events. They tell whether a
+    request near the range's start or end has no document: it may lie outside the range.
     """
 
     def __init__(self) -> None:
@@ -155,21 +154,21 @@ class Exchanges:
         self.is_open_behind = False
 
     def note_document(self, fields: Mapping[bytes, bytes]) -> None:
-        """Note that the next record is a document, and its named fields."""
+        """Note that the next record is a document with these named fields."""
         self._fields = fields
 
     def note_request(self, fields: Mapping[bytes, bytes], request: CaptureRequest | None) -> None:
-        """Note that the next record is a request, and its named fields; a GET (None) is passed."""
+        """Note that the next record is a request with these named fields; None for a GET."""
         if request is not None:
             self._fields, self._request = fields, request
 
     def drop_request(self) -> None:
-        """Forget the request of the record in hand: its bytes are damaged."""
+        """Drop the current record's request: its bytes are damaged."""
         if self._request is not None:
             self._fields, self._request = _NONE, None
 
     def attach(self, event: Event | PendingCapture) -> RecordEvent | None:
-        """Return the event of the record in hand with what was noted of it; None if nothing was."""
+        """Return the current record's event with its noted fields; None without any."""
         fields, request = self._fields, self._request
         if isinstance(event, Fault | Crawl) or not fields:
             return None
@@ -177,7 +176,7 @@ class Exchanges:
         return RecordEvent(event, {name: fields[name] for name in _READ if name in fields}, request)
 
     def join(self, events: Iterator[Event | RecordEvent]) -> Iterator[Event]:
-        """Yield the events in their order, each capture with what is known of its request."""
+        """Yield the events in order, each capture with its request if it has one."""
         held = self._held
         for item in events:
             fields, request = _NONE, None
@@ -186,7 +185,7 @@ class Exchanges:
                 event, fields, request = item.event, item.fields, item.request
             else:
                 event = item
-            assert not isinstance(event, PendingCapture)  # the backlog settles them
+            assert not isinstance(event, PendingCapture)  # the backlog finishes them
             if isinstance(event, Capture | Skipped):
                 self._count += 1
                 if request is not None:
@@ -202,7 +201,7 @@ class Exchanges:
             yield held.popleft()[1]
 
     def _match_request(self, request: CaptureRequest, fields: Mapping[bytes, bytes]) -> None:
-        """Give a request to the last document that belongs to it, or have it wait for one."""
+        """Join a request to the last document that belongs to it, or make it wait."""
         for at in range(len(self._held) - 1, -1, -1):
             number, event, others = self._held[at]
             if number >= self._count - NEAR and _belong(others, fields):
@@ -212,7 +211,7 @@ class Exchanges:
         self._waiting.append((self._count, request, fields))
 
     def _match_document(self, event: Event, fields: Mapping[bytes, bytes]) -> Event:
-        """Return a document with the last of the waiting requests that belongs to it."""
+        """Join a document to the last waiting request that belongs to it."""
         self._forget(self._count)
         for at in range(len(self._waiting) - 1, -1, -1):
             _, request, others = self._waiting[at]
@@ -222,7 +221,7 @@ class Exchanges:
         return event
 
     def _forget(self, count: int) -> None:
-        """Let go of the requests that are too far before the record of that number."""
+        """Drop the waiting requests that are too far before record number `count`."""
         for number, _, _ in self._waiting:
             if number < count - NEAR:
                 self.is_open_before |= number <= NEAR
@@ -231,7 +230,7 @@ class Exchanges:
 
 
 def _belong(document: Mapping[bytes, bytes], request: Mapping[bytes, bytes]) -> bool:
-    """Tell whether one of two records names the other, and both the same URL."""
+    """Tell whether one of two records names the other, and both have the same URL."""
     if not document or document.get(_URL) != request.get(_URL):
         return False
     own, other = document.get(_ID), request.get(_ID)

@@ -1,4 +1,4 @@
-"""Making captures: a record's header, message and payload become the columns of a capture."""
+"""Captures: the columns of a capture from a record's header, message and payload."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ _TOKEN = re.compile(r"[a-z][a-z0-9\-]{0,30}")
 
 @dataclass(slots=True)
 class DocumentRecord:
-    """What was read of one document: header, HTTP head, payload, and where it lies."""
+    """One document as read: header, HTTP head, payload and offset."""
 
     record: RecordHeader
     message: HttpHead | None
@@ -37,15 +37,14 @@ class DocumentRecord:
     declared: DeclaredDigest | None
     offset: int | None
     missing: int = 0
-    """Bytes that the record declares and does not hold."""
+    """Declared bytes that the record does not hold."""
 
 
 @dataclass(slots=True)
 class CaptureDraft:
-    """A capture that has no identity yet: whether its bytes are damaged is known later.
+    """A capture without identity, which needs `url`, `second` and the damage of its bytes.
 
-    `url` and `second` go into its identity. `declared` is the digest that its record declares,
-    which is `proven` where the payload has it. `short` tells that bytes of the record are missing.
+    `proven`: the payload has the `declared` digest. `short`: bytes of the record are missing.
     """
 
     capture: Capture
@@ -82,10 +81,10 @@ def trim_to_next_record(
 
 
 class Captures:
-    """Makes the captures of one file; those that are alike get an ordinal."""
+    """Builds the captures of one file, with ordinals for equal ones."""
 
     def __init__(self, name: str, rules: DocumentRules, ordinals: Ordinals) -> None:
-        """`name` is the file's, without its folder."""
+        """`name` is the file's name without its folder."""
         self._name = name
         self._rules = rules
         self._ordinals = ordinals
@@ -113,13 +112,13 @@ class Captures:
         """
         capture = draft.capture
         if damage == CUT and draft.short:
-            damage = None  # what is there is right, and is told to be truncated
+            damage = None  # its bytes are sound, and it is marked as truncated
         if damage:
             capture.content_damaged = damage
             if not draft.proven:
                 capture.content_digest = draft.declared
                 capture.content_digest_declared = None
-        # An index names no status of a revisit, and is to give the same items.
+        # An index has no status of a revisit, and must give the same items.
         status = None if capture.warc_record_type == "revisit" else capture.fetch_status
         capture.identity = self._identity(draft.url, draft.second, status, capture.content_digest)
         return capture
@@ -194,17 +193,17 @@ class Captures:
             for rule in self._rules.set_rules
             if rule.fits(where, media_type, content.languages, collections)
         )
-        # Only of sets by rules one may be another's ancestor.
+        # Only sets by rules may include one another.
         return setspec.most_specific(specs)
 
     def faults(self, place: int | None, faults: list[RecordFault]) -> Iterator[Fault]:
-        """Return faults as faults of this file at `place`."""
+        """Return a record's faults as faults of this file at the offset `place`."""
         for code, field, detail, done in faults:
             yield Fault(self._name, place, code, field, detail, done)
 
 
 def action_if_damaged(code: str, done: str) -> str:
-    """Return what is done about a fault of a record whose member is damaged."""
+    """Return the action taken for a fault of a record in a damaged gzip member."""
     return "published with the one declared" if code == "digest-mismatch" else done
 
 
@@ -241,7 +240,7 @@ def _declared_digest(found: DocumentRecord) -> str | None:
 
 
 def _truncation(found: DocumentRecord) -> str | None:
-    """Return why the payload is not whole (ISO 28500, 5.13)."""
+    """Return why the payload is incomplete (ISO 28500, 5.13)."""
     declared = found.record.fields.get(b"warc-truncated")
     if declared and _TOKEN.fullmatch(reason := declared.decode("latin-1").lower()):
         return reason
@@ -266,7 +265,7 @@ def _declared_type(record: RecordHeader, fields: Mapping[bytes, bytes]) -> str |
 def _inspect_content(
     found: DocumentRecord, host: str | None, titles: bool
 ) -> tuple[_PayloadFacts, RecordFault | None]:
-    """Return what a payload's first bytes and its header say of it, and what is wrong."""
+    """Return the facts in a payload's first bytes and header fields, and a fault."""
     fields = found.message.fields if found.message else {}
     head = found.payload.head if found.payload else b""
     content = _PayloadFacts(_declared_type(found.record, fields), mime.detect(head))

@@ -1,7 +1,7 @@
-"""A capture's date: W3CDTF text as exact as the file's own date and never more.
+"""A capture's date: W3CDTF text, exactly as precise as the file's own date.
 
-WARC-Date is W3CDTF in UTC (ISO 28500, 5.4); an ARC date is 14 digits, or what a crawler left of
-them. Nothing is ever padded: what the file does not say, the text does not say.
+WARC-Date is W3CDTF in UTC (ISO 28500, 5.4). An ARC date has 14 digits, or fewer where a crawler
+lost some. Missing digits are never filled in.
 """
 
 import re
@@ -25,9 +25,9 @@ _ORDINARY = re.compile(rb"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\dZ")
 
 @dataclass(slots=True)
 class Instant:
-    """A date: its text, the time it means where exact to the second, and the text to the second.
+    """A date: its text, its time if exact to the second, and its text to the second.
 
-    `second` is what goes into an identity, so that ARC and WARC copies of one capture agree.
+    `second` goes into an identity, so that ARC and WARC copies of a capture agree.
     """
 
     text: str | None = None
@@ -36,17 +36,17 @@ class Instant:
 
 
 NO_DATE = Instant()
-"""No date, or none that can be read."""
+"""A missing or unreadable date."""
 
 
 def parse_warc_date(date: bytes) -> tuple[Instant, RecordFault | None]:
-    """Return what a WARC-Date says, and what is wrong with it."""
+    """Parse a WARC-Date; return it and its fault."""
     return _parse_ordinary(date) if len(date) == 20 else _parse_w3cdtf(date)
 
 
 @lru_cache(maxsize=1 << 10)
 def _parse_ordinary(date: bytes) -> tuple[Instant, RecordFault | None]:
-    # Many records are of the same second.
+    # Cached, since many records have the same second.
     if _ORDINARY.fullmatch(date):
         text = date.decode("ascii")
         with suppress(ValueError):
@@ -77,10 +77,10 @@ def _parse_w3cdtf(date: bytes) -> tuple[Instant, RecordFault | None]:
 
 
 def parse_arc_date(date: bytes, field: str = "Archive-date") -> tuple[Instant, RecordFault | None]:
-    """Return what an ARC header's date says, and what is wrong with it."""
+    """Parse an ARC header's date; return it and its fault."""
     match = _DIGITS.fullmatch(date)
     digits, rest = match.groups() if match else (b"", b"")
-    # An hour without minutes is no W3CDTF, so ten digits say no more than a day.
+    # W3CDTF has no hour without minutes, so ten digits give a day.
     exact = next((n for n in (14, 12, 8, 6, 4) if len(digits) >= n), 0)
     cuts = ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14))
     parts = [digits[a:b] for a, b in cuts if b <= exact]
@@ -96,7 +96,7 @@ def parse_arc_date(date: bytes, field: str = "Archive-date") -> tuple[Instant, R
 
 
 def parse_refers_to(date: bytes) -> str | None:
-    """Return a WARC-Refers-To-Date as text, None if it cannot be read."""
+    """Return a WARC-Refers-To-Date as text, None if it is unreadable."""
     return parse_warc_date(date)[0].text if date else None
 
 

@@ -1,7 +1,4 @@
-"""What a source yields: captures, records that were left out, and faults.
-
-The codes of what can be wrong in a web archive, each with its meaning for people.
-"""
+"""The events of a source: captures, skipped records, faults and crawls."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -74,15 +71,15 @@ HARMLESS_CODES = frozenset(
         "xml-illegal-character",
     }
 )
-"""Codes of faults that cost no capture: a file with these alone and no captures just has none."""
+"""Codes of faults that lose no capture: a file with only these faults may have no captures."""
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Capture:
-    """A capture: schema.CAPTURE less schema.RESOLVED, its identity, its sets by domain and type.
+    """A capture: schema.CAPTURE without schema.RESOLVED, its identity, its sets by domain and type.
 
-    `fetch_time` is an aware UTC datetime. Texts hold no character that XML 1.0 forbids. It is
-    never changed; it is not frozen because that makes it three times as slow to make.
+    `fetch_time` is an aware UTC datetime. Texts hold no character that XML 1.0 forbids. Do not
+    change it; a frozen class takes three times as long to construct.
     """
 
     identity: str
@@ -119,9 +116,9 @@ class Capture:
 
 
 class Skipped(NamedTuple):
-    """A record that is not published: `reason` is a record type, or the rule that left it out.
+    """A record that is not published. `reason` is a record type, or the rule that excludes it.
 
-    Its place is given as a capture's is.
+    Offset and length are as of a capture.
     """
 
     reason: str
@@ -131,7 +128,7 @@ class Skipped(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault in the data: the columns of schema.FAULT. `code` is a key of fault.FAULT_CODES."""
+    """A fault in the data: the columns of schema.FAULT. `code` is a key of FAULT_CODES."""
 
     source: str
     place: int | None
@@ -143,11 +140,11 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Where a range of a file begins or ends: at the record at `offset`, None for the file's end.
+    """The start or end of a file's range: the record at `offset`, None for the file's end.
 
-    `version` is the one that the ARC records from there on were announced as. Two ranges leave
-    nothing out and read nothing twice if the one ends at an edge equal to the other's beginning.
-    Where it is `open`, a request near it has no document on this side of it.
+    `version` is the announced version of the ARC records from there on. Two ranges are complete and
+    do not overlap if one ends at an edge equal to the other's start. `open`: a request near the
+    edge has no document on this side of it.
     """
 
     offset: int | None

@@ -1,15 +1,12 @@
-"""The first title of an HTML page, found as browsers find it (HTML, sections 13.2.5 and 13.2.6).
+"""The title and the language of an HTML page, as browsers find them (HTML, 13.2.5 and 13.2.6).
 
-Only what decides where a title begins and ends is followed: comments, tags, elements whose content
-is text, scripts with their escapes, templates, frame sets, and the foreign content of SVG and
-MathML. As in a browser that runs scripts, the content of `noscript` is text.
+The search follows only what decides where a title begins and ends: comments, tags, elements with
+text content, scripts with their escapes, templates, frame sets, and the foreign content of SVG and
+MathML. As in a browser that runs scripts, the content of `noscript` is text. Reading ends at the
+title's end. Nothing in a page raises.
 
 No tree is built. Parsers that build the standard's tree take gigabytes of memory for some pages of
-256 KB; this takes time in proportion to the page, and little memory.
-
-The title and the language of an HTML page, as browsers read them.
-
-Only as much of a page is read as lies before its title's end. Nothing in a page raises.
+256 KB. The search takes little memory, and time in proportion to the page.
 """
 
 import re
@@ -26,17 +23,17 @@ _COMMENT_END = re.compile(rb"--!?>")
 _NO_COMMENT = re.compile(rb"-?>")
 _TITLE = re.compile(rb"<title" + _END, re.IGNORECASE)
 _TEXTS = {
-    # element: where its content ends, which is text
+    # element with text content: the end of its content
     name: re.compile(rb"</" + name + _END, re.IGNORECASE)
     for name in b"textarea style xmp iframe noembed noframes noscript title".split()
 }
 _SCRIPT = re.compile(rb"<!--(-*+>)?+|(-->)|<(/?)script" + _END, re.IGNORECASE)
-_LANGUAGE_WITHIN = 1 << 16  # bytes in which an html element is looked for without any title
+_LANGUAGE_WITHIN = 1 << 16  # bytes that are searched for an html element without any title
 
 _HEAD = frozenset(
     b"html head base basefont bgsound link meta noframes noscript script style template".split()
 )
-"""Elements behind which a frame set may still begin."""
+"""Elements after which a frame set may still begin."""
 _POINTS = frozenset(
     [(b"svg", name) for name in b"foreignobject desc title".split()]
     + [(b"math", name) for name in b"mi mo mn ms mtext".split()]
@@ -47,20 +44,20 @@ _BREAKING = frozenset(
     b"li listing menu meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul "
     b"var".split()
 )
-"""Elements of HTML that end SVG and MathML where they begin."""
+"""HTML elements that end SVG and MathML."""
 
 
 class FoundTitle(NamedTuple):
-    """The bytes of the title and of the html element's language, as written; None for absent."""
+    """The bytes of the title and of the html element's language, as written; None if absent."""
 
     title: bytes | None
     language: bytes | None
 
 
 def find_title(page: bytes, *, is_xml: bool = False) -> FoundTitle:
-    """Return the title and language of a page whose encoding has ASCII as its own bytes.
+    """Return the title and language of a page in an ASCII-compatible encoding.
 
-    With `is_xml` any element can close itself, as in XHTML that is served as such.
+    With `is_xml`, any element can close itself, as in XHTML that is served as such.
     """
     search = _TitleSearch(page, is_xml)
     title = search.title()
@@ -73,12 +70,12 @@ class _Foreign(NamedTuple):
 
     name: bytes
     kind: bytes
-    """The root that it lies in: svg or math."""
+    """The root element around it: svg or math."""
     is_point: bool
 
 
 class _TitleSearch:
-    """One page's reading, and what of the open elements has to be known."""
+    """The search of one page, with the state of its open elements."""
 
     def __init__(self, page: bytes, is_xml: bool) -> None:
         self.languages: dict[bytes, bytes] = {}
@@ -86,7 +83,7 @@ class _TitleSearch:
         self._is_xml = is_xml
         self._foreign: list[_Foreign] = []
         self._depths: Counter[bytes] = Counter()  # of _foreign, by name
-        self._names: set[bytes] = set()  # of HTML elements that began
+        self._names: set[bytes] = set()  # of open or closed HTML elements
         self._templates = 0
         self._may_have_frames = True
 
@@ -129,7 +126,7 @@ class _TitleSearch:
         return None
 
     def _no_tag_end(self, opened: re.Match[bytes]) -> int | None:
-        """Return where a comment ends, or what the standard takes for one."""
+        """Return the end of a comment, or of what the standard treats as one."""
         page, at = self._page, opened.end()
         if opened[1]:
             comment = _NO_COMMENT.match(page, at) or _COMMENT_END.search(page, at)
@@ -141,7 +138,7 @@ class _TitleSearch:
         return behind + 1 if behind >= 0 else None
 
     def _is_foreign(self, name: bytes, opened: re.Match[bytes], behind: int) -> bool:
-        """Tell whether an element that begins is one of SVG or MathML; HTML's may end these."""
+        """Tell whether an element belongs to SVG or MathML; some HTML elements end these."""
         if not self._foreign or self._foreign[-1].is_point:
             return False
         breaks = name in _BREAKING
@@ -162,12 +159,12 @@ class _TitleSearch:
         return name
 
     def _break(self) -> None:
-        """Close elements of SVG and MathML up to one whose content is HTML."""
+        """Close SVG and MathML elements up to one whose content is HTML."""
         while self._foreign and not self._foreign[-1].is_point:
             self._pop()
 
     def _enter(self, name: bytes, opened: re.Match[bytes], behind: int, closes: bool) -> int | None:
-        """Note that an element of HTML begins; return where to read on, None for nowhere."""
+        """Note an HTML element's start; return the offset to continue at, None to stop."""
         self._names.add(name)
         if name == b"html" and not self._templates:
             for key, value in html_tags.tag_attributes(self._page, opened.end(), behind).items():
@@ -188,7 +185,6 @@ class _TitleSearch:
         return behind
 
     def _leave(self, name: bytes) -> None:
-        """Note that an element ends."""
         if self._depths.get(name):
             while self._pop() != name:
                 pass
@@ -199,7 +195,7 @@ class _TitleSearch:
             self._templates -= 1
 
     def _script_end(self, at: int) -> int | None:
-        """Return where a script's end tag begins (section 13.2.5.15 on)."""
+        """Return the offset of a script's end tag (section 13.2.5.15 on)."""
         is_escaped = is_nested = False
         for found in _SCRIPT.finditer(self._page, at):
             if found[2] or found[1]:
@@ -216,25 +212,25 @@ class _TitleSearch:
 
 
 _TITLE_LENGTH = 2000  # characters
-_TITLE_WITHIN = 1 << 14  # bytes of a title that are looked at
+_TITLE_WITHIN = 1 << 14  # the most bytes of a title
 _SPACE = re.compile(r"\s+")
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ILLEGAL_REFERENCE = re.compile(
     r"&#(?:0*(?:[1-8]|11|1[4-9]|2\d|3[01])(?!\d)|x0*(?:[1-8bef]|1[\da-f])(?![\da-f]))",
     re.IGNORECASE,
 )
-"""References to characters that XML forbids, of which nothing is left where they are resolved."""
+"""References to characters that XML forbids; resolving them leaves nothing."""
 _OTHERWISE = frozenset({"utf-16le", "utf-16be", "iso-2022-jp"})
-"""Encodings in which bytes of ASCII are not always ASCII."""
+"""Encodings whose ASCII bytes are not always ASCII characters."""
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
 def title_and_language(
     head: bytes, charset: str, *, is_xml: bool = False
 ) -> tuple[str | None, str | None, bool]:
-    """Return a page's title and its html element's language, by the page's first bytes.
+    """Return a page's title and its html element's language from the page's first bytes.
 
-    With `is_xml` the page is XHTML that is served as such. The third value tells whether the title
+    With `is_xml`, the page is XHTML that is served as such. The third value tells whether the title
     held characters that XML forbids; they are removed.
     """
     if charset in _OTHERWISE:
@@ -249,7 +245,7 @@ def title_and_language(
 
 
 def languages(declared: str | None) -> str | None:
-    """Return the primary subtags of language tags (RFC 5646), comma separated, each once."""
+    """Return the primary subtags of language tags (RFC 5646), comma separated, without repeats."""
     if not declared:
         return None
     tags = (tag.strip().lower().replace("_", "-").partition("-")[0] for tag in declared.split(","))

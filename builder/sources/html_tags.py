@@ -1,25 +1,22 @@
-"""The beginning of an HTML page that is plain enough to be read without a parser.
+"""HTML by regular expressions: the attributes of a tag, and the head of a plain page.
 
-Plain is a page whose markup up to its title's end can be understood in one way only: complete
-tags with quoted or simple attributes, comments, scripts and styles without any `<`, and a title
-without `<`. For any other there is no answer. Most pages are plain up to there, and the
-parser takes many times as long for them.
+Tags follow the standard's tokenizer (HTML, sections 13.2.5.6 to 13.2.5.40). They are read as bytes,
+in any encoding whose bytes for `<`, `>`, `=`, `/` and quotes are ASCII and have no other meaning.
 
-Tags of HTML, as the standard's tokenizer reads them (HTML, sections 13.2.5.6 to 13.2.5.40).
-
-They are read from bytes, so they suit every encoding in which `<`, `>`, `=`, `/` and quotes are
-ASCII bytes and nothing else.
+A plain page has only unambiguous markup up to its title's end: complete tags with quoted or simple
+attributes, comments, scripts and styles without any `<`, and a title without `<`. Most pages are
+plain so far, and the search in `html` takes many times as long for them.
 """
 
 import re
 
 SPACE = rb"\t\n\f\r "
-"""White space of HTML, for a set of characters in a regular expression."""
+"""White space of HTML, for a character class in a regular expression."""
 
 TAG_NAME = rb"[a-zA-Z][^" + SPACE + rb"/>]*+"
 """A tag's name behind `<` or `</`, as a regular expression."""
 
-# An open quote runs to the end of the page, where no tag ends.
+# An unclosed quote runs to the end of the page.
 _VALUE = rb"(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^" + SPACE + rb">\"'][^" + SPACE + rb">]*+)"
 _EQUALS = rb"[" + SPACE + rb"]*+=[" + SPACE + rb"]*+"
 _ATTRIBUTE = rb"[^" + SPACE + rb"/>][^" + SPACE + rb"/>=]*+(?:" + _EQUALS + _VALUE + rb"?+)?+"
@@ -30,9 +27,9 @@ _EACH = re.compile(
 
 
 def tag_end(page: bytes, at: int) -> tuple[int, bool] | None:
-    """Return where a tag ends whose attributes begin at `at`, and whether it closes itself.
+    """Return the end of a tag whose attributes begin at `at`, and whether it closes itself.
 
-    None means that the page ends first: then the tag does not count.
+    None if the page ends first: then the tag does not count.
     """
     match = _ATTRIBUTES.match(page, at)
     return (match.end(), bool(match[1])) if match else None
@@ -41,7 +38,7 @@ def tag_end(page: bytes, at: int) -> tuple[int, bool] | None:
 def tag_attributes(page: bytes, at: int, behind: int) -> dict[bytes, bytes]:
     """Return the attributes between `at` and `behind`, the end of their tag.
 
-    Names are in lower case, values as written; of a name that is there twice the first counts.
+    Names are in lower case, values as written; the first of a repeated name counts.
     """
     found: dict[bytes, bytes] = {}
     for match in _EACH.finditer(page, at, behind - 1):
@@ -82,11 +79,11 @@ _LANGUAGE = re.compile(
 _SIMPLE_LANGUAGE = re.compile(rb"[a-zA-Z][a-zA-Z0-9_,\-]*")
 
 PlainHead = tuple[bytes, bytes | None]
-"""The title's bytes, and those of the html element's language."""
+"""The bytes of the title and of the html element's language."""
 
 
 def read_plain_head(head: bytes) -> PlainHead | None:
-    """Return the title and the language of a page whose encoding has ASCII as its own bytes."""
+    """Return title and language of a page in an ASCII-compatible encoding; None if not plain."""
     start = _START.match(head)
     title = start and _TITLE.match(head, start.end())
     if not start or not title:

@@ -1,4 +1,4 @@
-"""The payload of a record: its digest, its length, and its first bytes, decoded."""
+"""The payload of a record: its digest, its length and its decoded first bytes."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -12,21 +12,20 @@ from functions.archive.record import BufferedBlock, RecordBlock, RecordFault, Re
 
 @dataclass(slots=True)
 class Payload:
-    """A payload as stored, behind the HTTP head and before any decoding."""
+    """A payload as stored, behind the HTTP head and before decoding."""
 
     digest: str = ""
-    """SHA-1, base32; none where it is not known which bytes are the payload's."""
+    """SHA-1 in base32; empty if the payload's bytes are uncertain."""
     length: int = 0
-    """Bytes that the record holds."""
     head: bytes = b""
-    """The first bytes, with transfer and content codings undone; none if they cannot be."""
+    """The first bytes without transfer and content codings; empty if they cannot be decoded."""
     faults: list[RecordFault] = field(default_factory=list)
     matches_declared: bool = False
-    """Whether it has the digest that was declared, which proves it whole."""
+    """Whether it has the declared digest, which proves it complete."""
 
 
 def read_declared(record: RecordHeader, faults: list[RecordFault]) -> DeclaredDigest | None:
-    """Return the payload digest that a record declares; one that cannot be read is a fault."""
+    """Return the payload digest that a record declares; an unreadable one is a fault."""
     text = record.fields.get(b"warc-payload-digest")
     if not text:
         return None
@@ -45,10 +44,10 @@ def read_payload(
     declared: DeclaredDigest | None,
     limit: int,
 ) -> Payload:
-    """Read the rest of `block`, whose bytes `first` are already in hand.
+    """Read the rest of `block`, whose bytes `first` were already read.
 
-    `limit` bounds the head, in bytes before and after decoding. A digest that was `declared` is
-    compared with the payload's, as stored and, where it is chunked, as it was before that.
+    `limit` bounds the head, in bytes before and after decoding. The declared digest is compared
+    with that of the stored payload and, if it is chunked, with that of the de-chunked one.
     """
     coded = message is not None and message.has_codings()
     chunked = coded and message is not None and "chunked" in message.tokens(b"transfer-encoding")
@@ -101,7 +100,7 @@ def _hash_whole(data: bytes, declared: DeclaredDigest | None, chunked: bool) -> 
 
 
 class _Hashes:
-    """The digests of one payload that are needed, computed piece by piece."""
+    """The required digests of one payload, computed in pieces."""
 
     def __init__(self, declared: DeclaredDigest | None, chunked: bool) -> None:
         self.sha1 = hashlib.sha1(usedforsecurity=False)
@@ -118,7 +117,6 @@ class _Hashes:
         )
 
     def update(self, piece: bytes) -> None:
-        """Take the payload's next bytes."""
         self.sha1.update(piece)
         if self._raw is not None:
             self._raw.update(piece)
@@ -126,7 +124,7 @@ class _Hashes:
             self._decoded.update(self._decoder.feed(piece))
 
     def compare(self) -> list[RecordFault]:
-        """Return a fault if the declared digest is that of neither stored nor de-chunked bytes."""
+        """Return a fault unless the stored or de-chunked bytes have the declared digest."""
         if self._declared is None:
             return []
         raw = (self._raw or self.sha1).digest()

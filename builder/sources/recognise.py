@@ -1,4 +1,4 @@
-"""Recognising a file, or a record's beginning, by its first bytes and never by a name."""
+"""Recognising a file, or a record's start, by its first bytes; names do not count."""
 
 import re
 import zlib
@@ -35,7 +35,7 @@ _CDXJ = re.compile(rb"[^ \n]+ \d{14,17} \{")
 
 
 def read_head(stream: BinaryIO) -> bytes:
-    """Return as many first bytes of a stream as decide what it is, or all of a shorter one."""
+    """Return the first bytes of a stream that decide its format, or all of a shorter one."""
     head = b""
     size = HEAD
     while len(head) < size:
@@ -51,7 +51,7 @@ def read_head(stream: BinaryIO) -> bytes:
 def recognise(head: bytes) -> str | None:
     """Return "warc" or "arc", with ".gz" or ".zst", or "wacz" by a file's first bytes, else None.
 
-    `head` should be what `beginning` returns.
+    `head` should be the result of `read_head`.
     """
     if head.startswith(_GZIP):
         kind = _recognise_plain(inflate_head(head))
@@ -65,7 +65,7 @@ def recognise(head: bytes) -> str | None:
 
 
 def describe_unknown(head: bytes) -> tuple[str, str]:
-    """Return the fault's code and a detail for a file that `recognise` does not know."""
+    """Return a fault's code and detail for a file that `recognise` does not know."""
     if not head:
         return "empty-file", ""
     for magic, code, detail in _OTHER_FORMATS:
@@ -89,7 +89,7 @@ def is_gzip(head: bytes) -> bool:
 
 
 def is_zstd(head: bytes) -> bool:
-    """Tell whether `head` begins a zstd frame, or one to be passed over (RFC 8878)."""
+    """Tell whether `head` begins a zstd frame or a skippable frame (RFC 8878)."""
     return head.startswith(zstd.MAGIC) or bool(zstd.SKIPPABLE.match(head))
 
 
@@ -99,10 +99,10 @@ def is_broken_zstd(head: bytes) -> bool:
 
 
 def packing(head: bytes) -> str | None:
-    """Return "gz", "zst" or "", for plain, of an archive whose first bytes may be damaged.
+    """Return "gz", "zst", or "" for plain, of an archive whose first bytes may be damaged.
 
-    That is what the file begins with, broken or not, or what a record's beginning within `head`
-    lies in; None where there is nothing of the kind.
+    It is the format that the file begins with, broken or not, or the format of the first record
+    within `head`; None without either.
     """
     if is_gzip(head) and (recognise(head) or is_broken_gzip(head)):
         return "gz"
@@ -122,7 +122,7 @@ def packing(head: bytes) -> str | None:
 
 
 def is_other(head: bytes) -> bool:
-    """Tell whether a file is empty, or begins as one of another known format."""
+    """Tell whether a file is empty, or begins as another known format does."""
     return not head or any(head.startswith(magic) for magic, *_ in _OTHER_FORMATS)
 
 
@@ -146,7 +146,7 @@ def is_broken_gzip(head: bytes) -> bool:
 
 
 def unpack_head(head: bytes) -> bytes:
-    """Return the first bytes that a file holds, by its own: uncompressed."""
+    """Return a file's decompressed first bytes."""
     if is_gzip(head):
         return inflate_head(head)
     return _decompress_zstd(head)[0] if is_zstd(head) else head
@@ -167,7 +167,7 @@ def inflate_head(head: bytes) -> bytes:
 
 
 def _decompress_zstd(head: bytes) -> tuple[bytes, str | None]:
-    """Return up to HEAD bytes of the zstd frames in `head`, and what is wrong with them."""
+    """Return up to HEAD bytes of the zstd frames in `head`, and the error, None without one."""
     try:
         decoder = zstd.ZstdDecoder(zstd.read_dictionary(head))
     except zstd.ZstdError:
@@ -176,7 +176,7 @@ def _decompress_zstd(head: bytes) -> tuple[bytes, str | None]:
 
 
 def _inflate_stepwise(head: bytes) -> bytes:
-    # zlib withholds what it inflated in a call that fails, so it gets the bytes in small steps.
+    # In small steps, since zlib withholds the output of a call that fails.
     inflater = zlib.decompressobj(31)
     data = b""
     for at in range(0, len(head), 64):

@@ -1,4 +1,4 @@
-"""One ARC or WARC file's reading: records, what becomes of each, and faults, in file order."""
+"""Reader of the records of one ARC or WARC file: captures, skipped records and faults in order."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,11 +24,11 @@ from functions.archive.record import (
 from functions.archive.stream import RecordStream
 
 _READ_ON = "left out; read on behind them"
-_TYPE_WITHIN = 1 << 14  # bytes of a payload that are looked at for its type alone
+_TYPE_WITHIN = 1 << 14  # bytes of a payload that are read for its type alone
 
 
 class RecordReader:
-    """One file's reading: its stream, and what has to be remembered from record to record."""
+    """Reads one file's records; its state is what later records need to know."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class RecordReader:
         version: int = 1,
         ordinals: Ordinals | None = None,
     ) -> None:
-        """`version` is the one that the ARC records were announced as, of a file's later range."""
+        """`version` is the announced version of the ARC records, for a later range of a file."""
         self._stream = stream
         self._name = name
         self._rules = rules
@@ -47,24 +47,24 @@ class RecordReader:
         self._exchanges = Exchanges()
         self._head_bytes = rules.head_bytes if rules.titles else min(rules.head_bytes, _TYPE_WITHIN)
         self._arc_version = version
-        self._shared = False  # whether a member was found to hold several records
+        self._shared = False  # whether a member has several records
         self._records = 0
         self._crawl: Crawl | None = None
-        self._faults: list[RecordFault] = []  # of the one record that the section in hand is
+        self._faults: list[RecordFault] = []  # of the current single record
         self._backlog = Backlog()
         self._garbage_first: list[Fault] = []
         self.form = ""
-        """"arc" or "warc", whichever the first record is; empty until it was read."""
+        """The first record's format, "arc" or "warc"; empty before it was read."""
         self.first: Edge | None = None
         self.next: Edge | None = None
 
     def events(
         self, kind: str | None, start: int = 0, end: int | None = None, detail: str = ""
     ) -> Iterator[Event]:
-        """Read the records that begin in [start, end), and what lies behind each of them.
+        """Read the records that begin in [start, end), and the bytes behind each of them.
 
-        The stream stands at the first of them. A file without any record, which was not recognised
-        by its `kind` either, is no archive: `detail` then says what it is.
+        The stream is at the first of them. A file without records is no archive, unless `kind` says
+        that it was recognised; `detail` describes such a file.
         """
         yield from self._exchanges.join(self._events(kind, start, end, detail))
         if self.first and self.next:
@@ -98,7 +98,7 @@ class RecordReader:
         self.next = self.next or Edge(None, self._arc_version)
         self.first = self.first or self.next
         if not (self._records or kind or start or self.next.offset):
-            # What wants a dictionary may well be an archive.
+            # A file without its dictionary may be an archive.
             stream.faults = [
                 fault for fault in stream.faults if fault[1] == "zstd-dictionary-missing"
             ]
@@ -137,7 +137,7 @@ class RecordReader:
         return Edge(None if stream.at_end() else stream.place(), self._arc_version)
 
     def _read_single(self, data: bytes) -> Event | None:
-        """Read the one record that a section is; None if it has to be read as any section."""
+        """Read a section of one record; None if it must be read like other sections."""
         end, fields = warc.parse_plain_head(data) if data.startswith(b"WARC/") else (-1, None)
         if fields is None or warc.holds_another(data, end):
             return None
@@ -166,10 +166,7 @@ class RecordReader:
         return self._captures.build(found, length, self._faults, damage)
 
     def _close_single(self, data: bytes, place: int) -> tuple[int | None, str | None]:
-        """Go behind the one record that a section is, `data`.
-
-        Return its length in the file, and what failed in it. A damaged request is forgotten.
-        """
+        """Go behind the one record `data`; return its stored length and its damage."""
         self._stream.skip(len(data))
         length, _ = self._stream.close_record(place)
         damage = self._stream.damage(place, place)
@@ -178,7 +175,7 @@ class RecordReader:
         return length, damage
 
     def _single_extras(self, end: int | None) -> Iterator[Event]:
-        """Return what belongs to the one record that a section was."""
+        """Return the other events of a section of one record."""
         if self._crawl is not None:
             yield self._crawl
             self._crawl = None
@@ -231,7 +228,7 @@ class RecordReader:
         faults: list[RecordFault],
         offset: int | None,
     ) -> tuple[str | None, DocumentRecord | None]:
-        """Read a record's block; return why it is left out, or what was found."""
+        """Read a record's block; return why it is skipped, or the document."""
         if record is None:
             return "damaged", None
         reason = skip_reason(record)
@@ -284,17 +281,16 @@ class RecordReader:
         return None, DocumentRecord(record, message, payload, declared, offset)
 
     def _take_garbage(self) -> list[Fault]:
-        """Return the garbage that was kept back until a record shows that this is an archive."""
+        """Return the garbage held back until a record shows that the file is an archive."""
         garbage, self._garbage_first = self._garbage_first, []
         return garbage
 
     def _garbage(self, place: int, size: int) -> Iterator[Fault]:
         if size:
-            detail = f"{size} bytes"
-            yield Fault(self._name, place, "garbage", None, detail, _READ_ON)
+            yield Fault(self._name, place, "garbage", None, f"{size} bytes", _READ_ON)
 
     def _file_faults(self, end: int | None) -> Iterator[Fault]:
-        """Return the faults of the file itself, but those of what the next range begins with."""
+        """Return the faults of the file itself, without those at the next range's start."""
         faults, self._stream.faults = self._stream.faults, []
         ahead = self.next.offset if self.next else self._stream.next_offset()
         is_next = end is not None and ahead is not None and ahead >= end

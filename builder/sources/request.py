@@ -1,7 +1,7 @@
-"""The request of a capture, read for its method and for the query that stands for what it sent.
+"""The request of a capture: its method, and a query that stands for its body.
 
-pywb, cdxj-indexer and wabac.js find the answer to a POST by such a query behind the URL. It is made
-here by pywb's rules (MethodQueryCanonicalizer, pywb 2.10). A GET needs none, and is passed over.
+pywb, cdxj-indexer and wabac.js find the answer to a POST by such a query behind the URL. It follows
+pywb's rules (MethodQueryCanonicalizer, pywb 2.10). A GET needs none and is skipped.
 """
 
 import base64
@@ -17,12 +17,12 @@ from functions.archive.record import RecordBlock
 from functions.archive.warc import parse_fields
 
 MAX_BYTES = 1 << 20
-"""Bytes of a request that are read. Of a longer one only text and binary data give a query."""
+"""The most bytes of a request. A longer one gives a query only of text or binary data."""
 MAX_QUERY = 4096
-"""Characters of a query, the rest of which pywb cuts off."""
+"""Characters of a query; pywb cuts off the rest."""
 
 _SENDING = frozenset({"POST", "PUT"})
-"""Methods of which pywb takes the body."""
+"""Methods whose body pywb uses."""
 METHOD = rb"[A-Za-z][!#$%&'*+\-.^_`|~0-9A-Za-z]{0,31}"
 """A method's name, as an expression: a token (RFC 9110, section 9.1) that begins with a letter."""
 _LINE = re.compile(rb"(%b)[ \t]+[^\r\n]*HTTP/\d[^\r\n]*\r?\n" % METHOD, re.IGNORECASE)
@@ -35,7 +35,7 @@ _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class CaptureRequest(NamedTuple):
-    """A request that is no GET: its method, its query ("" if it has none), where it lies."""
+    """A request other than GET: its method, its query ("" without one) and its offset."""
 
     method: str
     query: str
@@ -43,7 +43,7 @@ class CaptureRequest(NamedTuple):
 
 
 def read_request(block: RecordBlock, offset: int | None) -> CaptureRequest | None:
-    """Read the request that a record's block is; None for a GET and for what is no request."""
+    """Read the request in a record's block; None for a GET and for other data."""
     start = _read_bytes(block, 4)
     if start == b"GET ":
         return None
@@ -68,12 +68,12 @@ def _read_bytes(block: RecordBlock, size: int) -> bytes:
 
 
 def escape_illegal(text: str) -> str:
-    """Return a text with each character that XML 1.0 forbids as %XX of its UTF-8 form."""
+    """Escape each character that XML 1.0 forbids as %XX of its UTF-8 form."""
     return _ILLEGAL.sub(lambda match: quote_plus(match[0], errors="surrogatepass"), text)
 
 
 def _build_query(fields: Mapping[bytes, bytes], body: bytes, is_whole: bool) -> str:
-    """Return the query that stands for a body, before it is cut."""
+    """Return the query of a body, at its full length."""
     length = fields.get(b"content-length")
     if length is not None:
         body = body[: int(length)] if _LENGTH.fullmatch(length) else b""
@@ -103,7 +103,7 @@ def _form_query(body: bytes, is_whole: bool) -> str:
     try:
         return unquote_plus(body.decode("utf-8"))
     except UnicodeDecodeError as error:
-        if not is_whole and error.end == len(body):  # a character that was cut
+        if not is_whole and error.end == len(body):  # a truncated character
             return unquote_plus(body[: error.start].decode("utf-8"))
         return _binary_query(body)
 
@@ -129,7 +129,7 @@ def _multipart_query(body: bytes, media_type: str) -> str:
 
 
 def _json_query(body: bytes) -> str | None:
-    """Return the values of a JSON text by their names as a query; None for what has no such."""
+    """Return the named values of a JSON text as a query; None if it cannot be read."""
     named: dict[str, str] = {}
     repeated: dict[str, int] = {}
     try:
@@ -145,7 +145,7 @@ def _json_query(body: bytes) -> str | None:
 
 
 def _values(found: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the values of a JSON document, each under the nearest name above it."""
+    """Yield the values of a JSON document, each with the nearest name above it."""
     if isinstance(found, dict):
         for key, value in found.items():
             yield from _values(value, key)
@@ -157,7 +157,7 @@ def _values(found: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _write_number(value: Any) -> str:
-    """Return a value as JavaScript writes it: a number without a fraction that is none."""
+    """Write a value as JavaScript does: a whole number without a fraction."""
     if isinstance(value, float) and math.modf(value)[0] == 0:
-        return str(int(value))  # OverflowError for what is too large to be a number
+        return str(int(value))  # OverflowError for infinity
     return value if isinstance(value, str) else json.dumps(value)

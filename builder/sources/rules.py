@@ -1,7 +1,4 @@
-"""Rules of an operator's own sets: which captures are in them.
-
-Documents: which records of an archive are published, by their HTTP status and media type.
-"""
+"""Rules of publication: which documents are published, and which sets they are in."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +15,7 @@ _HEAD = re.compile("[A-Za-z][A-Za-z0-9+-]*://[^/?#]*")  # scheme and host, the s
 
 @dataclass(frozen=True, slots=True)
 class SetRule:
-    """A set, and what a capture in it is: of each condition that has values, one of them fits."""
+    """A set and its conditions: a capture must fit one value of each condition that has values."""
 
     set: str
     hosts: tuple[str, ...] = ()
@@ -29,7 +26,7 @@ class SetRule:
 
     @staticmethod
     def from_table(table: Mapping[str, Any]) -> "SetRule":
-        """Return the rule of a table of `sets.rules` (see functions.config.set_rules)."""
+        """Parse a table of `sets.rules` (see functions.config.set_rules)."""
 
         def lower(name: str) -> tuple[str, ...]:
             return tuple(value.lower() for value in table.get(name, ()))
@@ -79,9 +76,9 @@ class SetRule:
 
 @dataclass(frozen=True, slots=True)
 class DocumentRules:
-    """What of an archive is published, in which sets, and what a reader may spend on one record.
+    """What of an archive is published, in which sets, and the limits for reading one record.
 
-    `collections` are the sets of the collections that all of it belongs to.
+    `collections` are the sets of the collections that the whole archive belongs to.
     """
 
     redirects: bool = False
@@ -93,20 +90,20 @@ class DocumentRules:
     set_rules: tuple[SetRule, ...] = ()
     collections: tuple[str, ...] = ()
     head_bytes: int = 1 << 18
-    """Bytes of a payload, before and after decoding, that are looked at for type and title."""
+    """Bytes of a payload, before and after decoding, that are read for type and title."""
 
 
 REDIRECTS = frozenset({300, 301, 302, 303, 305, 307, 308})
-"""HTTP statuses that lead elsewhere."""
+"""HTTP statuses of redirects."""
 
 SETTINGS = {"redirect": "redirects", "error": "errors"}
 """The value of `documents.include` that publishes an excluded document, by its reason."""
 
 
 def refusal_reason(record: RecordHeader, status: int | None, rules: DocumentRules) -> str | None:
-    """Return why a document is left out by its HTTP status, None if it is published.
+    """Return why a document is excluded by its HTTP status, None if it is published.
 
-    One that has no status, and is no revisit, is left out if its media type is that of no document.
+    A document without status that is no revisit is excluded if its media type is not a document's.
     """
     if status is None:
         return None if record.type == "revisit" else skip_reason_by_type(record.mime)
@@ -118,7 +115,7 @@ def refusal_reason(record: RecordHeader, status: int | None, rules: DocumentRule
 
 
 def http_status(record: RecordHeader, message: HttpHead | None) -> int | None:
-    """Return a document's HTTP status: its message's, else that of an ARC version 2 header."""
+    """Return a document's HTTP status: of its message, or else of its ARC version 2 header."""
     return message.status if message and message.status is not None else record.status
 
 

@@ -1,7 +1,7 @@
-"""What an archive file says of the crawl that made it: a warcinfo record, or an ARC's first block.
+"""What an archive file says about its crawl: a warcinfo record, or an ARC's first block.
 
-A warcinfo record (ISO 28500, section 6.2) holds named fields; Heritrix writes the same terms into
-the version block of an ARC file as XML (`arcmetadata`). Both are read for the same few fields.
+A warcinfo record (ISO 28500, section 6.2) has named fields. Heritrix writes the same terms into the
+version block of an ARC file as XML (`arcmetadata`). Both give the same few fields.
 """
 
 import html
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functions.archive.record import RecordBlock
 
 MAX_BYTES = 1 << 16
-"""Bytes of a block that are looked at."""
+"""The most bytes of a block that are read."""
 _LONGEST = 1000  # characters of a value
 
 FIELDS = {
-    # field of Crawl: the names that are looked for, lower case, the better one first
+    # field of Crawl: names in lower case, the preferred one first
     "software": ("software",),
     "operator": ("operator",),
     "part_of": ("ispartof",),
@@ -30,7 +30,7 @@ _ILLEGAL = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U001
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
-    """What an archive file says of the crawl that made it; None where it says nothing.
+    """What an archive file says about its crawl; None for what it does not say.
 
     Texts hold no character that XML 1.0 forbids.
     """
@@ -41,7 +41,7 @@ class Crawl:
     description: str | None = None
 
     def fill_from(self, more: "Crawl") -> "Crawl":
-        """Return this with what it lacks from another: a file of several is that of its first."""
+        """Fill missing fields from another: the first record of a file has priority."""
         return Crawl(
             self.software or more.software,
             self.operator or more.operator,
@@ -51,7 +51,7 @@ class Crawl:
 
 
 def read_start(block: RecordBlock) -> bytes:
-    """Return the first bytes of a block, as many as are looked at for what it says of a crawl."""
+    """Return the first MAX_BYTES bytes of a block."""
     data = b""
     while len(data) < MAX_BYTES and (piece := block.take(MAX_BYTES - len(data))):
         data += piece
@@ -59,7 +59,7 @@ def read_start(block: RecordBlock) -> bytes:
 
 
 def parse_crawl(block: bytes) -> Crawl | None:
-    """Return what a warcinfo record's or an ARC version block says; None if it says nothing."""
+    """Parse a warcinfo record or an ARC version block; None if it has no known field."""
     found: dict[str, str] = {}
     for name, value in _parse_fields(block):
         found.setdefault(name, value)

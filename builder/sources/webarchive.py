@@ -1,14 +1,13 @@
-"""Reading a web archive: bytes in; captures, records left out and faults out.
+"""Reader of web archives: bytes in; captures, skipped records and faults out.
 
-The reader is our own. The library at hand, warcio, gives dates that the file does not have (it
-pads short ones and puts bad ones into the year 2999), drops the media type of ARC headers, returns
-short payloads without a word, prints warnings to standard error, and ends at the first bad record.
-Here each record ends in exactly one capture or one record left out; faults come in addition.
+The reader is our own. warcio gives dates that the file does not have: it pads short ones and puts
+bad ones into the year 2999. It drops the media type of ARC headers, returns short payloads
+silently, prints warnings to standard error, and stops at the first bad record. Here each record
+gives exactly one capture or one skipped record, and faults besides.
 
-WACZ files (Webrecorder, WACZ 1.1.1): zip files with web archives in their archive folder.
-
-Their bytes are read as those of a bare file are: a wrong checksum of the zip is a fault and ends
-nothing, so that what is damaged in an archive costs no more than it does outside a WACZ.
+WACZ files (Webrecorder, WACZ 1.1.1) are zip files with web archives in their archive folder. A
+wrong checksum of the zip is a fault and stops nothing, so damage in an archive costs no more than
+it does outside a WACZ.
 """
 
 import io
@@ -41,7 +40,7 @@ _STEP = 1 << 17
 
 
 class WaczMember(RawIOBase):
-    """A file within a zip file, which ends where its bytes cannot be had any more."""
+    """A file within a zip file; it ends where its bytes become unreadable."""
 
     def __init__(self, stream: BinaryIO, entry: ZipEntry) -> None:
         self._unpacked = UnpackedEntry(_read_stored(stream, entry), entry)
@@ -50,15 +49,15 @@ class WaczMember(RawIOBase):
 
     @property
     def damage(self) -> str:
-        """What is wrong with it, once it is read to its end."""
+        """The damage, known once the file is read to its end."""
         return self._unpacked.damage
 
     def readable(self) -> bool:
-        """Tell that it can be read."""
+        """Return True."""
         return True
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return up to `size` bytes; none at the end."""
+        """Return up to `size` bytes; empty at the end."""
         if not self._rest:
             self._rest = next(self._pieces, b"")
         piece = self._rest if size < 0 else self._rest[:size]
@@ -67,7 +66,7 @@ class WaczMember(RawIOBase):
 
 
 def open_archives(stream: BinaryIO, name: str) -> Iterator[tuple[str, WaczMember] | Fault]:
-    """Return the archives in a WACZ, each with its name within, and what is wrong with it."""
+    """Yield the archives in a WACZ with their names in it, and faults."""
     size = stream.seek(0, io.SEEK_END)
     listing = read_entries(stream, size)
     entries = [entry for entry in listing.entries if entry.is_archive]
@@ -93,7 +92,7 @@ def _open_archive(
         return
     inner = WaczMember(stream, entry)
     yield entry.name, inner
-    while inner.read(_STEP):  # what reads it may end before it does
+    while inner.read(_STEP):  # its reader may stop before the end
         pass
     if inner.damage:
         detail, done = f"{entry.name}: {inner.damage}", "read as far as it can be"
@@ -101,7 +100,7 @@ def _open_archive(
 
 
 def _read_stored(stream: BinaryIO, entry: ZipEntry) -> Iterator[bytes]:
-    """Yield the bytes of a file as they lie in the zip."""
+    """Yield the stored bytes of a file in the zip."""
     at, left = entry.start, entry.packed
     while left > 0:
         stream.seek(at)
@@ -118,19 +117,19 @@ _NO_EDGE = Edge(None, 1)
 
 
 class ArchiveReader(Iterator[Event]):
-    """The events of a file, or of a range of one, as they are read.
+    """The events of a file, or of a range of it, while it is read.
 
-    `first` is the edge at the first record that begins in the range or behind it, `next` that at
-    the first one behind the range. Both are known once the events have come to their end. Where a
-    range's `first` is not the `next` of the one before, something in the file looked like a
-    record's beginning, or did not; the two are then to be read as one.
+    `first` is the edge at the first record from the range's start on, `next` the edge at the first
+    record from its end on. Both are known at the end of the events. If a range's `first` differs
+    from the `next` of the range before, false or missed record starts are likely: read the two
+    ranges as one.
 
-    `ordinals` are the captures that the range was given and those that it found. Where those of
-    two ranges of a file meet, the later one has to be read again, given those of the earlier. The
-    fault `gzip-not-per-record`, or `zstd-`, is told once a file, so of several ranges' the first
-    one counts.
+    `ordinals` counts the captures that the range was given and those that it read. If two ranges of
+    a file share captures, read the later one again with the ordinals of the earlier. The fault
+    `gzip-not-per-record` (or `zstd-`) is reported once a file: of several ranges, the first reports
+    it.
 
-    `form` is what `recognise` returns for the archive that was found; it is known at the end.
+    `form` is what `recognise` returns for the archive; it is known at the end.
     """
 
     def __init__(
@@ -177,7 +176,7 @@ class ArchiveReader(Iterator[Event]):
     def _read_records(
         self, head: bytes, found: ArchiveStart, stream: BinaryIO, start: int, end: int | None
     ) -> Iterator[Event]:
-        """Read the archive that was found in a file with the first bytes `head`."""
+        """Read the archive at `found` in a file with the first bytes `head`."""
         is_later = start > found.offset
         records = _STREAMS[found.packing](
             found.head, stream, start if is_later else 0, found.offset
@@ -212,20 +211,20 @@ def read_archive(
 ) -> ArchiveReader:
     """Read an ARC, WARC or WACZ file, compressed or not: all of it, or a range.
 
-    `name` is the file's, without its folder. `start` and `end` are offsets in the file: read are
-    the records that begin at `start` or behind it and before `end`, with what is wrong between one
-    and the next. A WACZ is read whole, by the range that begins at 0. A WACZ's stream must seek, as
-    must that of a range with a `start`; others are read forward. `ordinals` are the captures of
-    the file's earlier ranges. `further`: something suggests an archive, so that it is also sought
-    behind the file's first 16 KB. Nothing in the data raises; an OSError of the stream does,
-    and StoreError where scratch files cannot be written.
+    `name` is the file's name without its folder. `start` and `end` are offsets in the file: the
+    records that begin in [start, end) are read, with the faults behind each of them. The range that
+    begins at 0 reads a whole WACZ. The stream must be seekable for a WACZ and for a `start` above
+    0; otherwise it is read forward. `ordinals` counts the captures of the file's earlier ranges.
+    `further`: something suggests an archive, so it is searched beyond the file's first 16 KB.
+
+    No data raises. The stream's OSError does, and StoreError if scratch files cannot be written.
     """
     ordinals = Ordinals() if ordinals is None else ordinals
     return ArchiveReader(stream, name, rules, start, end, ordinals, further)
 
 
 def _read_version(head: bytes) -> int:
-    """Return the version that an ARC file announces, by its first bytes."""
+    """Return the version that an ARC file announces in its first bytes."""
     records = RecordStream(unpack_head(head), BytesIO())
     records.next_section()
     records.skip_garbage()
@@ -240,13 +239,13 @@ def _read_version(head: bytes) -> int:
 def _read_wacz(
     stream: BinaryIO, name: str, rules: DocumentRules, kind: str | None
 ) -> Generator[Event, None, bool]:
-    """Yield the events of the archives within, and return whether the file is a WACZ."""
+    """Yield the events of the archives within; return whether the file is a WACZ."""
     if not stream.seekable():
         detail = "a WACZ is read only where the stream can seek"
         yield Fault(name, None, "wacz-damaged", None, detail, "not read")
         return True
     known = kind is not None
-    held_faults: list[Fault] = []  # of what may be no WACZ
+    held_faults: list[Fault] = []  # until it is known to be a WACZ
     for item in open_archives(stream, name):
         if isinstance(item, Fault) and not known:
             held_faults.append(item)

@@ -1,9 +1,9 @@
 """ARC record headers, versions 1 and 2 (Internet Archive, "Arc File Format", 1996).
 
-A header is one line of five fields, or of ten where the file announces version 2. Files that
-announce it and hold version 1 exist, so each line decides for itself.
+A header is one line of five fields, or of ten if the file announces version 2. Some files announce
+version 2 and hold version 1, so the form of each line decides.
 
-Some writers put the fields into another order. Each field is then known by its form.
+Some writers reorder the fields. Then the form of each field identifies it.
 """
 
 import re
@@ -14,7 +14,7 @@ from functions.archive.record import RecordFault, RecordHeader, show
 from functions.archive.stream import ARC_LINE, ARC_LINE_LOOSE, HEAD, RecordStream
 
 ANNOUNCEMENT = 1 << 12
-"""Bytes of a filedesc record's block in which the version is looked for."""
+"""Bytes of a filedesc record's block that are searched for the version."""
 
 _LINE_END = re.compile(rb"\n")
 _CODE = re.compile(rb"\d{3}|-")
@@ -28,9 +28,9 @@ _TYPE = re.compile(rb"[a-z]+/[^ ]+", re.IGNORECASE)
 def read_header(
     stream: RecordStream, version: int
 ) -> tuple[RecordHeader | None, list[RecordFault]]:
-    """Return the record whose header line begins here, and what is wrong with it.
+    """Read a record's header line; return the header, None if it is unreadable, and its faults.
 
-    `version` is what the file announced. There is no record where the line cannot be read.
+    `version` is the version that the file announced.
     """
     line, _ = stream.take_through(_LINE_END, HEAD)
     match = ARC_LINE.match(line)
@@ -69,10 +69,10 @@ def read_header(
 
 
 def _parse_transposed(line: bytes) -> tuple[bytes, bytes, bytes, bytes] | None:
-    """Return URL, date, media type and length of a line with its fields in another order.
+    """Return URL, date, media type and length of a line with reordered fields.
 
-    None unless exactly one field is a date of 14 digits. The length is empty where it cannot be
-    told: where the last field is no number, and not exactly one other is.
+    None unless exactly one field is a date of 14 digits. The length is the last field if it is a
+    number, or else the only number; otherwise it is empty.
     """
     words = line.split()
     forms = (_DATE, _ADDRESS, _TYPE)
@@ -95,13 +95,13 @@ def _parse_transposed(line: bytes) -> tuple[bytes, bytes, bytes, bytes] | None:
 
 
 def _takes_type(url: bytes, rest: bytes) -> bool:
-    """Tell whether a media type was taken for the URL's end, as behind the date there is none."""
+    """Tell whether the URL ends with the media type, which is missing after the date."""
     before, space, last = url.rpartition(b" ")
     return b" " not in rest and bool(space and before and _TYPE.fullmatch(last))
 
 
 def _is_date(field: bytes) -> bool:
-    """Tell whether a field is a date of 14 digits that is in the calendar."""
+    """Tell whether a field is a calendar date of 14 digits."""
     if _DATE.fullmatch(field):
         with suppress(ValueError):
             datetime.strptime(field.decode("ascii"), "%Y%m%d%H%M%S")
@@ -110,5 +110,5 @@ def _is_date(field: bytes) -> bool:
 
 
 def parse_version(block: bytes) -> int:
-    """Return the version of the records, by the first bytes of a filedesc record's block."""
+    """Return the version of the records from the start of a filedesc record's block."""
     return 2 if _ANNOUNCES_2.match(block) else 1

@@ -28,8 +28,8 @@ _MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<[!?A-Za-z]")
 _GZIP = b"\x1f\x8b"
 _ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
 _UNDECODED = {
-    "compress": "LZW, which nobody sends",
-    "x-compress": "LZW, which nobody sends",
+    "compress": "LZW, an obsolete coding",
+    "x-compress": "LZW, an obsolete coding",
     # RFC 9842: the dictionary is another response, which only the client had.
     "dcb": "it needs a dictionary that the record does not hold",
     "dcz": "it needs a dictionary that the record does not hold",

@@ -1,4 +1,4 @@
-"""Declared digests (ISO 28500, 5.8): labels, letter cases and alphabets as crawlers wrote them."""
+"""Declared digests (ISO 28500, 5.8) in the labels, cases and alphabets that crawlers write."""
 
 import re
 from contextlib import suppress
@@ -16,12 +16,12 @@ _DECLARED = re.compile(r"\s*([A-Za-z]+-?\d+)[:=]\s*([A-Za-z0-9+/_=-]+)\s*")
 
 @dataclass(slots=True)
 class DeclaredDigest:
-    """A digest: its algorithm, as hashlib names it, and its bytes; it is never changed."""
+    """A digest: its algorithm, as hashlib names it, and its bytes. Do not change it."""
 
     algorithm: str
     value: bytes
     written: str | None = field(default=None, compare=False, repr=False)
-    """What `text` gives, where the file has it so."""
+    """The result of `text`, if the file has that form."""
 
     def text(self) -> str:
         """Return base32 without label for a SHA-1; else label and hexadecimal digits."""
@@ -33,7 +33,7 @@ class DeclaredDigest:
 
 
 def parse(text: bytes) -> DeclaredDigest | None:
-    """Return the digest that a field's value declares, None if it has no form that is known."""
+    """Return the digest that a field declares, None if its form is unknown."""
     ordinary = _ORDINARY.fullmatch(text)
     if ordinary:
         value = int(ordinary[1].translate(_DIGIT_BYTES), 32).to_bytes(20, "big")
@@ -52,8 +52,8 @@ def parse(text: bytes) -> DeclaredDigest | None:
 
 
 def base32(value: bytes) -> str:
-    """Return bytes, as many as a multiple of five, in base32 (RFC 4648)."""
-    # The standard library takes three times as long, which shows for each capture.
+    """Return bytes in base32 (RFC 4648); their number is a multiple of five."""
+    # The standard library takes three times as long, which matters: this runs for each capture.
     number = int.from_bytes(value, "big")
     return "".join([_PAIRS[(number >> at) & 1023] for at in range(len(value) * 8 - 10, -1, -10)])
 

@@ -1,7 +1,6 @@
-"""The head of an HTTP message (RFC 9112): status and fields, as archives hold them.
+"""The head of an HTTP message (RFC 9112): status and fields.
 
-A block whose first line is no status line, as of HTTP/0.9 or of another protocol, has no head:
-all of it is payload.
+A block without a status line (HTTP/0.9, other protocols) has no head: all of it is payload.
 """
 
 import re
@@ -10,22 +9,20 @@ from dataclasses import dataclass, field
 from functions.archive.record import BufferedBlock, RecordBlock, RecordFault
 from functions.archive.warc import parse_fields, parse_plain_head
 
-_LIMIT = 1 << 20  # bytes of a head: nobody sends more, and a block without an end is not its own
-_STARTS = 16  # bytes that any status line has at least
+_LIMIT = 1 << 20  # bytes of a head; longer ones have lost their end
+_STARTS = 16  # the fewest bytes of a status line
 _STATUS = re.compile(
     rb"HTTP(?:/\d+(?:\.\d+)?[ \t]*(\d{3}(?!\d))?|[ \t]+(\d{3})(?!\d))", re.IGNORECASE
 )
 _END = re.compile(rb"\n\r*\n")
 _FIELD = re.compile(rb"[!#-'*+\-.^_`|~0-9A-Za-z]+[ \t]*:|[ \t\r\n]|\Z")
-_UNFINISHED = re.compile(
-    rb"[!#-'*+\-.^_`|~0-9A-Za-z]*[ \t]*\Z"
-)  # a line that may yet become a field
+_UNFINISHED = re.compile(rb"[!#-'*+\-.^_`|~0-9A-Za-z]*[ \t]*\Z")  # may become a field
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
 
 
 @dataclass(slots=True)
 class HttpHead:
-    """An HTTP response's status, None where it says none, and its fields by lower-case name.
+    """The status of an HTTP response, None without one, and its fields by lower-case name.
 
     Fields that are not in warc.READ_FIELDS may be absent.
     """
@@ -41,21 +38,18 @@ class HttpHead:
         return [token.strip() for token in value.decode("latin-1").lower().split(",")]
 
     def has_codings(self) -> bool:
-        """Tell whether the payload may bear any coding."""
+        """Tell whether a coding is declared."""
         return b"content-encoding" in self.fields or b"transfer-encoding" in self.fields
 
     def codings(self) -> list[str]:
-        """Return the codings that a payload bears, the last applied last, but for chunked."""
+        """Return the declared codings but chunked, in the order of their application."""
         moved = [name for name in self.tokens(b"transfer-encoding") if name != "chunked"]
         return self.tokens(b"content-encoding") + moved
 
 
 def read_message(block: RecordBlock) -> tuple[HttpHead | None, bytes, list[RecordFault]]:
-    """Return the head that `block` begins with, the first bytes behind it, and what is wrong.
-
-    There is no head where the block's first line is no status line.
-    """
-    # Of a block in memory the payload is not to be copied twice.
+    """Return a block's head, None without a status line, the bytes read behind it, and faults."""
+    # The payload of a block in memory must not be copied twice.
     if isinstance(block, BufferedBlock):
         data = block.take_through(b"\r\n\r\n", _LIMIT)
     else:
@@ -85,7 +79,7 @@ def read_message(block: RecordBlock) -> tuple[HttpHead | None, bytes, list[Recor
 
 
 def _read_head(block: RecordBlock) -> bytes:
-    """Return what tells of the head, if one begins the block: pieces may end anywhere within it."""
+    """Return the block's first bytes through its head; pieces may end anywhere in it."""
     data = block.take()
     sought = 0
     while len(data) < _LIMIT and (len(data) < _STARTS or data[:4].upper() == b"HTTP"):
@@ -102,12 +96,12 @@ def _read_head(block: RecordBlock) -> bytes:
 
 
 def _is_alone(data: bytes) -> bool:
-    """Tell whether behind the status line comes no field, but the body at once."""
+    """Tell whether the body follows the status line at once, without fields."""
     line_end = data.find(b"\n")
     return line_end >= 0 and not _FIELD.match(data, line_end + 1)
 
 
 def charset_of(content_type: bytes) -> str | None:
-    """Return the charset parameter of a Content-Type, as declared."""
+    """Return the charset parameter of a Content-Type, as written."""
     match = _CHARSET.search(content_type[:1000])
     return match[1].decode("latin-1") if match else None

@@ -1,6 +1,6 @@
-"""A document: one record of an archive file read by itself, out of its bytes alone.
+"""Reader of one record of an archive file, from its bytes alone.
 
-They are read by what reads whole files, so what is damaged comes out of both as the same bytes.
+It uses the reader of whole files, so both give the same bytes of a damaged record.
 """
 
 import io
@@ -16,7 +16,7 @@ from functions.archive.record import DOCUMENT_TYPES, RecordBlock, RecordHeader
 from functions.archive.stream import HEAD, RecordStream, begins_record
 
 ZSTD_MAGIC = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
-"""What a zstd frame begins with, or one to be passed over (RFC 8878, 3.1)."""
+"""Magic numbers of zstd frames and skippable frames (RFC 8878, 3.1)."""
 
 _GZIP = b"\x1f\x8b"
 _HTTP = b"application/http"
@@ -25,20 +25,19 @@ _FOLD = re.compile(rb"\r?\n[ \t]+(?=[^ \t\r\n])")
 
 
 class NoDocumentError(ValueError):
-    """What lies there is no record of a document; the text says what it is."""
+    """The bytes are no record of a document; the text says what they are."""
 
 
 class UnreadableRecordError(ValueError):
-    """It cannot be read here, for want of a library or of a dictionary."""
+    """The record needs a library or a dictionary that is missing."""
 
 
 @dataclass(slots=True)
 class Document:
-    """A record: its header, its HTTP message where it has one, and its payload, not yet read.
+    """A record: its header, its HTTP message if it has one, and its unread payload.
 
-    `head` are the bytes of the message's head, none without one; `fields` are what it holds, in
-    their order and letters, what is beyond ASCII as Latin-1.
-    `place` is where the payload begins in the file, None where it is packed.
+    `head` has the bytes of the message's head; `fields` are its fields in order, as written,
+    decoded as Latin-1. `place` is the payload's offset in the file, None if it is compressed.
     """
 
     record: RecordHeader
@@ -50,13 +49,13 @@ class Document:
     _first: bytes
 
     def start(self, size: int) -> bytes:
-        """Return what the payload begins with, `size` bytes or more, fewer if it has no more."""
+        """Return the payload's first bytes: `size` or more, or all of a shorter one."""
         while len(self._first) < size and (piece := self._block.take()):
             self._first += piece
         return self._first
 
     def payload(self) -> Iterator[bytes]:
-        """Yield the payload as it is stored, in pieces, once."""
+        """Yield the stored payload in pieces, once."""
         piece = self._first or self._block.take()
         while piece:
             yield piece
@@ -66,10 +65,10 @@ class Document:
 def read_record(
     stream: BinaryIO, offset: int, dictionary: Callable[[], bytes] = lambda: b""
 ) -> Document:
-    """Return the record that a stream begins with, which lies at `offset` of its file.
+    """Return the record at the start of a stream, which is `offset` in its file.
 
-    `dictionary` gives the first bytes of a zstd file, where its frames may need what these hold.
-    Raises NoDocument, Unread, and what it raises.
+    `dictionary` returns the first bytes of a zstd file, which may hold a dictionary. Raises
+    NoDocumentError, UnreadableRecordError and the errors of `dictionary`.
     """
     records, packed = open_record(stream, dictionary)
     if records.peek(5).upper() == b"WARC/":
@@ -95,9 +94,10 @@ def read_record(
 def open_record(
     stream: BinaryIO, dictionary: Callable[[], bytes] = lambda: b""
 ) -> tuple[RecordStream, bool]:
-    """Return a records that is at the record which a stream begins with, and whether it is packed.
+    """Return a record stream at the first record, and whether that is compressed.
 
-    Raises NoDocument, Unread, and what `dictionary` raises (see `read`).
+    Raises NoDocumentError, UnreadableRecordError and the errors of `dictionary` (see
+    `read_record`).
     """
     head = _read_exactly(stream, 4)
     packed = head.startswith(_GZIP) or ZSTD_MAGIC.match(head) is not None
@@ -109,7 +109,7 @@ def open_record(
 
 
 class _RecordingBlock(RecordBlock):
-    """A block of which is kept what was taken."""
+    """A block that records the bytes it gives."""
 
     __slots__ = ("noting", "taken")
 
@@ -126,7 +126,7 @@ class _RecordingBlock(RecordBlock):
 
 
 class _PrefixedStream(io.RawIOBase):
-    """A stream of which the first bytes were read already, and which begins where it is."""
+    """A stream with its first bytes put back; its start is the current position."""
 
     def __init__(self, head: bytes, stream: BinaryIO) -> None:
         self._head = head
@@ -136,7 +136,7 @@ class _PrefixedStream(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
-        return offset  # by a reader of whole files, to where this begins
+        return offset  # the reader of whole files seeks to the start, which is here
 
     def read(self, size: int = -1, /) -> bytes:
         piece, self._head = self._head[:size], self._head[size:]
@@ -167,7 +167,7 @@ def _read_exactly(stream: BinaryIO, size: int) -> bytes:
 
 
 def _parse_fields(head: bytes) -> tuple[tuple[str, str], ...]:
-    """Return the fields of a message's head, which begins with the status line."""
+    """Return the fields of a message's head, without its status line."""
     lines = _FOLD.sub(b" ", head.partition(b"\n")[2]).split(b"\n")
     found: list[Any] = [_FIELD.fullmatch(line) for line in lines]
     return tuple((m[1].decode("ascii"), m[2].decode("latin-1")) for m in found if m)

@@ -7,7 +7,7 @@ from functions.archive.record import DOCUMENT_TYPES, BufferedBlock, RecordFault,
 from functions.archive.stream import RECORD_START, RecordStream
 
 _HEADER_END = re.compile(rb"\n\r?\n")
-_HEADER_LIMIT = 1 << 20  # bytes; archives of today put whole JSON documents into their headers
+_HEADER_LIMIT = 1 << 20  # bytes; some archives put whole JSON documents into their headers
 _TYPES = DOCUMENT_TYPES | {"warcinfo", "request", "metadata", "conversion", "continuation"}
 _FOLD = re.compile(rb"\r?\n[ \t]+(?=[^ \t\r\n])")
 _FIELD = re.compile(rb"(?m)^([^:\s]+)[ \t]*:[ \t]*(.*)$")
@@ -40,38 +40,35 @@ READ_FIELDS = frozenset(
         b"location",
     )
 )
-"""Names of the fields, of WARC and of HTTP, that anything reads; others may be passed over."""
+"""Names of the WARC and HTTP fields that Sheaf reads; the parsers may skip others."""
 
 SKIPPABLE_TYPES = {b"request": "request", b"metadata": "metadata"}
-"""Types of records that are counted, of which a file may have as many as of documents."""
+"""Record types that are only counted; a file may have as many of them as documents."""
 
 _names: dict[bytes, bytes] = {}
-"""Names as files write them: the lower-case one of those in READ, an empty one for others."""
+"""Field names as written: their lower-case form if it is in READ_FIELDS, else empty."""
 _kinds = {kind.encode(): kind for kind in _TYPES}
 
 
 def read_header(stream: RecordStream) -> tuple[RecordHeader | None, list[RecordFault]]:
-    """Return the record whose header begins here, and what is wrong with it.
-
-    There is no record where the header has no end, or is longer than is read.
-    """
+    """Read a record's header; return it, None if it has no end in the limit, and its faults."""
     head, found = stream.take_through(_HEADER_END, _HEADER_LIMIT)
     if not found:
         return None, [("header-invalid", None, f"no end in {len(head)} bytes", "left out")]
     if holds_another(head, len(head)) and (another := RECORD_START.search(head, 5)):
-        # The header's own end is lost; the record behind it is not to be lost with it.
+        # The header's end is lost; keep the record behind it.
         stream.put_back(len(head) - another.start())
         return None, [("header-invalid", None, "another record begins in it", "left out")]
     return _parse_record(parse_fields(head))
 
 
 def holds_another(data: bytes, end: int) -> bool:
-    """Tell whether another record begins in the header that ends at `end`, whose own is lost."""
+    """Tell whether another record begins in the header that ends at `end`: its own end is lost."""
     return data.find(b"WARC/", 5, end) >= 0 and RECORD_START.search(data, 5, end) is not None
 
 
 def skippable_type(fields: Mapping[bytes, bytes], data: bytes, end: int) -> str | None:
-    """Return the type of the one record that `data` is, if it is one of PASSED_OVER and regular.
+    """Return the record's type if it is one of SKIPPABLE_TYPES and `data` is exactly one record.
 
     `fields` are those of its header, which ends at `end`, before the empty line.
     """
@@ -87,10 +84,10 @@ def skippable_type(fields: Mapping[bytes, bytes], data: bytes, end: int) -> str 
 def parse_whole_record(
     fields: Mapping[bytes, bytes], data: bytes, end: int
 ) -> tuple[RecordHeader, list[RecordFault], BufferedBlock] | None:
-    """Return the one record that `data` is, what is wrong with it, and its block.
+    """Return header, faults and block if `data` is exactly one record, else None.
 
-    `fields` are those of its header, which ends at `end`, before the empty line. None where
-    anything is odd, as the length, or bytes behind the block.
+    `fields` are those of its header, which ends at `end`, before the empty line. None if anything
+    is odd, such as the length, or bytes behind the block.
     """
     record, faults = _parse_record(fields)
     if record.length is None:
@@ -116,7 +113,7 @@ def _parse_record(fields: Mapping[bytes, bytes]) -> tuple[RecordHeader, list[Rec
         done = "left out; read on at the next record"
         faults.append(("length-invalid", "Content-Length", show(declared), done))
     url = fields.get(b"warc-target-uri", b"")
-    # wget wrote the URI as ISO 28500:2009's grammar had it.
+    # wget followed the grammar of ISO 28500:2009.
     if url[:1] == b"<" and url[-1:] == b">":
         url = url[1:-1]
     if not url and kind in DOCUMENT_TYPES:
@@ -133,10 +130,10 @@ def _parse_record(fields: Mapping[bytes, bytes]) -> tuple[RecordHeader, list[Rec
 def parse_plain_head(
     data: bytes, limit: int = _HEADER_LIMIT
 ) -> tuple[int, dict[bytes, bytes] | None]:
-    """Return where a header ends, before the newline and the empty line, and its fields in READ.
+    """Return the end of a header, before its empty line, and its fields in READ_FIELDS.
 
-    They are as `named_fields` gives them. There are none where the empty line is not in the first
-    `limit` bytes, where lines are not all ended by CRLF, or where some are folded.
+    The fields equal those of `parse_fields`. They are None without an empty line in the first
+    `limit` bytes, with lines that CRLF does not end, and with folded lines.
     """
     end = data.find(_EMPTY_LINE, 0, limit)
     if end < 0:
@@ -163,7 +160,7 @@ def parse_plain_head(
 
 
 def _learn_name(name: bytes) -> bytes:
-    """Return and keep the lower-case name that a field's written `name` means, if it is read."""
+    """Return and cache the lower-case form of a field's name; empty if Sheaf does not read it."""
     match = _NAME.match(name) if len(name) <= _LONGEST_NAME else None
     if not match:
         return b""
@@ -177,8 +174,8 @@ def _learn_name(name: bytes) -> bytes:
 def parse_fields(head: bytes) -> dict[bytes, bytes]:
     """Return header fields by lower-case name, the first of each; folded lines are joined.
 
-    The first line, which names the version or the status, is passed over. Lines may end in CRLF
-    or in LF. Values are bytes without white space around them.
+    The first line, which has the version or the status, is skipped. Lines end in CRLF or LF. Values
+    are bytes without white space around them.
     """
     head = head[head.find(b"\n") + 1 :]
     if b"\n " in head or b"\n\t" in head:

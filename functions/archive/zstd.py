@@ -1,7 +1,7 @@
-"""zstd (RFC 8878): frames, fed block by block.
+"""zstd (RFC 8878): frames, decoded block by block.
 
-A block gives BLOCK bytes at most, so whoever feeds one at a time bounds memory, whatever the
-bytes are made to expand to; and the blocks' lengths lead to a frame's end even where it is broken.
+A block gives at most BLOCK bytes, so decoding one at a time bounds memory, whatever the input. The
+blocks' lengths lead to the end of a frame even if it is broken.
 """
 
 import re
@@ -12,38 +12,38 @@ import zstandard
 MAGIC = b"\x28\xb5\x2f\xfd"
 SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
 BLOCK = 1 << 17
-"""Bytes that a block holds at most, before and after decoding (RFC 8878, 3.1.1.2.4)."""
+"""The most bytes of a block, before and after decoding (RFC 8878, 3.1.1.2.4)."""
 HEADER = 18
-"""Bytes that a frame's header has at most."""
+"""The most bytes of a frame's header."""
 NEAR = HEADER + 3 + BLOCK
-"""Raw bytes that hold a frame's header and its first block, however long these are."""
+"""Raw bytes that include a frame's header and its first block."""
 CHECKSUM = 4
 WINDOW = 1 << 27
-"""Bytes of memory that a frame may ask for: what the command zstd gives without being told more."""
+"""Bytes of memory that a frame may ask for: the default of the command `zstd`."""
 DICTIONARY = 1 << 23
-"""Bytes that a dictionary may have, as stored and decoded (iipc, "Zstandard Compression for WARC
-Files 1.0", which asks for no more of a reader)."""
+"""The most bytes of a dictionary, stored and decoded: the limit for readers in "Zstandard
+Compression for WARC Files 1.0" (iipc)."""
 
 DICTIONARY_FRAME = b"\x5d\x2a\x4d\x18"
-"""What the frame begins with that holds a file's dictionary."""
+"""Magic number of the frame with a file's dictionary."""
 _DICTIONARY_MAGIC = b"\x37\xa4\x30\xec"
 
 
 class ZstdError(ValueError):
-    """What is wrong with a frame, in the words of the library where these are its own."""
+    """A fault of a frame, in the library's words if it has any."""
 
 
 class FrameHeader(NamedTuple):
-    """A frame's header: its own length, and what it says of the frame."""
+    """A frame's header."""
 
     size: int
     dictionary: int
-    """Id of the dictionary that it names, else 0."""
+    """Id of the dictionary that the frame needs, or 0."""
     checksum: bool
 
 
 def parse_frame_header(data: bytes) -> FrameHeader:
-    """Return the header that a frame begins with; raises Undecodable if it is none or is cut."""
+    """Parse a frame's header. Raises ZstdError if it is cut off or none."""
     try:
         header = zstandard.get_frame_parameters(data)
         return FrameHeader(zstandard.frame_header_size(data), header.dict_id, header.has_checksum)
@@ -54,7 +54,7 @@ def parse_frame_header(data: bytes) -> FrameHeader:
 def parse_block(data: bytes, at: int) -> tuple[int, bool]:
     """Return the length of the block at `at`, with its header, and whether it is the frame's last.
 
-    Raises Undecodable if no block can begin so.
+    Raises ZstdError if no block can begin there.
     """
     word = int.from_bytes(data[at : at + 3], "little")
     kind, size = word >> 1 & 3, word >> 3
@@ -64,7 +64,7 @@ def parse_block(data: bytes, at: int) -> tuple[int, bool]:
 
 
 class FrameDecoder:
-    """A frame that is being decoded; it is fed its header and first block together."""
+    """A decoder of one frame; its first input is the header with the first block."""
 
     __slots__ = ("_decoder",)
 
@@ -72,7 +72,7 @@ class FrameDecoder:
         self._decoder = decoder
 
     def feed(self, data: bytes) -> bytes:
-        """Return what the next bytes give; raises Undecodable."""
+        """Decode the next bytes. Raises ZstdError."""
         try:
             return self._decoder.decompress(data)
         except zstandard.ZstdError as error:
@@ -80,10 +80,10 @@ class FrameDecoder:
 
 
 class ZstdDecoder:
-    """Begins frames, one at a time, with the dictionary that they may need."""
+    """Decodes frames, one at a time, with an optional dictionary."""
 
     def __init__(self, dictionary: bytes = b"", window: int = WINDOW) -> None:
-        """`dictionary` is in the form of RFC 8878, section 5; raises Undecodable if it is not."""
+        """`dictionary` has the form of RFC 8878, section 5. Raises ZstdError if it has not."""
         self.dictionary = 0
         try:
             loaded = None
@@ -96,7 +96,7 @@ class ZstdDecoder:
             raise _wrap_error(error) from error
 
     def begin_frame(self) -> FrameDecoder:
-        """Begin a frame; one that was begun before is loaded up."""
+        """Begin a frame; the previous frame's decoder is void."""
         return FrameDecoder(self._decompressor.decompressobj())
 
 
@@ -106,16 +106,16 @@ def skippable_size(data: bytes, at: int) -> int:
 
 
 def bytes_needed(start: bytes) -> int:
-    """Return how many of a file's first bytes hold its dictionary, if any, and one block."""
+    """Return how many of a file's first bytes include its dictionary, if any, and one block."""
     if start.startswith(DICTIONARY_FRAME) and skippable_size(start, 0) <= DICTIONARY + 8:
         return skippable_size(start, 0) + NEAR
     return NEAR
 
 
 def read_dictionary(start: bytes) -> bytes:
-    """Return the dictionary in the frame that a file begins with; none if it begins otherwise.
+    """Return the dictionary in a file's first frame; empty without one.
 
-    Raises Undecodable if the frame is cut, is longer than is read, or holds no dictionary.
+    Raises ZstdError if the frame is cut off, is too long, or holds no dictionary.
     """
     if not start.startswith(DICTIONARY_FRAME):
         return b""
@@ -133,9 +133,9 @@ def read_dictionary(start: bytes) -> bytes:
 
 
 def expand(data: bytes, limit: int, decoder: ZstdDecoder) -> tuple[bytes, str | None]:
-    """Return the first `limit` bytes of what the frames in `data` hold, and what is wrong.
+    """Return the first `limit` bytes of the frames in `data`, and the error, None without one.
 
-    A last frame that `data` cuts off is not wrong.
+    It is no error if `data` cuts off the last frame.
     """
     pieces: list[bytes] = []
     at = size = 0
@@ -167,7 +167,7 @@ def _wrap_error(error: zstandard.ZstdError) -> ZstdError:
 
 
 class ZstdReader:
-    """What a stream of frames holds, of whatever they are, none of which needs a dictionary."""
+    """A decoded stream of frames that need no dictionary."""
 
     def __init__(self, stream: BinaryIO, window: int = WINDOW) -> None:
         """`window` is how many bytes of memory a frame may ask for."""
@@ -175,7 +175,7 @@ class ZstdReader:
         self._reader = decoder.stream_reader(stream, BLOCK, read_across_frames=True)
 
     def read(self, size: int) -> bytes:
-        """Return up to `size` more bytes, none at the end; raises Undecodable."""
+        """Return up to `size` more bytes, empty at the end. Raises ZstdError."""
         try:
             return self._reader.read(size)
         except zstandard.ZstdError as error:

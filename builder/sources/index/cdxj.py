@@ -1,8 +1,8 @@
-"""CDXJ: lines of a sort key, a date and a JSON object, in the dialects of those who write them.
+"""CDXJ: lines of a sort key, a date and a JSON object, in the dialects of its writers.
 
-pywb, cdxj-indexer, warcit and WACZ name the same fields; Common Crawl adds some; OpenWayback has
-names of its own, a W3CDTF date, and before the object a digest and the record's type. Values are
-strings or numbers. Lines that begin with `!` are headers.
+pywb, cdxj-indexer, warcit and WACZ name the same fields; Common Crawl adds some. OpenWayback has
+its own names and a W3CDTF date; before the object it writes a digest and the record's type. Values
+are strings or numbers. Lines that begin with `!` are headers.
 """
 
 import json
@@ -13,7 +13,7 @@ from builder.sources.index.entry import IndexEntry
 from functions.archive.record import RecordFault, show
 
 KEYS: dict[str, tuple[str, ...]] = {
-    # field of Entry: its names in JSON, the first that is there counts
+    # field of IndexEntry: its names in JSON; the first one present counts
     "url": ("url", "uri"),
     "mime": ("mime", "mct"),
     "status": ("status", "hsc"),
@@ -41,12 +41,12 @@ _RECORD_TYPE = re.compile(rb"[a-z]+", re.IGNORECASE)
 
 
 def is_cdxj(head: bytes) -> bool:
-    """Tell whether a file that begins with `head` is a CDXJ index."""
+    """Tell whether a file with the first bytes `head` is a CDXJ index."""
     return _HEAD.match(head) is not None
 
 
 def parse_line(line: bytes) -> tuple[IndexEntry | None, list[RecordFault]]:
-    """Return what a line says, None where it is none, and what is wrong with it."""
+    """Parse a line; return its entry, None if it has another form, and its faults."""
     match = _LINE.fullmatch(line)
     if not match:
         return None, [("index-line-invalid", None, show(line), "left out")]
@@ -70,11 +70,11 @@ def parse_line(line: bytes) -> tuple[IndexEntry | None, list[RecordFault]]:
 
 
 class _Number(str):
-    """A number of a JSON text, as it stands there."""
+    """A number of a JSON text, as written."""
 
 
 def _first(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    return dict(reversed(pairs))  # of a name that is there twice, the first counts
+    return dict(reversed(pairs))  # the first of a repeated name counts
 
 
 _DECODER = json.JSONDecoder(
@@ -91,7 +91,7 @@ def _value(parsed: dict[str, Any], names: tuple[str, ...], faults: list[RecordFa
         return b""
     if isinstance(value, str) and (name in _NUMBERS or not isinstance(value, _Number)):
         try:
-            # Bytes that are no UTF-8, as they were or as Python wrote them (\udce1), come back.
+            # Restores invalid UTF-8, raw or as Python writes it (\udce1).
             return _drop_dash(value.encode("utf-8", "surrogateescape"))
         except UnicodeEncodeError:
             pass

@@ -1,13 +1,12 @@
-"""An entry of an index: one line's values, and the capture that they give.
+"""An entry of an index: the values of one line, and its capture.
 
-An index and the archive that it was made of are to give the same items, so all that can be made
-anew is made anew, by the functions that read archives: SURT, host, sets and digest of an index are
-not taken over. What cannot be known of an index is left to the archive: the length of the payload,
-what its first bytes show, its title and language. Of Common Crawl's `mime-detected`, `charset` and
-`languages` nothing is taken, since other rules than ours made them.
+An index and its archive must give the same items. So SURT, host, sets and digest are computed by
+the functions that read archives, and not copied from the index. The length of the payload, its
+detected type, its title and its language are left to the archive. Common Crawl's `mime-detected`,
+`charset` and `languages` are ignored, since they follow other rules.
 
-URLs are taken byte for byte. Where an index escapes a space, its archive may have a space or the
-escape; escapes are by far the more frequent, so they stay. Bytes beyond ASCII stay as they are.
+URLs are taken byte for byte. Where an index has an escaped space, its archive may have a space or
+the escape. Escapes are far more frequent, so they stay, as do bytes beyond ASCII.
 """
 
 import hashlib
@@ -28,7 +27,7 @@ from functions.snapshot.identifier import capture_identity
 from functions.url import surt
 
 SHA1 = 32
-"""Characters of a SHA-1 in base32: no other digest that is kept has as many."""
+"""Characters of a SHA-1 in base32; no other digest that is stored has as many."""
 
 _KINDS = {
     # media type in an index: the record's type; others are responses
@@ -47,7 +46,7 @@ _NUMBER = re.compile(rb"\d{1,18}")
 _TOKEN = re.compile(rb"[a-z][a-z0-9\-]{0,30}")
 _MD5 = re.compile(rb"[0-9a-f]{32}")
 _FTP_REPLIES = frozenset({b"150", b"226", b"250"})
-"""Replies of FTP servers (RFC 959), which some indexes name where archives have no HTTP status."""
+"""Replies of FTP servers (RFC 959) that some indexes give as the status."""
 _METHOD = surt.METHOD.encode("ascii") + b"="
 _METHOD_ARGUMENT = re.compile(rb"[?&]" + _METHOD)
 _METHOD_NAME = re.compile(METHOD)
@@ -56,13 +55,13 @@ _NOTHING = frozenset(
     digest.DeclaredDigest(name, hashlib.new(name, usedforsecurity=False).digest()).text()
     for name in ("md5", "sha1", "sha256", "sha512")
 )
-"""Digests of no bytes."""
+"""Digests of empty payloads."""
 _ALL_BUT_REDIRECTS = DocumentRules(errors=True)
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """What a line of an index says of one record, as bytes; empty where it says nothing."""
+    """The values of an index line for one record, as bytes; empty if absent."""
 
     url: bytes = b""
     date: bytes = b""
@@ -77,9 +76,9 @@ class IndexEntry:
     method: bytes = b""
     body: bytes = b""
     key: bytes = b""
-    """The sort key, which tells a method where the line has no field for it."""
+    """The sort key; it has the method if the line has no field for it."""
     kind: bytes = b""
-    """The record's type, where the form has a place for it."""
+    """The record's type, in the form that has one."""
     refers_to: bytes = b""
     refers_date: bytes = b""
 
@@ -87,9 +86,9 @@ class IndexEntry:
 def build_capture(
     entry: IndexEntry, rules: DocumentRules
 ) -> tuple[Capture | Skipped, list[RecordFault]]:
-    """Return what an entry gives, and what is wrong with it.
+    """Return the capture of an entry, or why it is skipped, and its faults.
 
-    Its ordinal is 0: which captures of an archive file are alike only the whole index shows.
+    Its ordinal is 0: only the whole index shows which captures of a file are equal.
     """
     if not entry.url:
         return Skipped("no-target-uri"), [("no-target-uri", None, "", "left out")]
@@ -145,10 +144,10 @@ def build_capture(
 def _parse_request(
     entry: IndexEntry, own: str, faults: list[RecordFault]
 ) -> tuple[str | None, str | None, str]:
-    """Return method and query of the request, None for those of a GET, and the SURT with both.
+    """Return method and query of the request, None for a GET, and the SURT with both.
 
-    `own` is the SURT of the URL. Where the line has no fields for them, the sort key has what is
-    to be added to it, but not as it was sent.
+    `own` is the SURT of the URL. If the line has no fields for them, the sort key has the method
+    and the query, but changed.
     """
     method, body, added = entry.method, entry.body, entry.body
     if not method and _METHOD_ARGUMENT.search(entry.key):
@@ -171,16 +170,16 @@ def _parse_request(
 
 
 def _is_request(entry: IndexEntry, kind: str) -> bool:
-    """Tell whether a line is of a request, as cdxj-indexer lists it with all other records.
+    """Tell whether a line is of a request: cdxj-indexer lists them among all other records.
 
-    It names neither type nor status nor media type, and the digest of the body, of no bytes.
+    Such a line has no type, status or media type, and the digest of an empty body.
     """
     is_bare = not (entry.mime or entry.status or entry.kind) and kind == "response"
     return is_bare and parse_digest(entry.digest, []) in _NOTHING
 
 
 def record_type(media_type: bytes, value: bytes = b"") -> str:
-    """Return the type of the record that an index lists with this media type, or that it names."""
+    """Return a record's type, by its name or its media type in an index."""
     if value:
         text = value.decode("ascii", "replace").lower()
         return text if text.isalpha() else "unknown-type"
@@ -201,13 +200,13 @@ def sets(
 
 
 def filename(path: bytes) -> str:
-    """Return an archive file's name without its folder, as text that any XML can hold."""
+    """Return an archive file's name without its folder, as text that is legal in XML."""
     name = re.split(rb"[/\\]", path)[-1].decode("utf-8", "replace")
     return name if name.isprintable() else "".join(c if c.isprintable() else "?" for c in name)
 
 
 def parse_digest(value: bytes, faults: list[RecordFault]) -> str | None:
-    """Return a digest as archives give it, with or without a label, in any case and alphabet."""
+    """Return a digest in the form of archives; it may have any label, case and alphabet."""
     if not value:
         return None
     bare = b":" not in value and b"=" not in value.rstrip(b"=")

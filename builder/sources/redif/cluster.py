@@ -1,9 +1,9 @@
-"""Clusters: what of a template's attributes belongs together, and whether all is in its place.
+"""Clusters: the structure of a template's attributes, and the check of their positions.
 
-The first attribute of a cluster, its key, opens it; the next key of the same name opens another
-one. An attribute that is none of the open cluster closes it, and is tried one level out.
+The first attribute of a cluster is its key and opens it; the next key of the same name opens
+another one. An attribute of another cluster closes it and is tried one level outside.
 
-What an unknown name may have been meant to be, by edit distance.
+For an unknown name, the nearest known names by edit distance are suggested.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,12 +15,12 @@ from builder.sources.redif.diagnostic import ERROR, WARNING, Diagnostic
 from builder.sources.redif.lines import Attribute
 from builder.sources.redif.specification import UNBOUNDED, AttributePlace, Specification
 
-_LONGEST = 40  # characters of a name that is looked at
+_LONGEST = 40  # the most characters of a name with suggestions
 _SHORTEST = 4
 
 
 def edit_distance(left: str, right: str, most: int) -> int:
-    """Return in how many single characters two names differ (Levenshtein), at most `most` + 1."""
+    """Return the edit distance (Levenshtein) of two names, at most `most` + 1."""
     if abs(len(left) - len(right)) > most:
         return most + 1
     row = list(range(len(right) + 1))
@@ -37,9 +37,9 @@ def edit_distance(left: str, right: str, most: int) -> int:
 
 
 def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Return the known names that are nearest to a name, in order, none where all are far.
+    """Return the nearest known names, sorted; empty if all are too far.
 
-    Far is more than three characters, of names below 12 two, of such below 5 one.
+    The limit is three edits; for names below 12 characters two, below 5 one.
     """
     if not _SHORTEST <= len(name) <= _LONGEST:
         return ()
@@ -55,7 +55,7 @@ def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
 
 
 def nearest_cached(name: str, known: frozenset[str]) -> tuple[str, ...]:
-    """Return the same as `nearest`, remembered: what is misspelt once mostly is so often."""
+    """Return the result of `nearest` from a cache: the same misspelling usually recurs."""
     return _nearest_cached(name, known) if len(name) <= _LONGEST else ()
 
 
@@ -65,17 +65,17 @@ def _nearest_cached(name: str, known: frozenset[str]) -> tuple[str, ...]:
 
 
 _HANDLE = "handle"
-_SUGGESTED = 20  # unknown attributes of a template for which another name is looked for
+_SUGGESTED = 20  # unknown attributes of a template that get suggestions
 Structure = dict[str, list[Any]]
-"""Values by attribute's name in lower case; clusters, as Structures, by their prefix."""
+"""Values by the attribute's name in lower case; clusters, as Structures, by their prefix."""
 
 
 class Arrangement:
-    """The structure of one template, and what is wrong with it.
+    """The structure of one template, and its diagnostics.
 
-    Values in it are of one line, URLs without white space. It holds every attribute that has a
-    value and a place; local ones (`X-...`) by their whole name. What is unknown or misplaced is
-    left to the list of attributes, since nobody knows where it belongs.
+    Values have one line; URLs have no white space. The structure has every attribute with a value
+    and a place, and local ones (`X-...`) by their whole name. Unknown and misplaced attributes are
+    only in the list of attributes, for their place is unknown.
     """
 
     def __init__(
@@ -84,7 +84,6 @@ class Arrangement:
         self.structure: Structure = {}
         self.diagnostics: list[Diagnostic] = []
         self.handle: str | None = None
-        """The template's first handle, as written."""
         self._file = file
         self._specification = specification
         self._unknown = 0
@@ -132,7 +131,7 @@ class Arrangement:
                 self._report_absent(group, attributes)
 
     def _has(self, place: AttributePlace) -> bool:
-        """Tell whether an attribute of the template, or of a cluster of its, has a value."""
+        """Tell whether an attribute of the template, or of one of its clusters, has a value."""
         nodes = self.structure.get(place.filed, ()) if place.path else (self.structure,)
         return any(place.member in node for node in nodes)
 
@@ -164,7 +163,7 @@ class Arrangement:
         )  # fmt: skip
 
     def _file_value(self, attribute: Attribute, place: AttributePlace) -> None:
-        """File an attribute in the cluster that is open, having looked at its value."""
+        """Check a value and file it in the open cluster."""
         if place.deprecated and (place.key or not place.path):
             self._report(attribute, "deprecated", WARNING, f"{attribute.name} is deprecated")
         text = attribute.value
@@ -195,10 +194,10 @@ class Arrangement:
     def _reach(
         self, attribute: Attribute, found: tuple[AttributePlace, ...]
     ) -> AttributePlace | None:
-        """Open or close clusters until the attribute has its place; None where it has none."""
+        """Open or close clusters until the attribute has its place; None without a place."""
         for place in found:
             target = place.path[:-1] if place.key else place.path
-            depth = len(target)  # of the open clusters each lies in the one before
+            depth = len(target)  # each open cluster is inside the one before
             if depth < len(self._open) and self._open[depth][0] == target:
                 del self._open[depth + 1 :]
                 if place.key:
@@ -218,7 +217,7 @@ class Arrangement:
         return None
 
     def _normalize(self, attribute: Attribute, place: AttributePlace, kind: str) -> str:
-        """Return a value in the form of its kind, or as it is where it has none."""
+        """Return a value in the form of its kind, or unchanged if it does not fit."""
         text = values.normalize(attribute.value, kind)
         if text is not None:
             return text

@@ -1,4 +1,4 @@
-"""What can be wrong with ReDIF: codes with their meaning, and a diagnostic of one place."""
+"""Diagnostics of ReDIF: codes with their meaning, and one diagnostic of a line."""
 
 from typing import NamedTuple
 
@@ -28,15 +28,15 @@ CODES: dict[str, str] = {
     "deprecated": "an attribute that should no longer be used",
     "repeated-handle": "a handle of an earlier template that was read in the same run",
 }
-"""Each code with its meaning for people."""
+"""The meaning of each code, for people."""
 
 
 class Diagnostic(NamedTuple):
-    """What is wrong at a line of a file; `suggestion` is what may have been meant, or empty."""
+    """A problem at a line of a file. `suggestion` is the likely meaning, or empty."""
 
     file: str
     line: int
-    """From 1; 0 where it is the file as a whole."""
+    """From 1; 0 for the whole file."""
     code: str
     severity: str
     message: str

@@ -1,10 +1,10 @@
-"""Attributes: lines of the form `Name: value` with the lines that continue them.
+"""The lines of a template: its attributes, and the digests that reveal a change.
 
-The digests of a template's text, by which a changed template is known.
+An attribute is a line of the form `Name: value`, with the lines that continue it.
 
-They are taken over its lines without trailing white space, blank lines, comments and end-of-file
-marks, each ended by LF, as UTF-8. So another encoding or line end, blank lines, comments and a move
-to another file make no difference.
+Digests include lines without trailing white space, each ended by LF, as UTF-8. They exclude blank
+lines, comments and end-of-file marks. So another encoding or line end, blank lines, comments and a
+move to another file make no difference.
 """
 
 import base64
@@ -18,29 +18,29 @@ from builder.sources.redif import template_text
 from builder.sources.redif.specification import NAMES
 
 END_MARK = "\x1a"
-"""^Z, with which DOS ended a text. A line of it alone is left out."""
+"""^Z, the end of a text in DOS. A line of it alone is ignored."""
 
 
 def normalize_line_ends(text: str) -> str:
-    """Return a text in which CRLF, LF or CR end a line with LF for each."""
+    """Replace CRLF and CR by LF."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def is_content(line: str) -> bool:
-    """Tell whether a line without trailing white space is any of the template's text."""
+    """Tell whether a line without trailing white space belongs to the template's content."""
     return bool(line) and line[0] != "#" and line != END_MARK
 
 
 def lines_digest(lines: Iterable[str]) -> tuple[str, str]:
-    """Return the MD5 and the SHA-256 of lines that count, in hexadecimal digits."""
+    """Return the MD5 and the SHA-256 of content lines, in hexadecimal digits."""
     data = _encode_lines(lines)
     return _md5(data), hashlib.sha256(data).hexdigest()
 
 
 def reference_md5(data: bytes) -> str:
-    """Return the MD5 that the reference parser gives to lines without a byte order mark.
+    """Return the MD5 of the reference parser for lines without a byte order mark.
 
-    It takes them for windows-1252, so that it differs where they are UTF-8 beyond ASCII.
+    It decodes them as windows-1252, so its MD5 differs for UTF-8 beyond ASCII.
     """
     text = normalize_line_ends(template_text.decode_reference(data))
     lines = map(str.rstrip, text.split("\n"))
@@ -64,25 +64,24 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
 
 class Attribute(NamedTuple):
-    """One attribute of a template, as it stands there."""
+    """One attribute of a template, as written."""
 
     name: str
-    """As written."""
     line: int
-    """Of the name, in the file."""
+    """The line of the name in the file."""
     value: str
-    """Its lines, each without trailing white space, joined by LF; the first without leading."""
+    """Its lines, joined by LF, without trailing white space; the first without leading."""
 
 
-_build_attribute = partial(tuple.__new__, Attribute)  # in half the time of Attribute itself
+_build_attribute = partial(tuple.__new__, Attribute)  # takes half the time of Attribute(...)
 
 
 def parse_attributes(text: str, line: int) -> tuple[list[Attribute], list[str]]:
-    """Return the attributes of a template that begins at `line`, and the lines that count.
+    """Return the attributes of a template that begins at `line`, and its content lines.
 
-    A line that begins with a name and a colon, in the first column, begins an attribute, unless it
-    is a URL; all others continue the last one. Blank lines, comments (`#` in the first column) and
-    lone end-of-file marks end nothing and are no part of a value.
+    A name and a colon in the first column begin an attribute, unless the line is a URL. Other lines
+    continue the last attribute. Blank lines, comments (`#` in the first column) and lone
+    end-of-file marks end nothing and belong to no value.
     """
     found: list[Attribute] = []
     kept: list[str] = []

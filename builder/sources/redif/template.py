@@ -1,8 +1,6 @@
-"""Templates: every one that a file holds, whatever is wrong with it.
+"""Templates of a file, and the files that they name.
 
-A fault is a diagnostic beside the template, never a reason to leave it out.
-
-File blocks: the files that a template names, each with what it says of them.
+A fault gives a diagnostic beside the template; it never excludes the template.
 """
 
 import re
@@ -25,7 +23,7 @@ from builder.sources.redif.template_text import (
     split_templates,
 )
 
-_BLANK = b" \t\r\n\x0b\x0c\x1a"  # with DOS's mark of the end
+_BLANK = b" \t\r\n\x0b\x0c\x1a"  # with the end mark of DOS
 _CONTROLS = bytes(c for c in range(32) if c not in (9, 10, 13, 26)) + b"\x7f"
 _HTML = re.compile(rb"\s*<(?:!doctype|html|head|body|h\d|br|b>|script|meta|title)", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"[A-Za-z][A-Za-z0-9-]*:")
@@ -33,40 +31,40 @@ _ATTRIBUTE = re.compile(r"[A-Za-z][A-Za-z0-9-]*:")
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A template, and what is known of it by itself."""
+    """A template and its properties."""
 
     file: str
     offset: int
-    """Of its first byte in the file."""
+    """The offset of its first byte in the file."""
     length: int
-    """Bytes in the file, up to the end of its last line that is not blank."""
+    """Bytes in the file, to the end of its last line that is not blank."""
     line: int
-    """Of its Template-Type, from 1."""
+    """The line of its Template-Type, from 1."""
     encoding: str
     """By a byte order mark utf-8-bom, utf-16le or utf-16be; else ascii, utf-8, windows-1252, or
-    mixed, where some lines are UTF-8 and others windows-1252."""
+    mixed, for lines of UTF-8 and lines of windows-1252."""
     text: str
-    """All of it, comments and blank lines within included, with LF as the end of lines."""
+    """Its whole text, with comments and blank lines, and with LF as the end of lines."""
     attributes: tuple[Attribute, ...]
-    """All of them in order, empty and unknown ones too; the first is the Template-Type."""
+    """All attributes in order, also empty and unknown ones; the first is the Template-Type."""
     structure: Structure
     type: str | None
-    """As ReDIF spells it, such as "ReDIF-Paper 1.0", None where it has no such type."""
+    """In ReDIF's spelling, such as "ReDIF-Paper 1.0"; None for an unknown type."""
     type_written: str
     handle: str | None
-    """The first one in its canonical form, whether or not it is a good one; None without any."""
+    """The first handle in canonical form, valid or not; None without one."""
     handle_written: str | None
     md5: str
-    """Of the text, by `digest`, in hexadecimal digits."""
+    """Of its content lines (see `lines`), in hexadecimal digits."""
     sha256: str
     reference_md5: str
-    """The MD5 that ReDIF-perl gives: another one where it takes UTF-8 for latin-1."""
+    """The MD5 of ReDIF-perl; it differs for UTF-8, which ReDIF-perl reads as latin-1."""
     diagnostics: tuple[Diagnostic, ...]
     """In the order of lines."""
 
     @property
     def valid(self) -> bool:
-        """Whether nothing is wrong with it but what a warning tells."""
+        """Whether it has no diagnostics but warnings."""
         return not any(diagnostic.severity == ERROR for diagnostic in self.diagnostics)
 
 
@@ -75,8 +73,8 @@ def read_templates(
 ) -> Iterator[Template | Diagnostic]:
     """Yield the templates of one file in order, and diagnostics of the file itself.
 
-    `file` is how diagnostics name it. Of a template at most `limit` bytes are read, and about as
-    much of the file is held. Raises OSError as the stream does, and nothing else.
+    Diagnostics name the file `file`. At most `limit` bytes of a template are read, and about as
+    much of the file is held in memory. Raises only the stream's OSError.
     """
     empty, told, found = True, False, False
     for source, stretch in split_templates(stream, limit):
@@ -95,7 +93,7 @@ def read_templates(
 
 
 def _check_preamble(source: EncodedLines, stretch: TemplateText, file: str) -> Iterator[Diagnostic]:
-    """Yield what is to be said of that which stands before the first template."""
+    """Yield the diagnostics of the lines before the first template."""
     if _HTML.match(stretch.data):
         yield Diagnostic(file, 1, "html", ERROR, "the file is a page of HTML")
         return
@@ -117,7 +115,7 @@ def _check_preamble(source: EncodedLines, stretch: TemplateText, file: str) -> I
 
 def _build_template(source: EncodedLines, stretch: TemplateText, file: str) -> Template:
     data = stretch.data.rstrip(_BLANK)
-    if stretch.cut:  # whole lines alone
+    if stretch.cut:  # keep whole lines
         data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1].rstrip() or data
     text, encoding = decode_lines(data, source.mark)
     text = lines.normalize_line_ends(text)
@@ -181,10 +179,9 @@ _URL = "file-url"
 
 
 class FileBlock(NamedTuple):
-    """A file block: `url` is as written, all else in the form of `structure`, None if not said."""
+    """A file block: `url` is as written; the others are as in `structure`, None if absent."""
 
     position: int
-    """From 0."""
     url: str
     format: str | None
     function: str | None
@@ -193,9 +190,9 @@ class FileBlock(NamedTuple):
 
 
 def file_blocks(found: Template) -> list[FileBlock]:
-    """Return the file blocks of a template in order, those without a URL left out."""
+    """Return the file blocks of a template in order, without those that have no URL."""
     nodes = found.structure.get("file")
-    if nodes is None:  # of no known type, and so without clusters
+    if nodes is None:  # an unknown type has no clusters
         nodes = [{"url": [url]} for url in found.structure.get(_URL, ())]
     written = [value for name, _, value in found.attributes if name.lower() == _URL]
     if len(written) != len(nodes):  # some were misplaced

@@ -1,13 +1,11 @@
-"""The borders of templates in a file: a template runs from its Template-Type to the next one.
+"""The text of templates in a file: their encodings and their boundaries.
 
-A border is a line that begins with `Template-Type:`, in any case; indented ones are none, nor is
-what would be a URL. CRLF, LF and CR each end a line.
+A byte order mark decides the encoding. Without one, UTF-16 is known by the NUL bytes of its first
+two characters. Otherwise each line is UTF-8 or windows-1252, so no knowledge of the whole file is
+needed.
 
-The encodings of ReDIF: a byte order mark wins, else each line is UTF-8 or windows-1252.
-
-UTF-16 is also known without a mark, by the NUL bytes of its first two characters.
-
-A file that is UTF-8 throughout is so line by line, so nothing has to be known of a whole file.
+A template runs from its Template-Type to the next one: a line that begins with `Template-Type:`, in
+any case. Indented lines and URLs do not count. CRLF, LF and CR each end a line.
 """
 
 import codecs
@@ -30,10 +28,10 @@ _LINE = re.compile(rb"[^\r\n]*[\r\n]*")
 
 
 class EncodedLines:
-    """A stream as bytes of one byte a character's part: UTF-16 becomes UTF-8, all else stays.
+    """A stream with UTF-16 converted to UTF-8 and all other bytes unchanged.
 
-    `mark` is the encoding that a byte order mark names, or that is UTF-16 without one, else None.
-    The mark itself is not given; `start` is how many bytes it takes.
+    `mark` is the encoding of a byte order mark, or of UTF-16 without one, else None. The mark
+    itself is skipped; `start` is its length in bytes.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -54,12 +52,12 @@ class EncodedLines:
             self._decoder = codecs.getincrementaldecoder(self.mark or "")("replace")
         self._head = head[self.start :]
         self.plain = self._decoder is None
-        """Whether what is read is as long as it is in the file."""
+        """Whether bytes read are as many as in the file."""
 
     def read(self, size: int) -> bytes:
-        """Return about `size` more bytes, none at the end. Raises OSError as the stream does.
+        """Return about `size` more bytes, empty at the end. Raises the stream's OSError.
 
-        What is no whole character at the end of UTF-16 is left out.
+        An incomplete character at the end of UTF-16 is dropped.
         """
         head, self._head = self._head, b""
         while True:
@@ -73,7 +71,7 @@ class EncodedLines:
                 return b""
 
     def width(self, data: bytes) -> int:
-        """Return how many bytes of the file this stretch of what was read takes."""
+        """Return how many bytes of the file these read bytes are."""
         if self._decoder is None:
             return len(data)
         units = len(data.translate(None, _CONTINUING)) + len(data)
@@ -81,9 +79,9 @@ class EncodedLines:
 
 
 def decode_lines(data: bytes, mark: str | None) -> tuple[str, str]:
-    """Return whole lines of a source as text, and the encoding that they are in.
+    """Return whole lines of a source as text, and their encoding.
 
-    What no encoding has becomes U+FFFD.
+    Invalid bytes become U+FFFD.
     """
     if mark is not None:
         return data.decode("utf-8", "replace"), mark
@@ -107,42 +105,41 @@ def decode_lines(data: bytes, mark: str | None) -> tuple[str, str]:
 
 
 def decode_reference(data: bytes) -> str:
-    """Return bytes without a byte order mark as the reference parser (ReDIF-perl 2.69) has them.
+    """Decode bytes without a byte order mark as the reference parser (ReDIF-perl 2.69) does.
 
-    All of them are windows-1252 to it, and what this has not is left out.
+    It decodes all of them as windows-1252 and drops invalid bytes.
     """
     return data.decode("cp1252", "ignore")
 
 
 LIMIT = 1 << 20
-"""Bytes of a template that are read: some two hundred times what is long."""
+"""The most bytes of a template: some two hundred times a long one."""
 LEAST = 1 << 10
-"""What a limit has to be at least."""
+"""The smallest limit."""
 _CHUNK = 1 << 18
 _KEY = b"template-type:"
 
 
 class TemplateText(NamedTuple):
-    """The bytes of one template, or what stands before the first one (`template` is False)."""
+    """The bytes of one template, or those before the first one (`template` is False)."""
 
     template: bool
     offset: int
-    """Of its first byte in the file."""
+    """The offset of its first byte in the file."""
     line: int
-    """Of its first line, from 1."""
+    """Its first line, from 1."""
     data: bytes
-    """As the source gives them, with what follows up to the next template."""
+    """As the source gives them, up to the next template."""
     cut: bool
-    """Whether there was more than is read."""
+    """Whether it exceeded the limit."""
 
 
 def split_templates(
     stream: BinaryIO, limit: int = LIMIT
 ) -> Iterator[tuple[EncodedLines, TemplateText]]:
-    """Yield what a file holds, in order. Raises OSError as the stream does.
+    """Yield the parts of a file in order. Raises the stream's OSError.
 
-    No more than `limit` bytes of a template (LEAST at least), and about as many read ahead, are
-    held at any time.
+    At most `limit` bytes of a template (LEAST or more) are held, and about as many read ahead.
     """
     source = EncodedLines(stream)
     limit = max(limit, LEAST)
@@ -160,7 +157,7 @@ def split_templates(
 
 
 class _TextBuffer:
-    """The stretch that is being read: its first `limit` bytes, and how far all was read."""
+    """The current part: its first `limit` bytes, and the position read so far."""
 
     def __init__(self, source: EncodedLines, limit: int) -> None:
         self._source, self._limit = source, limit
@@ -181,7 +178,7 @@ class _TextBuffer:
         self.size += size
 
     def take(self) -> TemplateText:
-        """Return the stretch; what is added from now on is the next one."""
+        """Return the part; further bytes belong to the next one."""
         data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         found = TemplateText(self.template, *self._begin, data, self.size > self._limit)
         self._begin = (self._offset, self._line)
@@ -193,7 +190,7 @@ class _TextBuffer:
 def _blocks(source: EncodedLines, limit: int) -> Iterator[tuple[bytes, bool]]:
     """Yield whole lines, many at a time, and whether the first byte begins a line.
 
-    Of a line that is longer than `limit` some bytes are yielded alone.
+    A line longer than `limit` is yielded in pieces.
     """
     rest, begins = b"", True
     while data := source.read(_CHUNK):

@@ -1,6 +1,6 @@
-"""Values: the forms that an attribute's kind asks for, and what a value says in plain text.
+"""Values: the form that an attribute's kind requires, plain text, and handles.
 
-Handles: the names of archives, series, documents, persons and institutions.
+Handles name archives, series, documents, persons and institutions.
 """
 
 import hashlib
@@ -21,15 +21,15 @@ HANDLE_FORMS: dict[str, re.Pattern[str]] = {
     "institution": re.compile(_ARCHIVE + r":[a-z\d]{7}", re.IGNORECASE),
     "person": re.compile(_ARCHIVE + r":\d{4}-[01]\d-[0-3]\d:\S+|p[a-z]+\d+", re.IGNORECASE),
 }
-"""What a whole handle of each kind matches."""
+"""The form of a whole handle, by kind."""
 
 
 def canonical_handle(handle: str) -> str:
-    """Return the form that is the same however a handle is written.
+    """Return the canonical form of a handle.
 
-    All of it is in lower case but the authority, which has its own, and the name of a person by
-    date (RePEc:per:1974-08-14:...), which is in upper case. White space becomes single spaces: a
-    handle with spaces within is no good one, but still this one.
+    It is in lower case except for the authority, which has its own spelling, and the name of a
+    person by date (RePEc:per:1974-08-14:...), which is in upper case. White space becomes single
+    spaces: such a handle is invalid, but still recognised.
     """
     lower = " ".join(handle.split()).lower()
     head, colon, tail = lower.partition(":")
@@ -41,9 +41,9 @@ def canonical_handle(handle: str) -> str:
 
 
 class Handles:
-    """The handles that were read so far, each with the place of its first template.
+    """The handles read so far, each with the position of its first template.
 
-    Of each some two hundred bytes are held, whatever its length.
+    Each takes some two hundred bytes, whatever its length.
     """
 
     def __init__(self) -> None:
@@ -51,9 +51,9 @@ class Handles:
         self._places: dict[int, int] = {}
 
     def add(self, handle: str, file: str, line: int) -> tuple[str, int] | None:
-        """Note a canonical handle; return the file and line where it was first, None if it is new.
+        """Note a canonical handle; return file and line of its first template, None if new.
 
-        Two handles pass for one with a probability of one in 10^19 for each pair.
+        Two handles are confused with a probability of one in 10^19 for each pair.
         """
         key = int.from_bytes(
             hashlib.blake2b(handle.encode("utf-8", "replace"), digest_size=8).digest(), "big"
@@ -108,15 +108,14 @@ KINDS: dict[str, str] = {
     "institution": "an institution's handle (RePEc:edi:sssssss)",
     "person": "a person's handle or short-id",
 }
-"""What each kind is called for people."""
+"""The name of each kind, for people."""
 
 
 def normalize(value: str, kind: str) -> str | None:
-    """Return a value of its kind, in the one form that says the same, or None if it is none.
+    """Return a value in the canonical form of its kind, or None if it does not fit.
 
-    Dates get hyphens, JEL codes capitals and single spaces between, media types are in lower case,
-    handles canonical, sizes in bytes where they are any. White space around or within is the
-    caller's to remove.
+    Dates get hyphens, JEL codes capitals and single spaces, media types lower case. Handles become
+    canonical, sizes bytes if possible. The caller removes white space around and within.
     """
     if kind == "size":
         in_bytes = parse_size(value)
@@ -135,15 +134,15 @@ def normalize(value: str, kind: str) -> str | None:
 
 
 normalize_cached = lru_cache(1 << 12)(normalize)
-"""The same, remembered, for short values: most dates, media types and institutions come again."""
+"""`normalize` with a cache, for short values: dates, media types and institutions recur."""
 SHORT = 120
-"""Characters of a value that is worth remembering."""
+"""Characters of a value that is worth caching."""
 
 
 def collapse_space(value: str) -> str:
-    """Return a value with every stretch of white space, line ends included, as one space.
+    """Return a value with each run of white space, line ends included, as one space.
 
-    White space is that of keyboards: spaces, tabs, line ends, and spaces that do not break.
+    White space means tabs, line ends, and normal and non-breaking spaces.
     """
     if "\n" in value:
         value = " ".join(map(str.strip, value.split("\n")))
@@ -156,21 +155,21 @@ def collapse_space(value: str) -> str:
 
 
 def clean_url(value: str) -> str:
-    """Return a URL by ReDIF's rule: all white space and a leading `URL:` removed."""
+    """Clean a URL by ReDIF's rule: remove all white space and a leading `URL:`."""
     joined = "".join(value.split())
     return _URL_HEAD.sub("", joined, count=1) if joined[:4].upper() == "URL:" else joined
 
 
 def breaks_at_hyphen(value: str) -> bool:
-    """Tell whether a URL has white space behind a hyphen: nobody knows whose the hyphen is."""
+    """Tell whether a URL has white space behind a hyphen, which may not belong to the URL."""
     return any(part.endswith("-") for part in value.split()[:-1])
 
 
 def plain_text(value: str) -> str:
-    """Return a value as plain text: tags of HTML removed, its entities resolved, one line.
+    """Return a value as plain text: without HTML tags, with entities resolved, in one line.
 
-    Only tags that HTML has are removed, so that `a < b and c > d` stays. Entities are resolved
-    once: `&amp;lt;` is `&lt;`. Text without either is returned as it is.
+    Only HTML's own tags are removed, so `a < b and c > d` stays. Entities are resolved once:
+    `&amp;lt;` is `&lt;`. Other text is returned unchanged.
     """
     if "<" in value:
         value = _TAG.sub("", _LINE_TAG.sub(lambda match: f" {match[0]}", value))
@@ -180,9 +179,9 @@ def plain_text(value: str) -> str:
 
 
 def parse_size(value: str) -> int | None:
-    """Return a File-Size in bytes, None where it says none.
+    """Return a File-Size in bytes, None if it has no number.
 
-    It is in kilobytes, of 1,024 bytes, unless it names another unit.
+    The unit is kilobytes of 1,024 bytes, unless it names another.
     """
     match = _SIZE.fullmatch(collapse_space(value))
     if match is None:
