@@ -76,55 +76,55 @@ def read_templates(
     Diagnostics name the file `file`. At most `limit` bytes of a template are read, and about as
     much of the file is held in memory. Raises only the stream's OSError.
     """
-    empty, told, found = True, False, False
-    for source, stretch in split_templates(stream, limit):
-        empty = empty and not (stretch.data or source.start)
-        if stretch.template:
+    empty, is_html, found = True, False, False
+    for source, part in split_templates(stream, limit):
+        empty = empty and not (part.data or source.start)
+        if part.template:
             found = True
-            yield _build_template(source, stretch, file)
+            yield _build_template(source, part, file)
         else:
-            for diagnostic in _check_preamble(source, stretch, file):
-                told = told or diagnostic.code == "html"
+            for diagnostic in _check_preamble(source, part, file):
+                is_html = is_html or diagnostic.code == "html"
                 yield diagnostic
     if empty:
         yield Diagnostic(file, 0, "empty-file", ERROR, "the file is empty")
-    elif not (found or told):
+    elif not (found or is_html):
         yield Diagnostic(file, 0, "no-template", ERROR, "no Template-Type begins a line of it")
 
 
-def _check_preamble(source: EncodedLines, stretch: TemplateText, file: str) -> Iterator[Diagnostic]:
+def _check_preamble(source: EncodedLines, part: TemplateText, file: str) -> Iterator[Diagnostic]:
     """Yield the diagnostics of the lines before the first template."""
-    if _HTML.match(stretch.data):
+    if _HTML.match(part.data):
         yield Diagnostic(file, 1, "html", ERROR, "the file is a page of HTML")
         return
-    text, _ = decode_lines(stretch.data, source.mark)
-    told: set[str] = set()
+    text, _ = decode_lines(part.data, source.mark)
+    reported: set[str] = set()
     for number, line in enumerate(lines.normalize_line_ends(text).split("\n"), 1):
         content = line.rstrip()
         if not lines.is_content(content):
             continue
         code = "start-with-template-type" if _ATTRIBUTE.match(content) else "bad-line"
-        if code == "bad-line" and "start-with-template-type" in told:
+        if code == "bad-line" and "start-with-template-type" in reported:
             continue  # it continues that attribute
-        if code not in told:
-            told.add(code)
+        if code not in reported:
+            reported.add(code)
             yield Diagnostic(
                 file, number, code, ERROR, f"before the first Template-Type: {content[:80]}"
             )
 
 
-def _build_template(source: EncodedLines, stretch: TemplateText, file: str) -> Template:
-    data = stretch.data.rstrip(_BLANK)
-    if stretch.cut:  # keep whole lines
+def _build_template(source: EncodedLines, part: TemplateText, file: str) -> Template:
+    data = part.data.rstrip(_BLANK)
+    if part.cut:  # keep whole lines
         data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1].rstrip() or data
     text, encoding = decode_lines(data, source.mark)
     text = lines.normalize_line_ends(text)
-    attributes, kept = parse_attributes(text, stretch.line)
+    attributes, kept = parse_attributes(text, part.line)
     written = value.collapse_space(attributes[0].value)
     specification = SPECIFICATIONS.get(written.lower())
-    diagnostics = _check_text(data, text, stretch, file)
+    diagnostics = _check_text(data, text, part, file)
     if specification is None:
-        diagnostics.append(_unknown_type(written, stretch.line, file))
+        diagnostics.append(_unknown_type(written, part.line, file))
     arranged = Arrangement(specification or guess_type(written), attributes, file)
     diagnostics += arranged.diagnostics
     if len(diagnostics) > 1:
@@ -134,9 +134,9 @@ def _build_template(source: EncodedLines, stretch: TemplateText, file: str) -> T
     other = source.mark is None and (encoding in (UTF_8, MIXED) or "\ufffd" in text)
     return Template(
         file,
-        stretch.offset,
+        part.offset,
         source.width(data),
-        stretch.line,
+        part.line,
         encoding,
         text,
         tuple(attributes),
@@ -152,18 +152,18 @@ def _build_template(source: EncodedLines, stretch: TemplateText, file: str) -> T
     )
 
 
-def _check_text(data: bytes, text: str, stretch: TemplateText, file: str) -> list[Diagnostic]:
+def _check_text(data: bytes, text: str, part: TemplateText, file: str) -> list[Diagnostic]:
     found: list[Diagnostic] = []
-    if stretch.cut:
+    if part.cut:
         message = f"the template was cut off behind {len(data):,} bytes"
-        found.append(Diagnostic(file, stretch.line, "template-too-large", ERROR, message))
+        found.append(Diagnostic(file, part.line, "template-too-large", ERROR, message))
     if "\ufffd" in text:
-        line = stretch.line + text.count("\n", 0, text.index("\ufffd"))
+        line = part.line + text.count("\n", 0, text.index("\ufffd"))
         message = f"{text.count(chr(0xFFFD)):,} times U+FFFD in place of a character"
         found.append(Diagnostic(file, line, "undecodable", WARNING, message))
     if len(data.translate(None, _CONTROLS)) != len(data):
         message = "control characters in the text"
-        found.append(Diagnostic(file, stretch.line, "control-character", WARNING, message))
+        found.append(Diagnostic(file, part.line, "control-character", WARNING, message))
     return found
 
 

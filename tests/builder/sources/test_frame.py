@@ -310,11 +310,11 @@ def test_reads_of_any_size_give_the_same():
     data = dictionary_frame(made) + frames(RECORDS, made) + OTHER + b"xx" + frames(RECORDS, made)
 
     def texts(stream):
-        tape = ZstdFrames(read_head(stream), stream)
+        records = ZstdFrames(read_head(stream), stream)
         sections = []
-        while tape.next_section():
-            sections.append((tape.place(), b"".join(iter(lambda: tape.take(999), b""))))
-        return sections, tape.faults
+        while records.next_section():
+            sections.append((records.place(), b"".join(iter(lambda: records.take(999), b""))))
+        return sections, records.faults
 
     assert texts(Slow(data)) == texts(io.BytesIO(data))
     assert b"".join(text for _, text in texts(Slow(data))[0]) == b"".join(RECORDS) * 2

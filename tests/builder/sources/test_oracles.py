@@ -63,11 +63,11 @@ class File:
 
     def record(self, event):
         """Return the header and the block that lie at a record's place."""
-        tape = RecordStream(self.stored(event), io.BytesIO())
-        tape.next_section()
-        is_warc = tape.peek(5).upper() == b"WARC/"
-        record, _ = warc.read_header(tape) if is_warc else arc.read_header(tape, 1)
-        return record, tape.peek(record.length)
+        stream = RecordStream(self.stored(event), io.BytesIO())
+        stream.next_section()
+        is_warc = stream.peek(5).upper() == b"WARC/"
+        record, _ = warc.read_header(stream) if is_warc else arc.read_header(stream, 1)
+        return record, stream.peek(record.length)
 
 
 def opened(folder, name):

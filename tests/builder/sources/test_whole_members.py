@@ -1,4 +1,4 @@
-"""Members that are read at once: they give what the tape gives, and take bounded memory."""
+"""Members that are read at once give the bytes of the stream, and take bounded memory."""
 
 import gzip
 import hashlib

@@ -44,9 +44,9 @@ def told(block: RecordBlock) -> tuple[object, bytes, list[str]]:
 
 
 def piecewise(data: bytes, sizes: list[int]) -> tuple[object, bytes, list[str]]:
-    tape = RecordStream(b"", cast(io.BufferedIOBase, Pieces(data, sizes)))
-    tape.next_section()
-    return told(RecordBlock(tape, len(data)))
+    stream = RecordStream(b"", cast(io.BufferedIOBase, Pieces(data, sizes)))
+    stream.next_section()
+    return told(RecordBlock(stream, len(data)))
 
 
 @pytest.mark.parametrize("head", HEADS)
