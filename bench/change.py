@@ -23,7 +23,7 @@ from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.publish.publish import publish
 from builder.runtime import Runtime
-from builder.sources.event import Capture
+from builder.sources.events import Capture
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.snapshot import layout

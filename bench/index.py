@@ -19,8 +19,9 @@ from pathlib import Path
 from builder.ingest.cdx import reader
 from builder.ingest.cdx.block import IndexFile
 from builder.intake.rows import IntakeWriter
-from builder.sources import cdx, cdxj, entry
-from builder.sources.event import Capture, DocumentRules
+from builder.sources.events import Capture
+from builder.sources.index import cdx, cdxj, entry
+from builder.sources.rules import DocumentRules
 
 LOOP = 20_000  # lines that the plain loop reads
 _TYPES = ["text/html"] * 12 + ["image/jpeg"] * 4 + ["image/png", "text/css", "application/pdf"]
@@ -98,7 +99,11 @@ def loop(path: Path, threads: int, folder: Path) -> int:
     count = 0
     with path.open("rb") as file:
         for line in islice(file, LOOP):
-            read = cdxj.read(line) if path.suffix == ".cdxj" else cdx.read(line[:-1], _LEGEND)
+            read = (
+                cdxj.parse_line(line)
+                if path.suffix == ".cdxj"
+                else cdx.parse_line(line[:-1], _LEGEND)
+            )
             if read[0] is not None:
                 item = entry.build_capture(read[0], rules)[0]
                 count += 1

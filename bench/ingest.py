@@ -34,9 +34,10 @@ from lxml import html
 from warcio.archiveiterator import ArchiveIterator
 
 from builder.intake.rows import IntakeWriter
-from builder.sources import domain
-from builder.sources.event import Capture, DocumentRules, Fault
-from builder.sources.webarchive import read
+from builder.sources import address
+from builder.sources.events import Capture, Fault
+from builder.sources.rules import DocumentRules
+from builder.sources.webarchive import read_archive
 
 _WORDS = [
     f"{a}{b}{c}"
@@ -126,14 +127,14 @@ def _hashed(path: Path) -> int:
 def _read(path: Path, titles: bool) -> int:
     rules = DocumentRules(redirects=True, errors=True, titles=titles)
     with path.open("rb") as file:
-        return sum(isinstance(event, Capture) for event in read(file, path.name, rules))
+        return sum(isinstance(event, Capture) for event in read_archive(file, path.name, rules))
 
 
 def _ingest(path: Path) -> int:
     found = 0
     with tempfile.TemporaryDirectory() as folder, path.open("rb") as file:
         part = IntakeWriter(Path(folder), "000000")
-        for event in read(file, path.name, DocumentRules(redirects=True, errors=True)):
+        for event in read_archive(file, path.name, DocumentRules(redirects=True, errors=True)):
             if isinstance(event, Capture):
                 part.capture(event, event.sets)
                 found += 1
@@ -196,7 +197,7 @@ ROWS: dict[str, Callable[[Path], int]] = {
 
 
 def _measured(row: str, path: Path) -> dict[str, float]:
-    domain.split_suffix("example.org")
+    address.split_suffix("example.org")
     wall, cpu = time.perf_counter(), time.process_time()
     found = ROWS[row](path)
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

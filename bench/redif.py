@@ -26,8 +26,8 @@ from pathlib import Path
 from types import ModuleType
 
 from builder.commands import redif as command
-from builder.sources.redif.border import stretches
-from builder.sources.redif.template import Template, read
+from builder.sources.redif.template import Template, read_templates
+from builder.sources.redif.template_text import split_templates
 
 _WORDS = re.findall(
     r"\w+",
@@ -91,12 +91,14 @@ def _lines(files: list[bytes]) -> int:
 
 
 def _borders(files: list[bytes]) -> int:
-    return sum(stretch.template for data in files for _, stretch in stretches(io.BytesIO(data)))
+    return sum(
+        stretch.template for data in files for _, stretch in split_templates(io.BytesIO(data))
+    )
 
 
 def _templates(files: list[bytes]) -> Iterator[Template]:
     for data in files:
-        for event in read(io.BytesIO(data)):
+        for event in read_templates(io.BytesIO(data)):
             if isinstance(event, Template):
                 yield event
 
@@ -187,7 +189,7 @@ def main() -> None:
     parser.add_argument("--peak", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.peak:
-        for _ in read(_Endless(arguments.peak)):  # type: ignore[arg-type]
+        for _ in read_templates(_Endless(arguments.peak)):  # type: ignore[arg-type]
             pass
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
         return

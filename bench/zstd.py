@@ -20,8 +20,9 @@ from pathlib import Path
 import zstandard
 
 from bench.ingest import crawl
-from builder.sources.event import Capture, DocumentRules
-from builder.sources.webarchive import read
+from builder.sources.events import Capture
+from builder.sources.rules import DocumentRules
+from builder.sources.webarchive import read_archive
 from functions.archive import zstd
 
 _PIECE = 1 << 16
@@ -60,7 +61,7 @@ def _alone(data: bytes) -> int:
                 inflater = zlib.decompressobj(31)
             inflater.decompress(piece)
         return 0
-    dictionary = zstd.dictionary_of(data)
+    dictionary = zstd.read_dictionary(data)
     made = zstandard.ZstdCompressionDict(dictionary) if dictionary else None
     decoder = zstandard.ZstdDecompressor(made).decompressobj(read_across_frames=True)
     while piece := stream.read(_PIECE):
@@ -70,7 +71,7 @@ def _alone(data: bytes) -> int:
 
 def _read(data: bytes, titles: bool) -> int:
     rules = DocumentRules(redirects=True, errors=True, titles=titles)
-    found = read(io.BytesIO(data), "a", rules)
+    found = read_archive(io.BytesIO(data), "a", rules)
     return sum(isinstance(event, Capture) for event in found)
 
 

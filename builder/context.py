@@ -16,7 +16,7 @@ from typing import Any
 
 from builder.progress import Rows
 from builder.runtime import Clock, Runtime, draw_id
-from builder.sources import domain
+from builder.sources import address
 from builder.store import aws
 from builder.store.folder import FolderStore
 from builder.store.location import open_store
@@ -115,7 +115,7 @@ class Context:
             clock=self.now,
             sleep=self.sleep,
             say=self.say,
-            libraries={"publicsuffixlist": domain.version()},
+            libraries={"publicsuffixlist": address.suffix_list_version()},
             threads=os.cpu_count() or 1,
             progress=Rows,
             publisher=secrets.token_hex(8),

@@ -32,7 +32,7 @@ HEAVY = {
     "internetarchive": "builder/filesets/strategies/archiveorg_client.py",
     "isal": "builder/serve/server.py functions/archive/inflate.py",
     "protego": "builder/http/robots.py",
-    "publicsuffixlist": "builder/sources/domain.py",
+    "publicsuffixlist": "builder/sources/address.py",
     "pypdfium2": "builder/gather/pdf_text.py",
     "warcio": "builder/demo/crawl.py builder/export/warc.py",
     "tqdm": "builder/progress.py",

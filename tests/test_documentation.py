@@ -12,7 +12,7 @@ from builder.http.outcomes import OUTCOMES
 from builder.redif import fault as redif
 from builder.restore import errors as rebuild
 from builder.snapshot import views
-from builder.sources.fault import CODES
+from builder.sources.events import FAULT_CODES
 from builder.sources.redif import diagnostic
 from builder.store import findings as findings
 from functions.config import keys
@@ -44,7 +44,7 @@ def test_every_key_of_the_configuration_is_described() -> None:
 
 
 def test_every_fault_is_described() -> None:
-    codes = set(CODES) | set(diagnostic.CODES) | set(redif.CODES)
+    codes = set(FAULT_CODES) | set(diagnostic.CODES) | set(redif.CODES)
     assert codes <= rows("docs/reference/sources.md")
 
 

@@ -28,9 +28,8 @@ from builder.redif.account import RedifReport
 from builder.redif.comparison import Acceptance, can_be_named
 from builder.redif.ingest import RedifJob, is_done
 from builder.redif.source import STDIN, Sources, tarballs, told_apart
-from builder.sources.event import DocumentRules
-from builder.sources.fault import CODES
-from builder.sources.set_rule import SetRule
+from builder.sources.events import FAULT_CODES
+from builder.sources.rules import DocumentRules, SetRule
 from functions.oai.render import check
 from functions.snapshot import layout
 from functions.store.connection import BucketConnection
@@ -200,7 +199,7 @@ def _archives(
         titles=settings["documents.titles"],
         domain_sets="domain" in settings["sets.by"],
         mime_sets="mime" in settings["sets.by"],
-        set_rules=tuple(map(SetRule.of, settings["sets.rules"])),
+        set_rules=tuple(map(SetRule.from_table, settings["sets.rules"])),
         collections=sets,
     )
     home = context.configuration_path.parent
@@ -239,7 +238,7 @@ def _harvest_text(context: Context, gathered: Gathered) -> str:
     ]
     if gathered.unreadable:
         left_out = tally(gathered.unreadable, "record is left out", "records are left out")
-        lines.append(f"{left_out}: {CODES[aggregation.UNREADABLE]}")
+        lines.append(f"{left_out}: {FAULT_CODES[aggregation.UNREADABLE]}")
     formats, _ = check.open_formats(context.configuration)
     for prefix, (schema, namespace) in sorted(gathered.formats.items()):
         row = formats.get(prefix)

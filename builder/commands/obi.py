@@ -25,7 +25,7 @@ from builder.obi.item_history import ItemHistory
 from builder.obi.row import FailureRow, Incidence, Redirect, Row, Version
 from builder.obi.run import abandon
 from builder.obi.tist import LAST, parse_option
-from builder.sources.redif.handle import canonical
+from builder.sources.redif.value import canonical_handle
 from builder.terminal import visible
 from functions.database import engine
 from functions.snapshot import instant
@@ -92,9 +92,9 @@ def _find_item(context: Context, given: str) -> ItemHistory:
     Raises UsageError where no run knows of it.
     """
     runs = history(context.store)
-    names = [given, normalise(given).id or canonical(given)]
+    names = [given, normalise(given).id or canonical_handle(given)]
     if match := _IDENTIFIER.fullmatch(given):
-        names.append(canonical(unquote(match[1])))
+        names.append(canonical_handle(unquote(match[1])))
     with _database() as (connection, scratch):
         for name in dict.fromkeys(names):
             found = item_history.read(connection, context.store, runs, scratch, name)

@@ -19,12 +19,12 @@ from builder.redif.decompress import is_packed
 from builder.redif.tarball import is_tar
 from builder.sources.redif import template
 from builder.sources.redif import value as values
-from builder.sources.redif.border import LEAST, LIMIT
 from builder.sources.redif.cluster import Structure
 from builder.sources.redif.diagnostic import CODES, ERROR, Diagnostic
-from builder.sources.redif.digest import in_base64
-from builder.sources.redif.handle import Handles
+from builder.sources.redif.lines import to_base64
 from builder.sources.redif.template import Template
+from builder.sources.redif.template_text import LEAST, LIMIT
+from builder.sources.redif.value import Handles
 
 _SUFFIXES = {".rdf", ".redif"}
 _STDIN = "-"
@@ -119,10 +119,10 @@ def _events(path: Path, limit: int) -> Iterator[Template | Diagnostic]:
     label = os.fsencode(path).decode("utf-8", "replace")
     try:
         if str(path) == _STDIN:
-            yield from template.read(sys.stdin.buffer, label, limit)
+            yield from template.read_templates(sys.stdin.buffer, label, limit)
             return
         with path.open("rb") as stream:
-            yield from template.read(stream, label, limit)
+            yield from template.read_templates(stream, label, limit)
     except OSError as error:
         yield Diagnostic(label, 0, "unreadable", ERROR, error.strerror or str(error))
 
@@ -142,7 +142,7 @@ def document(found: Template, repeated: list[Diagnostic], plain: bool) -> dict[s
         "valid": found.valid,
         "md5": found.md5,
         "sha256": found.sha256,
-        "reference_md5sum": in_base64(found.reference_md5),
+        "reference_md5sum": to_base64(found.reference_md5),
         "structure": _plain(found.structure) if plain else found.structure,
         "attributes": [
             {"name": name, "line": line, "value": value} for name, line, value in found.attributes
@@ -158,7 +158,8 @@ def document(found: Template, repeated: list[Diagnostic], plain: bool) -> dict[s
 def _plain(structure: Structure) -> Structure:
     return {
         name: [
-            _plain(entry) if isinstance(entry, dict) else values.plain(entry) for entry in entries
+            _plain(entry) if isinstance(entry, dict) else values.plain_text(entry)
+            for entry in entries
         ]
         for name, entries in structure.items()
     }

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.sources.redif.handle import canonical
+from builder.sources.redif.value import canonical_handle
 from builder.withdraw import criteria, report, withdraw
 from builder.withdraw.selection import Selection
 from functions.config.configuration import Configuration
@@ -82,7 +82,7 @@ def selection(arguments: argparse.Namespace, settings: Configuration) -> Selecti
 
 def _identifier(given: str, settings: Configuration) -> str:
     """Return an identifier as it is, and that of the template for what begins as handles do."""
-    handle = canonical(given)
+    handle = canonical_handle(given)
     if not handle.startswith(("RePEc:", "ReLIS:", "mapin:")):
         return given
     namespace = str(settings["repository.namespace"])

@@ -23,7 +23,7 @@ from builder.harvest.window import moment
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.parquet.writer import RowWriter
-from builder.sources.event import Fault
+from builder.sources.events import Fault
 from functions.snapshot import identifier, setspec
 from functions.snapshot.harvested import INTAKE, NAMES
 from functions.snapshot.store import Writer

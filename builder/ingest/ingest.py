@@ -19,9 +19,9 @@ from builder.ingest.split_reader import SplitResult, Task
 from builder.ingest.splits import ArchiveFile, Split
 from builder.ingest.workdir import Work
 from builder.intake import intake, rows
-from builder.sources import domain
-from builder.sources.event import DocumentRules
-from builder.sources.fault import HARMLESS
+from builder.sources import address
+from builder.sources.events import HARMLESS_CODES
+from builder.sources.rules import DocumentRules
 from functions import distribution
 from functions.database import engine
 from functions.snapshot import layout, setspec
@@ -64,7 +64,7 @@ class IngestJob:
         Another version of what reads them is another thing to ask for.
         """
         columns = [(c.name, c.type) for table in intake.TABLES.values() for c in table]
-        versions = [_VERSION, distribution.version(), domain.version()]
+        versions = [_VERSION, distribution.version(), address.suffix_list_version()]
         places = [s if "://" in s else str(Path(s).absolute()) for s in sources]
         return json.dumps([versions, columns, store, places, self.sets, repr(self.rules)])
 
@@ -165,7 +165,7 @@ def _is_failed(file: ArchiveFile, source: intake.IntakeSource) -> bool:
     if "unreadable" in source.codes:
         return True
     expected = file.is_expected or source.format != ""
-    return expected and not source.captures and not HARMLESS.issuperset(source.codes)
+    return expected and not source.captures and not HARMLESS_CODES.issuperset(source.codes)
 
 
 @dataclass

@@ -14,7 +14,7 @@ from pathlib import Path
 from builder.ingest.cdx import columns as index_columns
 from builder.ingest.split_reader import SplitResult
 from builder.intake import intake
-from builder.sources.event import Crawl
+from builder.sources.warcinfo import Crawl
 from functions.database import engine
 
 _ONCE = ("gzip-not-per-record", "zstd-not-per-record")

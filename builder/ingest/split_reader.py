@@ -23,8 +23,10 @@ from builder.ingest.splits import ArchiveFile, Split
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.sources import recognise
-from builder.sources.event import Capture, Crawl, DocumentRules, Edge, Event, Fault
-from builder.sources.webarchive import read
+from builder.sources.events import Capture, Edge, Event, Fault
+from builder.sources.rules import DocumentRules
+from builder.sources.warcinfo import Crawl
+from builder.sources.webarchive import read_archive
 from builder.store.durable import sync
 from functions.snapshot.errors import StoreError
 from functions.store.connection import BucketConnection
@@ -215,7 +217,7 @@ class _Stretch:
         if self._stretch.kind == "digest":
             return "", hashlib.file_digest(file, "sha256").hexdigest()
         whole = self._stretch.kind == "whole"
-        head = recognise.beginning(file)
+        head = recognise.read_head(file)
         file.seek(0)
         if whole and (listed := reader.find_form(head)):
             return listed, self._read_index(file, listed, advance)
@@ -227,7 +229,7 @@ class _Stretch:
         stream: Any = Measured(file) if whole and not sought else file
         start, end = self._stretch.start, self._stretch.end
         likely = self._stretch.file.is_likely
-        events = read(stream, self._name, self._task.rules, start, end, further=likely)
+        events = read_archive(stream, self._name, self._task.rules, start, end, further=likely)
         self._take(events, stream, advance)
         form = events.form or form
         self._edges = (events.first, events.next)

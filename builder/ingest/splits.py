@@ -233,8 +233,8 @@ def _is_ranged(file: ArchiveFile) -> bool:
     """
     try:
         with file.path.open("rb") as stream:
-            head = recognise.beginning(stream)
-            found = search.find_start(head, stream, file.is_likely, search.PLANNED)
+            head = recognise.read_head(stream)
+            found = search.find_start(head, stream, file.is_likely, search.PLAN_BYTES)
     except OSError:
         return False
     return found is not None and recognise.recognise(found.head) in _RANGED

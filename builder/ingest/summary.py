@@ -8,8 +8,8 @@ from typing import Any
 from builder.display import tally
 from builder.ingest.ingest import IngestResult
 from builder.intake.intake import IntakeSource
-from builder.sources.document import SETTINGS
-from builder.sources.fault import CODES
+from builder.sources.events import FAULT_CODES
+from builder.sources.rules import SETTINGS
 
 _LISTED = 20  # failed files
 
@@ -47,7 +47,7 @@ def text(done: IngestResult) -> str:
             f'{tally(codes.total(), "fault")}, {rows} of `sheaf query "FROM faults"` '
             "once published:"
         )
-        lines += [f"  {n:,} {code}: {CODES[code]}" for code, n in codes.most_common()]
+        lines += [f"  {n:,} {code}: {FAULT_CODES[code]}" for code, n in codes.most_common()]
     return "\n".join(lines)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from builder.intake.intake import CAPTURES, TABLES, part_path, writing
 from builder.parquet.writer import RowWriter, write_rows
-from builder.sources.event import Capture, Fault
+from builder.sources.events import Capture, Fault
 from functions.database import engine
 from functions.snapshot import schema
 

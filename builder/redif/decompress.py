@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from builder.sources import recognise
 from functions.archive import zstd
-from functions.archive.start import HEAD
+from functions.archive.stream import HEAD
 
 _BZIP2, _XZ = b"BZh", b"\xfd7zXZ\x00"
 _MEMORY = 256 << 20  # bytes that xz may ask for: its window is as large as its maker likes
@@ -47,7 +47,7 @@ def _reader(stream: BinaryIO, head: bytes) -> Callable[[int], bytes]:
     if head.startswith(_XZ):
         return _Members(stream, lambda: lzma.LZMADecompressor(memlimit=_MEMORY)).read
     if recognise.is_zstd(head):
-        return zstd.Stream(stream).read
+        return zstd.ZstdReader(stream).read
     return stream.read
 
 

@@ -29,8 +29,8 @@ from builder.redif.fault import KEPT, LEFT_OUT
 from builder.redif.parent import Parents
 from builder.redif.spool import ALONE
 from builder.redif.texts import Stretches
-from builder.sources.redif.block import FileBlock
 from builder.sources.redif.document import DocumentReport
+from builder.sources.redif.template import FileBlock
 from functions.database import engine
 
 _STORED = "became IN ({})".format(", ".join(f"'{became}'" for became in STORED))

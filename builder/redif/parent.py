@@ -15,9 +15,9 @@ from builder.sources.redif.document import (
     NOTHING,
     SERIES,
     Inheritable,
-    belonging,
+    archive_and_series,
 )
-from builder.sources.redif.template import Template, read
+from builder.sources.redif.template import Template, read_templates
 from functions.database import engine
 from functions.snapshot.store import Reader
 
@@ -54,7 +54,7 @@ class Parents:
 
         Raises DamagedStore and StoreError.
         """
-        archive, series = belonging(handle)
+        archive, series = archive_and_series(handle)
         return (
             self._of(series) if series not in (None, handle) else NOTHING,
             self._of(archive) if archive not in (None, handle) else NOTHING,
@@ -64,10 +64,10 @@ class Parents:
         if handle in self._read:
             segment, start, size, more = self._read[handle]
             data = self._texts.read(f"texts-{segment:06}", start + size, more)
-            return Inheritable.of(json.loads(data.partition(b"\n")[2]))
+            return Inheritable.from_fields(json.loads(data.partition(b"\n")[2]))
         version = self._stored.get(handle)
         if version is None:
             return NOTHING
         text = io.BytesIO(content.read(self._store, version))
-        fields = [event.structure for event in read(text) if isinstance(event, Template)]
-        return Inheritable.of(fields[0]) if fields else NOTHING
+        fields = [event.structure for event in read_templates(text) if isinstance(event, Template)]
+        return Inheritable.from_fields(fields[0]) if fields else NOTHING

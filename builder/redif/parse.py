@@ -17,12 +17,11 @@ from builder.parquet.writer import RowWriter
 from builder.redif.fault import KEPT
 from builder.redif.spool import ALONE, Segment, Spooled
 from builder.sources.redif import template
-from builder.sources.redif.block import FileBlock, blocks
 from builder.sources.redif.cluster import Structure
 from builder.sources.redif.diagnostic import Diagnostic
 from builder.sources.redif.document import ARCHIVE
 from builder.sources.redif.specification import guess_type
-from builder.sources.redif.template import Template
+from builder.sources.redif.template import FileBlock, Template, file_blocks
 from functions.snapshot.schema import Column
 
 _REPORT_EVERY = 1000  # templates
@@ -109,7 +108,7 @@ class _Parsing:
         stream = io.BytesIO(data.read(file.bytes)) if small else data
         templates = archives = 0
         state: str | None = None
-        for event in template.read(stream, file.path):
+        for event in template.read_templates(stream, file.path):
             if isinstance(event, Template):
                 templates += 1
                 archives += (event.type or _likely_type(event.type_written)) == ARCHIVE
@@ -137,7 +136,7 @@ class _Parsing:
 
     def _template(self, file: Spooled, found: Template) -> None:
         text = found.text.encode() + b"\n"
-        more = extra(found.structure, blocks(found))
+        more = extra(found.structure, file_blocks(found))
         self._texts.write(text)
         self._texts.write(more)
         self._writers["template"].append(

@@ -125,7 +125,7 @@ def _is_archive(path: Path) -> bool:
         if not path.is_file():
             return False
         with path.open("rb") as stream:
-            head = recognise.beginning(stream)
+            head = recognise.read_head(stream)
     except OSError:
         return False
     found = recognise.recognise(head) or reader.find_form(head)

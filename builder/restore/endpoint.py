@@ -224,7 +224,7 @@ def _listing_error(answer: Response, body: bytes, where: str) -> RebuildError:
     return RebuildError(f"{where} lists no captures: HTTP status {answer.status}: {said}")
 
 
-def _declared_digest(digest: str) -> digests.Declared | None:
+def _declared_digest(digest: str) -> digests.DeclaredDigest | None:
     """Return a digest with its label or, if it has none, of a SHA-1; None where it is no such."""
     labelled = digest if ":" in digest else f"sha1:{digest}"
     return digests.parse(labelled.encode("latin-1", "replace"))

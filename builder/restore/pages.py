@@ -157,11 +157,11 @@ def _quote(text: str, codec: str = "utf-8") -> str:
 
 def _encoding(data: bytes, content_type: str, form: str | None, url: str) -> str:
     told = _CHARSET.search(content_type)
-    name = charset.of_bom(data) or charset.whatwg_name(told[1] if told else None)
+    name = charset.detect_bom(data) or charset.whatwg_name(told[1] if told else None)
     if form == "css":
         found = _AT_CHARSET.match(data)
         return name or charset.whatwg_name(found[1].decode("latin-1") if found else None) or "utf-8"
-    return name or charset.of_html(data, _host(url)).name
+    return name or charset.html_charset(data, _host(url)).name
 
 
 def _host(url: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Making captures: a record's header, message and payload become the columns of a capture."""
+"""Captures: the columns of a capture from a record's header, message and payload."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,13 +8,13 @@ from functools import lru_cache
 from builder.sources import address, charset, html, mime
 from builder.sources import date as instant
 from builder.sources.charset import Charset
-from builder.sources.document import REDIRECTS, status_of
-from builder.sources.event import Capture, DocumentRules, Fault
-from builder.sources.ordinal import Ordinals
+from builder.sources.events import Capture, Fault
+from builder.sources.ordinals import Ordinals
 from builder.sources.payload import Payload
-from functions.archive.digest import Declared
+from builder.sources.rules import REDIRECTS, DocumentRules, http_status
+from functions.archive.digest import DeclaredDigest
 from functions.archive.message import HttpHead, charset_of
-from functions.archive.record import Block, Flaw, RecordHeader
+from functions.archive.record import RecordBlock, RecordFault, RecordHeader
 from functions.archive.section import CUT
 from functions.snapshot import setspec
 from functions.snapshot.identifier import capture_identity
@@ -29,23 +29,22 @@ _TOKEN = re.compile(r"[a-z][a-z0-9\-]{0,30}")
 
 @dataclass(slots=True)
 class DocumentRecord:
-    """What was read of one document: header, HTTP head, payload, and where it lies."""
+    """One document as read: header, HTTP head, payload and offset."""
 
     record: RecordHeader
     message: HttpHead | None
     payload: Payload | None
-    declared: Declared | None
+    declared: DeclaredDigest | None
     offset: int | None
     missing: int = 0
-    """Bytes that the record declares and does not hold."""
+    """Declared bytes that the record does not hold."""
 
 
 @dataclass(slots=True)
 class CaptureDraft:
-    """A capture that has no identity yet: whether its bytes are damaged is known later.
+    """A capture without identity, which needs `url`, `second` and the damage of its bytes.
 
-    `url` and `second` go into its identity. `declared` is the digest that its record declares,
-    which is `proven` where the payload has it. `short` tells that bytes of the record are missing.
+    `proven`: the payload has the `declared` digest. `short`: bytes of the record are missing.
     """
 
     capture: Capture
@@ -65,13 +64,15 @@ class _PayloadFacts:
     title: str | None = None
 
 
-def cut_back(swallowed: int, block: Block, found: DocumentRecord | None, flaws: list[Flaw]) -> None:
-    """Take the bytes back that a record's length had taken of others."""
+def trim_to_next_record(
+    swallowed: int, block: RecordBlock, found: DocumentRecord | None, faults: list[RecordFault]
+) -> None:
+    """Give back the bytes that a wrong length took of the next record."""
     missing = block.missing + swallowed
-    flaws[:] = [flaw for flaw in flaws if flaw[0] not in ("payload-short", "digest-mismatch")]
+    faults[:] = [fault for fault in faults if fault[0] not in ("payload-short", "digest-mismatch")]
     detail = f"declared {block.length} bytes, found {block.length - missing}, then another record"
     done = "published as truncated, without digest" if found else "left out"
-    flaws.append(("payload-short", None, detail, done))
+    faults.append(("payload-short", None, detail, done))
     if found is not None:
         found.missing = missing
         if found.payload:
@@ -80,10 +81,10 @@ def cut_back(swallowed: int, block: Block, found: DocumentRecord | None, flaws: 
 
 
 class Captures:
-    """Makes the captures of one file; those that are alike get an ordinal."""
+    """Builds the captures of one file, with ordinals for equal ones."""
 
     def __init__(self, name: str, rules: DocumentRules, ordinals: Ordinals) -> None:
-        """`name` is the file's, without its folder."""
+        """`name` is the file's name without its folder."""
         self._name = name
         self._rules = rules
         self._ordinals = ordinals
@@ -92,46 +93,49 @@ class Captures:
         self,
         found: DocumentRecord,
         length: int | None,
-        flaws: list[Flaw],
+        faults: list[RecordFault],
         damage: str | None = None,
     ) -> Capture:
-        """Return the capture of one document; what is wrong with what it says goes to `flaws`.
+        """Return the capture of one document and add its faults to `faults`.
 
-        `length` is that of the whole record as stored, `damage` what failed in its member.
+        `length` is that of the stored record. `damage` is what failed in its gzip member.
         """
-        draft = self.draft(found, length, flaws)
+        draft = self.draft(found, length, faults)
         if damage:
-            flaws[:] = [(*flaw[:3], settle_flaw(flaw[0], flaw[3])) for flaw in flaws]
-        return self.settle(draft, damage)
+            faults[:] = [(*fault[:3], action_if_damaged(fault[0], fault[3])) for fault in faults]
+        return self.finish(draft, damage)
 
-    def settle(self, draft: CaptureDraft, damage: str | None) -> Capture:
-        """Return the capture of a draft, once it is known what failed in its member.
+    def finish(self, draft: CaptureDraft, damage: str | None) -> Capture:
+        """Return the capture of a draft once the damage of its gzip member is known.
 
-        Of damaged bytes neither the digest nor the identity is made. The declared digest stands
-        for theirs; without one there is none.
+        Damaged bytes are not hashed: the declared digest stands for them, or there is no digest.
         """
         capture = draft.capture
         if damage == CUT and draft.short:
-            damage = None  # what is there is right, and is told to be truncated
+            damage = None  # its bytes are sound, and it is marked as truncated
         if damage:
             capture.content_damaged = damage
             if not draft.proven:
                 capture.content_digest = draft.declared
                 capture.content_digest_declared = None
-        # An index names no status of a revisit, and is to give the same items.
+        # An index has no status of a revisit, and must give the same items.
         status = None if capture.warc_record_type == "revisit" else capture.fetch_status
         capture.identity = self._identity(draft.url, draft.second, status, capture.content_digest)
         return capture
 
-    def draft(self, found: DocumentRecord, length: int | None, flaws: list[Flaw]) -> CaptureDraft:
-        """Return the capture of one document without its identity; see `made`."""
+    def draft(
+        self, found: DocumentRecord, length: int | None, faults: list[RecordFault]
+    ) -> CaptureDraft:
+        """Return the capture of one document without its identity; see `build`."""
         record, payload = found.record, found.payload
-        when, bad_date = (instant.from_arc if record.is_arc else instant.from_warc)(record.date)
+        when, bad_date = (instant.parse_arc_date if record.is_arc else instant.parse_warc_date)(
+            record.date
+        )
         where = address.parse(record.url)
         host = where.host.name if where.host else None
-        content, bad_title = _content(found, host, self._rules.titles)
-        flaws += [flaw for flaw in (bad_date, bad_title) if flaw]
-        status = status_of(record, found.message)
+        content, bad_title = _inspect_content(found, host, self._rules.titles)
+        faults += [fault for fault in (bad_date, bad_title) if fault]
+        status = http_status(record, found.message)
         digest = _digest(found)
         refers_to = record.fields.get(b"warc-refers-to-target-uri")
         capture = Capture(
@@ -164,7 +168,7 @@ class Captures:
             content_digest_declared=_declared_digest(found),
         )
         declared = found.declared.text() if found.declared else None
-        proven = payload is not None and payload.agrees
+        proven = payload is not None and payload.matches_declared
         return CaptureDraft(capture, record.url, when.second, declared, proven, found.missing > 0)
 
     def _identity(
@@ -189,22 +193,22 @@ class Captures:
             for rule in self._rules.set_rules
             if rule.fits(where, media_type, content.languages, collections)
         )
-        # Only of sets by rules one may be another's ancestor.
+        # Only sets by rules may include one another.
         return setspec.most_specific(specs)
 
-    def faults(self, place: int | None, flaws: list[Flaw]) -> Iterator[Fault]:
-        """Return flaws as faults of this file at `place`."""
-        for code, field, detail, done in flaws:
+    def faults(self, place: int | None, faults: list[RecordFault]) -> Iterator[Fault]:
+        """Return a record's faults as faults of this file at the offset `place`."""
+        for code, field, detail, done in faults:
             yield Fault(self._name, place, code, field, detail, done)
 
 
-def settle_flaw(code: str, done: str) -> str:
-    """Return what is done about a flaw of a record whose member is damaged."""
+def action_if_damaged(code: str, done: str) -> str:
+    """Return the action taken for a fault of a record in a damaged gzip member."""
     return "published with the one declared" if code == "digest-mismatch" else done
 
 
 @lru_cache(maxsize=1 << 10)
-def _charset(content_type: bytes) -> str | None:
+def _declared_charset(content_type: bytes) -> str | None:
     return charset.whatwg_name(charset_of(content_type))
 
 
@@ -225,9 +229,9 @@ def _digest(found: DocumentRecord) -> str | None:
 
 
 def _declared_digest(found: DocumentRecord) -> str | None:
-    """Return the digest that an original declares, in which revisits may name it, if it is another.
+    """Return the declared digest of an original if it differs: revisits may name it.
 
-    That of a SHA-1 differs where a crawler took it of other bytes, such as the de-chunked ones.
+    A SHA-1 differs where a crawler hashed other bytes, such as the de-chunked ones.
     """
     if not found.payload or not found.declared:
         return None
@@ -236,10 +240,10 @@ def _declared_digest(found: DocumentRecord) -> str | None:
 
 
 def _truncation(found: DocumentRecord) -> str | None:
-    """Return why the payload is not whole (ISO 28500, 5.13)."""
+    """Return why the payload is incomplete (ISO 28500, 5.13)."""
     declared = found.record.fields.get(b"warc-truncated")
-    if declared and _TOKEN.fullmatch(said := declared.decode("latin-1").lower()):
-        return said
+    if declared and _TOKEN.fullmatch(reason := declared.decode("latin-1").lower()):
+        return reason
     cut = found.missing or b"warc-segment-number" in found.record.fields
     return "unspecified" if cut else None
 
@@ -258,10 +262,10 @@ def _declared_type(record: RecordHeader, fields: Mapping[bytes, bytes]) -> str |
     return declared
 
 
-def _content(
+def _inspect_content(
     found: DocumentRecord, host: str | None, titles: bool
-) -> tuple[_PayloadFacts, Flaw | None]:
-    """Return what a payload's first bytes and its header say of it, and what is wrong."""
+) -> tuple[_PayloadFacts, RecordFault | None]:
+    """Return the facts in a payload's first bytes and header fields, and a fault."""
     fields = found.message.fields if found.message else {}
     head = found.payload.head if found.payload else b""
     content = _PayloadFacts(_declared_type(found.record, fields), mime.detect(head))
@@ -270,17 +274,17 @@ def _content(
     is_html = kind in _HTML
     is_text = is_html or (kind is not None and _is_text(kind))
     if is_text or shown in (None, "text/plain"):
-        said = _charset(fields.get(b"content-type", b"")[:_CHARSET_WITHIN])
-        marked = charset.of_bom(head) if is_text or shown else None
+        named = _declared_charset(fields.get(b"content-type", b"")[:_CHARSET_WITHIN])
+        marked = charset.detect_bom(head) if is_text or shown else None
         if marked:
             content.charset = Charset(marked, "marked")
-        elif said is None and titles and head and is_html:
-            content.charset = charset.of_html(head, host)
-        elif said is None and titles and kind is not None and _XML.fullmatch(kind):
-            said = charset.declared_by_xml(head)
-        if said and not marked:
-            content.charset = Charset(said, "declared")
-    flaw: Flaw | None = None
+        elif named is None and titles and head and is_html:
+            content.charset = charset.html_charset(head, host)
+        elif named is None and titles and kind is not None and _XML.fullmatch(kind):
+            named = charset.xml_declaration(head)
+        if named and not marked:
+            content.charset = Charset(named, "declared")
+    fault: RecordFault | None = None
     language: str | None = None
     if titles and is_html and content.charset and head:
         is_xml = (content.declared or shown) == _XHTML
@@ -288,9 +292,9 @@ def _content(
             head, content.charset.name, is_xml=is_xml
         )
         if illegal:
-            flaw = ("xml-illegal-character", "title", "", "removed")
+            fault = ("xml-illegal-character", "title", "", "removed")
     header = fields.get(b"content-language")
     if language or header:
-        said_there = header.decode("latin-1") if header else None
-        content.languages = html.languages(language) or html.languages(said_there)
-    return content, flaw
+        in_header = header.decode("latin-1") if header else None
+        content.languages = html.languages(language) or html.languages(in_header)
+    return content, fault

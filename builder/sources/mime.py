@@ -1,8 +1,8 @@
-"""Media types: the one that is declared, and the one that the first bytes show.
+"""Media types: the declared one, and the one that the first bytes show.
 
-The table follows the WHATWG MIME Sniffing Standard (sections 6 and 7.1). It departs from it in
-that a byte order mark before HTML or XML does not hide them, and in telling XHTML and SVG from
-other XML. Only what is decisive counts: for plain bytes without a mark there is no answer.
+The table follows the WHATWG MIME Sniffing Standard (sections 6 and 7.1) with two differences: a
+byte order mark before HTML or XML does not hide them, and XHTML and SVG are told from other XML.
+Plain bytes without a mark have no type.
 """
 
 import re
@@ -57,12 +57,12 @@ _BRANDS = {
     b"M4A ": "audio/mp4",
 }
 _FIRST = frozenset(m[1][0] for m in _MAGIC if m[0] == 0) | frozenset(b"RF")
-_CACHED = 200  # bytes of a declaration that may take a place in the cache
+_CACHED = 200  # the most bytes of a declaration in the cache
 _UNKNOWN = frozenset({"no-type", "unk", "unknown", "unknown/unknown", "application/unknown"})
 
 
 def essence(declared: bytes) -> str | None:
-    """Return the type and subtype of a Content-Type, lower case; None if it is no media type."""
+    """Return the type and subtype of a Content-Type in lower case; None if it is no media type."""
     return _essence(declared) if len(declared) <= _CACHED else _essence.__wrapped__(declared)
 
 
@@ -76,7 +76,7 @@ def _essence(declared: bytes) -> str | None:
 
 
 def detect(head: bytes) -> str | None:
-    """Return the media type that a payload's first bytes show, None where nothing is decisive."""
+    """Return the media type that a payload's first bytes show, None if they are not decisive."""
     if not head:
         return None
     if head[0] in _FIRST:
@@ -85,10 +85,10 @@ def detect(head: bytes) -> str | None:
                 return name
     if head[4:8] == b"ftyp":
         return _BRANDS.get(head[8:12], "video/quicktime" if head[8:12] == b"qt  " else "video/mp4")
-    return _markup(head)
+    return _detect_markup(head)
 
 
-def _markup(head: bytes) -> str | None:
+def _detect_markup(head: bytes) -> str | None:
     start = head[3:] if head.startswith(_BOMS[0]) else head
     marked = head.startswith(_BOMS)
     if head[:2] in _BOMS:

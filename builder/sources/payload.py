@@ -1,32 +1,31 @@
-"""The payload of a record: its digest, its length, and its first bytes, decoded."""
+"""The payload of a record: its digest, its length and its decoded first bytes."""
 
 import hashlib
 from dataclasses import dataclass, field
 
-from builder.sources.content_coding import decode
-from functions.archive.chunked import Chunked
-from functions.archive.digest import Declared, base32, parse
+from functions.archive.chunked import ChunkedDecoder
+from functions.archive.coding import decode_head
+from functions.archive.digest import DeclaredDigest, base32, parse
 from functions.archive.message import HttpHead
-from functions.archive.record import Block, BufferedBlock, Flaw, RecordHeader
+from functions.archive.record import BufferedBlock, RecordBlock, RecordFault, RecordHeader
 
 
 @dataclass(slots=True)
 class Payload:
-    """A payload as stored, behind the HTTP head and before any decoding."""
+    """A payload as stored, behind the HTTP head and before decoding."""
 
     digest: str = ""
-    """SHA-1, base32; none where it is not known which bytes are the payload's."""
+    """SHA-1 in base32; empty if the payload's bytes are uncertain."""
     length: int = 0
-    """Bytes that the record holds."""
     head: bytes = b""
-    """The first bytes, with transfer and content codings undone; none if they cannot be."""
-    flaws: list[Flaw] = field(default_factory=list)
-    agrees: bool = False
-    """Whether it has the digest that was declared, which proves it whole."""
+    """The first bytes without transfer and content codings; empty if they cannot be decoded."""
+    faults: list[RecordFault] = field(default_factory=list)
+    matches_declared: bool = False
+    """Whether it has the declared digest, which proves it complete."""
 
 
-def read_declared(record: RecordHeader, flaws: list[Flaw]) -> Declared | None:
-    """Return the payload digest that a record declares; one that cannot be read is a flaw."""
+def read_declared(record: RecordHeader, faults: list[RecordFault]) -> DeclaredDigest | None:
+    """Return the payload digest that a record declares; an unreadable one is a fault."""
     text = record.fields.get(b"warc-payload-digest")
     if not text:
         return None
@@ -34,23 +33,27 @@ def read_declared(record: RecordHeader, flaws: list[Flaw]) -> Declared | None:
     if declared is None:
         detail = text[:100].decode("latin-1").encode("unicode_escape").decode("ascii")
         done = "published without it" if record.type == "revisit" else "not compared"
-        flaws.append(("digest-unreadable", "WARC-Payload-Digest", detail, done))
+        faults.append(("digest-unreadable", "WARC-Payload-Digest", detail, done))
     return declared
 
 
 def read_payload(
-    block: Block, first: bytes, message: HttpHead | None, declared: Declared | None, limit: int
+    block: RecordBlock,
+    first: bytes,
+    message: HttpHead | None,
+    declared: DeclaredDigest | None,
+    limit: int,
 ) -> Payload:
-    """Read the rest of `block`, whose bytes `first` are already in hand.
+    """Read the rest of `block`, whose bytes `first` were already read.
 
-    `limit` bounds the head, in bytes before and after decoding. A digest that was `declared` is
-    compared with the payload's, as stored and, where it is chunked, as it was before that.
+    `limit` bounds the head, in bytes before and after decoding. The declared digest is compared
+    with that of the stored payload and, if it is chunked, with that of the de-chunked one.
     """
-    coded = message is not None and message.is_coded()
+    coded = message is not None and message.has_codings()
     chunked = coded and message is not None and "chunked" in message.tokens(b"transfer-encoding")
     if isinstance(block, BufferedBlock) and not first:
         data = block.take()
-        payload = _of_one_piece(data, declared, chunked)
+        payload = _hash_whole(data, declared, chunked)
         data = data[:limit]
     else:
         piece = first or block.take()
@@ -66,47 +69,47 @@ def read_payload(
             piece = block.take()
         payload = Payload(base32(hashes.sha1.digest()), length)
         if not block.missing:
-            payload.flaws += hashes.compare()
-            payload.agrees = declared is not None and not payload.flaws
+            payload.faults += hashes.compare()
+            payload.matches_declared = declared is not None and not payload.faults
         data = b"".join(head)
     if chunked:
-        decoder = Chunked()
+        decoder = ChunkedDecoder()
         data = decoder.feed(data) + decoder.flush()
     codings = message.codings() if coded and message else []
     if codings and data:
-        decoded, wrong = decode(data, codings, limit)
+        decoded, wrong = decode_head(data, codings, limit)
         if wrong:
             done = "type and title not read" if decoded is None else "read as it is"
-            payload.flaws.append(("content-encoding-undecoded", "Content-Encoding", wrong, done))
+            payload.faults.append(("content-encoding-undecoded", "Content-Encoding", wrong, done))
         data = decoded or b""
     payload.head = data
     return payload
 
 
-def _of_one_piece(data: bytes, declared: Declared | None, chunked: bool) -> Payload:
+def _hash_whole(data: bytes, declared: DeclaredDigest | None, chunked: bool) -> Payload:
     value = hashlib.sha1(data, usedforsecurity=False).digest()
     if declared and declared.algorithm == "sha1" and declared.value == value:
-        return Payload(declared.text(), len(data), agrees=True)
+        return Payload(declared.text(), len(data), matches_declared=True)
     payload = Payload(base32(value), len(data))
     if declared:
         hashes = _Hashes(declared, chunked)
         hashes.update(data)
-        payload.flaws += hashes.compare()
-        payload.agrees = not payload.flaws
+        payload.faults += hashes.compare()
+        payload.matches_declared = not payload.faults
     return payload
 
 
 class _Hashes:
-    """The digests of one payload that are needed, computed piece by piece."""
+    """The required digests of one payload, computed in pieces."""
 
-    def __init__(self, declared: Declared | None, chunked: bool) -> None:
+    def __init__(self, declared: DeclaredDigest | None, chunked: bool) -> None:
         self.sha1 = hashlib.sha1(usedforsecurity=False)
         self._declared = declared
         other = declared is not None and declared.algorithm != "sha1"
         self._raw = (
             hashlib.new(declared.algorithm, usedforsecurity=False) if declared and other else None
         )
-        self._decoder = Chunked() if chunked and declared else None
+        self._decoder = ChunkedDecoder() if chunked and declared else None
         self._decoded = (
             hashlib.new(declared.algorithm, usedforsecurity=False)
             if self._decoder and declared
@@ -114,15 +117,14 @@ class _Hashes:
         )
 
     def update(self, piece: bytes) -> None:
-        """Take the payload's next bytes."""
         self.sha1.update(piece)
         if self._raw is not None:
             self._raw.update(piece)
         if self._decoder is not None and self._decoded is not None:
             self._decoded.update(self._decoder.feed(piece))
 
-    def compare(self) -> list[Flaw]:
-        """Return a flaw if the declared digest is that of neither stored nor de-chunked bytes."""
+    def compare(self) -> list[RecordFault]:
+        """Return a fault unless the stored or de-chunked bytes have the declared digest."""
         if self._declared is None:
             return []
         raw = (self._raw or self.sha1).digest()
@@ -132,6 +134,6 @@ class _Hashes:
             self._decoded.update(self._decoder.flush())
             if self._decoded.digest() == self._declared.value:
                 return []
-        found = Declared(self._declared.algorithm, raw).text()
+        found = DeclaredDigest(self._declared.algorithm, raw).text()
         detail = f"declared {self._declared.text()}, found {found}"
         return [("digest-mismatch", "WARC-Payload-Digest", detail, "published with the one found")]

@@ -1,11 +1,11 @@
-"""Recognising a file, or a record's beginning, by its first bytes and never by a name."""
+"""Recognising a file, or a record's start, by its first bytes; names do not count."""
 
 import re
 import zlib
 from typing import BinaryIO
 
 from functions.archive import zstd
-from functions.archive.start import ARC_LINE, HEAD, WARC, begins_record
+from functions.archive.stream import ARC_LINE, HEAD, WARC_LINE, begins_record
 
 _GZIP = b"\x1f\x8b"
 
@@ -20,7 +20,7 @@ _WARC_HEADER = re.compile(rb"WARC/\d\.\d+\r\n(?:[\w-]+:[^\r\n]*\r\n)+\r\n")
 _ZIP_NAME = re.compile(rb"PK\x03\x04.{22}(..)(?:..)(.{0,80})", re.DOTALL)
 _WACZ_NAME = re.compile(rb"(?:datapackage(?:-digest)?\.json|(?:archive|pages|indexes)/)")
 
-_UNREAD: tuple[tuple[bytes, str, str], ...] = (
+_OTHER_FORMATS: tuple[tuple[bytes, str, str], ...] = (
     (b"\x04\x22\x4d\x18", "unsupported-compression", "lz4"),
     (b"BZh", "unsupported-compression", "bzip2"),
     (b"\xfd7zXZ\x00", "unsupported-compression", "xz"),
@@ -34,8 +34,8 @@ _UNREAD: tuple[tuple[bytes, str, str], ...] = (
 _CDXJ = re.compile(rb"[^ \n]+ \d{14,17} \{")
 
 
-def beginning(stream: BinaryIO) -> bytes:
-    """Return as many first bytes of a stream as decide what it is, or all of a shorter one."""
+def read_head(stream: BinaryIO) -> bytes:
+    """Return the first bytes of a stream that decide its format, or all of a shorter one."""
     head = b""
     size = HEAD
     while len(head) < size:
@@ -51,34 +51,34 @@ def beginning(stream: BinaryIO) -> bytes:
 def recognise(head: bytes) -> str | None:
     """Return "warc" or "arc", with ".gz" or ".zst", or "wacz" by a file's first bytes, else None.
 
-    `head` should be what `beginning` returns.
+    `head` should be the result of `read_head`.
     """
     if head.startswith(_GZIP):
-        kind = _plain(inflate_head(head))
+        kind = _recognise_plain(inflate_head(head))
         return kind and kind + ".gz"
     if is_zstd(head):
-        kind = _plain(_decompress_zstd(head)[0])
+        kind = _recognise_plain(_decompress_zstd(head)[0])
         return kind and kind + ".zst"
     if head.startswith(b"PK\x03\x04"):
         return "wacz" if _has_wacz_name(head) else None
-    return _plain(head)
+    return _recognise_plain(head)
 
 
-def unread(head: bytes) -> tuple[str, str]:
-    """Return the fault's code and a detail for a file that `recognise` does not know."""
+def describe_unknown(head: bytes) -> tuple[str, str]:
+    """Return a fault's code and detail for a file that `recognise` does not know."""
     if not head:
         return "empty-file", ""
-    for magic, code, detail in _UNREAD:
+    for magic, code, detail in _OTHER_FORMATS:
         if head.startswith(magic):
             return code, detail
     if _CDXJ.match(head):
         return "not-an-archive", "a CDXJ index"
     if is_gzip(head):
         inside = inflate_head(head)
-        return "not-an-archive", "gzip of " + (unread(inside)[1] or "nothing known")
+        return "not-an-archive", "gzip of " + (describe_unknown(inside)[1] or "nothing known")
     if is_zstd(head):
         return "not-an-archive", "zstd of " + (
-            unread(_decompress_zstd(head)[0])[1] or "nothing known"
+            describe_unknown(_decompress_zstd(head)[0])[1] or "nothing known"
         )
     return "not-an-archive", ""
 
@@ -89,7 +89,7 @@ def is_gzip(head: bytes) -> bool:
 
 
 def is_zstd(head: bytes) -> bool:
-    """Tell whether `head` begins a zstd frame, or one to be passed over (RFC 8878)."""
+    """Tell whether `head` begins a zstd frame or a skippable frame (RFC 8878)."""
     return head.startswith(zstd.MAGIC) or bool(zstd.SKIPPABLE.match(head))
 
 
@@ -99,16 +99,16 @@ def is_broken_zstd(head: bytes) -> bool:
 
 
 def packing(head: bytes) -> str | None:
-    """Return "gz", "zst" or "", for plain, of an archive whose first bytes may be damaged.
+    """Return "gz", "zst", or "" for plain, of an archive whose first bytes may be damaged.
 
-    That is what the file begins with, broken or not, or what a record's beginning within `head`
-    lies in; None where there is nothing of the kind.
+    It is the format that the file begins with, broken or not, or the format of the first record
+    within `head`; None without either.
     """
     if is_gzip(head) and (recognise(head) or is_broken_gzip(head)):
         return "gz"
     if is_zstd(head) and (recognise(head) or is_broken_zstd(head)):
         return "zst"
-    if _plain(head):
+    if _recognise_plain(head):
         return ""
     if is_other(head):
         return None
@@ -122,8 +122,8 @@ def packing(head: bytes) -> str | None:
 
 
 def is_other(head: bytes) -> bool:
-    """Tell whether a file is empty, or begins as one of another known format."""
-    return not head or any(head.startswith(magic) for magic, *_ in _UNREAD)
+    """Tell whether a file is empty, or begins as another known format does."""
+    return not head or any(head.startswith(magic) for magic, *_ in _OTHER_FORMATS)
 
 
 def is_zip(head: bytes) -> bool:
@@ -146,7 +146,7 @@ def is_broken_gzip(head: bytes) -> bool:
 
 
 def unpack_head(head: bytes) -> bytes:
-    """Return the first bytes that a file holds, by its own: uncompressed."""
+    """Return a file's decompressed first bytes."""
     if is_gzip(head):
         return inflate_head(head)
     return _decompress_zstd(head)[0] if is_zstd(head) else head
@@ -159,7 +159,7 @@ def inflate_head(head: bytes) -> bytes:
         try:
             data = inflater.decompress(head, HEAD)
         except zlib.error:
-            return _inflated_stepwise(head)
+            return _inflate_stepwise(head)
         if data or not inflater.eof:
             return data
         head = inflater.unused_data
@@ -167,16 +167,16 @@ def inflate_head(head: bytes) -> bytes:
 
 
 def _decompress_zstd(head: bytes) -> tuple[bytes, str | None]:
-    """Return up to HEAD bytes of the zstd frames in `head`, and what is wrong with them."""
+    """Return up to HEAD bytes of the zstd frames in `head`, and the error, None without one."""
     try:
-        decoder = zstd.Decoder(zstd.dictionary_of(head))
+        decoder = zstd.ZstdDecoder(zstd.read_dictionary(head))
     except zstd.ZstdError:
-        decoder = zstd.Decoder()
+        decoder = zstd.ZstdDecoder()
     return zstd.expand(head, HEAD, decoder)
 
 
-def _inflated_stepwise(head: bytes) -> bytes:
-    # zlib withholds what it inflated in a call that fails, so it gets the bytes in small steps.
+def _inflate_stepwise(head: bytes) -> bytes:
+    # In small steps, since zlib withholds the output of a call that fails.
     inflater = zlib.decompressobj(31)
     data = b""
     for at in range(0, len(head), 64):
@@ -187,8 +187,8 @@ def _inflated_stepwise(head: bytes) -> bytes:
     return data[:HEAD]
 
 
-def _plain(head: bytes) -> str | None:
-    if WARC.match(head):
+def _recognise_plain(head: bytes) -> str | None:
+    if WARC_LINE.match(head):
         return "warc"
     line = head.lstrip(b"\r\n").partition(b"\n")[0]
     if line[:11].lower() == b"filedesc://":

@@ -1,39 +1,45 @@
-"""One ARC or WARC file's reading: records, what becomes of each, and faults, in file order."""
+"""Reader of the records of one ARC or WARC file: captures, skipped records and faults in order."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
 from builder.sources import request, warcinfo
-from builder.sources.backlog import Backlog, NotedDamage, Pending
-from builder.sources.capture import Captures, DocumentRecord, cut_back
-from builder.sources.document import refusal_reason, status_of
-from builder.sources.event import Crawl, DocumentRules, Edge, Event, Fault, Skipped
-from builder.sources.exchange import Exchanges
-from builder.sources.ordinal import Ordinals
+from builder.sources.backlog import Backlog, Exchanges, PendingCapture, RecordEvent
+from builder.sources.capture import Captures, DocumentRecord, trim_to_next_record
+from builder.sources.events import Edge, Event, Fault, Skipped
+from builder.sources.ordinals import Ordinals
 from builder.sources.payload import Payload, read_declared, read_payload
+from builder.sources.rules import DocumentRules, http_status, refusal_reason
+from builder.sources.warcinfo import Crawl
 from functions.archive import arc, warc
 from functions.archive.message import HttpHead, read_message
-from functions.archive.record import Block, BufferedBlock, Flaw, RecordHeader, left_out
+from functions.archive.record import (
+    BufferedBlock,
+    RecordBlock,
+    RecordFault,
+    RecordHeader,
+    skip_reason,
+)
 from functions.archive.stream import RecordStream
 
 _READ_ON = "left out; read on behind them"
-_TYPE_WITHIN = 1 << 14  # bytes of a payload that are looked at for its type alone
+_TYPE_WITHIN = 1 << 14  # bytes of a payload that are read for its type alone
 
 
-class Container:
-    """One file's reading: its tape, and what has to be remembered from record to record."""
+class RecordReader:
+    """Reads one file's records; its state is what later records need to know."""
 
     def __init__(
         self,
-        tape: RecordStream,
+        stream: RecordStream,
         name: str,
         rules: DocumentRules,
         version: int = 1,
         ordinals: Ordinals | None = None,
     ) -> None:
-        """`version` is the one that the ARC records were announced as, of a file's later range."""
-        self._tape = tape
+        """`version` is the announced version of the ARC records, for a later range of a file."""
+        self._stream = stream
         self._name = name
         self._rules = rules
         self.ordinals = Ordinals() if ordinals is None else ordinals
@@ -41,24 +47,24 @@ class Container:
         self._exchanges = Exchanges()
         self._head_bytes = rules.head_bytes if rules.titles else min(rules.head_bytes, _TYPE_WITHIN)
         self._arc_version = version
-        self._shared = False  # whether a member was found to hold several records
+        self._shared = False  # whether a member has several records
         self._records = 0
         self._crawl: Crawl | None = None
-        self._flaws: list[Flaw] = []  # of the one record that the section in hand is
+        self._faults: list[RecordFault] = []  # of the current single record
         self._backlog = Backlog()
         self._garbage_first: list[Fault] = []
         self.form = ""
-        """"arc" or "warc", whichever the first record is; empty until it was read."""
+        """The first record's format, "arc" or "warc"; empty before it was read."""
         self.first: Edge | None = None
         self.next: Edge | None = None
 
     def events(
         self, kind: str | None, start: int = 0, end: int | None = None, detail: str = ""
     ) -> Iterator[Event]:
-        """Read the records that begin in [start, end), and what lies behind each of them.
+        """Read the records that begin in [start, end), and the bytes behind each of them.
 
-        The tape stands at the first of them. A file without any record, which was not recognised
-        by its `kind` either, is no archive: `detail` then says what it is.
+        The stream is at the first of them. A file without records is no archive, unless `kind` says
+        that it was recognised; `detail` describes such a file.
         """
         yield from self._exchanges.join(self._events(kind, start, end, detail))
         if self.first and self.next:
@@ -67,224 +73,226 @@ class Container:
 
     def _events(
         self, kind: str | None, start: int, end: int | None, detail: str
-    ) -> Iterator[Event | NotedDamage]:
-        tape = self._tape
-        while tape.next_section():
+    ) -> Iterator[Event | RecordEvent]:
+        stream = self._stream
+        while stream.next_section():
             opened = self.first is None
             if opened:
-                self.first = self._edge()
+                self.first = self._current_edge()
             if end is None or not self._is_behind(end):
                 if opened and start:
                     yield from self._file_faults(end)
-                data = tape.single()
-                event = self._single(data) if data else None
+                data = stream.section_bytes()
+                event = self._read_single(data) if data else None
                 if event is not None:
                     if self._garbage_first:
                         yield from self._take_garbage()
-                    yield self._exchanges.note(event) or event
-                    if self._crawl or self._flaws or tape.faults:
-                        yield from self._besides(end)
+                    yield self._exchanges.attach(event) or event
+                    if self._crawl or self._faults or stream.faults:
+                        yield from self._single_extras(end)
                     continue
-                yield from self._section(end, known=bool(kind))
+                yield from self._read_section(end, known=bool(kind))
             if end is not None and self._is_behind(end):
-                self.next = self._edge()
+                self.next = self._current_edge()
                 break
         self.next = self.next or Edge(None, self._arc_version)
         self.first = self.first or self.next
         if not (self._records or kind or start or self.next.offset):
-            # What wants a dictionary may well be an archive.
-            tape.faults = [fault for fault in tape.faults if fault[1] == "zstd-dictionary-missing"]
+            # A file without its dictionary may be an archive.
+            stream.faults = [
+                fault for fault in stream.faults if fault[1] == "zstd-dictionary-missing"
+            ]
             self._garbage_first = []
-            if not tape.faults:
-                detail = detail or "damaged " + tape.shared.partition("-")[0]
+            if not stream.faults:
+                detail = detail or "damaged " + stream.shared_code.partition("-")[0]
                 yield Fault(self._name, None, "not-an-archive", None, detail, "not read")
         yield from self._take_garbage()
         yield from self._file_faults(end)
 
-    def _section(self, end: int | None, known: bool) -> Iterator[Event | NotedDamage]:
-        tape = self._tape
-        self._garbage_first += self._garbage(tape.place(), tape.settle())
-        if known or not tape.at_end():
+    def _read_section(self, end: int | None, known: bool) -> Iterator[Event | RecordEvent]:
+        stream = self._stream
+        self._garbage_first += self._garbage(stream.place(), stream.skip_garbage())
+        if known or not stream.at_end():
             yield from self._take_garbage()
         first = True
-        while not tape.at_end() and (end is None or not self._is_behind(end)):
-            member = tape.member()
-            for event in chain(self._record(first), self._file_faults(end)):
-                noted = self._exchanges.note(event)
-                asks = tape.checked and noted is not None and noted.request is not None
+        while not stream.at_end() and (end is None or not self._is_behind(end)):
+            member = stream.member()
+            for event in chain(self._read_record(first), self._file_faults(end)):
+                noted = self._exchanges.attach(event)
+                asks = stream.has_members and noted is not None and noted.request is not None
                 if noted and asks:
-                    noted = replace(noted, first=member, last=tape.last_member)
-                if asks or isinstance(event, Pending) or self._backlog:
+                    noted = replace(noted, first=member, last=stream.last_member)
+                if asks or isinstance(event, PendingCapture) or self._backlog:
                     self._backlog.append(noted or event)
                 else:
                     yield noted or event
             first = False
-        yield from self._backlog.release(tape, self._captures)
+        yield from self._backlog.release(stream, self._captures)
 
     def _is_behind(self, end: int) -> bool:
-        return self._tape.place() >= end
+        return self._stream.place() >= end
 
-    def _edge(self) -> Edge:
-        tape = self._tape
-        return Edge(None if tape.at_end() else tape.place(), self._arc_version)
+    def _current_edge(self) -> Edge:
+        stream = self._stream
+        return Edge(None if stream.at_end() else stream.place(), self._arc_version)
 
-    def _single(self, data: bytes) -> Event | None:
-        """Read the one record that a section is; None if it has to be read as any section."""
-        end, fields = warc.plain_head(data) if data.startswith(b"WARC/") else (-1, None)
+    def _read_single(self, data: bytes) -> Event | None:
+        """Read a section of one record; None if it must be read like other sections."""
+        end, fields = warc.parse_plain_head(data) if data.startswith(b"WARC/") else (-1, None)
         if fields is None or warc.holds_another(data, end):
             return None
-        place = self._tape.place()
-        passed = warc.passed_over(fields, data, end)
+        place = self._stream.place()
+        passed = warc.skippable_type(fields, data, end)
         if passed:
             self.form = self.form or "warc"
             self._records += 1
             if passed == "request" and not data.startswith(b"GET ", end + 4):
                 block = BufferedBlock(data, end + 4, len(data) - end - 8)
-                self._exchanges.ask(fields, request.read(block, place))
-            return Skipped(passed, place, self._close(data, place)[0])
-        whole = warc.read_whole(fields, data, end)
+                self._exchanges.note_request(fields, request.read_request(block, place))
+            return Skipped(passed, place, self._close_single(data, place)[0])
+        whole = warc.parse_whole_record(fields, data, end)
         if whole is None:
             return None
         self.form = self.form or "warc"
         self._records += 1
-        record, self._flaws, block = whole
-        if (reason := left_out(record)) is None:
-            reason, found = self._document(record, block, self._flaws, place)
+        record, self._faults, block = whole
+        if (reason := skip_reason(record)) is None:
+            reason, found = self._read_document(record, block, self._faults, place)
         else:
-            reason, found = self._body(record, block, self._flaws, place)
-        length, damage = self._close(data, place)
+            reason, found = self._read_body(record, block, self._faults, place)
+        length, damage = self._close_single(data, place)
         if found is None:
             return Skipped(reason or "damaged", place, length)
-        return self._captures.build(found, length, self._flaws, damage)
+        return self._captures.build(found, length, self._faults, damage)
 
-    def _close(self, data: bytes, place: int) -> tuple[int | None, str | None]:
-        """Go behind the one record that a section is, `data`.
-
-        Return its length in the file, and what failed in it. A damaged request is forgotten.
-        """
-        self._tape.skip(len(data))
-        length, _ = self._tape.close_record(place)
-        damage = self._tape.damage(place, place)
+    def _close_single(self, data: bytes, place: int) -> tuple[int | None, str | None]:
+        """Go behind the one record `data`; return its stored length and its damage."""
+        self._stream.skip(len(data))
+        length, _ = self._stream.close_record(place)
+        damage = self._stream.damage(place, place)
         if damage:
-            self._exchanges.take_back()
+            self._exchanges.drop_request()
         return length, damage
 
-    def _besides(self, end: int | None) -> Iterator[Event]:
-        """Return what belongs to the one record that a section was."""
+    def _single_extras(self, end: int | None) -> Iterator[Event]:
+        """Return the other events of a section of one record."""
         if self._crawl is not None:
             yield self._crawl
             self._crawl = None
-        flaws, self._flaws = self._flaws, []
-        yield from self._captures.faults(self._tape.place(), flaws)
+        faults, self._faults = self._faults, []
+        yield from self._captures.faults(self._stream.place(), faults)
         yield from self._file_faults(end)
 
-    def _record(self, first: bool) -> Iterator[Event | Pending]:
-        tape = self._tape
+    def _read_record(self, first: bool) -> Iterator[Event | PendingCapture]:
+        stream = self._stream
         self._records += 1
-        offset = tape.offset(first)
-        place = tape.place()
-        member = tape.member()
-        if tape.peek(5).upper() == b"WARC/":
+        offset = stream.record_offset(first)
+        place = stream.place()
+        member = stream.member()
+        if stream.peek(5).upper() == b"WARC/":
             self.form = self.form or "warc"
-            record, flaws = warc.read_header(tape)
+            record, faults = warc.read_header(stream)
         else:
             self.form = self.form or "arc"
-            record, flaws = arc.read_header(tape, self._arc_version)
+            record, faults = arc.read_header(stream, self._arc_version)
         if offset is None and not self._shared:
             self._shared = True
             done = "published without offset; the file's other such records too"
-            yield Fault(self._name, place, tape.shared, None, "", done)
-        length_said = record.length if record else None
-        block = None if length_said is None else Block(tape, length_said)
-        reason, found = self._body(record, block, flaws, offset)
-        end = tape.place()
-        length, garbage = tape.close_record(offset, block is not None and block.missing > 0)
-        if tape.swallowed and block:
-            cut_back(tape.swallowed, block, found, flaws)
+            yield Fault(self._name, place, stream.shared_code, None, "", done)
+        declared_length = record.length if record else None
+        block = None if declared_length is None else RecordBlock(stream, declared_length)
+        reason, found = self._read_body(record, block, faults, offset)
+        end = stream.place()
+        length, garbage = stream.close_record(offset, block is not None and block.missing > 0)
+        if stream.swallowed and block:
+            trim_to_next_record(stream.swallowed, block, found, faults)
         if found is None or reason is not None:
             yield Skipped(reason or "damaged", offset, length)
-        elif tape.checked and (self._backlog or not tape.at_end()):
-            draft = self._captures.draft(found, length, flaws)
-            faults, flaws = list(self._captures.faults(place, flaws)), []
-            yield Pending(draft, faults, member, tape.last_member)
+        elif stream.has_members and (self._backlog or not stream.at_end()):
+            draft = self._captures.draft(found, length, faults)
+            held, faults = list(self._captures.faults(place, faults)), []
+            yield PendingCapture(draft, held, member, stream.last_member)
         else:
-            damage = tape.damage(member, tape.last_member)
-            yield self._captures.build(found, length, flaws, damage)
+            damage = stream.damage(member, stream.last_member)
+            yield self._captures.build(found, length, faults, damage)
         if self._crawl is not None:
             yield self._crawl
             self._crawl = None
-        yield from self._captures.faults(place, flaws)
+        yield from self._captures.faults(place, faults)
         yield from self._garbage(end, garbage)
 
-    def _body(
+    def _read_body(
         self,
         record: RecordHeader | None,
-        block: Block | None,
-        flaws: list[Flaw],
+        block: RecordBlock | None,
+        faults: list[RecordFault],
         offset: int | None,
     ) -> tuple[str | None, DocumentRecord | None]:
-        """Read a record's block; return why it is left out, or what was found."""
+        """Read a record's block; return why it is skipped, or the document."""
         if record is None:
             return "damaged", None
-        reason = left_out(record)
+        reason = skip_reason(record)
         if block is None:
             return reason or "damaged", None
         found: DocumentRecord | None = None
         if reason == "filedesc" and record.is_arc:
             head = warcinfo.read_start(block)
-            self._arc_version = arc.announced_version(head[: arc.ANNOUNCEMENT])
-            self._crawl = warcinfo.read(head)
+            self._arc_version = arc.parse_version(head[: arc.ANNOUNCEMENT])
+            self._crawl = warcinfo.parse_crawl(head)
         elif reason == "warcinfo":
-            self._crawl = warcinfo.read(warcinfo.read_start(block))
+            self._crawl = warcinfo.parse_crawl(warcinfo.read_start(block))
         elif reason == "request":
-            self._exchanges.ask(record.fields, request.read(block, offset))
+            self._exchanges.note_request(record.fields, request.read_request(block, offset))
         elif reason is None:
-            reason, found = self._document(record, block, flaws, offset)
+            reason, found = self._read_document(record, block, faults, offset)
         block.drain()
         if block.missing:
             if found:
                 found.missing = block.missing
             detail = f"declared {block.length} bytes, found {block.length - block.missing}"
             done = "left out" if reason else "published as truncated"
-            flaws.append(("payload-short", None, detail, done))
+            faults.append(("payload-short", None, detail, done))
         return reason, found
 
-    def _document(
-        self, record: RecordHeader, block: Block, flaws: list[Flaw], offset: int | None
+    def _read_document(
+        self,
+        record: RecordHeader,
+        block: RecordBlock,
+        faults: list[RecordFault],
+        offset: int | None,
     ) -> tuple[str | None, DocumentRecord | None]:
         if not record.url:
             return "no-target-uri", None
-        self._exchanges.answer(record.fields)
+        self._exchanges.note_document(record.fields)
         message: HttpHead | None = None
         first = b""
         if record.type != "resource" or record.mime[:16].lower() == b"application/http":
             message, first, more = read_message(block)
-            flaws += more
-        reason = refusal_reason(record, status_of(record, message), self._rules)
+            faults += more
+        reason = refusal_reason(record, http_status(record, message), self._rules)
         if reason:
             return reason, None
-        declared = read_declared(record, flaws)
+        declared = read_declared(record, faults)
         payload: Payload | None = None
         if record.type != "revisit":
             whole = None if b"warc-segment-number" in record.fields else declared
             payload = read_payload(block, first, message, whole, self._head_bytes)
-            flaws += payload.flaws
+            faults += payload.faults
         return None, DocumentRecord(record, message, payload, declared, offset)
 
     def _take_garbage(self) -> list[Fault]:
-        """Return the garbage that was kept back until a record shows that this is an archive."""
+        """Return the garbage held back until a record shows that the file is an archive."""
         garbage, self._garbage_first = self._garbage_first, []
         return garbage
 
     def _garbage(self, place: int, size: int) -> Iterator[Fault]:
         if size:
-            detail = f"{size} bytes"
-            yield Fault(self._name, place, "garbage", None, detail, _READ_ON)
+            yield Fault(self._name, place, "garbage", None, f"{size} bytes", _READ_ON)
 
     def _file_faults(self, end: int | None) -> Iterator[Fault]:
-        """Return the faults of the file itself, but those of what the next range begins with."""
-        faults, self._tape.faults = self._tape.faults, []
-        ahead = self.next.offset if self.next else self._tape.ahead()
+        """Return the faults of the file itself, without those at the next range's start."""
+        faults, self._stream.faults = self._stream.faults, []
+        ahead = self.next.offset if self.next else self._stream.next_offset()
         is_next = end is not None and ahead is not None and ahead >= end
         for place, code, detail, done in faults:
             if not is_next or ahead is None or place < ahead:

@@ -1,7 +1,7 @@
 """Search for the first record of an archive whose first bytes are damaged.
 
-The first 16 KB decide what most files are. Where a name or a location suggests an archive, the
-search goes on to the file's end. It holds a few hundred KB, or a zstd dictionary of up to 8 MB.
+The first 16 KB decide what most files are. If a name or location suggests an archive, the search
+continues to the file's end. It holds a few hundred KB, or a zstd dictionary of up to 8 MB.
 """
 
 import heapq
@@ -12,16 +12,16 @@ from typing import BinaryIO
 
 from builder.sources.recognise import is_other, is_zstd, packing, recognise, unpack_head
 from functions.archive import zstd
-from functions.archive.start import begins_record
+from functions.archive.stream import begins_record
 
-PLANNED = 1 << 20
-"""Bytes that are searched before a file is cut into ranges; each range searches them again."""
+PLAN_BYTES = 1 << 20
+"""Bytes that are searched before a file is split; each split searches them again."""
 
 _PIECE = 1 << 18  # bytes of one read
-_NEAR = zstd.NEAR  # bytes that show whether a record begins at a candidate
+_NEAR = zstd.NEAR  # bytes that show whether a record begins there
 _MEMBER = b"\x1f\x8b\x08"
 _MAGIC = re.compile(
-    # Each alternative begins with a literal byte: the search is then several times as fast.
+    # Each alternative begins with a literal byte, which makes the search several times as fast.
     rb"\x1f\x8b\x08|\x28\xb5\x2f\xfd|\x5d\x2a\x4d\x18"
     rb"|W[Aa][Rr][Cc]/\d+\.\d+[ \t]*\r?\n(?=(?:[Ww][Aa][Rr][Cc]|[Cc][Oo][Nn][Tt][Ee][Nn][Tt])-)"
     rb"|w[Aa][Rr][Cc]/\d+\.\d+[ \t]*\r?\n(?=(?:[Ww][Aa][Rr][Cc]|[Cc][Oo][Nn][Tt][Ee][Nn][Tt])-)"
@@ -39,9 +39,9 @@ _ARCHIVE_NAME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ArchiveStart:
-    """Where an archive begins: offset in the file, "gz", "zst" or "" for plain, and first bytes.
+    """Where an archive begins: its offset, its compression ("gz", "zst" or "") and its first bytes.
 
-    `head` begins at `offset` and holds what `recognise.beginning` would return there.
+    `head` begins at `offset` and equals the result of `recognise.read_head` there.
     """
 
     offset: int
@@ -50,17 +50,17 @@ class ArchiveStart:
 
 
 def names_archive(name: str) -> bool:
-    """Tell whether a file is named as an archive, or an index of one, is named."""
+    """Tell whether a file has the name of an archive, or of an index of one."""
     return _ARCHIVE_NAME.search(name) is not None
 
 
 def find_start(
     head: bytes, stream: BinaryIO, further: bool, limit: int | None = None
 ) -> ArchiveStart | None:
-    """Return where the archive begins in a file with the first bytes `head`; None if it is none.
+    """Return where the archive begins in a file with the first bytes `head`; None without one.
 
-    With `further`, the rest of `stream` is searched up to `limit` bytes, and what is compressed is
-    taken for an archive whatever it begins with.
+    With `further`, the rest of `stream` is searched up to `limit` bytes, and any compressed file is
+    treated as an archive.
     """
     packed = packing(head)
     if further and not recognise(head) and not is_other(head):
@@ -98,7 +98,7 @@ def _magics(data: bytes, end: int) -> Iterator[int]:
 
 
 def _arc_lines(data: bytes, end: int, first: bool) -> Iterator[int]:
-    """Yield where lines begin before `end` that are ARC headers.
+    """Yield the offsets of ARC headers before `end`.
 
     Zeros may have replaced the newline before such a line. `first`: `data` begins the file.
     """
@@ -122,7 +122,7 @@ def _fill(data: bytes, stream: BinaryIO, size: int) -> tuple[bytes, bool]:
 
 
 def _packing_of(near: bytes) -> str | None:
-    """Return how the record that begins `near` is packed; None if none begins there."""
+    """Return the compression of the record at the start of `near`; None without a record."""
     if near.startswith(_MEMBER):
         return "gz" if begins_record(unpack_head(near[: 1 << 12])) else None
     if is_zstd(near):
@@ -131,12 +131,12 @@ def _packing_of(near: bytes) -> str | None:
 
 
 def _wants_dictionary(near: bytes) -> bool:
-    """Tell whether a zstd frame begins here that only a dictionary decodes."""
+    """Tell whether a zstd frame begins here that needs a dictionary."""
     if not near.startswith(zstd.MAGIC):
         return False
     try:
-        said = zstd.header(near[: zstd.HEADER])
-        zstd.block(near, said.size)
+        header = zstd.parse_frame_header(near[: zstd.HEADER])
+        zstd.parse_block(near, header.size)
     except zstd.ZstdError:
         return False
-    return said.dictionary != 0
+    return header.dictionary != 0

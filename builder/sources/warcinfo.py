@@ -1,22 +1,22 @@
-"""What an archive file says of the crawl that made it: a warcinfo record, or an ARC's first block.
+"""What an archive file says about its crawl: a warcinfo record, or an ARC's first block.
 
-A warcinfo record (ISO 28500, section 6.2) holds named fields; Heritrix writes the same terms into
-the version block of an ARC file as XML (`arcmetadata`). Both are read for the same few fields.
+A warcinfo record (ISO 28500, section 6.2) has named fields. Heritrix writes the same terms into the
+version block of an ARC file as XML (`arcmetadata`). Both give the same few fields.
 """
 
 import html
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from builder.sources.event import Crawl
-from functions.archive.record import Block
+from functions.archive.record import RecordBlock
 
-MOST = 1 << 16
-"""Bytes of a block that are looked at."""
+MAX_BYTES = 1 << 16
+"""The most bytes of a block that are read."""
 _LONGEST = 1000  # characters of a value
 
 FIELDS = {
-    # field of Crawl: the names that are looked for, lower case, the better one first
+    # field of Crawl: names in lower case, the preferred one first
     "software": ("software",),
     "operator": ("operator",),
     "part_of": ("ispartof",),
@@ -28,16 +28,38 @@ _SPACE = re.compile(r"\s+")
 _ILLEGAL = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def read_start(block: Block) -> bytes:
-    """Return the first bytes of a block, as many as are looked at for what it says of a crawl."""
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """What an archive file says about its crawl; None for what it does not say.
+
+    Texts hold no character that XML 1.0 forbids.
+    """
+
+    software: str | None = None
+    operator: str | None = None
+    part_of: str | None = None
+    description: str | None = None
+
+    def fill_from(self, more: "Crawl") -> "Crawl":
+        """Fill missing fields from another: the first record of a file has priority."""
+        return Crawl(
+            self.software or more.software,
+            self.operator or more.operator,
+            self.part_of or more.part_of,
+            self.description or more.description,
+        )
+
+
+def read_start(block: RecordBlock) -> bytes:
+    """Return the first MAX_BYTES bytes of a block."""
     data = b""
-    while len(data) < MOST and (piece := block.take(MOST - len(data))):
+    while len(data) < MAX_BYTES and (piece := block.take(MAX_BYTES - len(data))):
         data += piece
     return data
 
 
-def read(block: bytes) -> Crawl | None:
-    """Return what a warcinfo record's or an ARC version block says; None if it says nothing."""
+def parse_crawl(block: bytes) -> Crawl | None:
+    """Parse a warcinfo record or an ARC version block; None if it has no known field."""
     found: dict[str, str] = {}
     for name, value in _parse_fields(block):
         found.setdefault(name, value)

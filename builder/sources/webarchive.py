@@ -1,45 +1,135 @@
-"""Reading a web archive: bytes in; captures, records left out and faults out.
+"""Reader of web archives: bytes in; captures, skipped records and faults out.
 
-The reader is our own. The library at hand, warcio, gives dates that the file does not have (it
-pads short ones and puts bad ones into the year 2999), drops the media type of ARC headers, returns
-short payloads without a word, prints warnings to standard error, and ends at the first bad record.
-Here each record ends in exactly one capture or one record left out; faults come in addition.
+The reader is our own. warcio gives dates that the file does not have: it pads short ones and puts
+bad ones into the year 2999. It drops the media type of ARC headers, returns short payloads
+silently, prints warnings to standard error, and stops at the first bad record. Here each record
+gives exactly one capture or one skipped record, and faults besides.
+
+WACZ files (Webrecorder, WACZ 1.1.1) are zip files with web archives in their archive folder. A
+wrong checksum of the zip is a fault and stops nothing, so damage in an archive costs no more than
+it does outside a WACZ.
 """
 
+import io
 from collections.abc import Generator, Iterator
-from io import BytesIO
+from io import BytesIO, RawIOBase
 from typing import BinaryIO, cast
 
-from builder.sources.event import DocumentRules, Edge, Event, Fault
-from builder.sources.ordinal import Ordinals
-from builder.sources.recognise import beginning, is_zip, packing, recognise, unpack_head, unread
-from builder.sources.records import Container
+from builder.sources.events import Edge, Event, Fault
+from builder.sources.ordinals import Ordinals
+from builder.sources.recognise import (
+    describe_unknown,
+    is_zip,
+    packing,
+    read_head,
+    recognise,
+    unpack_head,
+)
+from builder.sources.records import RecordReader
+from builder.sources.rules import DocumentRules
 from builder.sources.search import ArchiveStart, find_start
-from builder.sources.wacz import inner_files
 from functions.archive import arc
 from functions.archive.gzip_members import GzipMembers
-from functions.archive.record import Block, left_out
+from functions.archive.record import RecordBlock, skip_reason
 from functions.archive.stream import RecordStream
+from functions.archive.zip_directory import UnpackedEntry, read_entries
+from functions.archive.zip_headers import ZipEntry
 from functions.archive.zstd_frames import ZstdFrames
 
-_TAPES = {"": RecordStream, "gz": GzipMembers, "zst": ZstdFrames}
-_NOWHERE = Edge(None, 1)
+_STEP = 1 << 17
+
+
+class WaczArchive(RawIOBase):
+    """A file within a zip file; it ends where its bytes become unreadable."""
+
+    def __init__(self, stream: BinaryIO, entry: ZipEntry) -> None:
+        self._unpacked = UnpackedEntry(_read_stored(stream, entry), entry)
+        self._pieces = self._unpacked.pieces()
+        self._rest = b""
+
+    @property
+    def damage(self) -> str:
+        """The damage, known once the file is read to its end."""
+        return self._unpacked.damage
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return up to `size` bytes; empty at the end."""
+        if not self._rest:
+            self._rest = next(self._pieces, b"")
+        piece = self._rest if size < 0 else self._rest[:size]
+        self._rest = self._rest[len(piece) :]
+        return piece
+
+
+def open_archives(stream: BinaryIO, name: str) -> Iterator[tuple[str, WaczArchive] | Fault]:
+    """Yield the archives in a WACZ with their names in it, and faults."""
+    size = stream.seek(0, io.SEEK_END)
+    listing = read_entries(stream, size)
+    entries = [entry for entry in listing.entries if entry.is_archive]
+    if listing.problem:
+        done = "read by the headers of its files" if entries else "not read"
+        yield Fault(name, None, "wacz-damaged", None, f"directory: {listing.problem}", done)
+    elif not entries:
+        yield Fault(name, None, "wacz-empty", None, "", "nothing to read")
+    for entry in entries:
+        yield from _open_archive(stream, entry, name)
+
+
+def _open_archive(
+    stream: BinaryIO, entry: ZipEntry, name: str
+) -> Iterator[tuple[str, WaczArchive] | Fault]:
+    if entry.encrypted:
+        detail = f"{entry.name} is encrypted"
+        yield Fault(name, entry.header, "wacz-damaged", None, detail, "not read")
+        return
+    if not entry.is_readable:
+        detail = f"{entry.name} by zip method {entry.method}"
+        yield Fault(name, entry.header, "unsupported-compression", None, detail, "not read")
+        return
+    inner = WaczArchive(stream, entry)
+    yield entry.name, inner
+    while inner.read(_STEP):  # its reader may stop before the end
+        pass
+    if inner.damage:
+        detail, done = f"{entry.name}: {inner.damage}", "read as far as it can be"
+        yield Fault(name, entry.header, "wacz-damaged", None, detail, done)
+
+
+def _read_stored(stream: BinaryIO, entry: ZipEntry) -> Iterator[bytes]:
+    """Yield the stored bytes of a file in the zip."""
+    at, left = entry.start, entry.packed
+    while left > 0:
+        stream.seek(at)
+        piece = stream.read(min(left, _STEP))
+        if not piece:
+            return
+        at += len(piece)
+        left -= len(piece)
+        yield piece
+
+
+_STREAMS = {"": RecordStream, "gz": GzipMembers, "zst": ZstdFrames}
+_NO_EDGE = Edge(None, 1)
 
 
 class ArchiveReader(Iterator[Event]):
-    """The events of a file, or of a range of one, as they are read.
+    """The events of a file, or of a range of it, while it is read.
 
-    `first` is the edge at the first record that begins in the range or behind it, `next` that at
-    the first one behind the range. Both are known once the events have come to their end. Where a
-    range's `first` is not the `next` of the one before, something in the file looked like a
-    record's beginning, or did not; the two are then to be read as one.
+    `first` is the edge at the first record from the range's start on, `next` the edge at the first
+    record from its end on. Both are known at the end of the events. If a range's `first` differs
+    from the `next` of the range before, false or missed record starts are likely: read the two
+    ranges as one.
 
-    `ordinals` are the captures that the range was given and those that it found. Where those of
-    two ranges of a file meet, the later one has to be read again, given those of the earlier. The
-    fault `gzip-not-per-record`, or `zstd-`, is told once a file, so of several ranges' the first
-    one counts.
+    `ordinals` counts the captures that the range was given and those that it read. If two ranges of
+    a file share captures, read the later one again with the ordinals of the earlier. The fault
+    `gzip-not-per-record` (or `zstd-`) is reported once a file: of several ranges, the first reports
+    it.
 
-    `form` is what `recognise` returns for the archive that was found; it is known at the end.
+    `form` is what `recognise` returns for the archive; it is known at the end.
     """
 
     def __init__(
@@ -70,7 +160,7 @@ class ArchiveReader(Iterator[Event]):
     def _read(self, stream: BinaryIO, start: int, end: int | None) -> Iterator[Event]:
         if start:
             stream.seek(0)
-        head = beginning(stream)
+        head = read_head(stream)
         kind = recognise(head)
         if kind == "wacz" or (kind is None and is_zip(head) and stream.seekable()):
             if not start and (yield from _read_wacz(stream, self._name, self._rules, kind)):
@@ -79,33 +169,37 @@ class ArchiveReader(Iterator[Event]):
             yield from self._read_records(head, found, stream, start, end)
             return
         elif not start:
-            code, detail = unread(head)
+            code, detail = describe_unknown(head)
             yield Fault(self._name, None, code, None, detail, "not read")
-        self.first = self.next = _NOWHERE
+        self.first = self.next = _NO_EDGE
 
     def _read_records(
         self, head: bytes, found: ArchiveStart, stream: BinaryIO, start: int, end: int | None
     ) -> Iterator[Event]:
-        """Read the archive that was found in a file with the first bytes `head`."""
+        """Read the archive at `found` in a file with the first bytes `head`."""
         is_later = start > found.offset
-        tape = _TAPES[found.packing](found.head, stream, start if is_later else 0, found.offset)
+        records = _STREAMS[found.packing](
+            found.head, stream, start if is_later else 0, found.offset
+        )
         if found.offset and not start:
-            code = tape.shared.partition("-")[0] + "-garbage" if found.packing else "garbage"
+            code = (
+                records.shared_code.partition("-")[0] + "-garbage" if found.packing else "garbage"
+            )
             done = "left out; read on behind them"
-            tape.faults.append((0, code, f"{found.offset} bytes", done))
+            records.faults.append((0, code, f"{found.offset} bytes", done))
         if is_later:
-            tape.find_record()
-        version = _announced_version(found.head) if is_later else 1
-        file = Container(tape, self._name, self._rules, version, self.ordinals)
+            records.find_record()
+        version = _read_version(found.head) if is_later else 1
+        file = RecordReader(records, self._name, self._rules, version, self.ordinals)
         kind = recognise(found.head)
-        detail = unread(head)[1] if packing(head) is None else ""
+        detail = describe_unknown(head)[1] if packing(head) is None else ""
         yield from file.events(kind, start, end, detail)
         packed = "." + found.packing if found.packing else ""
         self.form = kind or (file.form and file.form + packed)
         self.first, self.next = file.first, file.next
 
 
-def read(
+def read_archive(
     stream: BinaryIO,
     name: str,
     rules: DocumentRules,
@@ -117,52 +211,52 @@ def read(
 ) -> ArchiveReader:
     """Read an ARC, WARC or WACZ file, compressed or not: all of it, or a range.
 
-    `name` is the file's, without its folder. `start` and `end` are offsets in the file: read are
-    the records that begin at `start` or behind it and before `end`, with what is wrong between one
-    and the next. A WACZ is read whole, by the range that begins at 0. A WACZ's stream must seek, as
-    must that of a range with a `start`; others are read forward. `ordinals` are the captures of
-    the file's earlier ranges. `further`: something suggests an archive, so that it is also sought
-    behind the file's first 16 KB. Nothing in the data raises; an OSError of the stream does,
-    and StoreError where scratch files cannot be written.
+    `name` is the file's name without its folder. `start` and `end` are offsets in the file: the
+    records that begin in [start, end) are read, with the faults behind each of them. The range that
+    begins at 0 reads a whole WACZ. The stream must be seekable for a WACZ and for a `start` above
+    0; otherwise it is read forward. `ordinals` counts the captures of the file's earlier ranges.
+    `further`: something suggests an archive, so it is searched beyond the file's first 16 KB.
+
+    No data raises. The stream's OSError does, and StoreError if scratch files cannot be written.
     """
     ordinals = Ordinals() if ordinals is None else ordinals
     return ArchiveReader(stream, name, rules, start, end, ordinals, further)
 
 
-def _announced_version(head: bytes) -> int:
-    """Return the version that an ARC file announces, by its first bytes."""
-    tape = RecordStream(unpack_head(head), BytesIO())
-    tape.next_section()
-    tape.settle()
-    if tape.peek(5).upper() == b"WARC/":
+def _read_version(head: bytes) -> int:
+    """Return the version that an ARC file announces in its first bytes."""
+    records = RecordStream(unpack_head(head), BytesIO())
+    records.next_section()
+    records.skip_garbage()
+    if records.peek(5).upper() == b"WARC/":
         return 1
-    record, _ = arc.read_header(tape, 1)
-    if record is None or record.length is None or left_out(record) != "filedesc":
+    record, _ = arc.read_header(records, 1)
+    if record is None or record.length is None or skip_reason(record) != "filedesc":
         return 1
-    return arc.announced_version(Block(tape, record.length).take(arc.ANNOUNCEMENT))
+    return arc.parse_version(RecordBlock(records, record.length).take(arc.ANNOUNCEMENT))
 
 
 def _read_wacz(
     stream: BinaryIO, name: str, rules: DocumentRules, kind: str | None
 ) -> Generator[Event, None, bool]:
-    """Yield the events of the archives within, and return whether the file is a WACZ."""
+    """Yield the events of the archives within; return whether the file is a WACZ."""
     if not stream.seekable():
         detail = "a WACZ is read only where the stream can seek"
         yield Fault(name, None, "wacz-damaged", None, detail, "not read")
         return True
     known = kind is not None
-    untold: list[Fault] = []  # of what may be no WACZ
-    for item in inner_files(stream, name):
+    held_faults: list[Fault] = []  # until it is known to be a WACZ
+    for item in open_archives(stream, name):
         if isinstance(item, Fault) and not known:
-            untold.append(item)
+            held_faults.append(item)
             continue
-        yield from untold
-        known, untold = True, []
+        yield from held_faults
+        known, held_faults = True, []
         if isinstance(item, Fault):
             yield item
         else:
             inner, opened = item
-            yield from read(cast(BinaryIO, opened), f"{name}/{inner}", rules, further=True)
+            yield from read_archive(cast(BinaryIO, opened), f"{name}/{inner}", rules, further=True)
     if not known:
         yield Fault(name, None, "not-an-archive", None, "a zip file that is no WACZ", "not read")
     return known

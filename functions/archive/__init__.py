@@ -1,1 +1,1 @@
-"""Archive files, ARC and WARC: records, their heads and their payloads. No paths, and no clock."""
+"""ARC and WARC files: records, their headers and payloads. No paths, no clock."""

@@ -1,21 +1,20 @@
 """ARC record headers, versions 1 and 2 (Internet Archive, "Arc File Format", 1996).
 
-A header is one line of five fields, or of ten where the file announces version 2. Files that
-announce it and hold version 1 exist, so each line decides for itself.
+A header is one line of five fields, or of ten if the file announces version 2. Some files announce
+version 2 and hold version 1, so the form of each line decides.
 
-Some writers put the fields into another order. Each field is then known by its form.
+Some writers reorder the fields. Then the form of each field identifies it.
 """
 
 import re
 from contextlib import suppress
 from datetime import datetime
 
-from functions.archive.record import Flaw, RecordHeader, show
-from functions.archive.start import ARC_LINE, ARC_LINE_LOOSE, HEAD
-from functions.archive.stream import RecordStream
+from functions.archive.record import RecordFault, RecordHeader, show
+from functions.archive.stream import ARC_LINE, ARC_LINE_LOOSE, HEAD, RecordStream
 
 ANNOUNCEMENT = 1 << 12
-"""Bytes of a filedesc record's block in which the version is looked for."""
+"""Bytes of a filedesc record's block that are searched for the version."""
 
 _LINE_END = re.compile(rb"\n")
 _CODE = re.compile(rb"\d{3}|-")
@@ -26,12 +25,14 @@ _ADDRESS = re.compile(rb"\d{1,3}(?:\.\d{1,3}){3}")
 _TYPE = re.compile(rb"[a-z]+/[^ ]+", re.IGNORECASE)
 
 
-def read_header(tape: RecordStream, version: int) -> tuple[RecordHeader | None, list[Flaw]]:
-    """Return the record whose header line begins here, and what is wrong with it.
+def read_header(
+    stream: RecordStream, version: int
+) -> tuple[RecordHeader | None, list[RecordFault]]:
+    """Read a record's header line; return the header, None if it is unreadable, and its faults.
 
-    `version` is what the file announced. There is no record where the line cannot be read.
+    `version` is the version that the file announced.
     """
-    line, _ = tape.take_through(_LINE_END, HEAD)
+    line, _ = stream.take_through(_LINE_END, HEAD)
     match = ARC_LINE.match(line)
     loose = None if match else ARC_LINE_LOOSE.match(line)
     status: int | None = None
@@ -49,29 +50,29 @@ def read_header(tape: RecordStream, version: int) -> tuple[RecordHeader | None, 
         url, _, date, mime, declared = loose.groups()
     else:
         return None, [("header-invalid", None, show(line), "left out")]
-    flaws: list[Flaw] = []
+    faults: list[RecordFault] = []
     odd = not _is_date(date) or (match and _takes_type(url, match[4]))
     if odd and (transposed := _parse_transposed(line)):
         url, date, mime, declared = transposed
         status, location = None, b""
         detail = show(line.rstrip(b"\r\n"))
         done = f"fields known by their form; dated {date.decode('ascii')}"
-        flaws.append(("header-transposed", "Archive-date", detail, done))
+        faults.append(("header-transposed", "Archive-date", detail, done))
     length = int(declared) if _LENGTH.fullmatch(declared) else None
     if length is None:
         done = "left out; read on at the next record"
-        flaws.append(("length-invalid", "Archive-length", show(declared), done))
+        faults.append(("length-invalid", "Archive-length", show(declared), done))
     record = RecordHeader(
         "response", url, date, length, mime.strip(), is_arc=True, status=status, location=location
     )
-    return record, flaws
+    return record, faults
 
 
 def _parse_transposed(line: bytes) -> tuple[bytes, bytes, bytes, bytes] | None:
-    """Return URL, date, media type and length of a line with its fields in another order.
+    """Return URL, date, media type and length of a line with reordered fields.
 
-    None unless exactly one field is a date of 14 digits. The length is empty where it cannot be
-    told: where the last field is no number, and not exactly one other is.
+    None unless exactly one field is a date of 14 digits. The length is the last field if it is a
+    number, or else the only number; otherwise it is empty.
     """
     words = line.split()
     forms = (_DATE, _ADDRESS, _TYPE)
@@ -94,13 +95,13 @@ def _parse_transposed(line: bytes) -> tuple[bytes, bytes, bytes, bytes] | None:
 
 
 def _takes_type(url: bytes, rest: bytes) -> bool:
-    """Tell whether a media type was taken for the URL's end, as behind the date there is none."""
+    """Tell whether the URL ends with the media type, which is missing after the date."""
     before, space, last = url.rpartition(b" ")
     return b" " not in rest and bool(space and before and _TYPE.fullmatch(last))
 
 
 def _is_date(field: bytes) -> bool:
-    """Tell whether a field is a date of 14 digits that is in the calendar."""
+    """Tell whether a field is a calendar date of 14 digits."""
     if _DATE.fullmatch(field):
         with suppress(ValueError):
             datetime.strptime(field.decode("ascii"), "%Y%m%d%H%M%S")
@@ -108,6 +109,6 @@ def _is_date(field: bytes) -> bool:
     return False
 
 
-def announced_version(block: bytes) -> int:
-    """Return the version of the records, by the first bytes of a filedesc record's block."""
+def parse_version(block: bytes) -> int:
+    """Return the version of the records from the start of a filedesc record's block."""
     return 2 if _ANNOUNCES_2.match(block) else 1

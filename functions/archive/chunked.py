@@ -1,28 +1,28 @@
-"""The chunked transfer coding (RFC 9112, section 7.1), undone."""
+"""Decoder of the chunked transfer coding (RFC 9112, section 7.1)."""
 
 import re
 
 _SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
-_SIZE_LINE = 1 << 12  # bytes that a chunk's size line may have, extensions included
+_SIZE_LINE = 1 << 12  # bytes of a chunk's size line, with its extensions
 
 
 def begins_chunk(start: bytes) -> bool:
-    """Tell whether a body that begins so is chunked."""
+    """Tell whether a body with these first bytes is chunked."""
     return _SIZE.match(start) is not None
 
 
-class Chunked:
-    """Undoes the chunked transfer coding, piece by piece; what is not chunked passes as it is."""
+class ChunkedDecoder:
+    """Decodes the chunked transfer coding in pieces; other bytes pass unchanged."""
 
     def __init__(self) -> None:
         self._rest = b""
-        self._left = 0  # bytes of the present chunk that are still to come
+        self._left = 0  # bytes missing from the current chunk
         self._first = True
         self._broken = False
         self._over = False
 
     def feed(self, data: bytes) -> bytes:
-        """Return what the next `data` holds."""
+        """Return the decoded bytes of the next `data`."""
         if self._broken:
             return data
         if self._over:
@@ -51,14 +51,14 @@ class Chunked:
                 self._rest = data[at:]
                 break
             else:
-                # Archives hold bodies that were de-chunked under a header that says otherwise.
+                # Archives hold de-chunked bodies whose header still says chunked.
                 self._broken = True
                 pieces.append(data[at:])
                 break
         return b"".join(pieces)
 
     def flush(self) -> bytes:
-        """Return what was held back as the beginning of a size line that never ended."""
+        """Return bytes that were held back as an unfinished size line."""
         rest, self._rest = self._rest, b""
         return rest if self._first else b""
 

@@ -1,85 +1,144 @@
-"""Transfer and content codings (RFC 9112, section 7; RFC 9110, section 8.4) undone in a stream.
+"""Transfer and content codings (RFC 9112, section 7; RFC 9110, section 8.4): decoding in pieces.
 
-Pieces go in and pieces come out, none longer than about PIECE however much a few bytes are made to
-inflate to. What does not bear the coding that its header says passes as it is, for archives hold
-payloads that were decoded under a header that says otherwise.
+A decoder takes pieces and yields pieces. No piece is much longer than PIECE, however far a few
+bytes inflate. A payload without its declared coding passes unchanged: archives hold payloads that
+were decoded while their header was kept.
 """
 
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from importlib.util import find_spec
 from typing import Any
 
-from functions.archive.chunked import Chunked, begins_chunk
+from functions.archive.chunked import ChunkedDecoder, begins_chunk
+from functions.archive.inflate import inflate_member, salvage
 
 PIECE = 1 << 17
-"""Bytes of a piece that comes out, at most; brotli makes up to half as many again."""
+"""The most bytes of a decoded piece; brotli may exceed it by half."""
 
 START = 1 << 12
-"""Bytes that tell which codings a payload bears."""
+"""Bytes that show which codings a payload has."""
 
-_STEP = 1 << 12  # bytes that go in at once: zlib withholds what it inflated where it fails
-_CODINGS = 8
-_WINDOW = (
-    1 << 23
-)  # bytes that a coding of zstd may ask for (RFC 9659, section 3): there may be many
+_STEP = 1 << 12  # bytes that zlib gets at once: it withholds the output of a call that fails
+_MAX_CODINGS = 8
+_WINDOW = 1 << 23  # bytes of zstd's window (RFC 9659, section 3): many streams may be open at once
+_NO_CODING = frozenset({"", "identity", "none"})
 _MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<[!?A-Za-z]")
 _GZIP = b"\x1f\x8b"
 _ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
 _UNDECODED = {
-    "compress": "LZW, which nobody sends",
-    "x-compress": "LZW, which nobody sends",
+    "compress": "LZW, an obsolete coding",
+    "x-compress": "LZW, an obsolete coding",
     # RFC 9842: the dictionary is another response, which only the client had.
     "dcb": "it needs a dictionary that the record does not hold",
     "dcz": "it needs a dictionary that the record does not hold",
 }
+_PACKAGES = {"br": "brotli", "zstd": "zstandard"}  # absent where Sheaf is deployed
 
 Pieces = Iterator[bytes]
+_Decoded = Generator[bytes, None, bool]  # returns whether the coding's end was reached
 
 
 class ContentCodingError(ValueError):
-    """A coding that cannot be undone, or that breaks; the text says which and why."""
+    """A coding that is unknown or broken; the text names it and says why."""
 
 
 def decode_codings(pieces: Pieces, codings: Sequence[str], *, chunked: bool) -> Pieces:
-    """Undo `codings`, the last first, and before them the chunked one.
+    """Undo the chunked coding first and then `codings`, the last one first.
 
-    A payload that ends too early gives what there is of it. Raises Undecodable: at once for what
-    is not known here, and with the piece where it breaks.
+    A payload that ends too early gives the bytes it has. Raises ContentCodingError: at once for a
+    coding that is not supported, and while iterating where the payload breaks.
     """
-    if len(codings) > _CODINGS:
+    if len(codings) > _MAX_CODINGS:
         raise ContentCodingError(f"{len(codings)} codings")
-    makers = []
     for coding in reversed(codings):
         if coding in _UNDECODED:
             raise ContentCodingError(f"{coding} is not decoded: {_UNDECODED[coding]}")
-        if coding in _MAKERS:
-            makers.append(_MAKERS[coding](coding))
+        package = _PACKAGES.get(coding)
+        if package and find_spec(package) is None:
+            detail = f"{coding} is not decoded here: the package {package} is not installed"
+            raise ContentCodingError(detail)
     if chunked:
         pieces = _dechunk(pieces)
-    for maker in makers:
-        pieces = maker(pieces)
+    for coding in reversed(codings):
+        if coding in _DECODERS:
+            pieces = _decode_if_coded(pieces, coding)
     return pieces
 
 
-def borne(start: bytes, codings: Sequence[str], *, chunked: bool) -> tuple[list[str], bool]:
-    """Return which of its `codings` a payload bears, and whether it is chunked, by its `start`.
+def decode_head(data: bytes, codings: Sequence[str], limit: int) -> tuple[bytes | None, str | None]:
+    """Undo content codings, the last one first, on a payload's first bytes.
 
-    That is as many bytes as START or all. Archives hold payloads that were decoded under a header
-    that says otherwise; what bears no mark is taken at its word.
+    Return at most `limit` bytes, and the first problem: a coding that is unknown, broken or absent
+    from the payload. The bytes are None where they cannot be decoded.
+    """
+    if len(codings) > _MAX_CODINGS:
+        return None, f"{len(codings)} codings"
+    first: str | None = None
+    current: bytes | None = data
+    for coding in reversed(codings):
+        problem = None
+        if coding in _NO_CODING or not current:
+            continue
+        if coding in _UNDECODED:
+            current, problem = None, f"{coding} is not decoded: {_UNDECODED[coding]}"
+        elif coding in _DECODERS:
+            current, problem = _decode_one(current, coding.removeprefix("x-"), limit)
+        else:
+            problem = f"{coding} is no coding"
+        first = first or problem
+    return (None if current is None else current[:limit]), first
+
+
+def _decode_one(data: bytes, coding: str, limit: int) -> tuple[bytes | None, str | None]:
+    if not _has_coding(data[:_STEP], coding):
+        return data, f"{coding} declared, but the payload is not {coding}"
+    if coding == "gzip" and (whole := inflate_member(data, limit)) is not None:
+        return whole, None
+    if coding == "zstd":
+        from functions.archive import zstd
+
+        decoded, problem = zstd.expand(data, limit, zstd.ZstdDecoder())
+        if decoded or problem is None:
+            return decoded, None
+        return None, f"zstd that does not decode: {problem}"
+    decoder = _DECODERS[coding](iter((data,)), coding)
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        while size < limit:
+            pieces.append(next(decoder))
+            size += len(pieces[-1])
+    except StopIteration as stop:
+        if not (size or stop.value):
+            return None, f"{coding} that ends before its first byte"
+    except ContentCodingError as error:
+        if not size:
+            return None, str(error)
+    return b"".join(pieces), None
+
+
+def detect_codings(
+    start: bytes, codings: Sequence[str], *, chunked: bool
+) -> tuple[list[str], bool]:
+    """Return which of its declared `codings` a payload has, and whether it is chunked.
+
+    `start` is its first START bytes, or all of it. Brotli has no magic number, so it is taken as
+    declared.
     """
     found = list(codings)
     if chunked:
         chunked = begins_chunk(start)
         if chunked:
-            start = Chunked().feed(start)
+            start = ChunkedDecoder().feed(start)
     while found and found[-1] in _MARKS and not _MARKS[found[-1]](start):
         found.pop()
     return found, chunked
 
 
 def _dechunk(pieces: Pieces) -> Pieces:
-    decoder = Chunked()
+    decoder = ChunkedDecoder()
     for piece in pieces:
         if found := decoder.feed(piece):
             yield found
@@ -87,117 +146,102 @@ def _dechunk(pieces: Pieces) -> Pieces:
         yield rest
 
 
-def _gzip(coding: str) -> Callable[[Pieces], Pieces]:
-    def undo(pieces: Pieces) -> Pieces:
-        start, pieces = _peek(pieces, len(_GZIP))
-        if not start.startswith(_GZIP):
-            return pieces
-        return _inflate(pieces, 31, coding)
-
-    return undo
+def _decode_if_coded(pieces: Pieces, coding: str) -> Pieces:
+    start, pieces = _peek(pieces, _STEP)
+    yield from _DECODERS[coding](pieces, coding) if _has_coding(start, coding) else pieces
 
 
-def _deflate(coding: str) -> Callable[[Pieces], Pieces]:
-    def undo(pieces: Pieces) -> Pieces:
-        # RFC 9110 means zlib's format (RFC 1950); servers also send bare deflate (RFC 1951).
-        start, pieces = _peek(pieces, _STEP)
-        for bits in (15, -15):
-            if _inflates(start, bits):
-                return _inflate(pieces, bits, coding)
-        return pieces
+def _has_coding(start: bytes, coding: str) -> bool:
+    if coding != "br":
+        return _MARKS[coding](start)
+    if not _MARKUP.match(start):  # brotli has no magic number, but no coded page begins like this
+        return True
+    import brotli
 
-    return undo
-
-
-def _inflates(start: bytes, bits: int) -> bool:
-    inflater = zlib.decompressobj(bits)
-    given = b""
     try:
-        for at in range(len(start)):
-            given = given or inflater.decompress(start[at : at + 1], 1)
-    except zlib.error:
-        return bool(given)
-    return bool(given) or inflater.eof
+        brotli.Decompressor().process(start, output_buffer_limit=1)
+    except brotli.error:
+        return False
+    return True
 
 
-def _inflate(pieces: Pieces, bits: int, coding: str) -> Pieces:
+def _inflate(pieces: Pieces, coding: str, bits: int = 31) -> _Decoded:
     inflater = zlib.decompressobj(bits)
+    is_first = True  # no output so far
     for piece in pieces:
         for at in range(0, len(piece), _STEP):
             data = piece[at : at + _STEP]
             while data:
                 if inflater.eof:
                     if bits != 31 or not data.startswith(b"\x1f"):
-                        return  # what is behind it is none of it
+                        return True  # trailing bytes
                     inflater = zlib.decompressobj(bits)  # RFC 1952: one member after another
+                before = inflater.copy() if is_first else None
                 try:
                     found = inflater.decompress(data, PIECE)
                 except zlib.error as error:
+                    if before is not None and (found := salvage(before, data)):
+                        yield found
                     raise ContentCodingError(f"{coding} that does not inflate: {error}") from error
                 data = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
                 while found:
+                    is_first = False
                     yield found
-                    # Some of what was inflated may be held back, though all is consumed.
+                    # zlib may hold back output although it consumed all input.
                     found = b"" if inflater.eof or data else inflater.decompress(b"", PIECE)
+    return inflater.eof
 
 
-def _brotli(coding: str) -> Callable[[Pieces], Pieces]:
+def _deflate(pieces: Pieces, coding: str) -> _Decoded:
+    # RFC 9110 means zlib's format (RFC 1950); servers also send bare deflate (RFC 1951).
+    start, pieces = _peek(pieces, _STEP)
+    return (yield from _inflate(pieces, coding, 15 if _inflates(start, 15) else -15))
+
+
+def _inflates(start: bytes, bits: int) -> bool:
+    """Tell whether `start` inflates to any byte, or to a stream of none."""
+    inflater = zlib.decompressobj(bits)
     try:
-        import brotli
-    except ImportError as error:
-        raise ContentCodingError(
-            "br is not decoded here: the package brotli is not installed"
-        ) from error
+        for at in range(len(start)):
+            if inflater.decompress(start[at : at + 1], 1):
+                return True
+    except zlib.error:
+        return False
+    return inflater.eof
 
-    def undo(pieces: Pieces) -> Pieces:
-        start, pieces = _peek(pieces, _STEP)
-        if _MARKUP.match(start):  # nothing marks brotli, but no brotli of a page begins so
+
+def _unbrotli(pieces: Pieces, coding: str) -> _Decoded:
+    import brotli
+
+    decoder: Any = brotli.Decompressor()
+    for piece in pieces:
+        data, found = piece, b""
+        while data or found or not decoder.can_accept_more_data():
             try:
-                brotli.Decompressor().process(start, output_buffer_limit=1)
-            except brotli.error:
-                yield from pieces
-                return
-        decoder: Any = brotli.Decompressor()
-        for piece in pieces:
-            data, found = piece, b""
-            while data or found or not decoder.can_accept_more_data():
-                try:
-                    found = bytes(decoder.process(data, output_buffer_limit=PIECE // 2))
-                except brotli.error as error:
-                    raise ContentCodingError("br that does not decode") from error
-                data = b""
-                if found:
-                    yield found
-            if decoder.is_finished():
-                return
-
-    return undo
-
-
-def _zstd(coding: str) -> Callable[[Pieces], Pieces]:
-    try:
-        from functions.archive import zstd
-    except ImportError as error:
-        raise ContentCodingError(
-            "zstd is not decoded here: the package zstandard is not installed"
-        ) from error
-
-    def undo(pieces: Pieces) -> Pieces:
-        start, pieces = _peek(pieces, 4)
-        if not _ZSTD.match(start):
-            yield from pieces
-            return
-        stream = zstd.Stream(_DecodedStream(pieces), _WINDOW)  # type: ignore[arg-type]
-        try:
-            while found := stream.read(PIECE):
+                found = bytes(decoder.process(data, output_buffer_limit=PIECE // 2))
+            except brotli.error as error:
+                raise ContentCodingError("br that does not decode") from error
+            data = b""
+            if found:
                 yield found
-        except zstd.ZstdError as error:
-            raise ContentCodingError(f"zstd that does not decode: {error}") from error
+        if decoder.is_finished():
+            return True
+    return False
 
-    return undo
+
+def _unzstd(pieces: Pieces, coding: str) -> _Decoded:
+    from functions.archive import zstd
+
+    stream = zstd.ZstdReader(_PieceStream(pieces), _WINDOW)  # type: ignore[arg-type]
+    try:
+        while found := stream.read(PIECE):
+            yield found
+    except zstd.ZstdError as error:
+        raise ContentCodingError(f"zstd that does not decode: {error}") from error
+    return True
 
 
-class _DecodedStream:
+class _PieceStream:
     """Pieces as a stream."""
 
     def __init__(self, pieces: Pieces) -> None:
@@ -212,27 +256,27 @@ class _DecodedStream:
 
 
 def _peek(pieces: Pieces, size: int) -> tuple[bytes, Pieces]:
-    """Return the first bytes, `size` or more where there are as many, and all the pieces."""
+    """Return the first `size` bytes or more, if there are as many, and all the pieces."""
     start = b""
     for piece in pieces:
         start += piece
         if len(start) >= size:
             break
-    return start, _again(start, pieces)
+    return start, _chain(start, pieces)
 
 
-def _again(start: bytes, pieces: Pieces) -> Pieces:
+def _chain(start: bytes, pieces: Pieces) -> Pieces:
     if start:
         yield start
     yield from pieces
 
 
-_MAKERS: dict[str, Callable[[str], Callable[[Pieces], Pieces]]] = {
-    "gzip": _gzip,
-    "x-gzip": _gzip,
+_DECODERS: dict[str, Callable[[Pieces, str], _Decoded]] = {
+    "gzip": _inflate,
+    "x-gzip": _inflate,
     "deflate": _deflate,
-    "br": _brotli,
-    "zstd": _zstd,
+    "br": _unbrotli,
+    "zstd": _unzstd,
 }
 
 _MARKS: dict[str, Callable[[bytes], bool]] = {
@@ -242,5 +286,5 @@ _MARKS: dict[str, Callable[[bytes], bool]] = {
     "zstd": lambda start: _ZSTD.match(start) is not None,
 }
 
-KNOWN = frozenset(_MAKERS)
-"""The content codings that can be undone, where the libraries for them are there."""
+KNOWN = frozenset(_DECODERS)
+"""The content codings that can be undone if their libraries are installed."""

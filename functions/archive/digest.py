@@ -1,4 +1,4 @@
-"""Declared digests (ISO 28500, 5.8): labels, letter cases and alphabets as crawlers wrote them."""
+"""Declared digests (ISO 28500, 5.8) in the labels, cases and alphabets that crawlers write."""
 
 import re
 from contextlib import suppress
@@ -15,13 +15,13 @@ _DECLARED = re.compile(r"\s*([A-Za-z]+-?\d+)[:=]\s*([A-Za-z0-9+/_=-]+)\s*")
 
 
 @dataclass(slots=True)
-class Declared:
-    """A digest: its algorithm, as hashlib names it, and its bytes; it is never changed."""
+class DeclaredDigest:
+    """A digest: its algorithm, as hashlib names it, and its bytes. Do not change it."""
 
     algorithm: str
     value: bytes
     written: str | None = field(default=None, compare=False, repr=False)
-    """What `text` gives, where the file has it so."""
+    """The result of `text`, if the file has that form."""
 
     def text(self) -> str:
         """Return base32 without label for a SHA-1; else label and hexadecimal digits."""
@@ -32,12 +32,12 @@ class Declared:
         return f"{self.algorithm}:{self.value.hex()}"
 
 
-def parse(text: bytes) -> Declared | None:
-    """Return the digest that a field's value declares, None if it has no form that is known."""
+def parse(text: bytes) -> DeclaredDigest | None:
+    """Return the digest that a field declares, None if its form is unknown."""
     ordinary = _ORDINARY.fullmatch(text)
     if ordinary:
         value = int(ordinary[1].translate(_DIGIT_BYTES), 32).to_bytes(20, "big")
-        return Declared("sha1", value, ordinary[1].decode("ascii"))
+        return DeclaredDigest("sha1", value, ordinary[1].decode("ascii"))
     match = _DECLARED.fullmatch(text.decode("latin-1"))
     if not match:
         return None
@@ -47,13 +47,13 @@ def parse(text: bytes) -> Declared | None:
         return None
     for value in _values(match[2], size):
         if len(value) == size:
-            return Declared(algorithm, value)
+            return DeclaredDigest(algorithm, value)
     return None
 
 
 def base32(value: bytes) -> str:
-    """Return bytes, as many as a multiple of five, in base32 (RFC 4648)."""
-    # The standard library takes three times as long, which shows for each capture.
+    """Return bytes in base32 (RFC 4648); their number is a multiple of five."""
+    # The standard library takes three times as long, which matters: this runs for each capture.
     number = int.from_bytes(value, "big")
     return "".join([_PAIRS[(number >> at) & 1023] for at in range(len(value) * 8 - 10, -1, -10)])
 

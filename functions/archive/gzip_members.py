@@ -1,42 +1,48 @@
-"""The members of a gzip file (RFC 1952): a tape on which each record has its own member.
+"""Record stream of a gzip file (RFC 1952) whose records have gzip members of their own.
 
-Sections are cut where a member begins with a record; a member that does not, goes on with the
-record before it. Empty members are passed over. A corrupt member is left where it breaks, and
-reading goes on at the next member that inflates to a record's start.
+A section begins with each member that begins with a record; other members continue the record
+before them. Empty members are skipped. Reading leaves a corrupt member where it breaks, and
+continues at the next member that inflates to a record's start.
 
-Members of ordinary size are inflated at once, by ISA-L, which takes two thirds of zlib's time.
-Larger ones, and whatever ISA-L finds wrong, are left to zlib, whose state can be copied before each
-step, so that what lies before an error is not lost with it.
+ISA-L inflates members of ordinary size at once, in two thirds of zlib's time. zlib inflates larger
+members and those that ISA-L rejects: its state can be copied before each step, so the bytes before
+an error are kept.
 """
 
 import zlib
 from typing import Any, BinaryIO
 
-from functions.archive.inflate import GZIP, ODD_FLAGS, Broken, Inflater
-from functions.archive.salvage import OUTPUT, opens_record, salvage
+from functions.archive.inflate import (
+    GZIP,
+    ODD_FLAGS,
+    OUTPUT,
+    InflateError,
+    Inflater,
+    opens_record,
+    salvage,
+)
 from functions.archive.section import CHECKSUM, COMPRESSION, CUT, Section
-from functions.archive.start import begins_record
-from functions.archive.stream import PIECE, RecordStream
+from functions.archive.stream import PIECE, RecordStream, begins_record
 
 _MAGIC = b"\x1f\x8b\x08"
-_FEED = 1 << 15  # compressed bytes given to zlib at once: it copies those of the next member
+_FEED = 1 << 15  # compressed bytes for zlib at once: it copies what belongs to the next member
 _READ = 1 << 18  # bytes of one read
-_FIRST_FEED = 1 << 11  # compressed bytes given to ISA-L at first, which copies what it leaves
-_WHOLE_RAW = 1 << 20  # compressed and inflated bytes of a member that is inflated at once
+_FIRST_FEED = 1 << 11  # compressed bytes for ISA-L at first: it copies unused input
+_WHOLE_RAW = 1 << 20  # compressed bytes of a member that is inflated at once; below: inflated bytes
 _WHOLE = 1 << 22
 _CHECKS = ("incorrect data check", "incorrect length check")  # zlib's words for a member's end
-_NEAR = 1 << 12  # compressed bytes that show what a member begins with
+_NEAR = 1 << 12  # compressed bytes that show a member's first line
 
 
 class GzipMembers(RecordStream):
-    """A gzip file; offsets and lengths are those of the members, in raw bytes."""
+    """A gzip file; offsets and lengths count compressed bytes."""
 
-    checked = True
+    has_members = True
 
     def __init__(self, head: bytes, stream: BinaryIO, start: int = 0, at: int = 0) -> None:
         """Start with `head`, the file's bytes from `at` on, which were already read from `stream`.
 
-        With a `start`, the stream is sought to there, for `find_record`.
+        With a `start`, the stream seeks there, for `find_record`.
         """
         super().__init__(b"", stream)
         if start:
@@ -72,20 +78,20 @@ class GzipMembers(RecordStream):
             self._ahead_faults, self.faults = self.faults, held
         return True
 
-    def single(self) -> bytes | None:
-        """Return all of the section, if it is one member that was inflated at once."""
+    def section_bytes(self) -> bytes | None:
+        """Return the whole section if it is one member that was inflated at once."""
         return None if self._within or self._continues else self._buffer
 
     def find_record(self) -> None:
-        """Go from the start to the first member there or behind that inflates to a record's."""
+        """Go to the first member from the start on that inflates to a record's start."""
         self._find_member(self._raw_base)
 
-    def ahead(self) -> int | None:
-        """Return the raw offset of the member that opens the next section, once it is reached."""
+    def next_offset(self) -> int | None:
+        """Return the raw offset of the next section's first member, once it is reached."""
         return self._member if self._ahead and not self._continues else None
 
-    def offset(self, first: bool) -> int | None:
-        """Return the offset of the section's member; None unless the record opens the section."""
+    def record_offset(self, first: bool) -> int | None:
+        """Return the section's offset; None unless the record is the section's first."""
         return self._start if first else None
 
     def place(self) -> int:
@@ -102,24 +108,24 @@ class GzipMembers(RecordStream):
         return self._section.last_member
 
     def damage(self, first: int, last: int) -> str | None:
-        """Return what failed in the section's members from one to another (see Tape.damage)."""
+        """Return what failed in members `first` to `last` (see RecordStream.damage)."""
         return self._section.damage(first, last)
 
     def close_record(self, offset: int | None, short: bool = False) -> tuple[int | None, int]:
         """Go to the next record's start, or to the section's end.
 
-        The length is known if the record opens its section and no other begins in its last member:
-        it ends with that member, whatever follows.
+        The length is known if the record opens its section and its last member holds no other
+        record's start: the record ends with that member.
         """
         section = self._section
         section.close(len(self._buffer) - self._at)
-        garbage = self.settle()
+        garbage = self.skip_garbage()
         if offset is None or (not self.at_end() and self.member() == section.last_member):
             return None, garbage
         end = self._end if section.last_end is None else section.last_end
         return end - offset, garbage
 
-    def _piece(self) -> bytes:
+    def _read_piece(self) -> bytes:
         piece = self._next_piece()
         self._section.give(len(piece))
         return piece
@@ -157,7 +163,7 @@ class GzipMembers(RecordStream):
                 self.faults.append((place, "gzip-garbage", detail, "left out"))
                 continue
             self._member = place
-            whole = self._whole()
+            whole = self._inflate_whole()
             if whole is None:
                 self._member_fresh = True
                 self._gave = False
@@ -168,8 +174,8 @@ class GzipMembers(RecordStream):
                 return True
         return False
 
-    def _whole(self) -> bytes | None:
-        """Return all that the member here inflates to, and go behind it; None if zlib has to."""
+    def _inflate_whole(self) -> bytes | None:
+        """Inflate this member and go behind it; None if zlib has to do it."""
         at = self._raw_at
         data = self._raw[at : at + _FIRST_FEED]
         if len(data) < 4 or data[3] & ODD_FLAGS:
@@ -180,12 +186,12 @@ class GzipMembers(RecordStream):
             if inflater.eof:
                 self._raw_at = at + len(data) - len(inflater.unused_data)
                 return piece
-            return self._rest_of_whole(inflater, piece, len(data) - len(inflater.unconsumed_tail))
-        except Broken:
+            return self._inflate_rest(inflater, piece, len(data) - len(inflater.unconsumed_tail))
+        except InflateError:
             return None
 
-    def _rest_of_whole(self, inflater: Any, piece: bytes, used: int) -> bytes | None:
-        """Go on with a member that is larger than the first `used` bytes, which gave `piece`."""
+    def _inflate_rest(self, inflater: Any, piece: bytes, used: int) -> bytes | None:
+        """Inflate the rest of a member whose first `used` bytes gave `piece`."""
         pieces, room, feed = [piece], _WHOLE - len(piece), _FIRST_FEED
         while room > 0 and used < _WHOLE_RAW:
             feed = min(8 * feed, PIECE)
@@ -228,8 +234,8 @@ class GzipMembers(RecordStream):
         return b""
 
     def _end_early(self) -> bytes:
-        """Leave the member in hand, which the file ends within."""
-        # What is broken may swallow whole members and seem cut.
+        """Leave the open member, which the file's end cuts off."""
+        # A broken member may swallow the members after it and look cut off.
         if self._find_member(self._member + 1):
             if not self._gave or not self._stores(self._raw[self._raw_at :][:64]):
                 return self._give_up(b"", "no end before the file's")
@@ -240,15 +246,12 @@ class GzipMembers(RecordStream):
         return b""
 
     def _stores(self, raw: bytes) -> bool:
-        """Tell whether the member in hand holds `raw`, as that of an archive within an archive.
-
-        It may, where the member's beginning is not kept any more.
-        """
-        start = self._member - self._raw_base
+        """Tell whether the open member may hold `raw`, as an archive in an archive does."""
+        start = self._member - self._raw_base  # below 0: the member's first bytes are not kept
         return start < 0 or raw in zlib.decompressobj(31).decompress(self._raw[start:], _WHOLE)
 
     def _give_up(self, piece: bytes, error: str) -> bytes:
-        # What follows the error may already be the next member, so it is sought from the start.
+        # The error may lie behind the next member's start, so search from this member's start.
         self._inflater = None
         code = CHECKSUM if error.endswith(_CHECKS) else COMPRESSION
         self._section.fail(self._member, code)
@@ -263,7 +266,7 @@ class GzipMembers(RecordStream):
         while True:
             at = self._raw.find(_MAGIC, at)
             if at < 0:
-                # The magic may lie across the reads' border.
+                # The magic number may lie across two reads.
                 self._raw_at = max(len(self._raw) - len(_MAGIC) + 1, 0)
                 ahead = self._raw_base + self._raw_at
                 self._has_raw(len(_MAGIC))
@@ -282,12 +285,12 @@ class GzipMembers(RecordStream):
             at += 1
 
     def _has_raw(self, size: int) -> bool:
-        """Make at least `size` raw bytes ready, if the file has them; tell whether any are."""
+        """Buffer at least `size` raw bytes if the file has them; tell whether any are left."""
         while len(self._raw) - self._raw_at < size:
             piece = self._stream.read(max(_READ, size - len(self._raw) + self._raw_at))
             if not piece:
                 break
-            # Some bytes behind are kept, for a search to begin where a broken member began.
+            # Bytes before are kept, so that a search can begin at a broken member's start.
             drop = max(self._raw_at - PIECE, 0)
             self._raw = self._raw[drop:] + piece
             self._raw_base += drop

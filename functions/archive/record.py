@@ -1,15 +1,15 @@
-"""A record's header as both container formats have it, and the block behind it."""
+"""A record's header, common to ARC and WARC, and the block behind it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from functions.archive.stream import PIECE, RecordStream
 
-Flaw = tuple[str, str | None, str, str]
-"""What is wrong with a record: code, field, detail, what was done."""
+RecordFault = tuple[str, str | None, str, str]
+"""A fault of a record: code, field, detail, action taken."""
 
-DOCUMENTS = frozenset({"response", "resource", "revisit"})
-"""Record types that are captures of a document."""
+DOCUMENT_TYPES = frozenset({"response", "resource", "revisit"})
+"""Record types that capture a document."""
 
 _NO_DOCUMENT: tuple[tuple[bytes, str], ...] = (
     (b"dns:", "dns"),
@@ -20,7 +20,7 @@ _NO_DOCUMENT: tuple[tuple[bytes, str], ...] = (
 )
 _SCHEMES = tuple(scheme for scheme, _ in _NO_DOCUMENT)
 _NO_DOCUMENT_TYPES: dict[bytes, str] = {
-    # media type of a record's block, where it is no HTTP message: what the record is
+    # media type of a block that is no HTTP message: the kind of record
     b"text/anvl": "metadata",
     b"application/warc-fields": "metadata",
     b"application/x-www-form-urlencoded": "request",
@@ -30,7 +30,7 @@ _NO_DOCUMENT_TYPES: dict[bytes, str] = {
 
 @dataclass(slots=True)
 class RecordHeader:
-    """A record's header. Texts are bytes as stored; the length counts bytes of the block."""
+    """A record's header. Texts are stored bytes; the length counts bytes of the block."""
 
     type: str
     url: bytes
@@ -39,56 +39,56 @@ class RecordHeader:
     mime: bytes = b""
     """The ARC header's media type, or the WARC header's Content-Type, which is the block's."""
     fields: Mapping[bytes, bytes] = field(default_factory=dict)
-    """WARC named fields by lower-case name, those in warc.READ at least; none in an ARC file."""
+    """WARC named fields by lower-case name, at least those in warc.READ_FIELDS; empty for ARC."""
     is_arc: bool = False
     status: int | None = None
     location: bytes = b""
     """Result code and location of an ARC version 2 header."""
 
 
-class Block:
-    """The bytes behind a record's header, as many as it declares or as its section has."""
+class RecordBlock:
+    """The bytes behind a record's header: as many as declared, or as the section has."""
 
-    __slots__ = ("_left", "_tape", "length")
+    __slots__ = ("_left", "_stream", "length")
 
-    def __init__(self, tape: RecordStream, length: int) -> None:
-        self._tape = tape
+    def __init__(self, stream: RecordStream, length: int) -> None:
+        self._stream = stream
         self._left = length
         self.length = length
 
     def take(self, size: int = PIECE) -> bytes:
-        """Return between 1 and `size` bytes; none at the block's end."""
+        """Return 1 to `size` bytes; empty at the block's end."""
         if self._left <= 0:
             return b""
-        piece = self._tape.take(min(size, self._left))
+        piece = self._stream.take(min(size, self._left))
         self._left -= len(piece)
         return piece
 
     def drain(self) -> None:
-        """Pass over the rest of the block."""
+        """Skip the rest of the block."""
         if self._left > 0:
-            self._left -= self._tape.skip(self._left)
+            self._left -= self._stream.skip(self._left)
 
     @property
     def missing(self) -> int:
-        """Return how many of the declared bytes were not taken."""
+        """How many of the declared bytes were not read."""
         return self._left
 
 
-class BufferedBlock(Block):
-    """A block that is in memory as a whole."""
+class BufferedBlock(RecordBlock):
+    """A block that is wholly in memory."""
 
     __slots__ = ("_at", "_data")
 
     def __init__(self, data: bytes, at: int, length: int) -> None:
-        """Take `length` bytes of `data` from `at` on, which are there."""
+        """Take `length` bytes of `data` from `at` on; all of them exist."""
         self._data = data
         self._at = at
         self._left = length
         self.length = length
 
     def take(self, size: int = 0) -> bytes:
-        """Return up to `size` bytes, without a size all that are left; none at the block's end."""
+        """Return up to `size` bytes, or all that are left if 0; empty at the block's end."""
         step = self._left if size <= 0 or size > self._left else size
         at = self._at
         self._at += step
@@ -96,18 +96,18 @@ class BufferedBlock(Block):
         return self._data[at : at + step]
 
     def take_through(self, mark: bytes, limit: int) -> bytes:
-        """Return the bytes through `mark`, all if it is not among the next `limit` ones."""
+        """Return the bytes through `mark`, or all if it is not in the next `limit` bytes."""
         found = self._data.find(mark, self._at, self._at + min(limit, self._left))
         return self.take(found + len(mark) - self._at if found >= 0 else 0)
 
     def drain(self) -> None:
-        """Pass over the rest of the block."""
+        """Skip the rest of the block."""
         self._left = 0
 
 
-def left_out(record: RecordHeader) -> str | None:
-    """Return why the record is no document, by its type and URL; None if it is one."""
-    if record.type not in DOCUMENTS:
+def skip_reason(record: RecordHeader) -> str | None:
+    """Return why the record is no document, by type and URL; None for a document."""
+    if record.type not in DOCUMENT_TYPES:
         return record.type
     start = record.url[:16].lower()
     if not start.startswith(_SCHEMES):
@@ -118,14 +118,14 @@ def left_out(record: RecordHeader) -> str | None:
     return None
 
 
-def left_out_by_type(media_type: bytes) -> str | None:
-    """Return why a record without an HTTP status is no document, by its block's media type."""
+def skip_reason_by_type(media_type: bytes) -> str | None:
+    """Return why a record without HTTP status is no document, by its block's media type."""
     if media_type[:5].lower() not in (b"text/", b"appli", b"multi"):
         return None
     return _NO_DOCUMENT_TYPES.get(media_type.partition(b";")[0].strip().lower())
 
 
 def show(data: bytes, limit: int = 120) -> str:
-    """Return bytes from an archive as a fault's detail: printable ASCII, the rest escaped."""
+    """Return bytes of an archive for a fault's detail: printable ASCII, the rest escaped."""
     text = data[:limit].decode("latin-1").encode("unicode_escape").decode("ascii")
     return text + ("..." if len(data) > limit else "")

@@ -1,55 +1,96 @@
-"""A tape: an archive file's bytes, uncompressed, read forward and cut into sections.
+"""Record stream: an archive file's uncompressed bytes, read forward in sections.
 
-A section is where records are looked for: the whole file, or as many gzip members as belong
-together. No read crosses a section's end, so a record whose length lies swallows nothing behind it.
+A section is the whole file, or the gzip members that belong together. No read crosses its end, so a
+record with a wrong length takes no bytes behind its section.
+
+Both formats mark a record's start by the first line of its header.
 """
 
 import re
 from collections import deque
 from typing import BinaryIO
 
-from functions.archive.start import HEAD, START, begins_record
+HEAD = 1 << 14
+"""Bytes that decide a file's format; a record's first line ends within as many."""
+
+WARC_LINE = re.compile(rb"[\r\n]*WARC/\d+\.\d", re.IGNORECASE)
+"""The first line of a WARC record, after optional newlines."""
+
+ARC_LINE = re.compile(
+    rb"([a-z][a-z0-9+.\-]*:[^\n]*?) "  # URL, which may hold spaces
+    rb"(\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f]*:[0-9a-f:.]+|None|-) "
+    rb"(\d{4}[^ \n]*) ([^\n]*[^ \r\n])[ \r]*(?:\n|\Z)",
+    re.IGNORECASE,
+)
+"""An ARC URL-record: URL, IP address, date and the rest, whose last word is the length."""
+
+ARC_LINE_LOOSE = re.compile(
+    rb"([a-z][a-z0-9+.\-]*://[^\n]*) ([^ \n]*) ([^ \n]+) ([^ \n]*) (-?\d+)\r?(?:\n|\Z)",
+    re.IGNORECASE,
+)
+"""The same by its five fields alone, for a date or an address of unknown form."""
+
+RECORD_START = re.compile(
+    rb"WARC/\d+\.\d+\r?\n(?=(?:WARC|Content)-[A-Za-z-]+:)|(?<![^\n])(?:WARC/\d+\.\d+[ \t]*\r?\n"
+    rb"|[a-z][a-z0-9+.\-]{1,30}:[^\n]{1,8000}? \d{1,3}(?:\.\d{1,3}){3} \d{14}\d* "
+    rb"[^\n]{0,200} -?\d+\r?\n)",
+    re.IGNORECASE,
+)
+"""A record's start, for finding the next record behind garbage. It begins a line; a WARC record's
+first line may also follow other bytes if a WARC field comes next."""
+
+
+def begins_record(head: bytes) -> bool:
+    """Tell whether a WARC or ARC record begins `head`, after optional newlines."""
+    if head[:5] == b"WARC/":
+        return True
+    if WARC_LINE.match(head):
+        return True
+    line = head.lstrip(b"\r\n")[:HEAD].partition(b"\n")[0]
+    return bool(ARC_LINE.match(line) or ARC_LINE_LOOSE.match(line))
+
 
 PIECE = 1 << 16
 """Bytes of one read."""
 
-_KEPT = 1 << 22  # bytes of text behind that are kept, as pieces and so without copying them
-_MOST_AGAIN = 8  # how often all bytes may be gone back over: lengths may be made to lie
+_KEPT = 1 << 22  # bytes before the buffer that are kept, as uncopied pieces
+_MOST_AGAIN = 8  # how often all bytes may be read again: false lengths may ask for more
 _NEWLINES = re.compile(rb"[\r\n]*")
 
 
 class RecordStream:
     """An uncompressed file: one section, in which every record has an offset."""
 
-    shared = "gzip-not-per-record"
-    """The fault's code where a record does not begin its section."""
-    checked = False
-    """Whether the bytes lie in members, whose damage is known at their end."""
+    shared_code = "gzip-not-per-record"
+    """The code of the fault that a record does not begin its section."""
+    has_members = False
+    """Whether the bytes are in gzip members or zstd frames, whose damage shows at their end."""
 
     def __init__(self, head: bytes, stream: BinaryIO, start: int = 0, at: int = 0) -> None:
         """Start with `head`, the file's bytes from `at` on, which were already read from `stream`.
 
-        With a `start`, the stream is sought to there, for `find_record`.
+        With a `start`, the stream seeks there, for `find_record`.
         """
         self._stream = stream
         self._head = b"" if start else head
         self._buffer = b""
         self._at = 0
-        # Raw offset behind the buffer. Whether a line begins at `start`, the byte before it tells.
+        # Raw offset behind the buffer. The byte before `start` shows whether a line begins there.
         self._read = start - 1 if start else at
         if start:
             stream.seek(self._read)
         self._opened = False
-        self._behind: deque[bytes] = deque()  # pieces that lie before the buffer
+        self._behind: deque[bytes] = deque()  # pieces before the buffer
         self._behind_size = 0
-        self._gone_back = 0  # bytes, of all times
+        self._gone_back = 0  # bytes read again, in total
         self.swallowed = 0
-        """Bytes that the record closed last had taken of others, to which the tape went back."""
+        """Bytes of other records in the record that was closed last; the stream went back to them.
+        """
         self.faults: list[tuple[int, str, str, str]] = []
-        """Place, code, detail and what was done, of what is wrong with the file itself."""
+        """Faults of the file itself: offset, code, detail, action taken."""
 
     def find_record(self) -> None:
-        """Go from the tape's start to the first record that begins there or behind it."""
+        """Go to the first record from the stream's start on."""
         if not self.at_end():
             self._seek_start()
 
@@ -58,45 +99,45 @@ class RecordStream:
         opened, self._opened = self._opened, True
         return not opened
 
-    def ahead(self) -> int | None:
-        """Return the raw offset of the next section, if it is open already."""
+    def next_offset(self) -> int | None:
+        """Return the raw offset of the next section, if it is already open."""
         return None
 
-    def offset(self, first: bool) -> int | None:
+    def record_offset(self, first: bool) -> int | None:
         """Return the raw offset of the record that begins here; `first`: it opens the section."""
         return self.place()
 
     def place(self) -> int:
-        """Return the raw offset nearest before here."""
+        """Return the nearest raw offset at or before here."""
         return self._read - len(self._buffer) + self._at
 
-    def single(self) -> bytes | None:
-        """Return all of the section that was just opened, where that is cheap."""
+    def section_bytes(self) -> bytes | None:
+        """Return the whole section that was just opened, if that is cheap."""
         return None
 
     def member(self) -> int:
-        """Return the raw offset of the member that holds the next byte."""
+        """Return the raw offset of the member with the next byte."""
         return 0
 
     @property
     def last_member(self) -> int:
-        """The member that holds the last byte of the record closed last."""
+        """The member with the last byte of the record that was closed last."""
         return 0
 
     def damage(self, first: int, last: int) -> str | None:
-        """Return what failed in the section's members from one to another, None if nothing did.
+        """Return what failed in the members from `first` to `last`, None if they are sound.
 
         The codes are those of the module `section`. Damage is known at a member's end.
         """
         return None
 
     def close_record(self, offset: int | None, short: bool = False) -> tuple[int | None, int]:
-        """Go from a record's end to the next one's start, or to the section's end.
+        """Go from a record's end to the next record's start, or to the section's end.
 
-        Return the length of the record that began at `offset`, without the newlines behind it as
-        the Internet Archive's CDX has it, and how many bytes had to be skipped as garbage. Where
-        no record follows, or the record is `short` of bytes, its length may be what is wrong, and
-        the next record within it.
+        Return the length of the record at `offset`, and how many bytes of garbage were skipped. The
+        length excludes the newlines behind the record, as in the Internet Archive's CDX. If no
+        record follows, or the record is `short` of bytes, its length may be wrong: then the next
+        record is searched within it.
         """
         end = self.place()
         self.swallowed = 0
@@ -106,10 +147,10 @@ class RecordStream:
             if length is not None:
                 self.swallowed = end - offset - length
                 return length, 0
-        return None if offset is None else end - offset, self.settle()
+        return None if offset is None else end - offset, self.skip_garbage()
 
-    def settle(self) -> int:
-        """Go to the next record's start, or the section's end; return the garbage skipped."""
+    def skip_garbage(self) -> int:
+        """Go to the next record's start or the section's end; return how many bytes it skips."""
         self.skip_newlines()
         if self.at_end() or self._at_record():
             return 0
@@ -117,24 +158,24 @@ class RecordStream:
 
     def at_end(self) -> bool:
         """Tell whether the section has no more bytes."""
-        return self._at >= len(self._buffer) and not self._more()
+        return self._at >= len(self._buffer) and not self._read_more()
 
     def peek(self, size: int) -> bytes:
-        """Return the next `size` bytes, fewer at the section's end, without going on."""
-        while len(self._buffer) - self._at < size and self._more():
+        """Return the next `size` bytes, fewer at the section's end, without consuming them."""
+        while len(self._buffer) - self._at < size and self._read_more():
             pass
         return self._buffer[self._at : self._at + size]
 
     def take(self, size: int) -> bytes:
-        """Return between 1 and `size` bytes and go on; none at the section's end."""
-        if self._at >= len(self._buffer) and not self._more():
+        """Consume 1 to `size` bytes; empty at the section's end."""
+        if self._at >= len(self._buffer) and not self._read_more():
             return b""
         piece = self._buffer[self._at : self._at + size]
         self._at += len(piece)
         return piece
 
     def skip(self, size: int) -> int:
-        """Go on by up to `size` bytes; return by how many."""
+        """Skip up to `size` bytes; return how many."""
         left = size
         while left > 0 and not self.at_end():
             step = min(left, len(self._buffer) - self._at)
@@ -143,7 +184,7 @@ class RecordStream:
         return size - left
 
     def skip_newlines(self) -> None:
-        """Go on to the next byte that is neither CR nor LF."""
+        """Skip CR and LF."""
         while not self.at_end():
             match = _NEWLINES.match(self._buffer, self._at)
             self._at = match.end() if match else self._at
@@ -151,9 +192,9 @@ class RecordStream:
                 return
 
     def take_through(self, pattern: re.Pattern[bytes], limit: int) -> tuple[bytes, bool]:
-        """Return the bytes through the first match of `pattern`, and whether it was found.
+        """Consume the bytes through the first match of `pattern`; return whether it matched.
 
-        Without a match in `limit` bytes, those that were looked through are returned.
+        Without a match, the first `limit` bytes are consumed.
         """
         sought = self._at
         while True:
@@ -163,12 +204,12 @@ class RecordStream:
                 self._at = match.end()
                 return piece, True
             size = len(self._buffer) - self._at
-            if size >= limit or not self._more():
+            if size >= limit or not self._read_more():
                 return self.take(limit), False
             sought = max(0, size - 4)
 
     def _at_line(self) -> bool:
-        """Tell whether a record begins here and nothing speaks for its beginning before."""
+        """Tell whether a record begins here, at a line's start."""
         return self._buffer[self._at - 1 : self._at] in b"\r\n" and self._at_record()
 
     def put_back(self, size: int) -> None:
@@ -179,9 +220,9 @@ class RecordStream:
         return begins_record(self.peek(HEAD))
 
     def _go_back(self, offset: int) -> int | None:
-        """Go to the first record that begins within the one at `offset`, if what is kept has one.
+        """Go to the first record start within the record at `offset`, if it is still buffered.
 
-        Return the length that the record at `offset` has then, without the newlines behind it.
+        Return the resulting length of the record at `offset`, without the newlines behind it.
         """
         pieces = [self._buffer]
         base = self._read - len(self._buffer)
@@ -193,7 +234,7 @@ class RecordStream:
         pieces.reverse()
         kept = b"".join(pieces)
         here = len(kept) - len(self._buffer) + self._at
-        match = START.search(kept, max(offset + 1 - base, 0))
+        match = RECORD_START.search(kept, max(offset + 1 - base, 0))
         if match is None or match.start() >= here:
             return None
         self._gone_back += here - match.start()
@@ -208,25 +249,25 @@ class RecordStream:
     def _seek_start(self) -> int:
         skipped = 0
         while True:
-            # Not at this very place, which is known to begin no record.
-            match = START.search(self._buffer, self._at + 1)
+            # Not here: no record begins at this byte.
+            match = RECORD_START.search(self._buffer, self._at + 1)
             if match:
                 skipped += match.start() - self._at
                 self._at = match.start()
                 return skipped
-            # A line that may go on in the next piece is kept, were it not longer than any header.
+            # An unfinished line is kept for the next piece, up to a header's length.
             keep = min(len(self._buffer) - self._at, HEAD)
             cut = self._buffer.rfind(b"\n", len(self._buffer) - keep)
             end = cut if cut >= self._at else len(self._buffer)
             skipped += end - self._at
             self._at = end
-            if not self._more():
+            if not self._read_more():
                 skipped += len(self._buffer) - self._at
                 self._at = len(self._buffer)
                 return skipped
 
-    def _more(self) -> bool:
-        piece = self._piece()
+    def _read_more(self) -> bool:
+        piece = self._read_piece()
         if not piece:
             return False
         if self._at < len(self._buffer):
@@ -234,8 +275,8 @@ class RecordStream:
         self._buffer, self._at = piece, 0
         return True
 
-    def _piece(self) -> bytes:
-        """Return the section's next bytes; none at its end."""
+    def _read_piece(self) -> bytes:
+        """Return the section's next bytes; empty at its end."""
         piece, self._head = self._head, b""
         piece = piece or self._stream.read(PIECE) or b""
         if piece:

@@ -3,13 +3,12 @@
 import re
 from collections.abc import Mapping
 
-from functions.archive.record import DOCUMENTS, BufferedBlock, Flaw, RecordHeader, show
-from functions.archive.start import START
-from functions.archive.stream import RecordStream
+from functions.archive.record import DOCUMENT_TYPES, BufferedBlock, RecordFault, RecordHeader, show
+from functions.archive.stream import RECORD_START, RecordStream
 
 _HEADER_END = re.compile(rb"\n\r?\n")
-_HEADER_LIMIT = 1 << 20  # bytes; archives of today put whole JSON documents into their headers
-_TYPES = DOCUMENTS | {"warcinfo", "request", "metadata", "conversion", "continuation"}
+_HEADER_LIMIT = 1 << 20  # bytes; some archives put whole JSON documents into their headers
+_TYPES = DOCUMENT_TYPES | {"warcinfo", "request", "metadata", "conversion", "continuation"}
 _FOLD = re.compile(rb"\r?\n[ \t]+(?=[^ \t\r\n])")
 _FIELD = re.compile(rb"(?m)^([^:\s]+)[ \t]*:[ \t]*(.*)$")
 _LENGTH = re.compile(rb"\d{1,18}")
@@ -21,7 +20,7 @@ _NAME = re.compile(rb"[^:\s]+(?=[ \t]*\Z)")
 _LONGEST_NAME = 64
 _NAMES_AT_MOST = 1 << 12
 
-READ = frozenset(
+READ_FIELDS = frozenset(
     (
         b"warc-type",
         b"warc-record-id",
@@ -41,42 +40,39 @@ READ = frozenset(
         b"location",
     )
 )
-"""Names of the fields, of WARC and of HTTP, that anything reads; others may be passed over."""
+"""Names of the WARC and HTTP fields that Sheaf reads; the parsers may skip others."""
 
-PASSED_OVER = {b"request": "request", b"metadata": "metadata"}
-"""Types of records that are counted, of which a file may have as many as of documents."""
+SKIPPABLE_TYPES = {b"request": "request", b"metadata": "metadata"}
+"""Record types that are only counted; a file may have as many of them as documents."""
 
 _names: dict[bytes, bytes] = {}
-"""Names as files write them: the lower-case one of those in READ, an empty one for others."""
+"""Field names as written: their lower-case form if it is in READ_FIELDS, else empty."""
 _kinds = {kind.encode(): kind for kind in _TYPES}
 
 
-def read_header(tape: RecordStream) -> tuple[RecordHeader | None, list[Flaw]]:
-    """Return the record whose header begins here, and what is wrong with it.
-
-    There is no record where the header has no end, or is longer than is read.
-    """
-    head, found = tape.take_through(_HEADER_END, _HEADER_LIMIT)
+def read_header(stream: RecordStream) -> tuple[RecordHeader | None, list[RecordFault]]:
+    """Read a record's header; return it, None if it has no end in the limit, and its faults."""
+    head, found = stream.take_through(_HEADER_END, _HEADER_LIMIT)
     if not found:
         return None, [("header-invalid", None, f"no end in {len(head)} bytes", "left out")]
-    if holds_another(head, len(head)) and (another := START.search(head, 5)):
-        # The header's own end is lost; the record behind it is not to be lost with it.
-        tape.put_back(len(head) - another.start())
+    if holds_another(head, len(head)) and (another := RECORD_START.search(head, 5)):
+        # The header's end is lost; keep the record behind it.
+        stream.put_back(len(head) - another.start())
         return None, [("header-invalid", None, "another record begins in it", "left out")]
-    return _record(named_fields(head))
+    return _parse_record(parse_fields(head))
 
 
 def holds_another(data: bytes, end: int) -> bool:
-    """Tell whether another record begins in the header that ends at `end`, whose own is lost."""
-    return data.find(b"WARC/", 5, end) >= 0 and START.search(data, 5, end) is not None
+    """Tell whether another record begins in the header that ends at `end`: its own end is lost."""
+    return data.find(b"WARC/", 5, end) >= 0 and RECORD_START.search(data, 5, end) is not None
 
 
-def passed_over(fields: Mapping[bytes, bytes], data: bytes, end: int) -> str | None:
-    """Return the type of the one record that `data` is, if it is one of PASSED_OVER and regular.
+def skippable_type(fields: Mapping[bytes, bytes], data: bytes, end: int) -> str | None:
+    """Return the record's type if it is one of SKIPPABLE_TYPES and `data` is exactly one record.
 
     `fields` are those of its header, which ends at `end`, before the empty line.
     """
-    passed = PASSED_OVER.get(fields.get(b"warc-type", b""))
+    passed = SKIPPABLE_TYPES.get(fields.get(b"warc-type", b""))
     if passed is None or b"warc-segment-number" in fields:
         return None
     size = fields.get(b"content-length", b"")
@@ -85,15 +81,15 @@ def passed_over(fields: Mapping[bytes, bytes], data: bytes, end: int) -> str | N
     return passed if data.endswith(_EMPTY_LINE) else None
 
 
-def read_whole(
+def parse_whole_record(
     fields: Mapping[bytes, bytes], data: bytes, end: int
-) -> tuple[RecordHeader, list[Flaw], BufferedBlock] | None:
-    """Return the one record that `data` is, what is wrong with it, and its block.
+) -> tuple[RecordHeader, list[RecordFault], BufferedBlock] | None:
+    """Return header, faults and block if `data` is exactly one record, else None.
 
-    `fields` are those of its header, which ends at `end`, before the empty line. None where
-    anything is odd, as the length, or bytes behind the block.
+    `fields` are those of its header, which ends at `end`, before the empty line. None if anything
+    is odd, such as the length, or bytes behind the block.
     """
-    record, flaws = _record(fields)
+    record, faults = _parse_record(fields)
     if record.length is None:
         return None
     at = end + 4
@@ -101,41 +97,43 @@ def read_whole(
     regular = len(data) == behind + 4 and data.endswith(_EMPTY_LINE)
     if not regular and (behind > len(data) or data[behind:].strip(b"\r\n")):
         return None
-    return record, flaws, BufferedBlock(data, at, record.length)
+    return record, faults, BufferedBlock(data, at, record.length)
 
 
-def _record(fields: Mapping[bytes, bytes]) -> tuple[RecordHeader, list[Flaw]]:
-    flaws: list[Flaw] = []
-    said = fields.get(b"warc-type", b"")
-    kind = _kinds.get(said) or said.decode("latin-1").lower()
+def _parse_record(fields: Mapping[bytes, bytes]) -> tuple[RecordHeader, list[RecordFault]]:
+    faults: list[RecordFault] = []
+    declared_type = fields.get(b"warc-type", b"")
+    kind = _kinds.get(declared_type) or declared_type.decode("latin-1").lower()
     if kind not in _TYPES:
-        flaws.append(("unknown-type", "WARC-Type", show(kind.encode("latin-1")), "left out"))
+        faults.append(("unknown-type", "WARC-Type", show(kind.encode("latin-1")), "left out"))
         kind = "unknown-type"
     declared = fields.get(b"content-length", b"")
     length = int(declared) if _LENGTH.fullmatch(declared) else None
     if length is None:
         done = "left out; read on at the next record"
-        flaws.append(("length-invalid", "Content-Length", show(declared), done))
+        faults.append(("length-invalid", "Content-Length", show(declared), done))
     url = fields.get(b"warc-target-uri", b"")
-    # wget wrote the URI as ISO 28500:2009's grammar had it.
+    # wget followed the grammar of ISO 28500:2009.
     if url[:1] == b"<" and url[-1:] == b">":
         url = url[1:-1]
-    if not url and kind in DOCUMENTS:
-        flaws.append(("no-target-uri", "WARC-Target-URI", "", "left out"))
+    if not url and kind in DOCUMENT_TYPES:
+        faults.append(("no-target-uri", "WARC-Target-URI", "", "left out"))
     if kind == "continuation":
-        flaws.append(("segmented-record", "WARC-Type", "continuation", "left out"))
+        faults.append(("segmented-record", "WARC-Type", "continuation", "left out"))
     elif b"warc-segment-number" in fields:
         detail = show(fields[b"warc-segment-number"])
-        flaws.append(("segmented-record", "WARC-Segment-Number", detail, "taken as truncated"))
+        faults.append(("segmented-record", "WARC-Segment-Number", detail, "taken as truncated"))
     date, mime = fields.get(b"warc-date", b""), fields.get(b"content-type", b"")
-    return RecordHeader(kind, url, date, length, mime, fields), flaws
+    return RecordHeader(kind, url, date, length, mime, fields), faults
 
 
-def plain_head(data: bytes, limit: int = _HEADER_LIMIT) -> tuple[int, dict[bytes, bytes] | None]:
-    """Return where a header ends, before the newline and the empty line, and its fields in READ.
+def parse_plain_head(
+    data: bytes, limit: int = _HEADER_LIMIT
+) -> tuple[int, dict[bytes, bytes] | None]:
+    """Return the end of a header, before its empty line, and its fields in READ_FIELDS.
 
-    They are as `named_fields` gives them. There are none where the empty line is not in the first
-    `limit` bytes, where lines are not all ended by CRLF, or where some are folded.
+    The fields equal those of `parse_fields`. They are None without an empty line in the first
+    `limit` bytes, with lines that CRLF does not end, and with folded lines.
     """
     end = data.find(_EMPTY_LINE, 0, limit)
     if end < 0:
@@ -154,7 +152,7 @@ def plain_head(data: bytes, limit: int = _HEADER_LIMIT) -> tuple[int, dict[bytes
             if line[:1].isspace():
                 return end, None
             key = _learn_name(name) if colon else b""
-            if not key and (match := _FIELD.match(line)) and match[1].lower() in READ:
+            if not key and (match := _FIELD.match(line)) and match[1].lower() in READ_FIELDS:
                 key, value = match[1].lower(), match[2]
         if key and key not in fields:
             fields[key] = value.lstrip(b" \t").rstrip()
@@ -162,22 +160,22 @@ def plain_head(data: bytes, limit: int = _HEADER_LIMIT) -> tuple[int, dict[bytes
 
 
 def _learn_name(name: bytes) -> bytes:
-    """Return and keep the lower-case name that a field's written `name` means, if it is read."""
+    """Return and cache the lower-case form of a field's name; empty if Sheaf does not read it."""
     match = _NAME.match(name) if len(name) <= _LONGEST_NAME else None
     if not match:
         return b""
     key = match[0].lower()
-    key = key if key in READ else b""
+    key = key if key in READ_FIELDS else b""
     if len(_names) < _NAMES_AT_MOST:
         _names[name] = key
     return key
 
 
-def named_fields(head: bytes) -> dict[bytes, bytes]:
+def parse_fields(head: bytes) -> dict[bytes, bytes]:
     """Return header fields by lower-case name, the first of each; folded lines are joined.
 
-    The first line, which names the version or the status, is passed over. Lines may end in CRLF
-    or in LF. Values are bytes without white space around them.
+    The first line, which has the version or the status, is skipped. Lines end in CRLF or LF. Values
+    are bytes without white space around them.
     """
     head = head[head.find(b"\n") + 1 :]
     if b"\n " in head or b"\n\t" in head:

@@ -1,11 +1,12 @@
-"""The frames of a zstd file (RFC 8878): a tape on which each record has its own frame or frames.
+"""Record stream of a zstd file (RFC 8878) whose records have frames of their own.
 
-As "Zstandard Compression for WARC Files 1.0" (iipc) has it, a file may begin with a dictionary, and
-skippable frames mean nothing. Sections are cut where a frame begins with a record; a frame that
-does not, goes on with the record before it. Empty frames are passed over. A broken frame gives what
-its blocks hold up to there; it is passed over by the lengths of its blocks where these lead to a
-frame or to the file's end, and else reading goes on at the next frame that decodes to a record's
-start.
+By "Zstandard Compression for WARC Files 1.0" (iipc), a file may begin with a dictionary, and
+skippable frames have no meaning. A section begins with each frame that begins with a record; other
+frames continue the record before them. Empty frames are skipped.
+
+A broken frame gives the blocks before the error. The lengths of its blocks lead behind it if a
+frame or the file's end is there. Otherwise reading continues at the next frame that decodes to a
+record's start.
 """
 
 from typing import BinaryIO
@@ -13,39 +14,40 @@ from typing import BinaryIO
 from functions.archive import zstd
 from functions.archive.gzip_members import GzipMembers
 from functions.archive.section import CHECKSUM, COMPRESSION, CUT
-from functions.archive.start import HEAD, begins_record
-from functions.archive.stream import PIECE
+from functions.archive.stream import HEAD, PIECE, begins_record
 from functions.archive.zstd import ZstdError
 
 _READ = PIECE * 4
-_CHECK = "doesn't match checksum"  # the library's words for a frame's end
-_KEPT = 1 << 18  # raw bytes behind, for a search to begin where a broken frame began
-_SKIPPABLE = 1 << 23  # bytes of a skippable frame; a greater length is taken for damage
+_CHECK = "doesn't match checksum"  # the library's message for a bad checksum
+_KEPT = 1 << 18  # raw bytes kept, so that a search can begin at a broken frame's start
+_SKIPPABLE = 1 << 23  # bytes of a skippable frame; a greater length counts as damage
 
 
 class ZstdFrames(GzipMembers):
-    """A zstd file; its frames are what members are to a gzip file, found and decoded otherwise."""
+    """A zstd file. Its frames take the place of gzip members."""
 
-    shared = "zstd-not-per-record"
-    _inflater: zstd.Frame | None  # type: ignore[assignment]  # used by this class alone
+    shared_code = "zstd-not-per-record"
+    _inflater: zstd.FrameDecoder | None  # type: ignore[assignment]  # used by this class alone
 
     def __init__(self, head: bytes, stream: BinaryIO, start: int = 0, at: int = 0) -> None:
-        """Start with `head`, bytes from `at` on, already read, the file's dictionary among them.
+        """Start with `head`, the bytes from `at` on, which include the file's dictionary.
 
-        With a `start`, the stream is sought to there, for `find_record`.
+        With a `start`, the stream seeks there, for `find_record`.
         """
         super().__init__(head, stream, start, at)
-        self._without = ""  # why there is no dictionary
+        self._dictionary_error = ""  # why there is no dictionary
         try:
-            self._decoder = zstd.Decoder(zstd.dictionary_of(head))
+            self._decoder = zstd.ZstdDecoder(zstd.read_dictionary(head))
         except ZstdError as error:
-            self._decoder, self._without = zstd.Decoder(), str(error)
-        self._wanting: list[int] = []  # first frame that wants another dictionary, which, how many
+            self._decoder, self._dictionary_error = zstd.ZstdDecoder(), str(error)
+        self._missing_dictionary: list[
+            int
+        ] = []  # offset of the first frame without dictionary, its id, number of frames
         self._lead = 0  # bytes of the frame's header, until its first block was decoded
         self._checked = False  # whether the frame ends with a checksum
 
     def _open(self) -> bool:
-        """Start on the next frame that is not empty, leaving its first piece in _ahead."""
+        """Open the next frame that is not empty; its first piece goes to _ahead."""
         while self._has_raw(zstd.NEAR):
             place = self._raw_base + self._raw_at
             self._member = place
@@ -53,7 +55,7 @@ class ZstdFrames(GzipMembers):
                 self._begin(place)
                 self._ahead = self._inflate()
                 if self._ahead:
-                    self._tell_wanting()
+                    self._report_dictionary()
                     return True
             elif not zstd.SKIPPABLE.match(self._raw, self._raw_at):
                 self._find_member(place)
@@ -61,39 +63,39 @@ class ZstdFrames(GzipMembers):
                 self.faults.append((place, "zstd-garbage", detail, "left out"))
             elif not self._skip():
                 self._leave("zstd-corrupt", "a skippable frame that leads to no other")
-        self._tell_wanting()
+        self._report_dictionary()
         return False
 
     def _begin(self, place: int) -> None:
         try:
-            said = zstd.header(self._raw[self._raw_at : self._raw_at + zstd.HEADER])
+            header = zstd.parse_frame_header(self._raw[self._raw_at : self._raw_at + zstd.HEADER])
         except ZstdError as error:
             cut = len(self._raw) - self._raw_at < zstd.HEADER
             self._leave("zstd-truncated" if cut else "zstd-corrupt", str(error))
             return
-        self._lead, self._checked = said.size, said.checksum
-        if not said.dictionary or said.dictionary == self._decoder.dictionary:
-            self._inflater = self._decoder.frame()
+        self._lead, self._checked = header.size, header.checksum
+        if not header.dictionary or header.dictionary == self._decoder.dictionary:
+            self._inflater = self._decoder.begin_frame()
             return
         self._raw_at += self._lead
         if not self._pass_blocks():
-            self._leave("zstd-corrupt", f"needs dictionary {said.dictionary} and has no end")
+            self._leave("zstd-corrupt", f"needs dictionary {header.dictionary} and has no end")
             return
-        self._wanting = self._wanting or [place, said.dictionary, 0]
-        self._wanting[2] += 1
+        self._missing_dictionary = self._missing_dictionary or [place, header.dictionary, 0]
+        self._missing_dictionary[2] += 1
 
     def _inflate(self) -> bytes:
-        """Return the frame's next piece; none at its end, which also drops it."""
+        """Return the frame's next piece; empty at its end, which also closes it."""
         while self._inflater is not None:
             self._has_raw(zstd.NEAR)
             at = end = self._raw_at + self._lead
             piece, last = b"", False
             try:
                 if at + 3 <= len(self._raw):
-                    size, last = zstd.block(self._raw, at)
+                    size, last = zstd.parse_block(self._raw, at)
                     end = at + size
                     piece = self._inflater.feed(self._raw[self._raw_at : end])
-                    if last and self._checked:  # apart, so that a wrong one costs no bytes
+                    if last and self._checked:  # separately, so that a wrong one loses no bytes
                         self._inflater.feed(self._raw[end : end + zstd.CHECKSUM])
                         end += zstd.CHECKSUM
             except ZstdError as error:
@@ -114,9 +116,9 @@ class ZstdFrames(GzipMembers):
         return b""
 
     def _cut_off(self, at: int) -> None:
-        """Leave the frame in hand, whose block at `at` ends behind the file."""
-        # The block's length may be what is damaged. But one stored as it is may hold an archive,
-        # whose frames lie there for all to see.
+        """Leave the open frame, whose block at `at` ends behind the file."""
+        # The block's length may be damaged. But an uncompressed block may hold an archive, whose
+        # frames then look like frames of the file.
         stored = at < len(self._raw) and not self._raw[at] & 6
         start = self._member - self._raw_base
         if not stored or (start >= 0 and not self._opens_record(start)):
@@ -130,11 +132,11 @@ class ZstdFrames(GzipMembers):
         self.faults.append((self._member, "zstd-truncated", "", "read up to the end"))
 
     def _leave(self, code: str, detail: str, passed: bool = False) -> None:
-        """Leave the frame in hand where it breaks, and go to the next one."""
+        """Leave the open frame where it breaks, and go to the next one."""
         self._inflater = None
         cut = CUT if code == "zstd-truncated" else COMPRESSION
         self._section.fail(self._member, CHECKSUM if detail.endswith(_CHECK) else cut)
-        # What follows the error may already be the next frame, so it is sought from the start.
+        # The error may lie behind the next frame's start, so search from this frame's start.
         if not passed:
             self._find_member(self._member + 1)
         more = self._has_raw(1)
@@ -142,15 +144,15 @@ class ZstdFrames(GzipMembers):
         self.faults.append((self._member, code, detail, done))
 
     def _pass_blocks(self) -> bool:
-        """Go from a block to its frame's end; False if no frame, nor the file's end, is there.
+        """Go from a block to its frame's end; False if neither a frame nor the file's end is there.
 
-        Then this place is the one from which a search may begin at the latest.
+        After False, a search must begin here at the latest.
         """
         last = False
         while not last:
             self._has_raw(zstd.BLOCK + 3)
             try:
-                size, last = zstd.block(self._raw, self._raw_at)
+                size, last = zstd.parse_block(self._raw, self._raw_at)
             except ZstdError:
                 return False
             if self._raw_at + size > len(self._raw):
@@ -160,9 +162,9 @@ class ZstdFrames(GzipMembers):
         return self._at_frame()
 
     def _skip(self) -> bool:
-        """Pass over a skippable frame; False if it leads to no other."""
+        """Skip a skippable frame; False if no frame follows it."""
         self._has_raw(8)
-        size = zstd.skippable(self._raw, self._raw_at)
+        size = zstd.skippable_size(self._raw, self._raw_at)
         if size > _SKIPPABLE + 8:
             return False
         self._has_raw(size + len(zstd.MAGIC))
@@ -177,13 +179,13 @@ class ZstdFrames(GzipMembers):
         begins = self._raw.startswith(zstd.MAGIC, self._raw_at)
         return at_end or begins or bool(zstd.SKIPPABLE.match(self._raw, self._raw_at))
 
-    def _tell_wanting(self) -> None:
-        if self._wanting:
-            place, number, count = self._wanting
-            why = f"; the file's own: {self._without}" if self._without else ""
+    def _report_dictionary(self) -> None:
+        if self._missing_dictionary:
+            place, number, count = self._missing_dictionary
+            why = f"; the file's own: {self._dictionary_error}" if self._dictionary_error else ""
             detail = f"{count} frames want dictionary {number} or another{why}"
             self.faults.append((place, "zstd-dictionary-missing", detail, "left out"))
-            self._wanting = []
+            self._missing_dictionary = []
 
     def _find_member(self, place: int) -> bool:
         """Go to the next frame from `place` on that decodes to a record's start, or to the end."""
@@ -191,7 +193,7 @@ class ZstdFrames(GzipMembers):
         while True:
             at = self._raw.find(zstd.MAGIC, at)
             if at < 0:
-                # The magic may lie across the reads' border.
+                # The magic number may lie across two reads.
                 self._raw_at = max(len(self._raw) - len(zstd.MAGIC) + 1, 0)
                 ahead = self._raw_base + self._raw_at
                 self._has_raw(len(zstd.MAGIC))
@@ -214,7 +216,7 @@ class ZstdFrames(GzipMembers):
         return begins_record(zstd.expand(near, HEAD, self._decoder)[0])
 
     def _has_raw(self, size: int) -> bool:
-        """Make at least `size` raw bytes ready, if the file has them; tell whether any are."""
+        """Buffer at least `size` raw bytes if the file has them; tell whether any are left."""
         while len(self._raw) - self._raw_at < size:
             piece = self._stream.read(_READ)
             if not piece:

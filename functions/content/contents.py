@@ -9,8 +9,8 @@ from typing import BinaryIO
 from functions.archive import coding as codings
 from functions.archive import digest as digests
 from functions.archive.coding import ContentCodingError
-from functions.archive.digest import Declared
-from functions.archive.document import Document
+from functions.archive.digest import DeclaredDigest
+from functions.archive.record_reader import Document
 from functions.content import record, stored, stream
 from functions.content.archives import PlacedArchives
 from functions.content.capture import CaptureRow
@@ -218,7 +218,7 @@ class ArchivedContents:
         return ByteRange(found.address, found.document.place, capture.length, bucket, key)
 
 
-def _declared_digest(capture: CaptureRow) -> Declared | None:
+def _declared_digest(capture: CaptureRow) -> DeclaredDigest | None:
     """Return a capture's digest, which is a SHA-1 in base32 where it has no label."""
     if not capture.digest:
         return None
@@ -226,7 +226,7 @@ def _declared_digest(capture: CaptureRow) -> Declared | None:
     return digests.parse(text.encode())
 
 
-def _label(declared: Declared | None) -> str:
+def _label(declared: DeclaredDigest | None) -> str:
     """Return a digest with its label; empty where there is none."""
     if declared is None:
         return ""
@@ -253,11 +253,11 @@ def _media_type(capture: CaptureRow, *answers: Document) -> str:
 def _borne(found: Document) -> tuple[list[str], bool]:
     """Return the codings that a payload bears, the last applied last, and whether it is chunked."""
     message = found.message
-    if message is None or not message.is_coded():
+    if message is None or not message.has_codings():
         return [], False
     named = [name for name in message.codings() if name not in _NO_CODING]
     chunked = "chunked" in message.tokens(b"transfer-encoding")
-    return codings.borne(found.start(codings.START), named, chunked=chunked)
+    return codings.detect_codings(found.start(codings.START), named, chunked=chunked)
 
 
 def _decode(source: codings.Pieces, bears: Sequence[str], *, chunked: bool) -> codings.Pieces:

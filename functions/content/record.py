@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from functions.archive import document
-from functions.archive.document import Document, NoDocument, Unread
+from functions.archive import record_reader
+from functions.archive.record_reader import Document, NoDocumentError, UnreadableRecordError
 from functions.content.capture import CaptureRow
 from functions.content.errors import ContentError
 from functions.content.protocols import Archives
@@ -59,10 +59,12 @@ def where(capture: CaptureRow) -> str:
 
 def _read(archives: Archives, stream: BinaryIO, address: str, capture: CaptureRow) -> Document:
     try:
-        found = document.read(stream, capture.offset or 0, lambda: dictionary(archives, address))
-    except NoDocument as error:
+        found = record_reader.read_record(
+            stream, capture.offset or 0, lambda: dictionary(archives, address)
+        )
+    except NoDocumentError as error:
         raise ContentError("damaged", f"{where(capture)}: {error}") from error
-    except Unread as error:
+    except UnreadableRecordError as error:
         raise ContentError("undecodable", f"{where(capture)}: {error}") from error
     url = found.record.url
     if url and authority.text(url) != capture.url:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from functions.archive import document
+from functions.archive import record_reader
 from functions.archive.coding import Pieces
-from functions.archive.digest import Declared
-from functions.archive.document import NoDocument
+from functions.archive.digest import DeclaredDigest
+from functions.archive.record_reader import NoDocumentError
 from functions.content import stream
 from functions.content.errors import ContentError
 from functions.content.protocols import ByteRange
@@ -50,7 +50,7 @@ class Holding:
     place: int | None
     packing: str
     size: int | None
-    digest: Declared | None
+    digest: DeclaredDigest | None
     media_type: str
     url: str
     date: datetime | None = None
@@ -150,7 +150,7 @@ class ObjectReader:
             place=None,
             packing="",
             size=size,
-            digest=Declared("sha256", bytes.fromhex(sha256)),
+            digest=DeclaredDigest("sha256", bytes.fromhex(sha256)),
             media_type=_TEXT if kind == TEMPLATE else media_type or _UNKNOWN,
             url="" if kind == TEMPLATE else id_,
             date=datetime.fromtimestamp(tist, UTC),
@@ -193,8 +193,8 @@ def open_stored(
             pieces = _inflate(pieces, where)
         elif holding.packing:
             try:
-                pieces = document.read(source, place).payload()
-            except NoDocument as error:
+                pieces = record_reader.read_record(source, place).payload()
+            except NoDocumentError as error:
                 raise ContentError("damaged", f"{where}, byte {place}: {error}") from error
         pieces = stream.verify(pieces, holding.digest if checked else None, where)
         yield pieces, pieces
@@ -221,10 +221,10 @@ def _is_named(file: Mapping[str, Any], name: str) -> bool:
     return name in (file["path"], file.get("platform_url"), file.get("terminal_url"))
 
 
-def _declared_digest(file: Mapping[str, Any]) -> Declared | None:
+def _declared_digest(file: Mapping[str, Any]) -> DeclaredDigest | None:
     for name in _ALGORITHMS:
         if file.get(name):
-            return Declared(name, bytes.fromhex(file[name]))
+            return DeclaredDigest(name, bytes.fromhex(file[name]))
     return None
 
 

@@ -5,9 +5,9 @@ import io
 from collections.abc import Iterator
 from typing import Any, BinaryIO, cast
 
-from functions.archive.chunked import Chunked
+from functions.archive.chunked import ChunkedDecoder
 from functions.archive.coding import ContentCodingError, Pieces
-from functions.archive.digest import Declared
+from functions.archive.digest import DeclaredDigest
 from functions.content.errors import ContentError
 
 _STEP = 1 << 16
@@ -21,7 +21,7 @@ def of(stream: BinaryIO) -> Pieces:
 
 def verify(
     pieces: Pieces,
-    declared: Declared | None,
+    declared: DeclaredDigest | None,
     where: str,
     *,
     chunked: bool = False,
@@ -38,7 +38,7 @@ def verify(
     stored = _hash(declared)
     plain = _hash(declared) if chunked else None
     block = _hash(declared, head) if head else None
-    decoder = Chunked()
+    decoder = ChunkedDecoder()
     for piece in pieces:
         stored.update(piece)
         if plain is not None:
@@ -50,13 +50,13 @@ def verify(
         plain.update(decoder.flush())
     if any(one is not None and one.digest() == declared.value for one in (stored, plain, block)):
         return
-    found = Declared(declared.algorithm, stored.digest()).text()
+    found = DeclaredDigest(declared.algorithm, stored.digest()).text()
     raise ContentError(
         "damaged", f"{where}: the bytes there have the digest {found}, not {declared.text()}"
     )
 
 
-def _hash(declared: Declared, first: bytes = b"") -> Any:
+def _hash(declared: DeclaredDigest, first: bytes = b"") -> Any:
     return hashlib.new(declared.algorithm, first, usedforsecurity=False)
 
 

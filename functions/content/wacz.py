@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
-from functions.archive.entry import UnpackedEntry, read_entries
-from functions.archive.zip import DAMAGE, DEFLATED, Sought, ZipEntry
+from functions.archive.zip_directory import UnpackedEntry, read_entries
+from functions.archive.zip_headers import DAMAGE, DEFLATED, SeekableStream, ZipEntry
 from functions.content.errors import ContentError
 from functions.store.slice import Slices
 
@@ -112,7 +112,7 @@ class Inflated(io.RawIOBase):
         super().close()
 
 
-class _View(Sought):
+class _View(SeekableStream):
     """An object that is read here and there, some bytes of which are kept."""
 
     def __init__(self, slices: Slices, key: str) -> None:

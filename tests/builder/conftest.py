@@ -13,7 +13,7 @@ from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.snapshot.expiry import Expired, expire
 from builder.snapshot.transaction import ChangeResult
-from builder.sources.event import Capture, Fault
+from builder.sources.events import Capture, Fault
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.config.configuration import Configuration

@@ -6,7 +6,7 @@ import json
 
 from builder.ingest.cdx import reader
 from builder.ingest.cdx.reader import IndexFile
-from builder.sources.event import DocumentRules
+from builder.sources.rules import DocumentRules
 from functions.database import engine
 
 ALL = DocumentRules(redirects=True, errors=True)

@@ -16,7 +16,7 @@ from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.snapshot.expiry import expire
 from builder.snapshot.transaction import NothingSelectedError
-from builder.sources.event import DocumentRules
+from builder.sources.rules import DocumentRules
 from builder.store.folder import FolderStore
 from builder.withdraw.reinstate import restore
 from builder.withdraw.selection import Selection

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from builder.sources.event import Capture
+from builder.sources.events import Capture
 from functions.oai.repository import PublishedRecord, RecordSelection, Repository
 from functions.snapshot import identifier, schema
 from functions.snapshot.errors import MissingObject

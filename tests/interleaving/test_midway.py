@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.sources.event import Capture
+from builder.sources.events import Capture
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from tests.builder.conftest import NAMESPACE, World, capture

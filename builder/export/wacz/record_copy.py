@@ -18,16 +18,15 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from builder.sources import date as instant
-from builder.sources import event, request
-from builder.sources.event import DocumentRules
-from builder.sources.recognise import beginning, recognise
-from builder.sources.webarchive import read
-from functions.archive import arc, document, warc
+from builder.sources import events, request
+from builder.sources.recognise import read_head, recognise
+from builder.sources.rules import DocumentRules
+from builder.sources.webarchive import read_archive
+from functions.archive import arc, record_reader, warc
 from functions.archive.message import read_message
-from functions.archive.record import Block, BufferedBlock, RecordHeader
+from functions.archive.record import BufferedBlock, RecordBlock, RecordHeader
 from functions.archive.section import CUT
-from functions.archive.start import ARC_LINE, HEAD
-from functions.archive.stream import RecordStream
+from functions.archive.stream import ARC_LINE, HEAD, RecordStream
 from functions.content.capture import CaptureRow
 from functions.content.errors import ContentError
 from functions.content.protocols import Archives
@@ -103,18 +102,18 @@ def _copy_request(archives: Archives, address: str, capture: CaptureRow, made: B
     """Write the member of a capture's request; False unless that very one lies there."""
     try:
         with archives.open(address, capture.request or 0, _LARGEST_REQUEST) as stream:
-            tape, _ = document.open_record(stream, lambda: dictionary(archives, address))
+            tape, _ = record_reader.open_record(stream, lambda: dictionary(archives, address))
             for piece in _of_warc(tape):
                 made.write(piece)
-    except (ContentError, document.NoDocument, document.Unread):
+    except (ContentError, record_reader.NoDocumentError, record_reader.UnreadableRecordError):
         return False
     made.seek(0)
-    tape, _ = document.open_record(made)
+    tape, _ = record_reader.open_record(made)
     record, _ = warc.read_header(tape)
     if record is None or record.type != "request" or authority.text(record.url) != capture.url:
         return False
-    block = Block(tape, record.length or 0)
-    found = request.read(block, None)
+    block = RecordBlock(tape, record.length or 0)
+    found = request.read_request(block, None)
     block.drain()
     return found is not None and found.method == capture.method and not block.missing
 
@@ -159,7 +158,7 @@ def _member(
     of_warc = False
     raw.seek(0)
     try:
-        tape, _ = document.open_record(raw, lambda: dictionary(archives, address))
+        tape, _ = record_reader.open_record(raw, lambda: dictionary(archives, address))
         of_warc = tape.peek(5).upper() == b"WARC/"
         first = tape.member()
         for piece in _of_warc(tape) if of_warc else _of_arc(tape, capture):
@@ -167,10 +166,10 @@ def _member(
         tape.close_record(None)
         # A cut member gives a record that is told to be truncated, as it is in the archive.
         if tape.damage(first, tape.last_member) not in (None, CUT):
-            raise document.NoDocument("the record's compressed member is damaged")
-    except document.NoDocument as error:
+            raise record_reader.NoDocumentError("the record's compressed member is damaged")
+    except record_reader.NoDocumentError as error:
         raise ContentError("damaged", f"{_name(capture)}: {address}: {error}") from error
-    except document.Unread as error:
+    except record_reader.UnreadableRecordError as error:
         raise ContentError("undecodable", f"{_name(capture)}: {address}: {error}") from error
     if not _is_alone(made, capture, declared=of_warc):
         raise ContentError("damaged", f"{_name(capture)}: {address} has another record there")
@@ -183,22 +182,22 @@ def _is_alone(stream: BinaryIO, capture: CaptureRow, *, declared: bool = True) -
     The capture may be known by the digest that the record has `declared`, as indexes have it.
     """
     stream.seek(0)
-    if recognise(beginning(stream)) != "warc.gz":
+    if recognise(read_head(stream)) != "warc.gz":
         return False
     stream.seek(0)
     found = list(_events(stream))
-    if len(found) != 1 or not isinstance(found[0], event.Capture):
+    if len(found) != 1 or not isinstance(found[0], events.Capture):
         return False
     if found[0].content_damaged:
         return False
     return _agrees(found[0], capture, declared=declared)
 
 
-def _events(stream: BinaryIO) -> Iterator[event.Event]:
+def _events(stream: BinaryIO) -> Iterator[events.Event]:
     """Yield what an ingest makes of it: two events at most, and no faults of a record alone."""
     count = 0
-    for one in read(stream, "record.warc.gz", _ALL):
-        if isinstance(one, event.Fault) and not one.code.startswith(("gzip-", "header-")):
+    for one in read_archive(stream, "record.warc.gz", _ALL):
+        if isinstance(one, events.Fault) and not one.code.startswith(("gzip-", "header-")):
             continue
         yield one
         count += 1
@@ -206,7 +205,7 @@ def _events(stream: BinaryIO) -> Iterator[event.Event]:
             return
 
 
-def _agrees(found: event.Capture, capture: CaptureRow, *, declared: bool) -> bool:
+def _agrees(found: events.Capture, capture: CaptureRow, *, declared: bool) -> bool:
     """Tell whether what was read is what the snapshot says of it, as far as it can be compared."""
     dates = (found.fetch_date or "", capture.date or "")
     many = min(_SECOND, *map(len, dates))
@@ -223,8 +222,8 @@ def _agrees(found: event.Capture, capture: CaptureRow, *, declared: bool) -> boo
 
 def _of_warc(tape: RecordStream) -> Iterator[bytes]:
     head, _ = tape.take_through(_HEADER_END, _HEADER_LIMIT)
-    declared = warc.named_fields(head).get(b"content-length", b"")
-    block = Block(tape, int(declared) if declared.isdigit() and len(declared) < 19 else 0)
+    declared = warc.parse_fields(head).get(b"content-length", b"")
+    block = RecordBlock(tape, int(declared) if declared.isdigit() and len(declared) < 19 else 0)
     yield from member(chain((head,), _pieces(block)))
 
 
@@ -232,8 +231,8 @@ def _of_arc(tape: RecordStream, capture: CaptureRow) -> Iterator[bytes]:
     line = ARC_LINE.match(tape.peek(HEAD))
     record, _ = arc.read_header(tape, 2)
     if record is None:
-        raise document.NoDocument("a record begins there whose header cannot be read")
-    block = Block(tape, record.length or 0)
+        raise record_reader.NoDocumentError("a record begins there whose header cannot be read")
+    block = RecordBlock(tape, record.length or 0)
     with tempfile.SpooledTemporaryFile(HELD) as body:
         size = 0
         while piece := block.take():
@@ -247,7 +246,7 @@ def _of_arc(tape: RecordStream, capture: CaptureRow) -> Iterator[bytes]:
         yield from member(chain((head,), iter(lambda: body.read(_STEP), b""), (END,)))
 
 
-def _pieces(block: Block) -> Iterator[bytes]:
+def _pieces(block: RecordBlock) -> Iterator[bytes]:
     """Yield a block, and what stands behind it unless it is short: that would fill it up."""
     while piece := block.take():
         yield piece
@@ -265,7 +264,7 @@ def _fields(
     answer = read_message(BufferedBlock(start, 0, len(start)))[0] is not None
     yield "WARC-Type", b"response" if answer else b"resource"
     yield "WARC-Target-URI", record.url
-    yield "WARC-Date", (instant.from_arc(record.date)[0].text or "").encode("ascii")
+    yield "WARC-Date", (instant.parse_arc_date(record.date)[0].text or "").encode("ascii")
     yield "WARC-Record-ID", name(capture.filename, capture.offset)
     if capture.digest and ":" not in capture.digest:
         yield "WARC-Payload-Digest", b"sha1:" + capture.digest.encode("ascii")

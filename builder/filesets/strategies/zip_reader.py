@@ -17,7 +17,7 @@ from builder.filesets.download.digests import Digests
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import path
 from builder.filesets.strategies.file import compute_digests
-from functions.archive.zip import DAMAGE, Sought
+from functions.archive.zip_headers import DAMAGE, SeekableStream
 
 MEMBERS = 20_000
 """The most entries of a zip, folders among them."""
@@ -63,7 +63,7 @@ class Local(Protocol):
         ...
 
 
-class Ranges(Sought):
+class Ranges(SeekableStream):
     """An object of a store that is read here and there, no more than DIRECTORY bytes at once."""
 
     def __init__(self, store: Local, key: str) -> None:

@@ -12,11 +12,12 @@ from builder.ingest.cdx import lines_sql
 from builder.ingest.cdx.text import LONGEST, LineBlock
 from builder.intake.intake import CAPTURES
 from builder.parquet.writer import RowWriter, columns_of, lines_of
-from builder.sources import address, cdx, cdxj, entry, mime
-from builder.sources.document import refusal_reason
-from builder.sources.entry import SHA1, IndexEntry
-from builder.sources.event import Capture, DocumentRules, Fault, Skipped
-from functions.archive.record import Flaw, RecordHeader, left_out
+from builder.sources import address, mime
+from builder.sources.events import Capture, Fault, Skipped
+from builder.sources.index import cdx, cdxj, entry
+from builder.sources.index.entry import SHA1, IndexEntry
+from builder.sources.rules import DocumentRules, refusal_reason
+from functions.archive.record import RecordFault, RecordHeader, skip_reason
 from functions.database import engine
 from functions.snapshot import setspec
 
@@ -87,14 +88,14 @@ class _Reading:
         self._index = index
         self._rules = index.rules
         self._result = Result()
-        self._flaws: list[tuple[int, Flaw]] = []
+        self._flaws: list[tuple[int, RecordFault]] = []
 
     def result(self) -> Result:
         block, result = self._block, self._result
         if not block.is_readable:
             result.skips["damaged"] = sum(1 for line in block.data.split(b"\n") if line.strip())
             return result
-        extra = cdx.further(block.legend) if block.legend else 0
+        extra = cdx.optional_fields(block.legend) if block.legend else 0
         self._database.register("text", lines_of(block.data))
         self._database.execute(lines_sql.lines(block.legend, extra))
         self._database.unregister("text")
@@ -139,14 +140,14 @@ class _Reading:
         with closing(engine.batches(self._database, sql)) as batches:
             for number, text in (row for batch in batches for row in batch):
                 line = text.encode("latin-1")
-                flaws: list[Flaw] = []
+                flaws: list[RecordFault] = []
                 found: IndexEntry | None = None
                 if len(line) > LONGEST:
                     flaws = [("index-line-invalid", None, f"{len(line)} bytes", "left out")]
                 elif self._block.legend:
-                    found, flaws = cdx.read(line, self._block.legend)
+                    found, flaws = cdx.parse_line(line, self._block.legend)
                 else:
-                    found, flaws = cdxj.read(line)
+                    found, flaws = cdxj.parse_line(line)
                 item: Capture | Skipped = Skipped("damaged")
                 if found is not None:
                     item, more = entry.build_capture(found, self._rules)
@@ -175,7 +176,7 @@ class _Reading:
         new = [base for (base,) in self._database.execute(index_columns.UNKNOWN_HOSTS).fetchall()]
         if not new:
             return
-        found = [address.host_of(*base.split("://", 1)) for base in new]
+        found = [address.parse_host(*base.split("://", 1)) for base in new]
         is_set = self._rules.domain_sets
         self._hold(
             "found",
@@ -195,9 +196,9 @@ class _Reading:
         result, rows = self._result, []
         for value, status, count, foreign in self._database.execute(index_columns.KINDS).fetchall():
             raw = _raw(value)
-            kind = entry.kind_of(raw)
+            kind = entry.record_type(raw)
             record = RecordHeader(kind, b"", b"", None, mime=raw)
-            if reason := left_out(record) or refusal_reason(record, status, self._rules):
+            if reason := skip_reason(record) or refusal_reason(record, status, self._rules):
                 result.skips[reason] += count
                 continue
             name = mime.essence(raw) if kind != "revisit" else None
@@ -223,7 +224,7 @@ class _Reading:
             engine.batches(self._database, "SELECT n, url, mime FROM lines WHERE plain")
         ) as batches:
             for number, url, value in (row for batch in batches for row in batch):
-                is_revisit = entry.kind_of(_raw(value)) == "revisit"
+                is_revisit = entry.record_type(_raw(value)) == "revisit"
                 media_type = None if is_revisit else mime.essence(_raw(value))
                 where = address.parse(url.encode("ascii"))
                 numbers.append(number)
@@ -237,7 +238,7 @@ class _Reading:
     def _place_faults(self) -> None:
         """Make faults of the flaws of lines, of each code as many as count, with their places."""
         counts: Counter[str] = Counter()
-        kept: list[tuple[int, Flaw]] = []
+        kept: list[tuple[int, RecordFault]] = []
         for number, flaw in self._flaws:
             counts[flaw[0]] += 1
             if counts[flaw[0]] <= MOST:

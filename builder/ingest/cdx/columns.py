@@ -1,11 +1,13 @@
-"""Plain lines of an index to the columns of the intake, in SQL: what builder.sources.entry does.
+"""Plain lines of an index to the columns of the intake, in SQL.
+
+The result is that of builder.sources.index.entry.
 
 What repeats comes from tables that Python fills: `hosts`, which is kept from block to block,
 `media`, `files`, and `own` for the sets of an operator's rules.
 """
 
 from builder.intake.intake import CAPTURES
-from builder.sources.entry import SHA1
+from builder.sources.index.entry import SHA1
 
 _DIGITS = "abcdefghijklmnopqrstuvwxyz234567"
 _STEP = 15  # bits: three digits of base32

@@ -1,7 +1,7 @@
 r"""Lines of an index to columns, set-wise, in SQL: for lines that are plain, which most are.
 
-A line is plain where SQL gives exactly what builder.sources.entry gives; a test holds one against
-the other. Whatever is not (escapes of escapes, session identifiers, dots in paths, user names,
+A line is plain where SQL gives exactly what builder.sources.index.entry gives; a test compares
+the two. Whatever is not (escapes of escapes, session identifiers, dots in paths, user names,
 values of other forms) is left to that module, line by line. Hosts, media types and file names
 repeat, so each different one goes through Python once a block.
 
@@ -9,8 +9,8 @@ Text comes as Latin-1, of which each character is a byte.
 """
 
 from builder.ingest.cdx.text import LONGEST
-from builder.sources.cdx import Legend
-from builder.sources.entry import SHA1
+from builder.sources.index.cdx import Legend
+from builder.sources.index.entry import SHA1
 from functions.url.surt import METHOD
 
 _VALUES = (

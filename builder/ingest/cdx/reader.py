@@ -18,8 +18,9 @@ from builder.ingest.cdx import block, duplicates
 from builder.ingest.cdx.block import IndexFile, Result
 from builder.ingest.cdx.text import BLOCK, PIECE, IndexText, LineBlock, blocks
 from builder.parquet.writer import RowWriter
-from builder.sources import cdx, cdxj, recognise
-from builder.sources.event import Fault
+from builder.sources import recognise
+from builder.sources.events import Fault
+from builder.sources.index import cdx, cdxj
 from functions.database import engine
 from functions.snapshot import schema
 
@@ -53,7 +54,7 @@ def find_form(head: bytes) -> str | None:
     """Return "cdx" or "cdxj", with ".gz" where it is gzip, by a file's first bytes; else None."""
     is_gzip = recognise.is_gzip(head)
     text = recognise.inflate_head(head) if is_gzip else head
-    form = "cdxj" if cdxj.begins(text) else "cdx" if cdx.begins(text) else None
+    form = "cdxj" if cdxj.is_cdxj(text) else "cdx" if cdx.is_cdx(text) else None
     return form and form + (".gz" if is_gzip else "")
 
 

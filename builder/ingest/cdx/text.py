@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from builder.sources import cdx
-from builder.sources.cdx import Legend
-from builder.sources.event import Fault
+from builder.sources.events import Fault
+from builder.sources.index import cdx
+from builder.sources.index.cdx import Legend
 from builder.sources.recognise import is_gzip
 from functions.archive.record import show
 
@@ -133,7 +133,7 @@ class _Legends:
     def take(self, place: int, lines: bytes) -> tuple[int, bytes]:
         """Read the header that the lines may begin with; return what is behind it, and where."""
         line, _, rest = lines.partition(b"\n")
-        found = cdx.header(line)
+        found = cdx.parse_header(line)
         if found is not None:
             self._use(found, place, line)
             place, lines = place + len(line) + 1, rest
@@ -144,7 +144,7 @@ class _Legends:
         return place, lines
 
     def _use(self, legend: Legend, place: int, line: bytes) -> None:
-        lacking, unknown = cdx.lacking(legend), cdx.unknown(legend)
+        lacking, unknown = cdx.missing_fields(legend), cdx.unknown_letters(legend)
         self.current = None if lacking else legend
         if lacking:
             detail = f"no field {lacking}: {show(line)}"
@@ -197,7 +197,7 @@ def _parts(lines: bytes) -> Iterator[tuple[int, bytes]]:
         line = lines.rfind(b"\n", 0, at) + 1
         if line > begin and at - line <= 1:
             end = lines.find(b"\n", at)
-            if cdx.header(lines[line : end if end >= 0 else len(lines)]):
+            if cdx.parse_header(lines[line : end if end >= 0 else len(lines)]):
                 yield begin, lines[begin : line - 1]
                 begin = line
     yield begin, lines[begin:]

@@ -1,30 +1,81 @@
-"""Clusters: what of a template's attributes belongs together, and whether all is in its place.
+"""Clusters: the structure of a template's attributes, and the check of their positions.
 
-The first attribute of a cluster, its key, opens it; the next key of the same name opens another
-one. An attribute that is none of the open cluster closes it, and is tried one level out.
+The first attribute of a cluster is its key and opens it; the next key of the same name opens
+another one. An attribute of another cluster closes it and is tried one level outside.
+
+For an unknown name, the nearest known names by edit distance are suggested.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from builder.sources.redif import value as values
-from builder.sources.redif.attribute import Attribute
 from builder.sources.redif.diagnostic import ERROR, WARNING, Diagnostic
+from builder.sources.redif.lines import Attribute
 from builder.sources.redif.specification import UNBOUNDED, AttributePlace, Specification
-from builder.sources.redif.suggestion import nearest_cached
+
+_LONGEST = 40  # the most characters of a name with suggestions
+_SHORTEST = 4
+
+
+def edit_distance(left: str, right: str, most: int) -> int:
+    """Return the edit distance (Levenshtein) of two names, at most `most` + 1."""
+    if abs(len(left) - len(right)) > most:
+        return most + 1
+    row = list(range(len(right) + 1))
+    for number, character in enumerate(left, 1):
+        diagonal, row[0] = row[0], number
+        for at, other in enumerate(right, 1):
+            diagonal, row[at] = (
+                row[at],
+                min(row[at] + 1, row[at - 1] + 1, diagonal + (character != other)),
+            )
+        if min(row) > most:
+            return most + 1
+    return min(row[-1], most + 1)
+
+
+def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Return the nearest known names, sorted; empty if all are too far.
+
+    The limit is three edits; for names below 12 characters two, below 5 one.
+    """
+    if not _SHORTEST <= len(name) <= _LONGEST:
+        return ()
+    most = 1 if len(name) < 5 else 2 if len(name) < 12 else 3
+    found: list[str] = []
+    for other in known:
+        apart = edit_distance(name, other, most)
+        if apart < most:
+            most, found = apart, [other]
+        elif apart == most:
+            found.append(other)
+    return tuple(sorted(found))
+
+
+def nearest_cached(name: str, known: frozenset[str]) -> tuple[str, ...]:
+    """Return the result of `nearest` from a cache: the same misspelling usually recurs."""
+    return _nearest_cached(name, known) if len(name) <= _LONGEST else ()
+
+
+@lru_cache(1 << 12)
+def _nearest_cached(name: str, known: frozenset[str]) -> tuple[str, ...]:
+    return nearest(name, known)
+
 
 _HANDLE = "handle"
-_SUGGESTED = 20  # unknown attributes of a template for which another name is looked for
+_SUGGESTED = 20  # unknown attributes of a template that get suggestions
 Structure = dict[str, list[Any]]
-"""Values by attribute's name in lower case; clusters, as Structures, by their prefix."""
+"""Values by the attribute's name in lower case; clusters, as Structures, by their prefix."""
 
 
 class Arrangement:
-    """The structure of one template, and what is wrong with it.
+    """The structure of one template, and its diagnostics.
 
-    Values in it are of one line, URLs without white space. It holds every attribute that has a
-    value and a place; local ones (`X-...`) by their whole name. What is unknown or misplaced is
-    left to the list of attributes, since nobody knows where it belongs.
+    Values have one line; URLs have no white space. The structure has every attribute with a value
+    and a place, and local ones (`X-...`) by their whole name. Unknown and misplaced attributes are
+    only in the list of attributes, for their place is unknown.
     """
 
     def __init__(
@@ -33,14 +84,13 @@ class Arrangement:
         self.structure: Structure = {}
         self.diagnostics: list[Diagnostic] = []
         self.handle: str | None = None
-        """The template's first handle, as written."""
         self._file = file
         self._specification = specification
         self._unknown = 0
         self._open: list[tuple[tuple[str, ...], Structure]] = [((), self.structure)]
         if specification is None:
             for attribute in attributes:
-                self._file_plainly(attribute)
+                self._file_unplaced(attribute)
             return
         places = specification.places
         path, node = self._open[0]
@@ -59,15 +109,15 @@ class Arrangement:
                     continue
             length, kind = len(text), place.kind
             if length < 2 or length > place.longest or place.watched:
-                self._put(attribute, place)
+                self._file_value(attribute, place)
                 continue
             if kind is not None:
                 if kind == "url" or length > values.SHORT:
                     form = values.normalize(text, kind)
                 else:
-                    form = values.remembered(text, kind)
+                    form = values.normalize_cached(text, kind)
                 if form is None:
-                    self._put(attribute, place)
+                    self._file_value(attribute, place)
                     continue
                 text = form
             elif "\n" in text or "  " in text or "\t" in text or not text.isascii():
@@ -78,21 +128,21 @@ class Arrangement:
                 node[place.member] = [text]
         for group in specification.required:
             if not any(map(self._has, group)):
-                self._absent(group, attributes)
+                self._report_absent(group, attributes)
 
     def _has(self, place: AttributePlace) -> bool:
-        """Tell whether an attribute of the template, or of a cluster of its, has a value."""
+        """Tell whether an attribute of the template, or of one of its clusters, has a value."""
         nodes = self.structure.get(place.filed, ()) if place.path else (self.structure,)
         return any(place.member in node for node in nodes)
 
-    def _say(
+    def _report(
         self, attribute: Attribute, code: str, severity: str, message: str, suggestion: str = ""
     ) -> None:
         self.diagnostics.append(
             Diagnostic(self._file, attribute.line, code, severity, message, suggestion)
         )
 
-    def _file_plainly(self, attribute: Attribute) -> None:
+    def _file_unplaced(self, attribute: Attribute) -> None:
         if attribute.value:
             name = attribute.name.lower()
             if name == _HANDLE:
@@ -102,24 +152,24 @@ class Arrangement:
     def _report_unplaced(self, attribute: Attribute, name: str) -> None:
         assert self._specification is not None
         if name.startswith("x-") or "-x-" in name:
-            self._file_plainly(attribute)
+            self._file_unplaced(attribute)
             return
         self._unknown += 1
         known = self._specification.known_names if self._unknown <= _SUGGESTED else frozenset()
         suggestion = " or ".join(map(self._specification.usual_name, nearest_cached(name, known)))
-        self._say(
+        self._report(
             attribute, "unknown-attribute", ERROR,
             f"{attribute.name[:80]} is no attribute of a {self._specification.type}", suggestion,
         )  # fmt: skip
 
-    def _put(self, attribute: Attribute, place: AttributePlace) -> None:
-        """File an attribute in the cluster that is open, having looked at its value."""
+    def _file_value(self, attribute: Attribute, place: AttributePlace) -> None:
+        """Check a value and file it in the open cluster."""
         if place.deprecated and (place.key or not place.path):
-            self._say(attribute, "deprecated", WARNING, f"{attribute.name} is deprecated")
+            self._report(attribute, "deprecated", WARNING, f"{attribute.name} is deprecated")
         text = attribute.value
         if not text:
             if place.key:
-                self._say(attribute, "key-empty", WARNING, f"{attribute.name} has no value")
+                self._report(attribute, "key-empty", WARNING, f"{attribute.name} has no value")
             return
         if place.member == _HANDLE:
             self.handle = self.handle or text
@@ -128,14 +178,14 @@ class Arrangement:
         else:
             text = values.collapse_space(text)
         if len(text) > place.longest or (len(text) == 1 and place.longest < UNBOUNDED):
-            self._say_length(attribute, place, len(text))
+            self._report_length(attribute, place, len(text))
         node = self._open[-1][1]
         listed = node.get(place.member)
         if listed is None:
             node[place.member] = [text]
             return
         if place.once:
-            self._say(
+            self._report(
                 attribute, "cannot-repeat", ERROR,
                 f"{attribute.name} stands here again: a Template-Type may be missing before",
             )  # fmt: skip
@@ -144,10 +194,10 @@ class Arrangement:
     def _reach(
         self, attribute: Attribute, found: tuple[AttributePlace, ...]
     ) -> AttributePlace | None:
-        """Open or close clusters until the attribute has its place; None where it has none."""
+        """Open or close clusters until the attribute has its place; None without a place."""
         for place in found:
             target = place.path[:-1] if place.key else place.path
-            depth = len(target)  # of the open clusters each lies in the one before
+            depth = len(target)  # each open cluster is inside the one before
             if depth < len(self._open) and self._open[depth][0] == target:
                 del self._open[depth + 1 :]
                 if place.key:
@@ -160,20 +210,20 @@ class Arrangement:
             assert self._specification is not None
             place = found[0]
             keys = self._specification.openers[place.path[:-1] if place.key else place.path]
-            self._say(
+            self._report(
                 attribute, "misplaced-attribute", ERROR,
                 f"{attribute.name} stands outside its cluster, which {keys} opens", keys,
             )  # fmt: skip
         return None
 
     def _normalize(self, attribute: Attribute, place: AttributePlace, kind: str) -> str:
-        """Return a value in the form of its kind, or as it is where it has none."""
+        """Return a value in the form of its kind, or unchanged if it does not fit."""
         text = values.normalize(attribute.value, kind)
         if text is not None:
             return text
         if kind == "url":
-            cleaned = values.url(attribute.value)
-            self._look_at_space(attribute)
+            cleaned = values.clean_url(attribute.value)
+            self._check_space(attribute)
         else:
             cleaned = values.collapse_space(attribute.value)
         text = values.normalize(cleaned, kind)
@@ -181,26 +231,32 @@ class Arrangement:
             return text
         severity = ERROR if place.key or place.required else WARNING
         called = f"{attribute.name} is not {values.KINDS[kind]}: {cleaned[:80]}"
-        self._say(attribute, "invalid-value", severity, called)
+        self._report(attribute, "invalid-value", severity, called)
         return cleaned
 
-    def _say_length(self, attribute: Attribute, place: AttributePlace, length: int) -> None:
+    def _report_length(self, attribute: Attribute, place: AttributePlace, length: int) -> None:
         if length == 1:
-            self._say(attribute, "too-short", WARNING, f"{attribute.name} has one character")
+            self._report(attribute, "too-short", WARNING, f"{attribute.name} has one character")
         else:
             message = f"{attribute.name} has {length:,} characters, more than {place.longest:,}"
-            self._say(attribute, "too-long", WARNING, message)
+            self._report(attribute, "too-long", WARNING, message)
 
-    def _look_at_space(self, attribute: Attribute) -> None:
+    def _check_space(self, attribute: Attribute) -> None:
         parts = attribute.value.split()
         if len(parts) < 2 or (len(parts) == 2 and parts[0].upper() == "URL:"):
             return
-        if values.split_at_hyphen(attribute.value):
-            self._say(attribute, "url-split", ERROR, f"{attribute.name} is broken after a hyphen")
+        if values.breaks_at_hyphen(attribute.value):
+            self._report(
+                attribute, "url-split", ERROR, f"{attribute.name} is broken after a hyphen"
+            )
         else:
-            self._say(attribute, "url-space", WARNING, f"{attribute.name} has white space within")
+            self._report(
+                attribute, "url-space", WARNING, f"{attribute.name} has white space within"
+            )
 
-    def _absent(self, group: tuple[AttributePlace, ...], attributes: Sequence[Attribute]) -> None:
+    def _report_absent(
+        self, group: tuple[AttributePlace, ...], attributes: Sequence[Attribute]
+    ) -> None:
         names = " or ".join(sorted(place.name for place in group))
         line = attributes[0].line if attributes else 0
         self.diagnostics.append(

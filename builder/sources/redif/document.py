@@ -1,4 +1,4 @@
-"""Documents: what is published of a template, with what it has of its series and archive."""
+"""Documents: the published form of a template, with data of its series and archive."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,16 +19,16 @@ ARCHIVE, SERIES = "ReDIF-Archive 1.0", "ReDIF-Series 1.0"
 
 @dataclass(frozen=True, slots=True)
 class Inheritable:
-    """What an archive or series gives to the documents of what belongs to it."""
+    """What the documents of an archive or series inherit from it."""
 
     name: str | None = None
     restriction: tuple[str, ...] = ()
     provider: tuple[str, ...] = ()
 
     @staticmethod
-    def of(fields: Mapping[str, Any]) -> "Inheritable":
-        """Return what the fields of an archive or series give, without what XML 1.0 forbids."""
-        fields = legal(fields)
+    def from_fields(fields: Mapping[str, Any]) -> "Inheritable":
+        """Return the inheritable fields of an archive or series, legal in XML."""
+        fields = remove_illegal(fields)
         names = _texts(fields, "name")
         return Inheritable(
             names[0] if names else None,
@@ -38,15 +38,15 @@ class Inheritable:
 
 
 NOTHING = Inheritable()
-"""What is inherited of a series or archive that is not known."""
+"""The inheritance of an unknown series or archive."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentReport:
-    """What of a template with a handle goes into its document."""
+    """The parts of a template with a handle that its document has."""
 
     handle: str
-    """In its canonical form."""
+    """In canonical form."""
     handle_written: str
     type: str | None
     type_written: str
@@ -55,8 +55,8 @@ class DocumentReport:
     fields: Structure
 
     @staticmethod
-    def of(found: Template) -> "DocumentReport | None":
-        """Return what goes into the document of a template; None for one without a handle."""
+    def from_template(found: Template) -> "DocumentReport | None":
+        """Return the parts of a template for its document; None without a handle."""
         if found.handle is None or found.handle_written is None:
             return None
         return DocumentReport(
@@ -72,12 +72,12 @@ class DocumentReport:
     def document(
         self, tist: int, source: str, series: Inheritable, archive: Inheritable
     ) -> dict[str, Any]:
-        """Return the document of the version that was noted at `tist` in the file `source`.
+        """Return the document of the version of time `tist` in the file `source`.
 
-        What XML 1.0 forbids is not in it. `series` and `archive` are NOTHING where they are not
-        known, or where the template itself is the one.
+        It has no character that XML 1.0 forbids. `series` and `archive` are NOTHING if they are
+        unknown, or if the template itself is the series or archive.
         """
-        own_archive, own_series = belonging(self.handle)
+        own_archive, own_series = archive_and_series(self.handle)
         is_article = self.type == _ARTICLE
         restriction = dict.fromkeys((*series.restriction, *archive.restriction))
         found = {
@@ -97,39 +97,39 @@ class DocumentReport:
             "series_name": series.name,
             "provider": list(series.provider),
         }
-        # All of its texts but the source are of the text; what is inherited is legal by itself.
+        # All its texts but the source come from `text`; inherited texts are already legal.
         is_legal = not (_ILLEGAL.search(self.text) or _ILLEGAL.search(source))
-        return found if is_legal else legal(found)
+        return found if is_legal else remove_illegal(found)
 
     def sets(self) -> tuple[str, ...]:
-        """Return the most specific sets that the template is in, sorted."""
-        archive, series = belonging(self.handle)
+        """Return the template's most specific sets, sorted."""
+        archive, series = archive_and_series(self.handle)
         place = [setspec.join(*(series or archive or "").split(":"))] if archive else []
-        return tuple(sorted([*place, setspec.join("type", word(self.type))]))
+        return tuple(sorted([*place, setspec.join("type", type_word(self.type))]))
 
 
-def belonging(handle: str) -> tuple[str | None, str | None]:
-    """Return the archive and the series that a canonical handle names: its own, or it itself."""
+def archive_and_series(handle: str) -> tuple[str | None, str | None]:
+    """Return the archive and the series in a canonical handle, None for what it lacks."""
     match = _BELONGING.match(handle)
     if match is None:
         return None, None
     return match[1], f"{match[1]}:{match[2]}" if match[2] else None
 
 
-def word(type_: str | None) -> str:
-    """Return a type's word, such as "paper"; "other" where there is no such type."""
+def type_word(type_: str | None) -> str:
+    """Return a type's word, such as "paper"; "other" for an unknown type."""
     match = _WORD.fullmatch(type_ or "")
     return match[1].lower() if match else "other"
 
 
-def legal(value: Any) -> Any:
-    """Return a value of JSON without the characters in its texts that XML 1.0 forbids."""
+def remove_illegal(value: Any) -> Any:
+    """Remove the characters that XML 1.0 forbids from the texts of a JSON value."""
     if isinstance(value, str):
         return _ILLEGAL.sub("", value) if not value.isprintable() else value
     if isinstance(value, dict):
-        return {name: legal(entry) for name, entry in value.items()}
+        return {name: remove_illegal(entry) for name, entry in value.items()}
     if isinstance(value, list):
-        return [legal(entry) for entry in value]
+        return [remove_illegal(entry) for entry in value]
     return value
 
 

@@ -1,6 +1,6 @@
-"""The types of templates and clusters that ReDIF 1.0 has, with their attributes, as a table.
+"""The types of templates and clusters of ReDIF 1.0, with their attributes, as a table.
 
-After the specification of ReDIF-perl (July 2000), the document "ReDIF version 1" (2015), what
+Sources: the specification of ReDIF-perl (July 2000), the document "ReDIF version 1" (2015), what
 ReDIF-perl 2.69 knows besides, and the DOI, which IDEAS documents.
 """
 
@@ -75,50 +75,50 @@ _TEMPLATES = {
 }
 
 _EITHER = {"ReDIF-Book 1.0": frozenset({"Author-Name", "Editor-Name"})}
-"""Where one of two is required."""
+"""Types that require one of two attributes."""
 
 OBSOLETE = {"redif-mirror": "ReDIF-Mirror 1.0", "redif-authority": "ReDIF-Authority 1.0"}
-"""Types that were once in use, and are unknown to ReDIF-perl."""
+"""Types that were once in use and that ReDIF-perl does not know."""
 
 LONGEST = {"title": 1000, "abstract": 4200, "keywords": 1500, "handle": 120}
-"""Characters of a value that are usual, by the attribute's own name; any URL has URL_LONGEST."""
+"""The usual most characters of a value, by the attribute's own name; for URLs, URL_LONGEST."""
 URL_LONGEST = 500
 UNBOUNDED = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class AttributePlace:
-    """Where an attribute belongs, and what holds of it."""
+    """Where an attribute belongs, and its rules."""
 
     name: str
-    """The whole name as it is usually written."""
+    """The whole name in its usual spelling."""
     path: tuple[str, ...]
-    """The clusters that it lies in, from outside: ("author", "workplace")."""
+    """The clusters around it, from the outermost: ("author", "workplace")."""
     member: str
-    """Its own name there, in lower case; for a key with the cluster's name in `path`."""
+    """Its own name there, in lower case; `path` of a key includes the key's cluster."""
     kind: str | None
     key: bool
     once: bool
     required: bool
     deprecated: bool
     longest: int
-    """Characters of a value that are usual; UNBOUNDED where nothing is said."""
+    """The usual most characters of a value; UNBOUNDED without a limit."""
     filed: str
     """The name under which its cluster is filed."""
     watched: bool
-    """Whether more is to be looked at than the value's form and length."""
+    """Whether there is more to check than the value's form and length."""
 
 
 @dataclass(frozen=True)
 class Specification:
-    """What a type of template may hold."""
+    """The attributes of a type of template."""
 
     type: str
     places: Mapping[str, tuple[AttributePlace, ...]] = field(repr=False)
-    """By the whole name in lower case, and as it is usually written; more than one where a
-    cluster's attribute is also one of the template."""
+    """By the whole name in lower case and in its usual spelling; several if a cluster's attribute
+    is also one of the template."""
     required: tuple[tuple[AttributePlace, ...], ...] = ()
-    """Of each group one attribute has to be there."""
+    """Groups of attributes; one attribute of each group is required."""
 
     @cached_property
     def known_names(self) -> frozenset[str]:
@@ -136,14 +136,14 @@ class Specification:
         return {path: " or ".join(sorted(names)) for path, names in found.items()}
 
     def usual_name(self, name: str) -> str:
-        """Return a name in lower case as it is usually written."""
+        """Return the usual spelling of a name in lower case."""
         return self.places[name][0].name
 
 
 def _walk(
     notation: str, written: str, path: tuple[str, ...], filed: str, deprecated: bool, outer: bool
 ) -> list[AttributePlace]:
-    """Return the places of a type's or cluster's attributes, and those of clusters within."""
+    """Return the places of the attributes of a type or cluster, and of its inner clusters."""
     found: list[AttributePlace] = []
     for match in _ENTRY.finditer(notation):
         name, flags, cluster = match["name"], match["flags"], match["cluster"]
@@ -192,7 +192,7 @@ NAMES = frozenset().union(
         for specification in SPECIFICATIONS.values()
     )
 )
-"""The names of all attributes as they are usually written."""
+"""The names of all attributes in their usual spelling."""
 
 _BY_WORD = {
     type_.partition("-")[2].partition(" ")[0]: specification
@@ -202,9 +202,9 @@ _LOOSE = re.compile(r"redif[-_ ]*([a-z]+)", re.IGNORECASE)
 
 
 def guess_type(written: str) -> Specification | None:
-    """Return the type that a Template-Type most likely means, None where there is no telling.
+    """Return the likely type of a Template-Type, None if there is no clue.
 
-    `ReDIF-Paper`, `ReDIF-Article1.0` and `ReDIF-Series 1.0<br />` are no types, but say enough.
+    `ReDIF-Paper`, `ReDIF-Article1.0` and `ReDIF-Series 1.0<br />` are no types, but are clear.
     """
     match = _LOOSE.match(written)
     return _BY_WORD.get(match[1].lower()) if match else None

@@ -9,14 +9,14 @@ import pytest
 
 from builder.demo import papers
 from builder.demo.shelf import Shelf, serve
-from builder.sources.redif.template import read
+from builder.sources.redif.template import read_templates
 
 
 def templates(folder: Path) -> dict[str, str]:
     found = {}
     for path in sorted(folder.rglob("*.rdf")):
         with path.open("rb") as file:
-            for template in read(file, path.name):
+            for template in read_templates(file, path.name):
                 assert template.valid, template
                 assert not template.diagnostics
                 assert template.handle is not None

@@ -20,8 +20,9 @@ from builder.ingest.ingest import IngestJob, IngestResult, IngestRuntime
 from builder.ingest.splits import ArchiveFile
 from builder.intake import rows
 from builder.sources import backlog
-from builder.sources.event import Capture, DocumentRules, Fault
-from builder.sources.webarchive import read
+from builder.sources.events import Capture, Fault
+from builder.sources.rules import DocumentRules
+from builder.sources.webarchive import read_archive
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
 from tests.builder.sources.containers import arc, filedesc, frame, http, members, warc
@@ -84,7 +85,7 @@ def as_read(files: Sequence[Path]) -> tuple[list[dict[str, Any]], list[dict[str,
     captures, faults = [], []
     for path in files:
         with path.open("rb") as stream:
-            for event in read(stream, path.name, RULES):
+            for event in read_archive(stream, path.name, RULES):
                 if isinstance(event, Capture):
                     row = asdict(event) | {"sets": sorted(event.sets + SETS)}
                     row["fetch_time"] = event.fetch_time and event.fetch_time.replace(tzinfo=None)

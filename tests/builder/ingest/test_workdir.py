@@ -15,7 +15,7 @@ from builder.ingest import pool, workdir
 from builder.ingest.split_reader import Advance, SplitResult, Task
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
-from builder.sources.event import Fault
+from builder.sources.events import Fault
 from functions.snapshot.errors import NO_SPACE, StoreError
 from tests.builder.ingest.test_ingest import archive, as_read, ingested, intake_of, table
 

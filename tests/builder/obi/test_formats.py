@@ -59,7 +59,7 @@ Handle: RePEc:aaa:journl:v:16:y:2011:i:02:p:239-242_00
 
 
 def item(data: bytes, **inherited: Any) -> tuple[str, Item]:
-    account = DocumentReport.of(samples.one(data))
+    account = DocumentReport.from_template(samples.one(data))
     assert account is not None
     of = Inheritable(**inherited) if inherited else Inheritable()
     fields = account.document(1_352_481_230, "aaa/x.rdf", of, Inheritable())

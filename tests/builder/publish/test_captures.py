@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from builder.publish.publish import publish
-from builder.sources.event import Capture
+from builder.sources.events import Capture
 from builder.store.folder import FolderStore
 from functions.database import engine
 from functions.oai.repository import PublishedRecord, RecordSelection

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from builder.publish.collections import FACETS, SHOWN
 from builder.publish.publish import publish
 from builder.snapshot.transaction import NothingSelectedError
-from builder.sources.event import Capture
+from builder.sources.events import Capture
 from builder.withdraw.reinstate import restore
 from builder.withdraw.selection import Selection
 from functions.database import engine

@@ -9,7 +9,7 @@ import pytest
 
 from builder.intake import intake
 from builder.publish.publish import NothingToPublish
-from builder.sources.event import Fault
+from builder.sources.events import Fault
 from functions.oai.repository import PublishedRecord, RecordSelection
 from functions.snapshot import layout
 from functions.snapshot.errors import ConfigurationError, DamagedStore, StoreError

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from builder.sources.event import Capture, DocumentRules
-from builder.sources.webarchive import read
+from builder.sources.events import Capture
+from builder.sources.rules import DocumentRules
+from builder.sources.webarchive import read_archive
 from tests.builder.conftest import World
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "webarchive"
@@ -21,7 +22,7 @@ AGNOSTIC = "hard/pywb__example-url-agnostic"
 def captures(name: str) -> list[Capture]:
     rules = DocumentRules(redirects=True, errors=True)
     with (DATA / name).open("rb") as file:
-        return [e for e in read(file, Path(name).name, rules) if isinstance(e, Capture)]
+        return [e for e in read_archive(file, Path(name).name, rules) if isinstance(e, Capture)]
 
 
 @pytest.mark.parametrize(

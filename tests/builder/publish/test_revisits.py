@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder.sources.event import Capture
+from builder.sources.events import Capture
 from builder.withdraw.reinstate import restore
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw

@@ -2,9 +2,9 @@
 
 import io
 
-from builder.sources.redif.border import LIMIT
 from builder.sources.redif.diagnostic import Diagnostic
-from builder.sources.redif.template import Template, read
+from builder.sources.redif.template import Template, read_templates
+from builder.sources.redif.template_text import LIMIT
 
 PAPER = b"""Template-Type: ReDIF-Paper 1.0
 Author-Name: Lebowski, Jeffrey
@@ -60,7 +60,7 @@ GOOD = (PAPER, SERIES, ARCHIVE, BOOK, CHAPTER, PERSON, INSTITUTION)
 
 
 def events(data: bytes, limit: int = LIMIT) -> list[Template | Diagnostic]:
-    return list(read(io.BytesIO(data), "a.rdf", limit))
+    return list(read_templates(io.BytesIO(data), "a.rdf", limit))
 
 
 def templates(data: bytes, limit: int = LIMIT) -> list[Template]:

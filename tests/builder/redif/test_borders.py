@@ -6,8 +6,8 @@ import tracemalloc
 
 import pytest
 
-from builder.sources.redif.digest import in_base64
-from builder.sources.redif.template import Template, read
+from builder.sources.redif.lines import to_base64
+from builder.sources.redif.template import Template, read_templates
 from tests.builder.redif.samples import GOOD, PAPER, SERIES, events, one, templates
 
 ACCENTED = PAPER.decode().replace("On Rugs", "Größe – “rugs” 𝔘")
@@ -83,7 +83,7 @@ def test_mixed_line_ends() -> None:
 @pytest.mark.parametrize("stream", [io.BytesIO, Trickle])
 def test_encodings(text: str, codec: str, mark: bytes, encoding: str, stream: type) -> None:
     data = mark + (text + "\n\n" + text).encode(codec)
-    found = [event for event in read(stream(data)) if isinstance(event, Template)]
+    found = [event for event in read_templates(stream(data)) if isinstance(event, Template)]
     assert [template.text for template in found] == [text.rstrip()] * 2
     assert {template.encoding for template in found} == {encoding}
     for template in found:
@@ -116,7 +116,7 @@ def test_the_reference_takes_utf_8_without_a_mark_for_windows_1252() -> None:
     assert one(data).reference_md5 == hashlib.md5(misread).hexdigest()
     latin = one(LATIN.encode("cp1252"))
     assert latin.reference_md5 == latin.md5
-    assert in_base64("00" * 16) == "AAAAAAAAAAAAAAAAAAAAAA"
+    assert to_base64("00" * 16) == "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 def test_a_template_is_cut_off_at_a_line_and_the_next_one_is_whole() -> None:
@@ -145,7 +145,7 @@ class Endless(io.RawIOBase):
 def test_of_a_template_no_more_than_the_limit_is_held(piece: bytes) -> None:
     tracemalloc.start()
     try:
-        found = list(read(Endless(piece, 600), limit=10_000))  # type: ignore[arg-type]
+        found = list(read_templates(Endless(piece, 600), limit=10_000))  # type: ignore[arg-type]
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -163,4 +163,4 @@ def test_borders_are_sought_at_the_beginning_of_a_line_alone() -> None:
 
 def test_the_same_whatever_the_stream_gives_at_a_time() -> None:
     data = b"\n".join(GOOD).replace(b"\n", b"\r\n")
-    assert list(read(Trickle(data), "a.rdf")) == events(data)  # type: ignore[arg-type]
+    assert list(read_templates(Trickle(data), "a.rdf")) == events(data)  # type: ignore[arg-type]

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from builder.sources.redif import value
-from builder.sources.redif.digest import in_base64
-from builder.sources.redif.template import Template, read
+from builder.sources.redif.lines import to_base64
+from builder.sources.redif.template import Template, read_templates
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "repec"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no real ReDIF at {DATA}")
@@ -26,7 +26,9 @@ INCIDENCES = ("appearance", "reappearance", "change", "deletion")
 
 
 def templates(data: bytes, name: str = "") -> list[Template]:
-    return [event for event in read(io.BytesIO(data), name) if isinstance(event, Template)]
+    return [
+        event for event in read_templates(io.BytesIO(data), name) if isinstance(event, Template)
+    ]
 
 
 @cache
@@ -71,11 +73,11 @@ def test_borders_digests_and_structures_are_the_reference_parsers() -> None:
         tally["templates"] += 1
         tally["border"] += found.line == verdict["START_LINE_NUMBER"]
         tally["MD5, read as the reference reads"] += (
-            in_base64(found.reference_md5) == verdict["MD5SUM"]
+            to_base64(found.reference_md5) == verdict["MD5SUM"]
         )
         misread = found.md5 != found.reference_md5
         tally["UTF-8 that the reference misreads"] += misread
-        tally["MD5, elsewhere"] += not misread and in_base64(found.md5) == verdict["MD5SUM"]
+        tally["MD5, elsewhere"] += not misread and to_base64(found.md5) == verdict["MD5SUM"]
         tally["handle"] += (found.handle or "") == (verdict["ID"] or "")
         # The reference knows no DOI, and drops values that it finds wrong.
         doi = any(attribute.name.lower() == "doi" for attribute in found.attributes)
@@ -215,7 +217,7 @@ def test_all_of_repec_in_2017() -> None:
     found: list[Template] = []
     codes: Counter[str] = Counter()
     for name, data in files:
-        for event in read(io.BytesIO(data), name):
+        for event in read_templates(io.BytesIO(data), name):
             if isinstance(event, Template):
                 found.append(event)
             else:

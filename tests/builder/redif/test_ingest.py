@@ -100,7 +100,7 @@ def test_what_is_stored_of_a_template_is_its_text(home: Home, root: Path) -> Non
     assert version.key == key(account["run"], "RePEc:aaa:wpaper:1")
     assert version.sha256 == hashlib.sha256(stored).hexdigest()
     assert (version.bytes, version.place, version.encoding) == (len(stored), 6, "windows-1252")
-    (own,) = template.read(io.BytesIO(stored))
+    (own,) = template.read_templates(io.BytesIO(stored))
     assert version.text_sha256 == own.sha256
     raw = versions(home, "redif")["RePEc-file:aaa/wpaper/p.rdf"]
     assert store_of(home).read(raw.key) == data + b"\r\n\r\n"

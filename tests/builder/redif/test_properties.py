@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder.sources.redif.diagnostic import CODES, ERROR, WARNING
-from builder.sources.redif.template import Template, read
-from builder.sources.redif.value import plain
+from builder.sources.redif.template import Template, read_templates
+from builder.sources.redif.value import plain_text
 from tests.builder.redif.samples import GOOD, events, one, templates
 from tests.extent import examples
 
@@ -114,7 +114,7 @@ def test_no_bytes_raise_and_each_border_is_a_template(data: bytes) -> None:
         assert all(line.code in CODES for line in event.diagnostics)
         assert event.valid == all(line.severity == WARNING for line in event.diagnostics)
         for entries in event.structure.values():
-            assert all(plain(entry) is not None for entry in entries if isinstance(entry, str))
+            assert all(plain_text(entry) is not None for entry in entries if isinstance(entry, str))
     if not data.startswith((b"\xff\xfe", b"\xfe\xff")) and b"\x00" not in data[:4]:
         borders = sum(
             line.lower().startswith(b"template-type:") and line[14:16] != b"//"
@@ -143,7 +143,7 @@ def test_templates_that_are_put_together_are_found_again(
     sources = [source.replace(b"\n", end) for source in sources]
     data = between.join(sources)
     at = 0
-    found = list(read(io.BytesIO(data)))
+    found = list(read_templates(io.BytesIO(data)))
     assert len(found) == len(sources)
     for template, source in zip(found, sources, strict=True):
         assert isinstance(template, Template)

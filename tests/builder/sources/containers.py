@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import zstandard
 
-from builder.sources.event import Capture, DocumentRules, Event, Fault, Skipped
-from builder.sources.fault import CODES
-from builder.sources.webarchive import read
+from builder.sources.events import FAULT_CODES, Capture, Event, Fault, Skipped
+from builder.sources.rules import DocumentRules
+from builder.sources.webarchive import read_archive
 
 ALL = DocumentRules(redirects=True, errors=True)
 PAGE = b"<html lang='cs'><head><title>Zpr\xc3\xa1vy</title></head><body>text</body></html>"
@@ -68,10 +68,10 @@ def members(records: Iterable[bytes]) -> bytes:
 def events(
     data: bytes, rules: DocumentRules = ALL, name: str = "a", *, further: bool = False
 ) -> list[Event]:
-    found = list(read(io.BytesIO(data), name, rules, further=further))
+    found = list(read_archive(io.BytesIO(data), name, rules, further=further))
     for event in found:
         if isinstance(event, Fault):
-            assert event.code in CODES
+            assert event.code in FAULT_CODES
             assert event.done, event
             assert event.detail.isprintable()
     return found

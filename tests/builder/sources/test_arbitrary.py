@@ -8,10 +8,10 @@ import zlib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.sources.event import Capture, DocumentRules, Fault, Skipped
-from builder.sources.fault import CODES
+from builder.sources.events import FAULT_CODES, Capture, Fault, Skipped
 from builder.sources.html import title_and_language
-from builder.sources.webarchive import read
+from builder.sources.rules import DocumentRules
+from builder.sources.webarchive import read_archive
 from tests.builder.sources.containers import arc, filedesc, http, members, warc
 
 _RECORDS = [warc(http(), url=b"http://a.cz/%d" % n) for n in range(4)]
@@ -27,11 +27,11 @@ class _Slow(io.BytesIO):
 
 
 def _kinds(data, stream=io.BytesIO):
-    found = list(read(stream(data), "a", DocumentRules()))
+    found = list(read_archive(stream(data), "a", DocumentRules()))
     for event in found:
         assert isinstance(event, Capture | Skipped | Fault)
         if isinstance(event, Fault):
-            assert event.code in CODES
+            assert event.code in FAULT_CODES
     return found
 
 

@@ -14,7 +14,7 @@ def test_a_page_that_declares_nothing_has_the_right_title(
     codec: str, domain: str, text: tuple[str, str]
 ) -> None:
     data, title = page(codec, text)
-    found = charset.of_html(data, f"www.a.{domain}")
+    found = charset.html_charset(data, f"www.a.{domain}")
     assert found.source == "detected"
     assert title_and_language(data, found.name)[0] == title
 
@@ -63,7 +63,7 @@ def test_iso_2022_jp_is_believed_and_not_detected() -> None:
     data, title = page("iso2022_jp", JAPANESE)
     assert charset.detect(data, "a.jp") == ("utf-8", "assumed")
     declared = b"<meta charset=iso-2022-jp>" + data
-    found = charset.of_html(declared, "a.jp")
+    found = charset.html_charset(declared, "a.jp")
     assert found == ("iso-2022-jp", "declared")
     assert title_and_language(declared, found.name)[0] == title
 
@@ -112,7 +112,7 @@ PRESCAN = {
 
 @pytest.mark.parametrize("data", PRESCAN)
 def test_what_a_page_declares(data: bytes) -> None:
-    assert charset.declared_by_html(data) == PRESCAN[data]
+    assert charset.html_declaration(data) == PRESCAN[data]
 
 
 META = b"<meta charset=windows-1250>"

@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from builder.sources.event import Skipped
+from builder.sources.events import Skipped
 from tests.builder.sources.containers import (
     URL,
     arc,

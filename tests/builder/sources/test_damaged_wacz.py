@@ -6,8 +6,8 @@ import zipfile
 
 import pytest
 
-from builder.sources.event import Capture, Fault
-from builder.sources.webarchive import read
+from builder.sources.events import Capture, Fault
+from builder.sources.webarchive import read_archive
 from tests.builder.sources.containers import (
     ALL,
     captures,
@@ -133,7 +133,7 @@ def test_a_place_beyond_the_zip_costs_no_capture(tmp_path, place):
     path = tmp_path / "a"
     path.write_bytes(data[:at] + record + extra + rest + end)
     with path.open("rb") as stream:  # which seeks as the system does
-        told = list(read(stream, "a", ALL))
+        told = list(read_archive(stream, "a", ALL))
     given = [e for e in told if isinstance(e, Capture)]
     assert [(c.url, c.warc_filename, c.warc_record_offset) for c in given] == WHOLE
     assert [e.code for e in told if isinstance(e, Fault)] == ["wacz-damaged"]

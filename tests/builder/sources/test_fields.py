@@ -2,7 +2,7 @@
 
 import pytest
 
-from builder.sources import address, charset, domain, html, mime
+from builder.sources import address, charset, html, mime
 from builder.sources import date as instant
 from functions.archive import digest
 from functions.snapshot import setspec
@@ -33,7 +33,7 @@ from functions.url import surt
     ],
 )
 def test_warc_dates(date, text, code):
-    found, flaw = instant.from_warc(date)
+    found, flaw = instant.parse_warc_date(date)
     assert found.text == text
     assert (flaw and flaw[0]) == code
     assert (found.time is not None) == (text is not None and len(text) >= 20)
@@ -113,8 +113,8 @@ def test_surts(raw, key):
 
 
 def test_the_suffix_list_has_a_version():
-    assert domain.version().count(".") >= 2
-    assert "(2" in domain.version()
+    assert address.suffix_list_version().count(".") >= 2
+    assert "(2" in address.suffix_list_version()
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from random import Random
 import pytest
 import zstandard
 
-from builder.sources.event import Capture, Skipped
-from builder.sources.recognise import beginning, recognise
+from builder.sources.events import Capture, Skipped
+from builder.sources.recognise import read_head, recognise
 from functions.archive import zstd
 from functions.archive.zstd_frames import ZstdFrames
 from tests.builder.sources.containers import (
@@ -53,7 +53,7 @@ def urls(data):
 
 
 def kind(data):
-    return recognise(beginning(io.BytesIO(data)))
+    return recognise(read_head(io.BytesIO(data)))
 
 
 def test_the_same_captures_as_from_gzip_each_at_its_frame():
@@ -310,11 +310,11 @@ def test_reads_of_any_size_give_the_same():
     data = dictionary_frame(made) + frames(RECORDS, made) + OTHER + b"xx" + frames(RECORDS, made)
 
     def texts(stream):
-        tape = ZstdFrames(beginning(stream), stream)
+        records = ZstdFrames(read_head(stream), stream)
         sections = []
-        while tape.next_section():
-            sections.append((tape.place(), b"".join(iter(lambda: tape.take(999), b""))))
-        return sections, tape.faults
+        while records.next_section():
+            sections.append((records.place(), b"".join(iter(lambda: records.take(999), b""))))
+        return sections, records.faults
 
     assert texts(Slow(data)) == texts(io.BytesIO(data))
     assert b"".join(text for _, text in texts(Slow(data))[0]) == b"".join(RECORDS) * 2

@@ -14,10 +14,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from builder.sources.event import Capture, Fault, Skipped
-from builder.sources.fault import CODES
-from builder.sources.recognise import is_gzip, is_zstd, unread
-from builder.sources.webarchive import read
+from builder.sources.events import FAULT_CODES, Capture, Fault, Skipped
+from builder.sources.recognise import describe_unknown, is_gzip, is_zstd
+from builder.sources.webarchive import read_archive
 from tests.builder.sources.containers import (
     ALL,
     arc,
@@ -78,10 +77,10 @@ class Piece:
 
 
 def found_in(data):
-    found = list(read(io.BytesIO(data), "a", ALL))
+    found = list(read_archive(io.BytesIO(data), "a", ALL))
     for event in found:
         if isinstance(event, Fault):
-            assert event.code in CODES
+            assert event.code in FAULT_CODES
             assert event.done
             assert event.place is None or 0 <= event.place <= len(data)
     return found
@@ -147,7 +146,7 @@ def check_whole(pieces, head, parts, *, packed):
     expected = reference(head, parts)
     data = head + b"".join(piece.data for piece in pieces)
     # Chance may make another kind of file of it, or bytes that only another kind has.
-    assume(is_gzip(data) or is_zstd(data) or not unread(data)[1])
+    assume(is_gzip(data) or is_zstd(data) or not describe_unknown(data)[1])
     assume(is_zstd(data) <= is_zstd(parts[0]) and is_gzip(data) <= is_gzip(parts[0]))
     rubble = b"".join(piece.data for piece in pieces if not piece.whole)
     assume(b"WARC/" in parts[0] or b"WARC/" not in rubble)

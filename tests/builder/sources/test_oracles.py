@@ -19,8 +19,8 @@ from zipfile import ZipFile
 import pytest
 
 from builder.sources import address
-from builder.sources.event import Capture, Fault, Skipped
-from builder.sources.webarchive import read
+from builder.sources.events import Capture, Fault, Skipped
+from builder.sources.webarchive import read_archive
 from functions.archive import arc, warc
 from functions.archive.stream import RecordStream
 from tests.builder.sources.containers import ALL
@@ -36,7 +36,7 @@ class File:
     def __init__(self, data, name):
         self._data = data
         with io.BytesIO(data) as stream:
-            self.events = list(read(stream, name, ALL))
+            self.events = list(read_archive(stream, name, ALL))
         self.captures = {e.warc_record_offset: e for e in self.events if isinstance(e, Capture)}
         self.skipped = {e.offset: e for e in self.events if isinstance(e, Skipped)}
         self.faults = [e for e in self.events if isinstance(e, Fault)]
@@ -63,11 +63,11 @@ class File:
 
     def record(self, event):
         """Return the header and the block that lie at a record's place."""
-        tape = RecordStream(self.stored(event), io.BytesIO())
-        tape.next_section()
-        is_warc = tape.peek(5).upper() == b"WARC/"
-        record, _ = warc.read_header(tape) if is_warc else arc.read_header(tape, 1)
-        return record, tape.peek(record.length)
+        stream = RecordStream(self.stored(event), io.BytesIO())
+        stream.next_section()
+        is_warc = stream.peek(5).upper() == b"WARC/"
+        record, _ = warc.read_header(stream) if is_warc else arc.read_header(stream, 1)
+        return record, stream.peek(record.length)
 
 
 def opened(folder, name):
@@ -296,7 +296,7 @@ def test_the_index_within_a_wacz_is_agreed_with():
         lines = archive.read("indexes/index.cdx").decode().splitlines()
         inner = File(archive.read("archive/data.warc.gz"), "data.warc.gz")
     with path.open("rb") as stream:
-        within = [e for e in read(stream, path.name, ALL) if isinstance(e, Capture)]
+        within = [e for e in read_archive(stream, path.name, ALL) if isinstance(e, Capture)]
     assert [c.warc_record_offset for c in within] == list(inner.captures)
     assert {c.warc_filename for c in within} == {f"{path.name}/archive/data.warc.gz"}
     other_keys = []

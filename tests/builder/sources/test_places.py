@@ -9,7 +9,8 @@ from itertools import accumulate, pairwise
 import pytest
 import zstandard
 
-from builder.sources.event import Capture, DocumentRules, Skipped
+from builder.sources.events import Capture, Skipped
+from builder.sources.rules import DocumentRules
 from tests.builder.sources.containers import (
     ALL,
     arc,

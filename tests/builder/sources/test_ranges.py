@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.sources.event import Capture, Crawl, Edge, Event, Fault
-from builder.sources.ordinal import Ordinals
-from builder.sources.webarchive import read
+from builder.sources.events import Capture, Edge, Event, Fault
+from builder.sources.ordinals import Ordinals
+from builder.sources.warcinfo import Crawl
+from builder.sources.webarchive import read_archive
 from functions.snapshot.identifier import capture_identity
 from tests.builder.sources.containers import (
     ALL,
@@ -104,7 +105,9 @@ class Ranges:
         borders = [0, *sorted(cuts), None]
         told = False
         for start, end in itertools.pairwise(borders):
-            reading = read(io.BytesIO(data), "a", ALL, start, end, ordinals, further=further)
+            reading = read_archive(
+                io.BytesIO(data), "a", ALL, start, end, ordinals, further=further
+            )
             for event in reading:
                 once = isinstance(event, Fault) and event.code.endswith("-not-per-record")
                 if not (once and told):
@@ -186,22 +189,22 @@ def _stored(payload: bytes) -> bytes:
 def test_where_ranges_begin_and_end() -> None:
     data = _FILES["warc.gz"]
     second, third = len(_PARTS[0]), len(_PARTS[0] + _PARTS[1])
-    reading = read(io.BytesIO(data), "a", ALL, 1, second + 1)
+    reading = read_archive(io.BytesIO(data), "a", ALL, 1, second + 1)
     found = [event for event in reading if isinstance(event, Capture)]
     assert [capture.warc_record_offset for capture in found] == [second]
     assert (reading.first, reading.next) == (Edge(second, 1), Edge(third, 1))
-    last = read(io.BytesIO(data), "a", ALL, len(data) - 1)
+    last = read_archive(io.BytesIO(data), "a", ALL, len(data) - 1)
     assert list(last) == []
     assert (last.first, last.next) == (Edge(None, 1), Edge(None, 1))
 
 
 def test_a_later_range_knows_the_version_that_an_arc_announced() -> None:
     data = _FILES["arc-2.gz"]
-    reading = read(io.BytesIO(data), "a", ALL, 40)
+    reading = read_archive(io.BytesIO(data), "a", ALL, 40)
     assert {e.fetch_status for e in reading if isinstance(e, Capture)} == {200}
     assert reading.first is not None
     assert reading.first.version == 2
-    assert not any(isinstance(e, Crawl) for e in read(io.BytesIO(data), "a", ALL, 40))
+    assert not any(isinstance(e, Crawl) for e in read_archive(io.BytesIO(data), "a", ALL, 40))
 
 
 def test_ranges_that_disagree_on_the_version_do_not_meet() -> None:
@@ -213,11 +216,14 @@ def test_ranges_that_disagree_on_the_version_do_not_meet() -> None:
 def test_captures_alike_in_two_ranges_are_seen_and_counted() -> None:
     data = _FILES["alike"]
     cut = len(data) // 2
-    first, second = read(io.BytesIO(data), "a", ALL, 0, cut), read(io.BytesIO(data), "a", ALL, cut)
+    first, second = (
+        read_archive(io.BytesIO(data), "a", ALL, 0, cut),
+        read_archive(io.BytesIO(data), "a", ALL, cut),
+    )
     found = [*first, *second]
     assert found != events(data)
-    assert first.ordinals.meets(second.ordinals)
-    again = read(io.BytesIO(data), "a", ALL, cut, None, first.ordinals)
+    assert first.ordinals.overlaps(second.ordinals)
+    again = read_archive(io.BytesIO(data), "a", ALL, cut, None, first.ordinals)
     assert [*found[:2], *again] == events(data)
 
 
@@ -228,13 +234,13 @@ def test_ordinals() -> None:
     assert {one.next(name) for name in names[:9]} == {1}
     assert {other.next(name) for name in names[3000:]} == {0}
     assert (len(one), len(other)) == (3000, 2000)
-    assert not one.meets(other)
+    assert not one.overlaps(other)
     for some in (one, other):
         both.add(some)
     assert len(both) == 5000
     assert [both.next(name) for name in (names[0], names[9], names[4000])] == [2, 1, 1]
-    assert both.meets(one)
-    assert other.meets(both)
+    assert both.overlaps(one)
+    assert other.overlaps(both)
 
 
 @pytest.mark.skipif(not _DATA.is_dir(), reason="the collection of real files is not here")

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from builder.sources.event import Capture, Crawl, DocumentRules, Fault, Skipped
-from builder.sources.fault import CODES
-from builder.sources.recognise import beginning, recognise
-from builder.sources.webarchive import read
+from builder.sources.events import FAULT_CODES, Capture, Fault, Skipped
+from builder.sources.recognise import read_head, recognise
+from builder.sources.rules import DocumentRules
+from builder.sources.warcinfo import Crawl
+from builder.sources.webarchive import read_archive
 from functions.snapshot import schema, setspec
 from tests.builder.sources.containers import ALL, dictionary_frame, frame, frames
 
@@ -39,7 +40,7 @@ def path_of(row):
 
 def events(path, rules=ALL):
     with path.open("rb") as stream:
-        return list(read(stream, path.name, rules))
+        return list(read_archive(stream, path.name, rules))
 
 
 def captures(path, rules=ALL):
@@ -60,7 +61,7 @@ each = pytest.mark.parametrize("row", manifest(), ids=lambda row: Path(row["file
 @each
 def test_the_format_is_known_by_the_first_bytes(row):
     with path_of(row).open("rb") as stream:
-        kind = recognise(beginning(stream))
+        kind = recognise(read_head(stream))
     if row["format"].endswith(".lz4") or row["size"] == "0" or "nonarc" in row["file"]:
         assert kind is None
     else:
@@ -91,7 +92,7 @@ def test_every_record_is_accounted_for(row):
             counted[event.reason] += 1
         elif not isinstance(event, Crawl):
             assert isinstance(event, Fault)
-            assert event.code in CODES
+            assert event.code in FAULT_CODES
             assert event.done
     assert counted.total() == RECORDS.get(path.name, int(row["records"]))
     if row["warcio"] == "clean" and row["tier"] == "core":

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from builder.sources.event import Capture
-from builder.sources.exchange import NEAR
-from builder.sources.request import MOST, CaptureRequest, read
-from builder.sources.webarchive import read as read_archive
+from builder.sources.backlog import NEAR
+from builder.sources.events import Capture
+from builder.sources.request import MAX_BYTES, CaptureRequest, read_request
+from builder.sources.webarchive import read_archive
 from functions.archive.record import BufferedBlock
 from functions.url import surt
 from tests.builder.sources.containers import (
@@ -52,7 +52,7 @@ def exchange(request: bytes, number: int = 1, *, before: bool = False, url: byte
 
 def query(body: bytes, media_type: bytes, *fields: bytes) -> str | None:
     block = post(body, media_type, *fields)
-    found = read(BufferedBlock(block, 0, len(block)), 7)
+    found = read_request(BufferedBlock(block, 0, len(block)), 7)
     assert found is not None
     assert (found.method, found.offset) == ("POST", 7)
     return found.query
@@ -200,9 +200,9 @@ JSON = {"a": "b", "n": [1, 2.0, 3.5, True], "d": {"a": None, "e": "á &"}, "x": 
         (b"a=\x00%01", FORM, "a=%00%01"),
         (b"", FORM, ""),
         (b"a=" + b"b" * 5000, FORM, "a=" + "b" * 4094),
-        (b"a=" + b"b" * MOST, FORM, "a=" + "b" * 4094),
-        (b"b" * MOST, b"x/y", "__wb_post_data=" + "YmJi" * 1020 + "Y"),
-        (b'"' + b"b" * MOST + b'"', b"application/json", ""),
+        (b"a=" + b"b" * MAX_BYTES, FORM, "a=" + "b" * 4094),
+        (b"b" * MAX_BYTES, b"x/y", "__wb_post_data=" + "YmJi" * 1020 + "Y"),
+        (b'"' + b"b" * MAX_BYTES + b'"', b"application/json", ""),
     ],
 )
 def test_what_a_request_sent_as_a_query(body: bytes, media_type: bytes, expected: str) -> None:
@@ -213,17 +213,17 @@ def test_the_length_that_a_request_declares_bounds_its_body() -> None:
     block = b"POST / HTTP/1.1\r\nContent-Type: x/y\r\nContent-Length: %b\r\n\r\nfoobar"
     for length, expected in ((b"3", "__wb_post_data=Zm9v"), (b"x", ""), (b"0", "")):
         data = block % length
-        assert read(BufferedBlock(data, 0, len(data)), None) == CaptureRequest(
+        assert read_request(BufferedBlock(data, 0, len(data)), None) == CaptureRequest(
             "POST", expected, None
         )
     data = block.replace(b"Content-Length: %b\r\n", b"")
-    assert read(BufferedBlock(data, 0, len(data)), None) == CaptureRequest(
+    assert read_request(BufferedBlock(data, 0, len(data)), None) == CaptureRequest(
         "POST", "__wb_post_data=Zm9vYmFy", None
     )
     data = data.replace(
         b"\r\n\r\nfoobar", b"\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nfoo\r\n0\r\n\r\n"
     )
-    assert read(BufferedBlock(data, 0, len(data)), None) == CaptureRequest(
+    assert read_request(BufferedBlock(data, 0, len(data)), None) == CaptureRequest(
         "POST", "__wb_post_data=Zm9v", None
     )
 

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from builder.sources.event import DocumentRules
-from builder.sources.set_rule import SetRule
+from builder.sources.rules import DocumentRules, SetRule
 from functions.config import set_rules
 from tests.builder.sources.containers import ALL, PAGE, captures, http, warc
 
@@ -16,7 +15,7 @@ def sets(*tables, url=b"http://www.a.cz/news/1", header=b"", body=PAGE, collecti
     rules = DocumentRules(
         domain_sets=False,
         mime_sets=False,
-        set_rules=tuple(map(SetRule.of, tables)),
+        set_rules=tuple(map(SetRule.from_table, tables)),
         collections=collections,
     )
     fields = header or b"Content-Type: text/html; charset=utf-8"
@@ -76,7 +75,7 @@ def test_of_several_sets_the_most_specific_ones_are_named():
 
 
 def test_rules_come_beside_domain_and_type():
-    table = SetRule.of({"set": "e", "hosts": ["a.cz"]})
+    table = SetRule.from_table({"set": "e", "hosts": ["a.cz"]})
     (capture,) = captures(warc(http()), DocumentRules(set_rules=(table,)))
     assert capture.sets == ("domain:cz:a:www", "e", "mime:text:html")
 

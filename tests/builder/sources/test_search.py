@@ -7,9 +7,9 @@ import tracemalloc
 
 import pytest
 
-from builder.sources.event import Capture, Event, Fault
+from builder.sources.events import Capture, Event, Fault
 from builder.sources.search import names_archive
-from builder.sources.webarchive import read
+from builder.sources.webarchive import read_archive
 from tests.builder.sources.containers import (
     ALL,
     arc,
@@ -78,7 +78,7 @@ def test_captures_behind_any_junk_are_read_where_they_lie(name: str, junk: bytes
 
 @pytest.mark.parametrize("name", _ARCHIVES)
 def test_the_form_of_what_was_found_is_known(name: str) -> None:
-    reading = read(io.BytesIO(_ZEROS + _ARCHIVES[name]), "a", ALL, further=True)
+    reading = read_archive(io.BytesIO(_ZEROS + _ARCHIVES[name]), "a", ALL, further=True)
     assert sum(isinstance(event, Capture) for event in reading) == 3
     assert reading.form == name.partition(" ")[0]
 
@@ -142,7 +142,7 @@ def test_a_search_takes_little_memory() -> None:
     data = bytes(8 << 20) + _ARCHIVES["warc.gz"]
     tracemalloc.start()
     try:
-        found = list(read(io.BytesIO(data), "a", ALL, further=True))
+        found = list(read_archive(io.BytesIO(data), "a", ALL, further=True))
         assert tracemalloc.get_traced_memory()[1] < 3 << 20
     finally:
         tracemalloc.stop()

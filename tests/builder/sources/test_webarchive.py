@@ -15,9 +15,9 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 import builder
-from builder.sources.event import DocumentRules, Fault
-from builder.sources.fault import CODES
+from builder.sources.events import FAULT_CODES, Fault
 from builder.sources.recognise import recognise
+from builder.sources.rules import DocumentRules
 from functions import archive
 from tests.builder.sources.containers import (
     ALL,
@@ -99,7 +99,7 @@ def test_every_code_is_used_and_has_a_meaning():
         for path in Path(str(package.__file__)).parent.rglob("*.py")
         if path.name != "fault.py"
     )
-    for code, meaning in CODES.items():
+    for code, meaning in FAULT_CODES.items():
         assert f'"{code}"' in source, code
         assert re.fullmatch(r"[a-z0-9-]+", code)
         assert meaning

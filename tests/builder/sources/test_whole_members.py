@@ -1,4 +1,4 @@
-"""Members that are read at once: they give what the tape gives, and take bounded memory."""
+"""Members that are read at once give the bytes of the stream, and take bounded memory."""
 
 import gzip
 import hashlib
@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.sources.event import Capture, Event, Fault, Skipped
-from builder.sources.webarchive import read
-from functions.archive.warc import READ, named_fields, passed_over, plain_head
+from builder.sources.events import Capture, Event, Fault, Skipped
+from builder.sources.webarchive import read_archive
+from functions.archive.warc import READ_FIELDS, parse_fields, parse_plain_head, skippable_type
 from tests.builder.sources.containers import (
     ALL,
     PAGE,
@@ -54,10 +54,10 @@ def _without_places(found: list[Event]) -> list[Event]:
 @given(_HEADS)
 @settings(max_examples=500, deadline=None)
 def test_fields_are_the_same_line_by_line(head: bytes) -> None:
-    end, fields = plain_head(head, len(head))
+    end, fields = parse_plain_head(head, len(head))
     if fields is not None:
-        known = named_fields(head[: end + 2])
-        assert fields == {n: v for n, v in known.items() if n in READ}
+        known = parse_fields(head[: end + 2])
+        assert fields == {n: v for n, v in known.items() if n in READ_FIELDS}
 
 
 @given(_HEADS, st.sampled_from([b"", b"abc", b"abc\r\n\r\n", b"\r\n\r\n", b"\r\n", b"junk\n"]))
@@ -65,8 +65,8 @@ def test_fields_are_the_same_line_by_line(head: bytes) -> None:
 def test_a_member_gives_what_the_uncompressed_record_gives(head: bytes, rest: bytes) -> None:
     data = head + rest
     assert _without_places(events(members([data]))) == _without_places(events(data))
-    end, fields = plain_head(data)
-    kind = passed_over(fields, data, end) if fields is not None else None
+    end, fields = parse_plain_head(data)
+    kind = skippable_type(fields, data, end) if fields is not None else None
     if kind:
         assert skips(data) == [kind]
         assert codes(data) == []
@@ -117,7 +117,7 @@ def test_memory_is_bounded_whatever_a_member_inflates_to() -> None:
     data = gzip.compress(bomb, 1, mtime=0) + gzip.compress(header, 1, mtime=0)
     del bomb, header
     tracemalloc.start()
-    found = list(read(io.BytesIO(data), "a", ALL))
+    found = list(read_archive(io.BytesIO(data), "a", ALL))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert [e.content_length for e in found if isinstance(e, Capture)] == [(50 << 20) + 13]

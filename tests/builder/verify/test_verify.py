@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from builder.parquet.group import span
 from builder.snapshot import set_listings, views
 from builder.snapshot.views import store_views
-from builder.sources.event import Capture
+from builder.sources.events import Capture
 from builder.store.findings import CODES, DAMAGE
 from builder.store.folder import FolderStore
 from builder.verify.data_files import DataFileIndex

@@ -7,7 +7,7 @@ import pytest
 
 from builder.snapshot.expiry import snapshots
 from builder.snapshot.transaction import NothingSelectedError
-from builder.sources.event import Fault
+from builder.sources.events import Fault
 from builder.withdraw.preview import Item, Preview, preview
 from builder.withdraw.reinstate import restore
 from builder.withdraw.selection import Selection

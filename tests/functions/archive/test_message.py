@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.archive.message import read_message
-from functions.archive.record import Block, BufferedBlock
+from functions.archive.record import BufferedBlock, RecordBlock
 from functions.archive.stream import RecordStream
 
 BODY = b"<html>\n\nbody\r\n\r\nof it"
@@ -36,7 +36,7 @@ class Pieces(io.RawIOBase):
         return piece
 
 
-def told(block: Block) -> tuple[object, bytes, list[str]]:
+def told(block: RecordBlock) -> tuple[object, bytes, list[str]]:
     message, payload, flaws = read_message(block)
     while piece := block.take():
         payload += piece
@@ -44,9 +44,9 @@ def told(block: Block) -> tuple[object, bytes, list[str]]:
 
 
 def piecewise(data: bytes, sizes: list[int]) -> tuple[object, bytes, list[str]]:
-    tape = RecordStream(b"", cast(io.BufferedIOBase, Pieces(data, sizes)))
-    tape.next_section()
-    return told(Block(tape, len(data)))
+    stream = RecordStream(b"", cast(io.BufferedIOBase, Pieces(data, sizes)))
+    stream.next_section()
+    return told(RecordBlock(stream, len(data)))
 
 
 @pytest.mark.parametrize("head", HEADS)

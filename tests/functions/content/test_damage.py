@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.sources import event
+from builder.sources import events
 from functions.content.archives import PlacedArchives
 from functions.content.errors import ContentError
 from functions.store.slice import FolderSlices
@@ -23,7 +23,7 @@ SMALL = {name: FORMS[name]() for name in FORMS}
 FOUND = {name: captures(data, name=name) for name, data in SMALL.items()}
 
 
-def listed(folder: Path, found: list[event.Capture]) -> Stored:
+def listed(folder: Path, found: list[events.Capture]) -> Stored:
     made = Stored(folder, FolderSlices(folder))
     made.list(found)
     return made
@@ -164,19 +164,19 @@ import sys
 for name in ("brotli", "isal", "zstandard"):
     sys.modules[name] = None
 from pathlib import Path
-from functions.archive import document
-from functions.archive.coded import Undecodable, decoded
+from functions.archive import record_reader
+from functions.archive.coding import ContentCodingError, decode_codings
 for coding in ("br", "zstd"):
     try:
-        decoded(iter([b""]), [coding], chunked=False)
-    except Undecodable as error:
+        decode_codings(iter([b""]), [coding], chunked=False)
+    except ContentCodingError as error:
         print(error)
 with Path(sys.argv[1]).open("rb") as stream:
-    print(b"".join(document.read(stream, 0).payload()).decode())
+    print(b"".join(record_reader.read_record(stream, 0).payload()).decode())
 with Path(sys.argv[2]).open("rb") as stream:
     try:
-        document.read(stream, 0)
-    except document.Unread as error:
+        record_reader.read_record(stream, 0)
+    except record_reader.UnreadableRecordError as error:
         print(error)
 """
 

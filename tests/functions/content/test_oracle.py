@@ -14,8 +14,9 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from builder.sources.event import Capture, DocumentRules
-from builder.sources.webarchive import read
+from builder.sources.events import Capture
+from builder.sources.rules import DocumentRules
+from builder.sources.webarchive import read_archive
 from functions.content import cdx
 from functions.content.search import CaptureSearch
 from functions.http.message import Call
@@ -87,7 +88,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     for folder, names in FILES.items():
         for name in names:
             with (DATA / folder / name).open("rb") as file:
-                captures += [e for e in read(file, name, _ALL) if isinstance(e, Capture)]
+                captures += [e for e in read_archive(file, name, _ALL) if isinstance(e, Capture)]
     world.ingest(captures)
     manifest = world.publish().manifest
     assert manifest is not None

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from builder.sources import cdxj, entry, event
+from builder.sources import events
+from builder.sources.index import cdxj, entry
 from functions.content import record
 from functions.content.capture import CaptureRow
 from functions.content.errors import ContentError
 from functions.oai.repository import PublishedRecord
 from functions.store.slice import FolderSlices
-from tests.builder.sources.containers import ALL, read
+from tests.builder.sources.containers import ALL, read_archive
 from tests.functions.content.stored import NONE, Stored
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "webarchive"
@@ -41,7 +42,9 @@ def stored_at(path: Path) -> Stored:
     """Return the captures of a file where it lies."""
     made = Stored(path.parent, FolderSlices(path.parent))
     with path.open("rb") as stream:
-        made.list([e for e in read(stream, path.name, ALL) if isinstance(e, event.Capture)])
+        made.list(
+            [e for e in read_archive(stream, path.name, ALL) if isinstance(e, events.Capture)]
+        )
     return made
 
 
@@ -89,11 +92,11 @@ INDEXED = {
 def test_an_index_alone_leads_to_bytes_that_have_its_digests(index: str) -> None:
     stored = Stored(DATA / "core", FolderSlices(DATA / "core"))
     for line in (DATA / "oracle" / index).read_bytes().splitlines():
-        found, _ = cdxj.read(line)
+        found, _ = cdxj.parse_line(line)
         if found is None:
             continue
         made, _ = entry.build_capture(found, ALL)
-        if isinstance(made, event.Capture):
+        if isinstance(made, events.Capture):
             made.warc_filename = Path(INDEXED[index]).name
             stored.list([made])
     assert stored.records

@@ -13,7 +13,7 @@ import brotli
 import pytest
 import zstandard
 
-from functions.archive.digest import Declared
+from functions.archive.digest import DeclaredDigest
 from functions.content import record
 from functions.content.archives import PlacedArchives
 from functions.content.capture import CaptureRow
@@ -319,7 +319,7 @@ def test_a_digest_of_an_index_may_be_of_head_and_payload(stored: Stored, algorit
     block = http(PAGE)
     (event,) = captures(warc(block), name="a.warc")
     (stored.folder / "a.warc").write_bytes(warc(block))
-    event.content_digest = Declared(algorithm, hashlib.new(algorithm, block).digest()).text()
+    event.content_digest = DeclaredDigest(algorithm, hashlib.new(algorithm, block).digest()).text()
     stored.list([event])
     with pytest.raises(ContentError, match="have the digest"):
         stored.read()

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from builder.sources import event
+from builder.sources import events
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.content import search
@@ -24,7 +24,7 @@ from tests.builder.conftest import World, capture
 _LONG = "x" * 600
 
 
-def taken(surt: str, date: str | None, digest: str = "A", **changes: object) -> event.Capture:
+def taken(surt: str, date: str | None, digest: str = "A", **changes: object) -> events.Capture:
     """Return a capture of a URL whose SURT is that, at a date (W3CDTF)."""
     url = f"http://example.org/{surt}"
     exact = date is not None and len(date) == 20

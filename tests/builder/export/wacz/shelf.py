@@ -4,7 +4,7 @@ import io
 from collections.abc import Sequence
 from typing import BinaryIO
 
-from builder.sources import event
+from builder.sources import events
 from functions.content.capture import CaptureRow
 from functions.content.errors import ContentError
 from tests.builder.sources.containers import captures
@@ -30,7 +30,7 @@ class Shelf:
         return [listed(found) for found in captures(self.files[name], name=name)]
 
 
-def listed(found: event.Capture) -> CaptureRow:
+def listed(found: events.Capture) -> CaptureRow:
     """Return a capture as a snapshot lists it."""
     fields = {
         name: getattr(found, name, None)

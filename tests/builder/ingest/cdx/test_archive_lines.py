@@ -12,8 +12,9 @@ from builder.ingest.cdx.block import IndexFile
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.sources.address import parse
-from builder.sources.event import Capture, DocumentRules
-from builder.sources.webarchive import read
+from builder.sources.events import Capture
+from builder.sources.rules import DocumentRules
+from builder.sources.webarchive import read_archive
 from functions.oai.repository import RecordSelection
 from functions.snapshot.manifest import Span
 from tests.builder.beginning import begin
@@ -37,7 +38,7 @@ REAL = {
 
 def captures(path, name):
     with path.open("rb") as stream:
-        return [e for e in read(stream, name, ALL) if isinstance(e, Capture)]
+        return [e for e in read_archive(stream, name, ALL) if isinstance(e, Capture)]
 
 
 def source(name):

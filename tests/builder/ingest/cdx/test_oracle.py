@@ -15,9 +15,9 @@ from builder.ingest.cdx import columns
 from builder.ingest.cdx.block import IndexFile
 from builder.ingest.cdx.text import LineBlock
 from builder.intake.intake import CAPTURES
-from builder.sources import cdx, cdxj, entry
-from builder.sources.event import Capture, DocumentRules
-from builder.sources.set_rule import SetRule
+from builder.sources.events import Capture
+from builder.sources.index import cdx, cdxj, entry
+from builder.sources.rules import DocumentRules, SetRule
 from tests.builder.indexes import ALL, NOTHING, SHA1, line, rows
 from tests.extent import examples
 
@@ -277,7 +277,7 @@ def made(lines, legend=None, rules=ALL):
     """Return what Python makes of lines: rows by column, and reasons of those left out."""
     found, reasons = [], []
     for one in lines:
-        said = (cdx.read(one, legend) if legend else cdxj.read(one))[0]
+        said = (cdx.parse_line(one, legend) if legend else cdxj.parse_line(one))[0]
         item = entry.build_capture(said, rules)[0] if said else None
         if isinstance(item, Capture):
             row = {name: getattr(item, name) for name in _FIELDS}

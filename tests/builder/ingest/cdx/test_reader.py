@@ -14,9 +14,9 @@ import pytest
 from builder.ingest.cdx import block as index_block
 from builder.ingest.cdx import reader
 from builder.ingest.cdx.text import LONGEST
-from builder.sources import cdx
-from builder.sources.event import DocumentRules
-from builder.sources.fault import CODES
+from builder.sources.events import FAULT_CODES
+from builder.sources.index import cdx
+from builder.sources.rules import DocumentRules
 from functions.snapshot.identifier import capture_identity
 from tests.builder.indexes import ALL, NOTHING, SHA1, Read, line
 
@@ -40,7 +40,7 @@ def test_codes_are_in_the_table(tmp_path):
         "index-line-invalid",
         "index-value-invalid",
     ]
-    assert set(read.codes()) <= set(CODES)
+    assert set(read.codes()) <= set(FAULT_CODES)
     assert dict(read.given.skips) == {"damaged": 1}
     assert read.given.captures == 4
     starts = {fault["code"]: fault["place"] for fault in read.faults}
@@ -473,7 +473,7 @@ def test_arbitrary_bytes_raise_nothing(tmp_path, seed):
         data[at : at + draw.randint(0, 9)] = draw.randbytes(draw.randint(0, 9))
     read = Read(bytes(data), tmp_path)
     assert read.given.captures == len(read.captures)
-    assert set(read.codes()) <= set(CODES)
+    assert set(read.codes()) <= set(FAULT_CODES)
 
 
 def test_bytes_that_zlib_holds_back(tmp_path):

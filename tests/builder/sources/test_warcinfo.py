@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.sources import warcinfo
-from builder.sources.event import Crawl, DocumentRules
-from builder.sources.webarchive import read
+from builder.sources.rules import DocumentRules
+from builder.sources.warcinfo import Crawl
+from builder.sources.webarchive import read_archive
 
 WARCINFO = (
     b"software: Heritrix/3.1.1 http://crawler.archive.org\r\nOperator : Jana \xc5\xbdid\r\n"
@@ -26,26 +27,28 @@ ARC = (
 
 
 def test_named_fields() -> None:
-    assert warcinfo.read(WARCINFO) == Crawl(
+    assert warcinfo.parse_crawl(WARCINFO) == Crawl(
         "Heritrix/3.1.1 http://crawler.archive.org", "Jana \u017did", "serials-2007-11", "all of it"
     )
 
 
 def test_an_arc_version_block() -> None:
-    assert warcinfo.read(ARC) == Crawl("Heritrix 1.12 & more", None, "serials", "Default Profile")
+    assert warcinfo.parse_crawl(ARC) == Crawl(
+        "Heritrix 1.12 & more", None, "serials", "Default Profile"
+    )
 
 
 @pytest.mark.parametrize(
     "block", [b"", b"1 0 x\n", b"<arcmetadata/>", b"software:\r\n", b"\xff\xfe"]
 )
 def test_what_says_nothing(block: bytes) -> None:
-    assert warcinfo.read(block) is None
+    assert warcinfo.parse_crawl(block) is None
 
 
 @given(st.binary(max_size=200), st.booleans())
 def test_whatever_a_block_holds(noise: bytes, xml: bool) -> None:
     block = b"<arcmetadata><operator>" + noise + b"</operator>" if xml else b"operator: " + noise
-    found = warcinfo.read(block)
+    found = warcinfo.parse_crawl(block)
     text = (found and found.operator) or ""
     assert text == " ".join(text.split())
     assert not any(ord(c) < 32 or c in "\ufffe\uffff" for c in text)
@@ -66,7 +69,7 @@ def test_a_file_tells_of_its_crawl_and_loses_no_record() -> None:
     )
     long = b"operator: first\r\n" + b"x" * 200_000
     data = record(b"warcinfo", WARCINFO) + page + record(b"warcinfo", long) + page
-    events = list(read(io.BytesIO(data), "a.warc", DocumentRules()))
+    events = list(read_archive(io.BytesIO(data), "a.warc", DocumentRules()))
     kinds = [type(event).__name__ for event in events]
     assert kinds == ["Skipped", "Crawl", "Capture", "Skipped", "Crawl", "Capture"]
     first, second = (event for event in events if isinstance(event, Crawl))
@@ -81,6 +84,6 @@ def test_an_arc_file_tells_of_its_crawl() -> None:
     head = b"filedesc://a.arc 0.0.0.0 20071105000000 text/plain %d\n" % len(ARC) + ARC + b"\n"
     page = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<title>a</title>"
     row = b"http://a.cz/ 1.2.3.4 20071105000000 text/html %d\n" % len(page) + page + b"\n"
-    events = list(read(io.BytesIO(head + row), "a.arc", DocumentRules()))
+    events = list(read_archive(io.BytesIO(head + row), "a.arc", DocumentRules()))
     assert [type(event).__name__ for event in events] == ["Skipped", "Crawl", "Capture"]
     assert [e.part_of for e in events if isinstance(e, Crawl)] == ["serials"]

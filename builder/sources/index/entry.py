@@ -1,13 +1,12 @@
-"""An entry of an index: one line's values, and the capture that they give.
+"""An entry of an index: the values of one line, and its capture.
 
-An index and the archive that it was made of are to give the same items, so all that can be made
-anew is made anew, by the functions that read archives: SURT, host, sets and digest of an index are
-not taken over. What cannot be known of an index is left to the archive: the length of the payload,
-what its first bytes show, its title and language. Of Common Crawl's `mime-detected`, `charset` and
-`languages` nothing is taken, since other rules than ours made them.
+An index and its archive must give the same items. So SURT, host, sets and digest are computed by
+the functions that read archives, and not copied from the index. The length of the payload, its
+detected type, its title and its language are left to the archive. Common Crawl's `mime-detected`,
+`charset` and `languages` are ignored, since they follow other rules.
 
-URLs are taken byte for byte. Where an index escapes a space, its archive may have a space or the
-escape; escapes are by far the more frequent, so they stay. Bytes beyond ASCII stay as they are.
+URLs are taken byte for byte. Where an index has an escaped space, its archive may have a space or
+the escape. Escapes are far more frequent, so they stay, as do bytes beyond ASCII.
 """
 
 import hashlib
@@ -18,17 +17,17 @@ from dataclasses import dataclass
 from builder.sources import address, mime
 from builder.sources import date as instant
 from builder.sources.date import Instant
-from builder.sources.document import refusal_reason
-from builder.sources.event import Capture, DocumentRules, Skipped
-from builder.sources.request import LONGEST, METHOD, legal
+from builder.sources.events import Capture, Skipped
+from builder.sources.request import MAX_QUERY, METHOD, escape_illegal
+from builder.sources.rules import DocumentRules, refusal_reason
 from functions.archive import digest
-from functions.archive.record import Flaw, RecordHeader, left_out, show
+from functions.archive.record import RecordFault, RecordHeader, show, skip_reason
 from functions.snapshot import setspec
 from functions.snapshot.identifier import capture_identity
 from functions.url import surt
 
 SHA1 = 32
-"""Characters of a SHA-1 in base32: no other digest that is kept has as many."""
+"""Characters of a SHA-1 in base32; no other digest that is stored has as many."""
 
 _KINDS = {
     # media type in an index: the record's type; others are responses
@@ -47,22 +46,22 @@ _NUMBER = re.compile(rb"\d{1,18}")
 _TOKEN = re.compile(rb"[a-z][a-z0-9\-]{0,30}")
 _MD5 = re.compile(rb"[0-9a-f]{32}")
 _FTP_REPLIES = frozenset({b"150", b"226", b"250"})
-"""Replies of FTP servers (RFC 959), which some indexes name where archives have no HTTP status."""
+"""Replies of FTP servers (RFC 959) that some indexes give as the status."""
 _METHOD = surt.METHOD.encode("ascii") + b"="
 _METHOD_ARGUMENT = re.compile(rb"[?&]" + _METHOD)
 _METHOD_NAME = re.compile(METHOD)
 _UNLABELLED = {32: b"sha1:", 40: b"sha1:", 64: b"sha256:", 128: b"sha512:"}
 _NOTHING = frozenset(
-    digest.Declared(name, hashlib.new(name, usedforsecurity=False).digest()).text()
+    digest.DeclaredDigest(name, hashlib.new(name, usedforsecurity=False).digest()).text()
     for name in ("md5", "sha1", "sha256", "sha512")
 )
-"""Digests of no bytes."""
+"""Digests of empty payloads."""
 _ALL_BUT_REDIRECTS = DocumentRules(errors=True)
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """What a line of an index says of one record, as bytes; empty where it says nothing."""
+    """The values of an index line for one record, as bytes; empty if absent."""
 
     url: bytes = b""
     date: bytes = b""
@@ -77,40 +76,42 @@ class IndexEntry:
     method: bytes = b""
     body: bytes = b""
     key: bytes = b""
-    """The sort key, which tells a method where the line has no field for it."""
+    """The sort key; it has the method if the line has no field for it."""
     kind: bytes = b""
-    """The record's type, where the form has a place for it."""
+    """The record's type, in the form that has one."""
     refers_to: bytes = b""
     refers_date: bytes = b""
 
 
-def build_capture(entry: IndexEntry, rules: DocumentRules) -> tuple[Capture | Skipped, list[Flaw]]:
-    """Return what an entry gives, and what is wrong with it.
+def build_capture(
+    entry: IndexEntry, rules: DocumentRules
+) -> tuple[Capture | Skipped, list[RecordFault]]:
+    """Return the capture of an entry, or why it is skipped, and its faults.
 
-    Its ordinal is 0: which captures of an archive file are alike only the whole index shows.
+    Its ordinal is 0: only the whole index shows which captures of a file are equal.
     """
     if not entry.url:
         return Skipped("no-target-uri"), [("no-target-uri", None, "", "left out")]
-    flaws: list[Flaw] = []
-    kind = kind_of(entry.mime, entry.kind)
+    faults: list[RecordFault] = []
+    kind = record_type(entry.mime, entry.kind)
     if entry.url[:9].lower() == b"warcinfo:":
         kind = "warcinfo"
     record = RecordHeader(kind, entry.url, entry.date, None, mime=entry.mime)
     is_ftp = entry.url[:4].lower() == b"ftp:" and entry.status in _FTP_REPLIES
-    status = None if is_ftp else _status(entry.status, flaws)
-    reason = left_out(record) or refusal_reason(record, status, rules)
+    status = None if is_ftp else _parse_status(entry.status, faults)
+    reason = skip_reason(record) or refusal_reason(record, status, rules)
     if reason is None and _is_request(entry, kind):
         reason = "request"
     if reason:
         return Skipped(reason), []
-    when, flaw = _instant(entry.date)
-    flaws += [flaw] if flaw else []
+    when, fault = _parse_date(entry.date)
+    faults += [fault] if fault else []
     where = address.parse(entry.url)
     media_type = mime.essence(entry.mime) if kind != "revisit" else None
-    found = digest_of(entry.digest, flaws)
+    found = parse_digest(entry.digest, faults)
     is_redirect = refusal_reason(record, status, _ALL_BUT_REDIRECTS) == "redirect"
-    said = entry.truncated.lower()
-    method, body, key = _request(entry, where.surt, flaws)
+    truncated = entry.truncated.lower()
+    method, body, key = _parse_request(entry, where.surt, faults)
     capture = Capture(
         identity=capture_identity(
             entry.url, when.second, None if kind == "revisit" else status, found
@@ -129,22 +130,24 @@ def build_capture(entry: IndexEntry, rules: DocumentRules) -> tuple[Capture | Sk
         fetch_redirect=(address.text(entry.redirect) or None) if is_redirect else None,
         content_digest=found,
         content_mime_type=media_type,
-        content_truncated=said.decode() if _TOKEN.fullmatch(said) else None,
+        content_truncated=truncated.decode() if _TOKEN.fullmatch(truncated) else None,
         refers_to_url=(address.text(entry.refers_to) or None) if kind == "revisit" else None,
         refers_to_date=instant.parse_refers_to(entry.refers_date) if kind == "revisit" else None,
         warc_record_type=kind,
         warc_filename=filename(entry.filename),
-        warc_record_offset=_number(entry.offset, "offset", flaws),
-        warc_record_length=_number(entry.length, "length", flaws),
+        warc_record_offset=_parse_number(entry.offset, "offset", faults),
+        warc_record_length=_parse_number(entry.length, "length", faults),
     )
-    return capture, flaws
+    return capture, faults
 
 
-def _request(entry: IndexEntry, own: str, flaws: list[Flaw]) -> tuple[str | None, str | None, str]:
-    """Return method and query of the request, None for those of a GET, and the SURT with both.
+def _parse_request(
+    entry: IndexEntry, own: str, faults: list[RecordFault]
+) -> tuple[str | None, str | None, str]:
+    """Return method and query of the request, None for a GET, and the SURT with both.
 
-    `own` is the SURT of the URL. Where the line has no fields for them, the sort key has what is
-    to be added to it, but not as it was sent.
+    `own` is the SURT of the URL. If the line has no fields for them, the sort key has the method
+    and the query, but changed.
     """
     method, body, added = entry.method, entry.body, entry.body
     if not method and _METHOD_ARGUMENT.search(entry.key):
@@ -157,26 +160,28 @@ def _request(entry: IndexEntry, own: str, flaws: list[Flaw]) -> tuple[str | None
     if not method or method.upper() == b"GET":
         return None, None, own
     if not _METHOD_NAME.fullmatch(method):
-        flaws.append(("index-value-invalid", "method", show(method), "published without it"))
+        faults.append(("index-value-invalid", "method", show(method), "published without it"))
         return None, None, own
     name = method.decode("ascii").upper()
-    text, more_text = (legal(one.decode("utf-8", "replace")[:LONGEST]) for one in (body, added))
+    text, more_text = (
+        escape_illegal(one.decode("utf-8", "replace")[:MAX_QUERY]) for one in (body, added)
+    )
     return name, text or None, surt.of_request(entry.url, name, more_text)
 
 
 def _is_request(entry: IndexEntry, kind: str) -> bool:
-    """Tell whether a line is of a request, as cdxj-indexer lists it with all other records.
+    """Tell whether a line is of a request: cdxj-indexer lists them among all other records.
 
-    It names neither type nor status nor media type, and the digest of the body, of no bytes.
+    Such a line has no type, status or media type, and the digest of an empty body.
     """
     is_bare = not (entry.mime or entry.status or entry.kind) and kind == "response"
-    return is_bare and digest_of(entry.digest, []) in _NOTHING
+    return is_bare and parse_digest(entry.digest, []) in _NOTHING
 
 
-def kind_of(media_type: bytes, said: bytes = b"") -> str:
-    """Return the type of the record that an index lists with this media type, or that it names."""
-    if said:
-        text = said.decode("ascii", "replace").lower()
+def record_type(media_type: bytes, value: bytes = b"") -> str:
+    """Return a record's type, by its name or its media type in an index."""
+    if value:
+        text = value.decode("ascii", "replace").lower()
         return text if text.isalpha() else "unknown-type"
     return _KINDS.get(media_type.lower(), "response")
 
@@ -195,45 +200,45 @@ def sets(
 
 
 def filename(path: bytes) -> str:
-    """Return an archive file's name without its folder, as text that any XML can hold."""
+    """Return an archive file's name without its folder, as text that is legal in XML."""
     name = re.split(rb"[/\\]", path)[-1].decode("utf-8", "replace")
     return name if name.isprintable() else "".join(c if c.isprintable() else "?" for c in name)
 
 
-def digest_of(said: bytes, flaws: list[Flaw]) -> str | None:
-    """Return a digest as archives give it, with or without a label, in any case and alphabet."""
-    if not said:
+def parse_digest(value: bytes, faults: list[RecordFault]) -> str | None:
+    """Return a digest in the form of archives; it may have any label, case and alphabet."""
+    if not value:
         return None
-    bare = b":" not in said and b"=" not in said.rstrip(b"=")
-    label = b"md5:" if bare and _MD5.fullmatch(said) else _UNLABELLED.get(len(said), b"")
-    declared = digest.parse(label + said if bare else said)
+    bare = b":" not in value and b"=" not in value.rstrip(b"=")
+    label = b"md5:" if bare and _MD5.fullmatch(value) else _UNLABELLED.get(len(value), b"")
+    declared = digest.parse(label + value if bare else value)
     if declared is None:
-        flaws.append(("digest-unreadable", "digest", show(said), "published without it"))
+        faults.append(("digest-unreadable", "digest", show(value), "published without it"))
         return None
     return declared.text()
 
 
-def _instant(date: bytes) -> tuple[Instant, Flaw | None]:
+def _parse_date(date: bytes) -> tuple[Instant, RecordFault | None]:
     exact = _DATE.fullmatch(date)
     if exact:
         text = b"%s-%s-%sT%s:%s:%s.%sZ" % exact.groups()
-        when, flaw = instant.from_warc(text)
-        return when, flaw and (flaw[0], "date", show(date), flaw[3])
-    when, flaw = instant.from_warc(date) if b"-" in date else instant.from_arc(date)
-    return when, flaw and (flaw[0], "date", *flaw[2:])
+        when, fault = instant.parse_warc_date(text)
+        return when, fault and (fault[0], "date", show(date), fault[3])
+    when, fault = instant.parse_warc_date(date) if b"-" in date else instant.parse_arc_date(date)
+    return when, fault and (fault[0], "date", *fault[2:])
 
 
-def _status(said: bytes, flaws: list[Flaw]) -> int | None:
-    if _STATUS.fullmatch(said):
-        return int(said) or None
-    if said not in (b"", b"0"):
-        flaws.append(("index-value-invalid", "status", show(said), "published without it"))
+def _parse_status(value: bytes, faults: list[RecordFault]) -> int | None:
+    if _STATUS.fullmatch(value):
+        return int(value) or None
+    if value not in (b"", b"0"):
+        faults.append(("index-value-invalid", "status", show(value), "published without it"))
     return None
 
 
-def _number(said: bytes, field: str, flaws: list[Flaw]) -> int | None:
-    if _NUMBER.fullmatch(said):
-        return int(said)
-    if said:
-        flaws.append(("index-value-invalid", field, show(said), "published without it"))
+def _parse_number(value: bytes, field: str, faults: list[RecordFault]) -> int | None:
+    if _NUMBER.fullmatch(value):
+        return int(value)
+    if value:
+        faults.append(("index-value-invalid", field, show(value), "published without it"))
     return None

@@ -1,19 +1,19 @@
-"""CDXJ: lines of a sort key, a date and a JSON object, in the dialects of those who write them.
+"""CDXJ: lines of a sort key, a date and a JSON object, in the dialects of its writers.
 
-pywb, cdxj-indexer, warcit and WACZ name the same fields; Common Crawl adds some; OpenWayback has
-names of its own, a W3CDTF date, and before the object a digest and the record's type. Values are
-strings or numbers. Lines that begin with `!` are headers.
+pywb, cdxj-indexer, warcit and WACZ name the same fields; Common Crawl adds some. OpenWayback has
+its own names and a W3CDTF date; before the object it writes a digest and the record's type. Values
+are strings or numbers. Lines that begin with `!` are headers.
 """
 
 import json
 import re
 from typing import Any
 
-from builder.sources.entry import IndexEntry
-from functions.archive.record import Flaw, show
+from builder.sources.index.entry import IndexEntry
+from functions.archive.record import RecordFault, show
 
 KEYS: dict[str, tuple[str, ...]] = {
-    # field of Entry: its names in JSON, the first that is there counts
+    # field of IndexEntry: its names in JSON; the first one present counts
     "url": ("url", "uri"),
     "mime": ("mime", "mct"),
     "status": ("status", "hsc"),
@@ -40,41 +40,41 @@ _HEAD = re.compile(
 _RECORD_TYPE = re.compile(rb"[a-z]+", re.IGNORECASE)
 
 
-def begins(head: bytes) -> bool:
-    """Tell whether a file that begins with `head` is a CDXJ index."""
+def is_cdxj(head: bytes) -> bool:
+    """Tell whether a file with the first bytes `head` is a CDXJ index."""
     return _HEAD.match(head) is not None
 
 
-def read(line: bytes) -> tuple[IndexEntry | None, list[Flaw]]:
-    """Return what a line says, None where it is none, and what is wrong with it."""
+def parse_line(line: bytes) -> tuple[IndexEntry | None, list[RecordFault]]:
+    """Parse a line; return its entry, None if it has another form, and its faults."""
     match = _LINE.fullmatch(line)
     if not match:
         return None, [("index-line-invalid", None, show(line), "left out")]
     key, date, first, second, text = match.groups()
-    flaws: list[Flaw] = []
+    faults: list[RecordFault] = []
     try:
-        said = _DECODER.decode(text.decode("utf-8", "surrogateescape"))
+        parsed = _DECODER.decode(text.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError):
         return None, [("index-line-invalid", "JSON", show(text), "left out")]
-    values = {field: _value(said, names, flaws) for field, names in KEYS.items()}
+    values = {field: _value(parsed, names, faults) for field, names in KEYS.items()}
     words = [word for word in (first, second) if word]
     kind = words.pop() if words and _RECORD_TYPE.fullmatch(words[-1]) else b""
     if words and not values["digest"]:
         values["digest"] = _drop_dash(words[0])
-    reference = _value(said, ("ref",), flaws)
+    reference = _value(parsed, ("ref",), faults)
     if reference and not values["filename"]:
         place = _PLACE.fullmatch(reference)
         values["filename"], offset = place.groups() if place else (b"", None)
         values["offset"] = values["offset"] or offset or b""
-    return IndexEntry(date=date, kind=kind, key=key, **values), flaws
+    return IndexEntry(date=date, kind=kind, key=key, **values), faults
 
 
 class _Number(str):
-    """A number of a JSON text, as it stands there."""
+    """A number of a JSON text, as written."""
 
 
 def _first(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    return dict(reversed(pairs))  # of a name that is there twice, the first counts
+    return dict(reversed(pairs))  # the first of a repeated name counts
 
 
 _DECODER = json.JSONDecoder(
@@ -82,21 +82,21 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _value(said: dict[str, Any], names: tuple[str, ...], flaws: list[Flaw]) -> bytes:
+def _value(parsed: dict[str, Any], names: tuple[str, ...], faults: list[RecordFault]) -> bytes:
     for name in names:
-        value = said.get(name)
+        value = parsed.get(name)
         if value is not None:
             break
     else:
         return b""
     if isinstance(value, str) and (name in _NUMBERS or not isinstance(value, _Number)):
         try:
-            # Bytes that are no UTF-8, as they were or as Python wrote them (\udce1), come back.
+            # Restores invalid UTF-8, raw or as Python writes it (\udce1).
             return _drop_dash(value.encode("utf-8", "surrogateescape"))
         except UnicodeEncodeError:
             pass
     detail = show(ascii(value).encode())
-    flaws.append(("index-value-invalid", name, detail, "taken as missing"))
+    faults.append(("index-value-invalid", name, detail, "taken as missing"))
     return b""
 
 

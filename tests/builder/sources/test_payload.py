@@ -9,7 +9,7 @@ import brotli
 import pytest
 import zstandard
 
-from builder.sources.content_coding import decode
+from functions.archive.coding import decode_head
 from tests.builder.sources.containers import (
     PAGE,
     captures,
@@ -202,6 +202,6 @@ def test_whatever_expands_without_end_gives_no_more_than_the_limit(coding):
         "zstd": lambda: frame(page),
     }[coding]()
     assert len(body) < 100_000
-    decoded, wrong = decode(body, [coding], LIMIT)
+    decoded, wrong = decode_head(body, [coding], LIMIT)
     assert wrong is None
     assert decoded == page[:LIMIT]

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from builder.sources.page import plain
-from builder.sources.title import find
+from builder.sources.html import find_title
+from builder.sources.html_tags import read_plain_head
 
 _PIECES = [
     b"<html>",
@@ -106,14 +106,14 @@ _PIECES = [
 @settings(max_examples=1500, deadline=None)
 def test_a_plain_page_is_read_as_the_search_reads_it(pieces: list[bytes]) -> None:
     page = b"".join(pieces)
-    assert plain(page) in (None, find(page))
+    assert read_plain_head(page) in (None, find_title(page))
 
 
 @given(st.lists(st.one_of(st.sampled_from(_PIECES), st.binary(max_size=3)), max_size=9))
 @settings(max_examples=500, deadline=None)
 def test_any_other_page_is_read_as_the_search_reads_it(pieces: list[bytes]) -> None:
     page = b"<html lang=cs><head>" + b"".join(pieces) + b"<title>last</title>"
-    assert plain(page) in (None, find(page))
+    assert read_plain_head(page) in (None, find_title(page))
 
 
 @pytest.mark.parametrize(
@@ -129,4 +129,4 @@ def test_any_other_page_is_read_as_the_search_reads_it(pieces: list[bytes]) -> N
     ],
 )
 def test_which_pages_are_plain(page: bytes, found: object) -> None:
-    assert plain(page) == found
+    assert read_plain_head(page) == found

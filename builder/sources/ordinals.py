@@ -1,7 +1,7 @@
-"""Ordinals: how many captures with the same identity came before one in the same file.
+"""Ordinals: how many captures with the same identity precede one in the same file.
 
-A file of any size is read in bounded memory, but what was seen cannot be forgotten: a table of
-numbers takes 18 to 36 bytes for each identity, half as much again while it grows.
+A reader needs bounded memory, but must remember identities. The table takes 18 to 36 bytes for each
+identity, and half as much again while it grows.
 """
 
 from array import array
@@ -12,10 +12,10 @@ _FIRST_SIZE = 1 << 10
 
 
 class Ordinals:
-    """Counts identities, by an open table whose size is a power of two."""
+    """Counts identities in an open hash table whose size is a power of two."""
 
     def __init__(self) -> None:
-        self._keys = array("Q", bytes(8 * _FIRST_SIZE))  # a key and 1, so that 0 is a free place
+        self._keys = array("Q", bytes(8 * _FIRST_SIZE))  # key + 1; 0 is a free slot
         self._counts = array("I", bytes(4 * _FIRST_SIZE))
         self._held = 0
 
@@ -23,7 +23,7 @@ class Ordinals:
         return self._held
 
     def next(self, identity: str) -> int:
-        """Return how often `identity` was given before, and count it."""
+        """Return how often `identity` was counted before, and count it."""
         key = int(identity[:_DIGITS_OF_KEY].translate(_DIGITS), 32) + 1
         at = self._place(key)
         before = self._counts[at]
@@ -35,13 +35,13 @@ class Ordinals:
                 self._grow()
         return before
 
-    def meets(self, other: "Ordinals") -> bool:
-        """Tell whether any identity was given to both."""
+    def overlaps(self, other: "Ordinals") -> bool:
+        """Tell whether any identity is in both."""
         fewer, more = sorted((self, other), key=len)
         return any(key and more._keys[more._place(key)] for key in fewer._keys)
 
     def add(self, other: "Ordinals") -> None:
-        """Count what `other` counted."""
+        """Add the counts of `other`."""
         for key, count in zip(other._keys, other._counts, strict=True):
             if key:
                 self._put(key, count)

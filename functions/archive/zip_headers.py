@@ -1,45 +1,110 @@
-"""Files of a zip by their local headers alone, for one whose directory is damaged or missing.
+"""Files of a zip by their local headers, for a zip with a damaged or missing directory.
 
-A header may leave the size to a data descriptor behind the file. The descriptor is known by the
-size that it tells, which is how far it lies from the file's start. Where no descriptor fits, the
-file ends before the next header of a WACZ's file. Bytes are read forwards, and a bounded number of
-times, whatever the headers tell.
+A header may leave the size to a data descriptor behind the file. A descriptor fits if its size
+equals its distance from the file's start. If no descriptor fits, the file ends before the next
+header of a file that WACZ has. Bytes are read forwards, and a bounded number of times.
 """
 
+import io
 import re
 import struct
+import zipfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import BinaryIO
 
-from functions.archive.zip import ZipEntry
+DAMAGE = (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, OverflowError)
+"""What zipfile raises for a file that is damaged or no zip: NotImplementedError if a header asks
+for a later version of zip, ValueError for names and offsets."""
+
+
+STORED, DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
+"""Supported compression methods."""
+ARCHIVE_FOLDER = "archive/"
+"""The folder of a WACZ with its web archives."""
+
+
+@dataclass(frozen=True, slots=True)
+class ZipEntry:
+    """A file in a zip: the offsets of its local header and of its bytes, and their stored size."""
+
+    name: str
+    header: int
+    start: int
+    packed: int
+    method: int
+    crc: int | None
+    """CRC-32 of the unpacked bytes; None if unknown."""
+    encrypted: bool = False
+    certain: bool = True
+    """Whether two places of the zip agree on its offset and size."""
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether it is in the folder for web archives (WACZ 1.1.1, section 5)."""
+        return self.name.startswith(ARCHIVE_FOLDER) and not self.name.endswith("/")
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether its compression is supported."""
+        return self.method in (STORED, DEFLATED) and not self.encrypted
+
+
+class SeekableStream(io.RawIOBase):
+    """A stream of `size` bytes for zipfile to seek in; a subclass reads the bytes."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._at = 0
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the offset of the next byte."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """Go to an offset. Raises OSError for a negative one."""
+        at = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence] + offset
+        if at < 0:
+            raise OSError("it begins later")  # zipfile then finds no end of a zip
+        self._at = at
+        return at
+
 
 SIGNATURE = b"PK\x03\x04"
 LOCAL = struct.Struct("<4s2xHH4xIIIHH")
-"""Signature, flags, method, CRC, packed and unpacked size, lengths of name and extra field."""
+"""Signature, flags, method, CRC, stored and unpacked size, lengths of name and extra field."""
 
 _MOST = 1 << 16  # files of one zip
 _LONGEST = 1 << 12  # bytes of a name
-_METHODS = 100  # numbers of methods are below it
+_METHODS = 100  # method numbers are lower
 _FIRST, _STEP = 1 << 12, 1 << 20
-_AGAIN = 4  # how often all bytes may be looked through for the ends of files
-_UNTOLD = 0xFFFFFFFF
+_AGAIN = 4  # how often all bytes may be searched for the ends of files
+_IN_ZIP64 = 0xFFFFFFFF
 _BORDER = re.compile(rb"PK(?:\x03\x04|\x01\x02|\x05\x06|\x06\x06|\x07\x08)")
-_AHEAD = 26 + 30 + 20  # bytes behind a border that tell what it is, and some of a name
+_AHEAD = 26 + 30 + 20  # bytes behind a signature that identify it, with the start of a name
 _BEHIND = 20  # bytes of the longest descriptor without a signature
 _NAME = re.compile(rb"(?:archive|pages|indexes|fuzzy|logs)/|datapackage|webarchive|signature")
 _DESCRIPTOR = re.compile(rb"PK\x07\x08.{12}\Z|PK\x07\x08.{20}\Z", re.DOTALL)
 
 
-class Scan:
-    """One reading of a zip of `size` bytes, whose stream has to seek."""
+class LocalHeaderScan:
+    """One scan of a zip of `size` bytes; the stream must be seekable."""
 
     def __init__(self, stream: BinaryIO, size: int) -> None:
         self._stream = stream
         self._size = size
-        self._left = _AGAIN * size + _STEP  # bytes that may yet be looked through
+        self._left = _AGAIN * size + _STEP  # bytes that may still be searched
 
     def entries(self) -> Iterator[ZipEntry]:
-        """Yield the files in the order of their places."""
+        """Yield the files by offset."""
         place: int | None = 0
         for _ in range(_MOST):
             place = self._find_header(place or 0)
@@ -50,7 +115,7 @@ class Scan:
                 yield entry
 
     def _entry(self, place: int) -> tuple[ZipEntry | None, int]:
-        """Return the file whose header lies at `place`, and where the next one may lie."""
+        """Return the file whose header is at `place`, and where to search the next one."""
         head = self._read(place, LOCAL.size)
         if len(head) < LOCAL.size:
             return None, self._size
@@ -62,29 +127,29 @@ class Scan:
             return None, place + len(SIGNATURE)
         if len(rest) < names:
             return None, self._size
-        if _UNTOLD in (packed, unpacked):
+        if _IN_ZIP64 in (packed, unpacked):
             packed = _long_size(rest[names:], packed)
-        untold = bool(flags & 8)
+        deferred = bool(flags & 8)
         end = after = start + packed
-        sure = not untold and self._ends(end)
+        sure = not deferred and self._ends(end)
         if not sure:
-            end, after, sure, told = self._find_end(start)
-            crc = told if untold else crc
-        known = None if untold and not sure else crc
+            end, after, sure, found_crc = self._find_end(start)
+            crc = found_crc if deferred else crc
+        known = None if deferred and not sure else crc
         encrypted = bool(flags & 1)
         entry = ZipEntry(text, place, start, max(end - start, 0), method, known, encrypted, sure)
         return entry, max(after, place + LOCAL.size)
 
     def _ends(self, end: int) -> bool:
-        """Tell whether something known lies behind a file that ends there."""
+        """Tell whether a known signature, or the zip's end, follows a file that ends there."""
         return end == self._size or _BORDER.match(self._read(end, len(SIGNATURE))) is not None
 
     def _find_end(self, start: int) -> tuple[int, int, bool, int]:
-        """Return where a file ends, what lies behind it, whether that is sure, and its CRC."""
+        """Return a file's end, its descriptor's end, whether both are certain, and its CRC."""
         likely: tuple[int, int, bool, int] | None = None
         for place, before, behind in self._borders(start):
             size = place - start
-            found = _descriptor(before, behind, size)
+            found = _match_descriptor(before, behind, size)
             if found is not None:
                 end, length, crc = found
                 return start + end, start + end + length, True, crc
@@ -97,7 +162,7 @@ class Scan:
         return likely or (self._size, self._size, False, 0)
 
     def _borders(self, start: int) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield each place from `start` on with a signature, and the bytes before and behind it."""
+        """Yield each signature's offset from `start` on, and the bytes before and behind it."""
         step = _FIRST
         base, data = start, self._read(start, step)
         self._left -= len(data)
@@ -136,11 +201,11 @@ class Scan:
         return data
 
 
-def _descriptor(before: bytes, behind: bytes, size: int) -> tuple[int, int, int] | None:
-    """Return a file's size, its descriptor's length and its CRC, if one that fits lies here.
+def _match_descriptor(before: bytes, behind: bytes, size: int) -> tuple[int, int, int] | None:
+    """Return a file's size, its descriptor's length and its CRC, if a fitting descriptor is here.
 
-    `size` bytes lie between the file's start and this place. A descriptor may lack its signature,
-    and may be that of ZIP64; then another signature follows it.
+    `size` is the distance from the file's start. A descriptor may lack its signature, and may be of
+    ZIP64; then another signature follows it.
     """
     if behind.startswith(b"PK\x07\x08"):
         for form, length in ((struct.Struct("<4xII"), 16), (struct.Struct("<4xIQ"), 24)):
@@ -150,7 +215,7 @@ def _descriptor(before: bytes, behind: bytes, size: int) -> tuple[int, int, int]
                     return size, length, crc
         return None
     for form, length in ((struct.Struct("<II"), 12), (struct.Struct("<IQ"), 20)):
-        signed = before[-length - 4 : -length] == b"PK\x07\x08"  # one that did not fit
+        signed = before[-length - 4 : -length] == b"PK\x07\x08"  # a descriptor that did not fit
         if len(before) >= length and size >= length and not signed:
             crc, packed = form.unpack_from(before, len(before) - length)
             if packed == size - length:
@@ -159,13 +224,13 @@ def _descriptor(before: bytes, behind: bytes, size: int) -> tuple[int, int, int]
 
 
 def _begins_file(behind: bytes) -> bool:
-    """Tell whether a header of a file as WACZ has them begins here, local or of the directory."""
+    """Tell whether a header of a file that WACZ has begins here, local or of the directory."""
     at = {SIGNATURE: 30, b"PK\x01\x02": 46}.get(behind[:4])
     return at is not None and _NAME.match(behind, at) is not None
 
 
 def _long_size(extra: bytes, packed: int) -> int:
-    """Return the packed size that the extra field of ZIP64 tells (4.5.3), else the one given."""
+    """Return the stored size in ZIP64's extra field (4.5.3), or else `packed`."""
     at = 0
     while at + 4 <= len(extra):
         kind, length = struct.unpack_from("<HH", extra, at)

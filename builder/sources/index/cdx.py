@@ -1,15 +1,14 @@
-"""CDX: lines of fields, of which a header's letters say what each one is.
+"""CDX: lines of fields; a header's letters name the fields.
 
-The letters are the Internet Archive's (cdx_legend). A header may stand anywhere, for indexes are
-merged by concatenation. An index without one is read where its first line fits a form that is
-known to be written so.
+The letters are the Internet Archive's (cdx_legend). A header may be on any line, for indexes are
+merged by concatenation. An index without a header is read if its first line fits a known form.
 """
 
 import re
 from dataclasses import dataclass
 
-from builder.sources.entry import IndexEntry
-from functions.archive.record import Flaw, show
+from builder.sources.index.entry import IndexEntry
+from functions.archive.record import RecordFault, show
 
 LETTERS: dict[str, str] = {
     "A": "canonized url",
@@ -60,7 +59,7 @@ LETTERS: dict[str, str] = {
     "#": "comment",
 }
 FIELDS: dict[str, str] = {
-    # field of Entry: the letters that give it, the first that a legend has
+    # field of IndexEntry: its letters; the first one in a legend counts
     "url": "a",
     "date": "b",
     "mime": "m",
@@ -80,7 +79,7 @@ FORMS = (
     "a e b m n g v c",  # NetarchiveSuite, as its jobs make them
     "N b a m s k S",  # answers of Wayback's CDX server
 )
-"""Legends of indexes that are found without a header."""
+"""Legends of indexes that occur without a header."""
 
 _FORMS_OF_FIELDS = {
     "a": re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*:.+"),
@@ -100,13 +99,13 @@ _FURTHER = 3  # fields that OutbackCDX adds: length, place and file of a revisit
 
 @dataclass(frozen=True, slots=True)
 class Legend:
-    """What the fields of the lines below a header are, by letters, and what parts them."""
+    """The letters of the fields below a header, and their separator."""
 
     letters: tuple[str, ...]
     separator: bytes = b" "
 
     def places(self) -> dict[str, int]:
-        """Return which field of a line, counted from 0, gives which field of an entry."""
+        """Return the index of the line's field for each field of an entry."""
         return {
             field: self.letters.index(letter)
             for field, letters in FIELDS.items()
@@ -118,8 +117,8 @@ class Legend:
         return " ".join(self.letters)
 
 
-def header(line: bytes) -> Legend | None:
-    """Return the legend that a line is, None if it is no header."""
+def parse_header(line: bytes) -> Legend | None:
+    """Return the legend in a header line, None for other lines."""
     match = _HEADER.fullmatch(line)
     if not match:
         return None
@@ -127,30 +126,30 @@ def header(line: bytes) -> Legend | None:
     return Legend(tuple(match[2].decode("ascii").split()), separator)
 
 
-def lacking(legend: Legend) -> str:
-    """Return what a legend lacks for its lines to be read, else an empty text."""
+def missing_fields(legend: Legend) -> str:
+    """Return the required fields that a legend lacks, as text; empty if it is complete."""
     return ", ".join(f"{one} ({LETTERS[one]})" for one in "ab" if one not in legend.letters)
 
 
-def unknown(legend: Legend) -> str:
-    """Return the letters of a legend that mean nothing."""
+def unknown_letters(legend: Legend) -> str:
+    """Return the unknown letters of a legend."""
     return " ".join(letter for letter in legend.letters if letter not in LETTERS)
 
 
-def further(legend: Legend) -> int:
-    """Return how many fields there may be behind those of the legend."""
+def optional_fields(legend: Legend) -> int:
+    """Return how many fields may follow those of the legend."""
     return _FURTHER if str(legend) == FORMS[0] else 0
 
 
 def guess_legend(line: bytes) -> Legend | None:
-    """Return the legend of a file without a header whose first line this is, None if none fits."""
+    """Return the legend that fits the first line of a file without a header, None if none fits."""
     line = line.rstrip(b"\r")
     for separator in (b" ", b"\t"):
         values = line.split(separator)
         for form in FORMS:
             legend = Legend(tuple(form.split()), separator)
             more = len(values) - len(legend.letters)
-            if more not in (0, further(legend)):
+            if more not in (0, optional_fields(legend)):
                 continue
             pairs = zip(legend.letters, values, strict=False)
             if all(value and _fits(letter, value) for letter, value in pairs):
@@ -158,19 +157,19 @@ def guess_legend(line: bytes) -> Legend | None:
     return None
 
 
-def begins(head: bytes) -> bool:
-    """Tell whether a file that begins with `head` is a CDX index."""
+def is_cdx(head: bytes) -> bool:
+    """Tell whether a file with the first bytes `head` is a CDX index."""
     line = head.partition(b"\n")[0]
-    return header(line) is not None or guess_legend(line) is not None
+    return parse_header(line) is not None or guess_legend(line) is not None
 
 
-def read(line: bytes, legend: Legend) -> tuple[IndexEntry | None, list[Flaw]]:
-    """Return what a line below `legend` says, None where it has not the legend's fields."""
+def parse_line(line: bytes, legend: Legend) -> tuple[IndexEntry | None, list[RecordFault]]:
+    """Parse a line below `legend`: its entry, None if it has other fields, and its faults."""
     values = line.rstrip(b"\r").split(legend.separator)
     more = len(values) - len(legend.letters)
     places = legend.places()
-    if more > 0 and (more != further(legend) or not _fits_legend(values, legend)):
-        at = places["url"]  # which may hold spaces that were not escaped
+    if more > 0 and (more != optional_fields(legend) or not _fits_legend(values, legend)):
+        at = places["url"]  # may have unescaped spaces
         values[at : at + more + 1] = [legend.separator.join(values[at : at + more + 1])]
         more = 0 if _fits_legend(values, legend) else -1
     if more < 0:
@@ -182,7 +181,7 @@ def read(line: bytes, legend: Legend) -> tuple[IndexEntry | None, list[Flaw]]:
 
 
 def _fits_legend(values: list[bytes], legend: Legend) -> bool:
-    """Tell whether fields are what the legend says, as behind a shift they are not."""
+    """Tell whether the fields have their legend's forms; shifted fields have not."""
     pairs = zip(legend.letters, values, strict=False)
     return all(_fits(letter, value) for letter, value in pairs if letter in "bskSVv")
 

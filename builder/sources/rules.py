@@ -1,0 +1,125 @@
+"""Rules of publication: which documents are published, and which sets they are in."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from builder.sources import address
+from functions.archive.message import HttpHead
+from functions.archive.record import RecordHeader, skip_reason_by_type
+from functions.snapshot import setspec
+
+_HEAD = re.compile("[A-Za-z][A-Za-z0-9+-]*://[^/?#]*")  # scheme and host, the same in any case
+
+
+@dataclass(frozen=True, slots=True)
+class SetRule:
+    """A set and its conditions: a capture must fit one value of each condition that has values."""
+
+    set: str
+    hosts: tuple[str, ...] = ()
+    url_prefixes: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    collections: tuple[str, ...] = ()
+
+    @staticmethod
+    def from_table(table: Mapping[str, Any]) -> "SetRule":
+        """Parse a table of `sets.rules` (see functions.config.set_rules)."""
+
+        def lower(name: str) -> tuple[str, ...]:
+            return tuple(value.lower() for value in table.get(name, ()))
+
+        return SetRule(
+            table["set"],
+            lower("hosts"),
+            tuple(_lower_origin(address.text(p.encode())) for p in table.get("url_prefixes", ())),
+            lower("types"),
+            lower("languages"),
+            tuple(setspec.join("collection", *c.split(":")) for c in table.get("collections", ())),
+        )
+
+    def fits(
+        self,
+        where: address.CaptureAddress,
+        media_type: str | None,
+        languages: str | None,
+        collections: Sequence[str],
+    ) -> bool:
+        """Tell whether a capture is in the set.
+
+        `languages` are comma separated; `collections` are the most specific sets of collections.
+        """
+        return (
+            (not self.hosts or self._at_host(where))
+            and (not self.url_prefixes or _lower_origin(where.url).startswith(self.url_prefixes))
+            and (not self.types or self._has_type(media_type or ""))
+            and (not self.languages or self._in_language((languages or "").lower()))
+            and (
+                not self.collections
+                or any(setspec.is_within(c, spec) for c in collections for spec in self.collections)
+            )
+        )
+
+    def _at_host(self, where: address.CaptureAddress) -> bool:
+        name = where.host.name if where.host else ""
+        return name in self.hosts or name.endswith(tuple(f".{host}" for host in self.hosts))
+
+    def _has_type(self, media_type: str) -> bool:
+        return media_type in self.types or f"{media_type.partition('/')[0]}/*" in self.types
+
+    def _in_language(self, languages: str) -> bool:
+        found = [language.strip() for language in languages.split(",")]
+        return any(f == own or f.startswith(f"{own}-") for f in found for own in self.languages)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRules:
+    """What of an archive is published, in which sets, and the limits for reading one record.
+
+    `collections` are the sets of the collections that the whole archive belongs to.
+    """
+
+    redirects: bool = False
+    errors: bool = False
+    titles: bool = True
+    """Whether pages are read for their title, language and encoding, which takes the most time."""
+    domain_sets: bool = True
+    mime_sets: bool = True
+    set_rules: tuple[SetRule, ...] = ()
+    collections: tuple[str, ...] = ()
+    head_bytes: int = 1 << 18
+    """Bytes of a payload, before and after decoding, that are read for type and title."""
+
+
+REDIRECTS = frozenset({300, 301, 302, 303, 305, 307, 308})
+"""HTTP statuses of redirects."""
+
+SETTINGS = {"redirect": "redirects", "error": "errors"}
+"""The value of `documents.include` that publishes an excluded document, by its reason."""
+
+
+def refusal_reason(record: RecordHeader, status: int | None, rules: DocumentRules) -> str | None:
+    """Return why a document is excluded by its HTTP status, None if it is published.
+
+    A document without status that is no revisit is excluded if its media type is not a document's.
+    """
+    if status is None:
+        return None if record.type == "revisit" else skip_reason_by_type(record.mime)
+    if 200 <= status < 300 or (status == 304 and record.type == "revisit"):
+        return None
+    if status in REDIRECTS:
+        return None if rules.redirects else "redirect"
+    return None if rules.errors else "error"
+
+
+def http_status(record: RecordHeader, message: HttpHead | None) -> int | None:
+    """Return a document's HTTP status: of its message, or else of its ARC version 2 header."""
+    return message.status if message and message.status is not None else record.status
+
+
+def _lower_origin(url: str) -> str:
+    match = _HEAD.match(url)
+    end = match.end() if match else 0
+    return url[:end].lower() + url[end:]
