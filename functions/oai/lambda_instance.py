@@ -42,8 +42,8 @@ _PREPARING = 5.0
 """Seconds for reading ahead of the first request; Lambda allows ten for initialisation."""
 
 _KEPT = 5.0
-"""Seconds that used parts of the bucket stay on disk, which is small: each request opens its parts
-at its start, and requests do not overlap."""
+"""Seconds that used parts of the bucket stay on the small disk. A few suffice: a request opens its
+parts at once, and requests do not overlap."""
 
 _PROGRAM = 256
 """Megabytes of memory that the program itself takes, with the largest pages."""

@@ -215,7 +215,7 @@ def _one_element(made: str, row: Format, where: str, of: str) -> None:
 
 
 class _MetadataReader:
-    """Parses a record: the namespaces of the elements in its metadata, and whether text lies there.
+    """Parses a record: the namespaces of its metadata elements, and whether text is beside them.
 
     `bare` are nested elements in the protocol's namespace, because they declare no other.
     """

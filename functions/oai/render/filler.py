@@ -14,7 +14,7 @@ _HEADERS, _READ, _DOCUMENTS = 8000, 2000, 128
 """Headers, records and records with documents in a page's first batch, when their size is unknown.
 Few documents, because they may be large; many headers, because each batch may cost a request."""
 _GROWTH = 4
-"""Factor that limits the next batch to the records so far: the next ones may be larger."""
+"""A batch has at most this many times the records so far: the next ones may be larger."""
 
 
 @dataclass(frozen=True, slots=True)

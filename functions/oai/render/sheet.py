@@ -30,7 +30,7 @@ class Room(Protocol):
     """Takes the records of a page batch by batch, until it is full."""
 
     def take(self, part: RecordList) -> int:
-        """Take the next records of the page; return how many fit, at least one for a page."""
+        """Take the next records of the page; return how many fit, on an empty page at least one."""
         ...
 
     def likely(self) -> int | None:
@@ -114,8 +114,7 @@ class Sheet:
     def finish(self) -> tuple[bytes, ...]:
         """Return the XML of the records that fit; log those that were left out."""
         if self._missed.count:
-            # One line a page: a crosswalk that fails for all records fails in the same way for
-            # each.
+            # One line a page: a crosswalk that fails for all records fails alike for each.
             more = self._missed.count - 1
             _LOG.error("%s%s", self._missed.first, f" (and {more} more)" if more else "")
         return tuple(self._made)

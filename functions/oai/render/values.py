@@ -19,7 +19,7 @@ _CONTROLS = bytes(b for b in range(0x20) if b not in b"\t\n\r")
 _NONCHARACTERS = ("\ufffe".encode(), "\uffff".encode())
 _REPLACEMENT = "\ufffd".encode()
 _FIRST = _REPLACEMENT[:1]
-"""The byte that each of them begins with."""
+"""The first byte of each of them in UTF-8."""
 _END = "\x1f"
 _MARKUP = "&<>\"'"
 _SIMPLE = frozenset({str, int, type(None)})
