@@ -1,1 +1,1 @@
-"""The configuration: keys, values and what each may be."""
+"""The configuration: its keys and their valid values."""

@@ -1,7 +1,7 @@
 """The configuration: `sheaf.toml`, overridden by environment variables `SHEAF_*`.
 
-Each key is a row of the table in keys; a value that is not what its row asks for is refused with
-the key, the value and what was expected.
+Each key is a row of the table in `keys`. An invalid value is refused with the key, the value and
+what was expected.
 """
 
 import json
@@ -24,7 +24,7 @@ _SECTIONS = {key.name.partition(".")[0] for key in KEYS}
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The values of every key, defaults filled in."""
+    """The values of all keys, including defaults."""
 
     values: Mapping[str, Any]
 
@@ -32,12 +32,12 @@ class Configuration:
         return self.values[name]
 
     def seen_from(self, folder: Path) -> "Configuration":
-        """Return the same with the folder of templates as it is seen from `folder`."""
+        """Return a copy with the folder of templates relative to `folder`."""
         own = self["formats.templates"]
         return self.having("formats.templates", str(folder / own) if own else "")
 
     def having(self, name: str, value: Any) -> "Configuration":
-        """Return the same with another value of a key."""
+        """Return a copy with another value of a key."""
         return Configuration({**self.values, name: _BY_NAME[name].complete(value)})
 
 
@@ -49,7 +49,7 @@ def default(name: str) -> Any:
 def load(path: Path, environment: Mapping[str, str], remedy: str = "") -> Configuration:
     """Return the configuration of the file at `path`, overridden by the environment.
 
-    Where there is no file it is all defaults, or an error that names the remedy, if there is one.
+    If the file is missing, all values are defaults; with a `remedy`, an error names it instead.
     Raises ConfigurationError.
     """
     try:
@@ -67,7 +67,7 @@ def parse(text: str, environment: Mapping[str, str], source: str = FILE) -> Conf
     """Return the configuration of a TOML text, overridden by the environment.
 
     `SHEAF_PAGES_RECORDS=500` stands for `pages.records = 500`; lists and tables are written as in
-    TOML. Raises ConfigurationError for what cannot be read, an unknown key, or a wrong value.
+    TOML. Raises ConfigurationError for an invalid text, an unknown key, or a wrong value.
     """
     try:
         document = tomllib.loads(text)
@@ -93,7 +93,7 @@ def parse(text: str, environment: Mapping[str, str], source: str = FILE) -> Conf
 
 
 def template(given: Mapping[str, Any]) -> str:
-    """Return a `sheaf.toml` with the given values, and every other key with its default."""
+    """Return a `sheaf.toml` with the given values; other keys are comments with their defaults."""
     lines: list[str] = ["# Sheaf's configuration. A value behind # is the default."]
     section = ""
     for key in KEYS:
@@ -108,7 +108,7 @@ def template(given: Mapping[str, Any]) -> str:
 
 
 def _from_variable(name: str, text: str) -> Any:
-    """Return a variable's value: a text where the key takes that text, else as TOML has it."""
+    """Return a variable's value: as text if that is valid for the key, else parsed as TOML."""
     key = _BY_NAME[name]
     if isinstance(key.default, str) and key.test(text):
         return text
@@ -143,7 +143,7 @@ def _check(source: str, name: str, value: Any, variable: str = "") -> None:
 
 
 def _show(value: Any) -> str:
-    """Return a value as TOML, without what could be a secret, cut to what a line can bear."""
+    """Return a value as TOML for messages, shortened and without possible secrets."""
     text = _SECRET.sub("//...@", _toml(value))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
@@ -152,7 +152,7 @@ def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        # JSON's text is TOML's, but for the one control character that JSON leaves as it is.
+        # JSON strings are valid TOML except for one control character, which JSON does not escape.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"

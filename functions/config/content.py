@@ -1,11 +1,11 @@
-"""The keys of the configuration for content: the archived bytes behind the records."""
+"""The configuration keys for content: the archived bytes behind the records."""
 
 from functions.config import value
 from functions.config.key import ConfigKey
 
 
 def are_places(given: object) -> bool:
-    """Tell whether it is a list of folders and s3:// addresses."""
+    """Return whether the value is a list of folders and s3:// addresses."""
     return isinstance(given, list) and all(value.is_store(text) for text in given)
 
 

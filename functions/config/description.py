@@ -1,6 +1,7 @@
-"""What an operator says of the repository, its rights and its origin: which values may be told.
+"""Valid values for an operator's statements about the repository, its rights and its origin.
 
-Each ends up in XML as it is, or as an address, so what no schema would accept is refused here.
+They are printed in XML unchanged or as addresses, so values that a schema would reject are refused
+here.
 """
 
 import re
@@ -13,7 +14,7 @@ from functions.snapshot import address, setspec
 _OWN = frozenset(
     {"http://www.openarchives.org/OAI/2.0/", "http://www.openarchives.org/OAI/2.0/oai-identifier"}
 )
-"""Namespaces of which Identify says all there is to say."""
+"""Namespaces reserved for the descriptions that Identify generates."""
 
 _XSI = "http://www.w3.org/2001/XMLSchema-instance"
 
@@ -29,7 +30,7 @@ _MEDIA_TYPE = re.compile(r"[a-z]+/[a-z]+")
 _PROSE = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
 
 LONGEST_NOTICE = 2000
-"""Characters of what is told with every record; a page of a thousand is then 2 MB the longer."""
+"""Maximum characters of a notice; it adds 2 MB to a page of a thousand records."""
 
 POLICIES = ("content", "metadata_policy", "data_policy", "submission_policy", "comment")
 _ICON = ("icon", "icon_link", "icon_title", "icon_width", "icon_height")
@@ -37,12 +38,12 @@ _RENDERING = frozenset({"url", "namespace", "type"})
 
 
 def is_url(value: Any) -> bool:
-    """Tell whether `value` is an http or https URL, without user and without what needs %XX."""
+    """Return whether `value` is an http or https URL without user and fully escaped."""
     return isinstance(value, str) and _URL.fullmatch(value) is not None
 
 
 def is_place(value: Any) -> bool:
-    """Tell whether `value` is where files lie: an http or https URL or s3://bucket/prefix."""
+    """Return whether `value` is a place of files: an http or https URL or s3://bucket/prefix."""
     return (
         isinstance(value, str)
         and _PLACE.fullmatch(value) is not None
@@ -51,31 +52,31 @@ def is_place(value: Any) -> bool:
 
 
 def is_statement(value: Any) -> bool:
-    """Tell whether `value` is a text, line breaks allowed, or a URL that leads to one."""
+    """Return whether `value` is a text, line breaks allowed, or the URL of one."""
     return (_is_prose(value) and _MEANT_AS_URL.fullmatch(value) is None) or is_url(value)
 
 
 def is_notice(value: Any) -> bool:
-    """Tell whether `value` is a statement that is brief enough to stand in every record."""
+    """Return whether `value` is a statement brief enough for every record."""
     return is_statement(value) and len(value) <= LONGEST_NOTICE
 
 
 def are_notices(value: Any) -> bool:
-    """Tell whether `value` is a table from set specifications to notices."""
+    """Return whether `value` is a table from set specifications to notices."""
     return isinstance(value, dict) and all(
         setspec.is_valid(spec) and is_notice(said) for spec, said in value.items()
     )
 
 
 def are_friends(value: Any) -> bool:
-    """Tell whether `value` is a list of base URLs."""
+    """Return whether `value` is a list of base URLs."""
     return isinstance(value, list) and all(
         is_url(url) and "?" not in url and "#" not in url for url in value
     )
 
 
 def is_branding(value: Any) -> bool:
-    """Tell whether `value` is an icon, perhaps with more, and style sheets; or nothing."""
+    """Return whether `value` is a table of an icon, its details and style sheets, or empty."""
     if not isinstance(value, dict) or not value.keys() <= {*_ICON, "rendering"}:
         return False
     rows = value.get("rendering", [])
@@ -90,7 +91,7 @@ def is_branding(value: Any) -> bool:
 
 
 def are_policies(value: Any) -> bool:
-    """Tell whether `value` is a table of what the e-prints community tells; or nothing."""
+    """Return whether `value` is a table, perhaps empty, of the policies of eprints descriptions."""
     return (
         isinstance(value, dict)
         and value.keys() <= set(POLICIES)
@@ -99,14 +100,14 @@ def are_policies(value: Any) -> bool:
 
 
 def are_elements(value: Any) -> bool:
-    """Tell whether `value` is a list of XML texts that may each be a description."""
+    """Return whether `value` is a list of XML texts that are valid descriptions."""
     return isinstance(value, list) and all(
         isinstance(text, str) and _is_element(text) and _has_schema(text) for text in value
     )
 
 
 def problem(value: Any) -> tuple[str, Any, str] | None:
-    """Return what a list of descriptions lacks, as rule.problem does; None if that is unclear.
+    """Return the fault of a list of descriptions as Fields.problem does; None if unknown.
 
     A description has to name its schema (OAI-PMH 2.0, section 4.2).
     """
@@ -127,7 +128,7 @@ def _is_element(text: str) -> bool:
 
 
 def _has_schema(text: str) -> bool:
-    """Tell whether the element names a schema of its own namespace by an http or https URL."""
+    """Return whether the element gives an http or https URL for the schema of its namespace."""
     namespace, told = _read(text)
     parts = told.split()
     if len(parts) % 2:
@@ -156,18 +157,17 @@ def _is_rendering(row: Any) -> bool:
 
 
 def _read(text: str) -> tuple[str | None, str]:
-    """Return the namespace of the element that `text` is, "" for none; None for no element.
+    """Return the namespace and the xsi:schemaLocation of an XML element, each "" if missing.
 
-    With it comes its xsi:schemaLocation, "" for none.
-
-    What only a whole document may have, a declaration or a document type, makes it none; so does
-    a namespace that is no URI, for which some parsers refuse a whole answer, and an element that
-    would take on the namespace of what the text is put into.
+    The namespace is None if `text` is not a valid element. An XML or document type declaration is
+    invalid, because only a whole document may have it. A namespace that is not a URI is invalid:
+    some parsers refuse a whole answer for it. An element is invalid if it would inherit the
+    namespace of the surrounding document.
     """
     found: list[str] = []
     schemas: list[str] = []
     wrong: list[object] = []
-    defaults: list[str | None] = []  # those in scope
+    defaults: list[str | None] = []  # default namespaces in scope
 
     def declare(prefix: str | None, uri: str | None) -> None:
         if uri and not _URI.fullmatch(uri):

@@ -1,4 +1,4 @@
-"""Fields: keys of the configuration whose value is a table of named parts, each with a default."""
+"""Configuration keys whose value is a table of named parts, each with a default."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A part of a table: default, test of a value, what is expected."""
+    """A part of a table: default, test of a value, expected values."""
 
     default: Any
     test: Callable[[Any], bool]
@@ -16,13 +16,13 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of a table, by name. A table may leave out any of them."""
+    """The fields of a table, by name. All fields are optional."""
 
     fields: Mapping[str, Field]
 
     @property
     def expectation(self) -> str:
-        """What a table must be, for people."""
+        """The expected form of a table, for people."""
         parts = (f"{name} ({field.expected})" for name, field in self.fields.items())
         return f"a table of {', '.join(parts)}"
 
@@ -31,13 +31,13 @@ class Fields:
         return {name: field.default for name, field in self.fields.items()}
 
     def is_valid(self, value: Any) -> bool:
-        """Tell whether `value` is a table of these fields, or of some of them."""
+        """Return whether `value` is a table of these fields, or of some of them."""
         return isinstance(value, dict) and self.problem(value) is None
 
     def problem(self, value: Any) -> tuple[str, Any, str] | None:
-        """Return the first wrong field, its value and what was expected; None if none is known.
+        """Return the first wrong field, its value and the expected values; None if unknown.
 
-        The field is written as it follows the key: `.files`.
+        The field is written as a suffix of the key: `.files`.
         """
         if not isinstance(value, dict):
             return None
@@ -49,5 +49,5 @@ class Fields:
         return None
 
     def complete(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a table with the defaults of the fields that `value` leaves out."""
+        """Return the table with defaults for missing fields."""
         return {**self.defaults(), **value}

@@ -1,4 +1,4 @@
-"""The keys of the configuration for gathering: the files behind the URLs of templates."""
+"""The configuration keys for gathering: the files behind the URLs of templates."""
 
 from functions.config import value
 from functions.config.fields import Field, Fields

@@ -1,7 +1,7 @@
-"""The keys of the configuration for HTTP: pace and limits of the commands that ask servers.
+"""The configuration keys for HTTP: pace and limits of the commands that send requests.
 
-A key has one value for all commands, `http.commands` has values for one command. Where neither
-is set, each command has a default of its own: `DEFAULTS`.
+A key has one value for all commands; `http.commands` has values for single commands. If neither is
+set, the command's own default applies: `DEFAULTS`.
 """
 
 import ipaddress
@@ -13,11 +13,11 @@ from functions.config.fields import Field, Fields
 from functions.config.key import ConfigKey
 
 AUTO = "auto"
-"""The value of a key that leaves each command its default."""
+"""The value of a key that selects each command's default."""
 PORTS = [80, 443, 8080, 8443]
 
 DEFAULTS: Mapping[str, Mapping[str, Any]] = {
-    # command: its keys without `http.`, and their defaults; it does not use the others
+    # command: its keys without `http.`, and their defaults; it does not use other keys
     "gather": {
         "robots": True,
         "concurrent": 16,
@@ -71,12 +71,12 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 
 
 def are_ports(given: Any) -> bool:
-    """Tell whether it is a list of one or more ports."""
+    """Return whether the value is a list of one or more ports."""
     return isinstance(given, list) and given != [] and all(map(value.between(1, 65_535), given))
 
 
 def are_networks(given: Any) -> bool:
-    """Tell whether it is a list of networks, such as 10.1.0.0/16."""
+    """Return whether the value is a list of networks, such as 10.1.0.0/16."""
     if not isinstance(given, list):
         return False
     try:

@@ -1,4 +1,4 @@
-"""Keys: a row of the table of the configuration's keys."""
+"""A row of the table of configuration keys."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ def _same(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """A key of the configuration: name, default, test of a value, what is expected, meaning.
+    """A configuration key: name, default, test of a value, expected values, meaning.
 
-    `problem` returns the wrong part of a value, that part's value, and what was expected there.
+    `problem` returns the wrong part of a value, that part's value, and the values expected there.
     `complete` adds the default parts to a valid value.
     """
 

@@ -1,4 +1,4 @@
-"""The keys of the configuration: name, default, what a value must be, meaning; one row each."""
+"""The table of configuration keys: name, default, valid values and meaning, one row each."""
 
 import re
 

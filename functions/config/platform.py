@@ -1,4 +1,4 @@
-"""The keys of the configuration for filesets: datasets that platforms host."""
+"""The configuration keys for filesets: datasets hosted by platforms."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ BACKENDS = ("web", "s3", "archiveorg")
 
 
 def is_url_list(given: object) -> bool:
-    """Tell whether it is a list of beginnings of URLs."""
+    """Return whether the value is a list of URL prefixes."""
     return isinstance(given, list) and all(
         isinstance(text, str) and text.startswith(("http://", "https://")) for text in given
     )
 
 
 def are_tokens(given: object) -> bool:
-    """Tell whether it is a table from hosts to tokens."""
+    """Return whether the value is a table from hosts to tokens."""
     return isinstance(given, dict) and all(
         value.is_text(host) and value.is_text(text) and text.isascii()
         for host, text in given.items()
@@ -37,7 +37,7 @@ STRATEGY = Fields(
         "platform_bundle": Field(False, value.is_flag, "true or false"),
     }
 )
-"""How files are kept. With `backend` auto, `files`, `bytes` and `file_bytes` say what is small."""
+"""Storage of files. With `backend` auto, `files`, `bytes` and `file_bytes` limit small datasets."""
 
 LIMITS = Fields(
     {
@@ -49,12 +49,12 @@ LIMITS = Fields(
 
 
 def is_strategy(given: object) -> bool:
-    """Tell whether it is auto, the name of a backend, or a table of STRATEGY."""
+    """Return whether the value is auto, the name of a backend, or a table of STRATEGY."""
     return given in ("auto", *BACKENDS) or STRATEGY.is_valid(given)
 
 
 def strategy(given: Any) -> dict[str, Any]:
-    """Return the complete table that a value of `fileset.strategy` stands for."""
+    """Return the complete table for a value of `fileset.strategy`."""
     return STRATEGY.complete({"backend": given} if isinstance(given, str) else given)
 
 

@@ -1,4 +1,4 @@
-"""The keys of the configuration for RePEc's templates and the files behind their URLs."""
+"""The configuration keys for RePEc's templates and the files behind their URLs."""
 
 from functions.config import description, value
 from functions.config.key import ConfigKey

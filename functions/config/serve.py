@@ -1,4 +1,4 @@
-"""The keys of the configuration for serving."""
+"""The configuration keys for serving."""
 
 from functions.config import value
 from functions.config.key import ConfigKey

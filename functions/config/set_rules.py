@@ -1,4 +1,4 @@
-"""Rules of an operator's own sets, as the configuration has them: `sets.rules`."""
+"""Rules of an operator's own sets: the configuration key `sets.rules`."""
 
 import re
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 from functions.snapshot import setspec
 
 RESERVED = ("domain", "mime", "collection")
-"""First levels of the sets that are made otherwise."""
+"""First levels of generated sets, not allowed in rules."""
 
 _TYPE = r"[a-z0-9!#$&^_.+\-]+"
 
@@ -18,7 +18,7 @@ def _like(pattern: str) -> Callable[[str], bool]:
 
 
 CONDITIONS: dict[str, tuple[Callable[[str], bool], str]] = {
-    # condition: what each of its values must be, and how to say it
+    # condition: test of each of its values, and the expected values
     "hosts": (
         _like(r"[a-z0-9_]([a-z0-9_.\-]*[a-z0-9_\-])?|[0-9a-f:.]*:[0-9a-f:.]*"),
         "host names such as idnes.cz, internationalized ones as punycode",
@@ -39,9 +39,9 @@ EXPECTED = f"a list of tables, each with a set and {_ONE_OR_MORE}"
 
 
 def problem(value: Any) -> tuple[str, Any, str] | None:
-    """Return what is wrong with the value of `sets.rules`; None for nothing.
+    """Return the fault of a value of `sets.rules`; None if it is valid.
 
-    That is: where in it, such as `[0].hosts`; what is there; and what was expected.
+    The fault is its place, such as `[0].hosts`, the value there, and the expected values.
     """
     if not isinstance(value, list):
         return "", value, EXPECTED

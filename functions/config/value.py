@@ -1,4 +1,4 @@
-"""Values of the configuration: what each key asks of its own."""
+"""Tests of configuration values."""
 
 import re
 from collections.abc import Callable
@@ -13,12 +13,12 @@ _ENDPOINT = re.compile(r"https?://[^/?#]*")
 
 
 def is_text(value: Any) -> bool:
-    """Tell whether it is a text of one printable line."""
+    """Return whether the value is a text of one printable line."""
     return isinstance(value, str) and value.strip() != "" and value.isprintable()
 
 
 def is_store(value: Any) -> bool:
-    """Tell whether it names a store: a folder, or the URL of a bucket."""
+    """Return whether the value names a store: a folder, or the URL of a bucket."""
     return is_text(value) and ("://" not in value or address.is_valid(value))
 
 
@@ -28,7 +28,7 @@ def between(low: int, high: int) -> Callable[[Any], bool]:
 
 
 def seconds(low: float, high: float) -> Callable[[Any], bool]:
-    """Return a test for numbers from `low` to `high`, which need not be whole."""
+    """Return a test for numbers from `low` to `high`, which may be fractions."""
     return lambda v: isinstance(v, int | float) and not isinstance(v, bool) and low <= v <= high
 
 
@@ -38,7 +38,7 @@ def are_some_of(*names: str) -> Callable[[Any], bool]:
 
 
 def is_second(value: Any) -> bool:
-    """Tell whether it is an instant of the protocol, to the second."""
+    """Return whether the value is an instant of the protocol, to the second."""
     try:
         return isinstance(value, str) and instant.to_text(instant.from_text(value)) == value
     except ValueError:
@@ -46,12 +46,12 @@ def is_second(value: Any) -> bool:
 
 
 def is_flag(value: Any) -> bool:
-    """Tell whether it is true or false."""
+    """Return whether the value is true or false."""
     return isinstance(value, bool)
 
 
 def is_emails(value: Any) -> bool:
-    """Tell whether it is a list of one or more e-mail addresses."""
+    """Return whether the value is a list of one or more e-mail addresses."""
     return (
         isinstance(value, list)
         and value != []
@@ -60,33 +60,33 @@ def is_emails(value: Any) -> bool:
 
 
 def is_prefixes(value: Any) -> bool:
-    """Tell whether it is a list of metadata prefixes."""
+    """Return whether the value is a list of metadata prefixes."""
     return isinstance(value, list) and all(
         isinstance(v, str) and re.fullmatch(r"[A-Za-z0-9\-_.!~*'()]+", v) for v in value
     )
 
 
 def is_names(value: Any) -> bool:
-    """Tell whether it is a table from set specifications to names."""
+    """Return whether the value is a table from set specifications to names."""
     return isinstance(value, dict) and all(
         setspec.is_valid(spec) and is_text(name) for spec, name in value.items()
     )
 
 
 def is_prose(value: Any) -> bool:
-    """Tell whether it is a text, of several lines perhaps."""
+    """Return whether the value is a text of one or more lines."""
     return isinstance(value, str) and is_text(" ".join(value.split()))
 
 
 def is_descriptions(value: Any) -> bool:
-    """Tell whether it is a table from set specifications to texts."""
+    """Return whether the value is a table from set specifications to texts."""
     return isinstance(value, dict) and all(
         setspec.is_valid(spec) and is_prose(text) for spec, text in value.items()
     )
 
 
 def is_base_url(value: Any) -> bool:
-    """Tell whether it is an http or https URL of a server, without user, query and fragment."""
+    """Return whether the value is a server's http or https URL without user, query, fragment."""
     if not description.is_url(value) or "?" in value or "#" in value:
         return False
     found = _ENDPOINT.match(value)
@@ -94,5 +94,5 @@ def is_base_url(value: Any) -> bool:
 
 
 def is_namespace(value: Any) -> bool:
-    """Tell whether it may be the namespace of OAI identifiers."""
+    """Return whether the value is a valid namespace of OAI identifiers."""
     return isinstance(value, str) and identifier.is_namespace(value)

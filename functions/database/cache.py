@@ -1,4 +1,4 @@
-"""What is kept in memory of what never changes, up to a number of bytes."""
+"""In-memory LRU cache of immutable values, limited in bytes."""
 
 import gc
 import threading
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class LruCache(Generic[T]):
-    """Keeps values, `limit` bytes of those that were asked for last. Safe to use from threads."""
+    """Keeps the most recently used values, up to `limit` bytes. Thread-safe."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -19,7 +19,7 @@ class LruCache(Generic[T]):
         self._lock = threading.Lock()
 
     def find(self, key: Hashable) -> T | None:
-        """Return the value of `key`, None where it is not kept."""
+        """Return the value of `key`, None if it is not cached."""
         with self._lock:
             if key not in self._values:
                 return None
@@ -27,7 +27,7 @@ class LruCache(Generic[T]):
             return self._values[key][0]
 
     def add(self, key: Hashable, value: T, size: int) -> None:
-        """Keep a value that takes about `size` bytes; others go for it, those of longest ago."""
+        """Cache a value of about `size` bytes; the least recently used values make room."""
         with self._lock:
             if key in self._values:
                 self._size -= self._values.pop(key)[1]
@@ -38,9 +38,9 @@ class LruCache(Generic[T]):
 
 
 def seldom_searched() -> None:
-    """Have Python look for cycles less often, in this process.
+    """Make the garbage collector of this process run less often.
 
-    What is kept of rows is many objects without any: to look through these takes time for nothing.
+    Cached rows are many objects without reference cycles, so searching them only costs time.
     """
     gc.freeze()
     gc.set_threshold(20_000)

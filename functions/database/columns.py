@@ -1,7 +1,7 @@
-"""Columns: rows of a data file as DuckDB hands them over fastest, each column as one text.
+"""Columns of a data file, transferred from DuckDB in the fastest way: one text per column.
 
-DuckDB's client makes Python objects value by value, which takes longer than to read and decode
-them; texts that it joins are taken apart again by one call for a column.
+DuckDB's client makes Python objects value by value. That takes longer than reading and decoding
+them. Texts joined by DuckDB are split again by one call for each column.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,37 +10,37 @@ from typing import Any
 
 from functions.snapshot import schema
 
-# No text of the store holds them: XML forbids them, even as a reference.
+# No text of the store contains these: XML forbids them, even as references.
 _NULL, _INNER, _END = "\x1e", "\x1d", "\x1f"
 
 _POINTER_BYTES = 8
 _VALUE_BYTES = 57
-"""What an object in a list takes besides its characters."""
+"""Bytes of an object in a list, besides its characters."""
 
 Columns = dict[str, list[Any]]
 
 _FILLED = frozenset({"position", "sequence", "identifier", "kind", "deleted"})
-"""Columns that have a value in every row."""
+"""Columns without NULL values."""
 
 _TYPES = {column.name: column.type for column in schema.TABLES["copies"]}
 _LISTS = "[]"
 
 
 def join_columns(names: Sequence[str]) -> str:
-    """Return the expressions that make one text of each column, for `parted`."""
+    """Return expressions that join each column into one text, for `split_columns`."""
     return ", ".join(f"string_agg({_text(name)}, '{_END}')" for name in names)
 
 
 def plain(names: Sequence[str]) -> str:
-    """Return the expressions that make one list of each column: slow, but of any value."""
+    """Return expressions that make a list of each column: slow, but for any values."""
     return ", ".join(f"list({name})" for name in names)
 
 
 def split_columns(names: Sequence[str], row: Sequence[str | None]) -> tuple[Columns, int] | None:
-    """Return the columns whose texts are `row`, and about how many bytes they take.
+    """Return the columns joined in the texts of `row`, and their approximate size in bytes.
 
-    None where a value holds what ends values, which nothing that Sheaf wrote does. The first of
-    `names` must be a column without empty texts.
+    None if a value contains a separator, which no value written by Sheaf does. The first of `names`
+    must be a column without empty texts.
     """
     found: Columns = {}
     size = 0
@@ -51,7 +51,7 @@ def split_columns(names: Sequence[str], row: Sequence[str | None]) -> tuple[Colu
         if text is None:
             return None
         first = text[: text.find(_END)] if count > 1 else text
-        if text == _END.join([first] * count):  # one value for all, as of the kind, or NULL
+        if text == _END.join([first] * count):  # all values are equal, such as the kind, or NULL
             found[name] = _values(name, [first], first == _NULL) * count
             size += count * _POINTER_BYTES
             continue
@@ -71,7 +71,7 @@ def _text(name: str) -> str:
         text = f"hex({name})"
     elif type_ == "VARCHAR":
         text = name
-    # Each function in a statement takes its time to plan.
+    # Each function in a statement adds planning time.
     return text if name in _FILLED else f"coalesce({text}, '{_NULL}')"
 
 
@@ -81,7 +81,7 @@ def _values(name: str, texts: list[str], nulls: bool) -> list[Any]:
         return [None if text == _NULL else text for text in texts] if nulls else texts
     if type_ == "BIGINT":
         return [None if t == _NULL else int(t) for t in texts] if nulls else [*map(int, texts)]
-    # Sets, numbers of publishes and the like repeat: each is made once.
+    # Sets, numbers of publishes and the like repeat: each is converted once.
     make = _MADE[_LISTS if type_.endswith(_LISTS) else type_]
     made: dict[str, Any] = {text: make(text) for text in {*texts} - {_NULL}}
     if nulls:
@@ -97,7 +97,7 @@ def _time(text: str) -> datetime | str:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        return text  # a time that Python has none for; DuckDB's client gives the text as well
+        return text  # a time beyond Python's range; DuckDB's client gives the text as well
 
 
 _MADE: dict[str, Callable[[str], Any]] = {

@@ -1,4 +1,4 @@
-"""DuckDB, opened so that it depends on nothing outside: the only file that imports it."""
+"""DuckDB connections without outside dependencies; the only file that imports duckdb."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -24,7 +24,7 @@ class OutOfMemory(StoreError):
 
 
 class QueryError(SheafError):
-    """An SQL statement that a person wrote cannot be carried out."""
+    """A user's SQL statement cannot be executed."""
 
 
 def connect(
@@ -32,21 +32,21 @@ def connect(
 ) -> Connection:
     """Return a connection to a database in memory (with `scratch`: on disk, for large sorts).
 
-    No extension is ever fetched. One thread reads one row group at a time, which is what a page
-    costs least with.
+    No extension is ever fetched. One thread reads one row group at a time, which costs least for a
+    page.
     """
     settings: dict[str, Any] = {
         "threads": threads,
         "memory_limit": f"{memory_megabytes}MB",
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
-        # It would keep bytes of files of which a bucket's mirror has fetched only some by then.
+        # It would keep bytes of files that a bucket's cache had fetched only in part.
         "enable_external_file_cache": False,
         "temp_directory": str((scratch or Path(gettempdir())) / "sheaf-spill"),
     }
     if scratch is None:
         return duckdb.connect(":memory:", config=settings)
-    # Nobody opens the file again: nothing of it need be on the disk for good, or whole.
+    # The file is never opened again, so it need not be durable or complete on disk.
     connection = duckdb.connect(
         str(scratch / "work.duckdb"), config={**settings, "fsync_mode": "NONE"}
     )
@@ -56,7 +56,7 @@ def connect(
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Turn DuckDB's errors into errors of the store, naming `what` was read."""
+    """Turn DuckDB's errors into errors of the store; `what` names the object that was read."""
     try:
         yield
     except duckdb.OutOfMemoryException as error:
@@ -79,28 +79,28 @@ def reading(what: str) -> Iterator[None]:
 def table(files: str) -> str:
     """Return the table expression over Parquet files; `files` is a parameter or a list in SQL.
 
-    DuckDB takes a folder named `year=2007` on the way for a column unless told not to.
+    By default DuckDB reads a folder `year=2007` in the path as a column.
     """
     return f"read_parquet({files}, hive_partitioning = false)"
 
 
 def texts(given: Iterable[str]) -> str:
-    """Return texts in SQL, to stand behind IN; there is at least one."""
+    """Return texts as an SQL list for IN; there must be at least one."""
     return "(" + ", ".join("'" + text.replace("'", "''") + "'" for text in given) + ")"
 
 
 def stream(connection: Connection, sql: str, values: Mapping[str, Any] | None = None) -> Any:
-    """Carry out a statement and return its rows as an Arrow stream, read batch by batch."""
+    """Execute a statement and return its rows as an Arrow stream, read batch by batch."""
     return connection.sql(sql, params=dict(values or {})).to_arrow_reader(_BATCH)
 
 
 def batches(
     connection: Connection, sql: str, values: Mapping[str, Any] | None = None
 ) -> Generator[list[Any], None, None]:
-    """Carry out a statement and yield its rows, some thousands at a time, as they are made.
+    """Execute a statement and yield its rows in batches of some thousands, as they are made.
 
-    A row of one column is its value. Nothing else may be asked of the connection meanwhile; who
-    does not fetch all closes the iterator.
+    A row of one column is its bare value. The connection cannot execute other statements meanwhile.
+    A caller that does not fetch all rows must close the iterator.
     """
     result = connection.execute(sql, dict(values or {}))
     alone = len(result.description) == 1
@@ -112,7 +112,7 @@ def batches(
 
 
 def is_select(text: str) -> bool:
-    """Tell whether the text is one statement, a SELECT; nothing is carried out."""
+    """Return whether the text is a single SELECT statement; it is not executed."""
     try:
         (statement,) = duckdb.extract_statements(text)
     except (duckdb.Error, ValueError):  # ValueError: not one statement
@@ -121,12 +121,12 @@ def is_select(text: str) -> bool:
 
 
 def query(connection: Connection, sql: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
-    """Carry out a person's statement: the names of its columns, and its rows in batches.
+    """Execute a user's statement; return the names of its columns, and its rows in batches.
 
-    Raises QueryError with DuckDB's own words for what it refuses. Ctrl-C ends the statement.
+    Raises QueryError with DuckDB's message if the statement fails. Ctrl-C ends the statement.
     """
     with _asking():
-        # None where there is no statement
+        # None if the text has no statement
         result: Connection | None = _call(connection, lambda: connection.execute(sql))
         names = [column[0] for column in (result and result.description) or ()]
     return names, _rows(connection) if names else iter(())
@@ -135,9 +135,9 @@ def query(connection: Connection, sql: str) -> tuple[list[str], Iterator[Sequenc
 def matching(
     connection: Connection, pattern: str, texts: Sequence[str], *, whole: bool
 ) -> list[bool]:
-    """Tell of each text whether a regular expression matches it, wholly or anywhere.
+    """Return for each text whether a regular expression matches all or, unless `whole`, a part.
 
-    It is RE2's, which takes time by the texts' length alone. Raises QueryError for what is none.
+    RE2's time is linear in the texts' length. Raises QueryError for an invalid expression.
     """
     name = "regexp_full_match" if whole else "regexp_matches"
     sql = (
@@ -152,7 +152,7 @@ def matching(
 def tables(connection: Connection, sql: str) -> set[str] | None:
     """Return the names of the tables that a single SELECT reads, also through views.
 
-    None for anything else, and where it cannot be told without carrying it out.
+    None for other statements, and if the names are unknown without execution.
     """
     if not is_select(sql):
         return None
@@ -180,9 +180,9 @@ def _asking() -> Iterator[None]:
 
 
 def _call(connection: Connection, call: Callable[[], T]) -> T:
-    """Return what the call gives; an interruption ends it at once.
+    """Return the result of the call; Ctrl-C ends it at once.
 
-    DuckDB itself heeds a signal only where the thread that called it has a share of the work.
+    DuckDB itself reacts to a signal only if the calling thread does some of the work.
     """
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(call)

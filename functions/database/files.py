@@ -1,4 +1,4 @@
-"""Files: rows of a store's data files, read by DuckDB."""
+"""Reads rows of a store's data files with DuckDB."""
 
 import threading
 from bisect import bisect_right
@@ -18,22 +18,22 @@ from functions.store import tally
 from functions.store.tally import Tally
 
 FILE = engine.table("$file")
-"""The file that is read, in a statement."""
+"""The file parameter in a statement."""
 
 _FEW = 16
-"""Rows up to which each value as an object costs less than a longer statement does."""
+"""Number of rows up to which values as objects cost less than a longer statement."""
 _AT_ONCE = 4
-"""Statements at once that make a text of each column: they share the database's memory."""
+"""Limit on concurrent statements that join columns: they share the database's memory."""
 _OWED = 256
-"""Row groups that were read ahead and not asked for yet, of which it is known what they took."""
+"""Limit on row groups read ahead whose cost is not yet attributed to a request."""
 
 
 class Files:
-    """Reads data files of one store. Safe to use from threads.
+    """Reads data files of one store. Thread-safe.
 
-    Row groups that were read whole are kept, for the next page of a list is mostly of the same one:
-    `kept` bytes of them, those that were asked for last. With `ahead` a thread of its own reads
-    the row group that a list needs next, one at a time, while an answer is made of the last one.
+    The most recently used whole row groups are cached, up to `kept` bytes, because the next page of
+    a list mostly needs the same one. With `ahead` a separate thread reads the row group that a list
+    needs next, one at a time, while the current answer is made.
     """
 
     def __init__(self, reader: Reader, kept: int, *, memory: int, ahead: bool = False) -> None:
@@ -50,7 +50,7 @@ class Files:
         self._joining = threading.Semaphore(_AT_ONCE)
 
     def close(self) -> None:
-        """Let go of DuckDB; nothing can be read any more, and what is being read is given up."""
+        """Close DuckDB; running reads are interrupted, and later ones fail."""
         with self._lock:
             self._open = False
             for cursor in self._busy:
@@ -61,7 +61,7 @@ class Files:
             self._end()
 
     def _end(self) -> None:
-        """Close DuckDB; where somebody still reads it would refuse, and who does ends it then."""
+        """Close DuckDB unless reads are running; the last of these then closes it."""
         if not self._busy:
             for cursor in self._idle:
                 cursor.close()
@@ -71,7 +71,7 @@ class Files:
     def rows(
         self, sql: str, file: DataFile, groups: Sequence[RowGroup] | None = None, **values: Any
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement over FILE, of which neighbouring row groups are read."""
+        """Return the rows of a statement over FILE; only the given row groups are read."""
         if groups is None:
             paths: Sequence[Path] = [self._reader.local(file.key)]
         else:
@@ -82,7 +82,7 @@ class Files:
             return rows
 
     def matching(self, pattern: str, texts: Sequence[str], *, whole: bool) -> Sequence[bool]:
-        """Tell of each text whether an expression matches it, as engine.matching does."""
+        """Return for each text whether an expression matches, as engine.matching does."""
         with self._cursor() as cursor:
             return engine.matching(cursor, pattern, texts, whole=whole)
 
@@ -95,7 +95,7 @@ class Files:
         limit: int,
         **values: Any,
     ) -> Columns:
-        """Return columns of the first `limit` rows, by position, for which the condition holds."""
+        """Return columns of the first `limit` rows, by position, that satisfy the condition."""
         rows = f"SELECT {', '.join(names)} FROM {FILE} WHERE {condition} ORDER BY position"
         values["limit"] = limit
         if limit <= _FEW:
@@ -109,7 +109,7 @@ class Files:
     def at(
         self, names: Sequence[str], file: DataFile, groups: Sequence[RowGroup], place: int
     ) -> Columns:
-        """Return columns of the row at a position, if it is there."""
+        """Return columns of the row at a position, if it exists."""
         sql = f"SELECT {', '.join(names)} FROM {FILE} WHERE position = $place"
         return _transpose(names, self.rows(sql, file, groups, place=place))
 
@@ -124,9 +124,9 @@ class Files:
     ) -> list[Columns]:
         """Return columns of each of neighbouring row groups, whose rows all lie in one listing.
 
-        Rows may be missing whose position is less than `first`, for a list does not go back. With
-        `entire` a bucket's file is fetched as a whole, for what is asked of it next. Raises
-        engine.OutOfMemory for values that are too long to be read so.
+        Rows before position `first` may be missing, because a list does not go back. With `entire`
+        a file in a bucket is fetched as a whole for later reads. Raises engine.OutOfMemory if the
+        values are too long to be joined.
         """
         for group in groups:
             self._await((file.key, group.offset, names))
@@ -134,7 +134,7 @@ class Files:
         found = self._find_cached(names, file, groups, first)
         if None in found:
             with self._joining:
-                found = self._find_cached(names, file, groups, first)  # somebody may have read it
+                found = self._find_cached(names, file, groups, first)  # perhaps read meanwhile
                 missing = [number for number, one in enumerate(found) if one is None]
                 if missing:
                     some = slice(missing[0], missing[-1] + 1)
@@ -142,14 +142,14 @@ class Files:
         return [one for one in found if one is not None]
 
     def _await(self, key: Hashable) -> None:
-        """Wait for what is read ahead; where that failed nothing is kept after it."""
+        """Wait for a running read-ahead; if it failed, nothing was cached."""
         flying = self._flying.get(key)
         if flying is not None:
             with suppress(CancelledError):
                 flying.exception()
 
     def _pay(self, key: Hashable) -> None:
-        """Count what was read ahead for whoever is the first to need it."""
+        """Attribute the cost of a read-ahead to the first request that needs it."""
         with self._lock:
             owed = self._owed.pop(key, None)
         if owed is not None:
@@ -158,16 +158,16 @@ class Files:
     def _find_cached(
         self, names: tuple[str, ...], file: DataFile, groups: Sequence[RowGroup], first: int
     ) -> list[Columns | None]:
-        """Return what is kept of each row group."""
+        """Return the cached columns of each row group."""
         found = [self._kept.find((file.key, group.offset, names)) for group in groups]
         for number, one in enumerate(found):
-            # Of one that a list began in, the rows before that are not there.
+            # If a list began within a row group, its earlier rows are not cached.
             if one is not None and one["position"][0] > max(first, _low(groups[number])):
                 found[number] = None
         return found
 
     def expect(self, names: tuple[str, ...], file: DataFile, group: RowGroup) -> None:
-        """Read a row group that is likely to be asked for next, where that is done ahead."""
+        """Read ahead a row group that is likely to be needed next, if enabled."""
         key = (file.key, group.offset, names)
         if self._reader_ahead is None or self._kept.find(key) is not None:
             return
@@ -198,7 +198,7 @@ class Files:
         *,
         entire: bool,
     ) -> list[Columns]:
-        """Return the columns of each of the row groups, and keep them."""
+        """Read the columns of each row group, and cache them."""
         low, last = max(first, _low(groups[0])), _position(groups[-1].last)
         values: dict[str, Any] = {"first": low, "last": last}
         condition = "position BETWEEN $first AND $last"
@@ -226,7 +226,7 @@ class Files:
         groups: Sequence[RowGroup] | None,
         values: Mapping[str, Any],
     ) -> tuple[Columns, int]:
-        """Return columns of `rows`, an expression, and about how many bytes they take."""
+        """Return columns of the expression `rows`, and their approximate size in bytes."""
         sql = f"SELECT {columns.join_columns(names)} FROM {rows}"
         ((*texts,),) = self.rows(sql, file, groups, **values)
         found = columns.split_columns(names, texts)
@@ -238,7 +238,7 @@ class Files:
 
     @contextmanager
     def _cursor(self) -> Iterator[engine.Connection]:
-        """Lend a cursor: one may serve one thread at a time."""
+        """Lend a cursor; a cursor may serve one thread at a time."""
         with self._lock:
             if not self._open:
                 raise StoreError(f"{self._reader.address} was closed")
@@ -255,7 +255,6 @@ class Files:
 
 
 def _transpose(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Columns:
-    """Return a few rows by columns."""
     return {name: [row[number] for row in rows] for number, name in enumerate(names)}
 
 

@@ -1,7 +1,7 @@
-"""The access log: one line of JSON for each request.
+"""Access log: one line of JSON for each request.
 
-It holds no address of a client and no resumption token, and nothing that a stranger sent can
-break its line: JSON escapes control characters, and here everything that is not ASCII.
+It holds no client address and no resumption token. Client input cannot break a line: JSON escapes
+control characters, and here also all characters that are not ASCII.
 """
 
 import json
@@ -17,7 +17,7 @@ _LOG = logging.getLogger("sheaf")
 
 _ARGUMENTS = ("verb", "metadataPrefix", "set", "from", "until", "identifier")
 _LONGEST = 300
-"""Characters of a value; one that is longer is cut."""
+"""Maximum length of a value in characters; longer values are cut."""
 
 
 class AccessLog:
@@ -28,7 +28,7 @@ class AccessLog:
         self._broken = False
 
     def add(self, entry: Mapping[str, Any]) -> None:
-        """Write an entry. Where that fails it is lost, and the error log says so, once."""
+        """Write an entry. If that fails, the entry is lost and one error is logged."""
         try:
             self._write(json.dumps(entry, separators=(",", ":")))
             self._broken = False
@@ -46,9 +46,10 @@ def entry(
     seconds: float,
     cost: Tally | None = None,
 ) -> dict[str, Any]:
-    """Return the entry of a call that came at `when` and was answered by `reply`.
+    """Return the entry of a call that arrived at `when` and was answered by `reply`.
 
-    `told` are the fields of the answer itself; `cost` is what it took of a bucket (None: nothing).
+    `told` are the fields of the answer itself. `cost` counts its requests to a bucket (None: no
+    requests).
     """
     status = reply["statusCode"]
     return {
@@ -58,7 +59,7 @@ def entry(
         "status": status,
         **_arguments(call),
         **told,
-        # Of a HEAD and a 304 nothing is sent, whatever their Content-Length says.
+        # HEAD and 304 send no body, whatever their Content-Length says.
         "bytes": int(reply["headers"].get("Content-Length", 0)) if reply["body"] else 0,
         "milliseconds": round(seconds * 1000, 1),
         "cached": status == 304,
@@ -68,10 +69,10 @@ def entry(
 
 
 def _arguments(call: Call) -> dict[str, str]:
-    """Return what arguments were given, whatever they are worth."""
+    """Return the arguments of the call, unchecked."""
     try:
         pairs = call.pairs()
     except FormError:
         return {}
-    given = dict(reversed(pairs))  # of a repeated one the first
+    given = dict(reversed(pairs))  # of a repeated argument, the first value
     return {name: given[name][:_LONGEST] for name in _ARGUMENTS if name in given}

@@ -1,4 +1,4 @@
-"""Caching: what tells one state of a document from another, and how long it may be kept.
+"""HTTP caching: entity tags and cache lifetimes of documents.
 
 RFC 9110, sections 8.8.3 (ETag) and 13.1.2 (If-None-Match); RFC 9111, section 5.2.2, and RFC 8246.
 """
@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 REVALIDATED = "no-cache"
-"""May be kept, but is asked about before each use."""
+"""May be stored, but must be revalidated before each use."""
 
 UNKEPT = "no-store"
 
@@ -18,8 +18,8 @@ _TAG = re.compile(r'(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")')
 
 
 def digest(document: bytes) -> str:
-    """Return what is the same for two documents that differ in their responseDate alone."""
-    # The first is the element itself: what a stranger sent is echoed behind it.
+    """Return a digest that ignores the responseDate of a document."""
+    # The first match is the element itself: client input is echoed behind it.
     start = document.find(_DATE)
     end = start + len(_DATE) + _DATE_LENGTH
     found = hashlib.sha256()
@@ -30,18 +30,18 @@ def digest(document: bytes) -> str:
 
 
 def tag(digest: str, coding: str) -> str:
-    """Return the ETag of a document in a content coding ("" for none).
+    """Return the ETag of a document in a content coding ("" for no coding).
 
-    It is weak, for the responseDate may differ. Each coding has its own, so that no cache takes
-    one representation for the other.
+    It is weak, because the responseDate may differ. Each coding has its own tag, so that no cache
+    confuses the representations.
     """
     return f'W/"{digest}{coding and "-"}{coding}"'
 
 
 def control(seconds: int, *, pinned: bool) -> str:
-    """Return the Cache-Control of a document; `seconds` is how long a pinned one is kept.
+    """Return the Cache-Control of a document; a pinned one may be stored for `seconds`.
 
-    Then it is asked about, or not used: no cache may serve it stale, not even one cut off.
+    Then caches must revalidate: no cache may serve it stale, not even while disconnected.
     """
     if not (pinned and seconds):
         return REVALIDATED
@@ -49,14 +49,14 @@ def control(seconds: int, *, pinned: bool) -> str:
 
 
 def withdrawable(seconds: int) -> str:
-    """Return the Cache-Control of what stays as it is for good, but may be taken down.
+    """Return the Cache-Control of content that never changes but may be taken down.
 
-    So it may be kept for that many seconds, and is asked about then, unlike what is immutable.
+    Unlike immutable content it must be revalidated after `seconds`.
     """
     return f"public, max-age={seconds}, must-revalidate" if seconds else REVALIDATED
 
 
 def is_held(headers: Mapping[str, str], tag: str) -> bool:
-    """Tell whether the caller holds the very document already (If-None-Match, weakly compared)."""
+    """Return whether the client holds this document already (If-None-Match, weak comparison)."""
     held = headers.get("if-none-match", "")
     return held.strip() == "*" or tag.removeprefix("W/") in _TAG.findall(held)

@@ -1,8 +1,9 @@
-"""Deadlines: an answer that is not ready in time is waited for no longer, whatever it hangs in.
+"""Deadlines: the wait for an answer ends in time, whatever blocks it.
 
-It is made in a thread of its own. That thread is stopped, but what it holds at that moment it may
-hold for good, and a call of another language (a database's, a socket's) ends when it ends. So who
-is told that time is up has to let go of all that the thread has worked with, and make it anew.
+The work runs in a thread of its own. At the deadline that thread is stopped, but it may never
+release what it holds at that moment. A call into another language (a database, a socket) ends only
+by itself. So after Late the caller must discard everything that the thread used, and create it
+anew.
 """
 
 import ctypes
@@ -16,17 +17,17 @@ T = TypeVar("T")
 
 
 class Late(Exception):
-    """Time was up before there was an answer."""
+    """The deadline passed before there was an answer."""
 
 
 class Stopped(SystemExit):
-    """Ends a thread whose answer nobody waits for any more, in silence."""
+    """Ends a thread silently, after its answer is no longer awaited."""
 
 
 def within(seconds: float | None, work: Callable[[], T]) -> T:
-    """Return what `work` returns, or raise what it raises, within `seconds` (None: take any time).
+    """Return or raise the outcome of `work` within `seconds` (None: no limit).
 
-    It is done in the caller's context (contextvars). Raises Late where it is not to be had.
+    The work runs in the caller's context (contextvars). Raises Late after `seconds`.
     """
     if seconds is None:
         return work()
@@ -37,7 +38,7 @@ def within(seconds: float | None, work: Callable[[], T]) -> T:
 
 
 class _Worker(Generic[T]):
-    """A call in a thread, which does not keep the process from its end."""
+    """A call in a daemon thread, which does not keep the process alive."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self.thread = threading.Thread(target=self._run, name="sheaf-answer", daemon=True)
@@ -46,7 +47,7 @@ class _Worker(Generic[T]):
         self._failure: BaseException | None = None
 
     def result(self) -> T:
-        """Return the result, or raise in place of it; where there is none yet, stop the thread."""
+        """Return the result or raise the failure; if there is neither yet, stop the thread."""
         if self._found:
             return self._found[0]
         if self._failure is None:
@@ -62,7 +63,7 @@ class _Worker(Generic[T]):
 
 
 def _stop(thread: threading.Thread) -> None:
-    """Raise Stopped in a thread, between two steps of Python; in any other call, behind it."""
+    """Raise Stopped in a thread before its next Python step; other calls finish first."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(
         ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Stopped)
     )

@@ -1,8 +1,8 @@
-"""Gateways: events as AWS hands them over, read as calls, and replies as it takes them.
+"""AWS gateways: events to calls, and replies to the form that gateways accept.
 
 An event comes from an HTTP API or a function's own URL (payload format 2.0), or from a REST API
-(1.0). Who sends one that is none of these asks for nothing: whatever is missing in an event, or of
-another type than it should be, counts as empty.
+(1.0). Other events become empty requests: a field that is missing or of another type counts as
+empty.
 """
 
 import base64
@@ -17,20 +17,20 @@ from functions.http.message import Call
 from functions.url import endpoint
 
 LARGEST = 6_291_556
-"""Bytes that Lambda hands over of an answer: of its JSON, with the body in base64 or escaped."""
+"""Bytes of an answer that Lambda accepts: its JSON, with the body in base64 or escaped."""
 
 _AS_TEXT = 1_000_000
-"""Bytes up to which a body is handed over as a text, which JSON may treble; base64 adds a third."""
+"""Bytes up to which a body is sent as text, which JSON may treble; base64 adds a third."""
 _BEGINNING = re.compile(r"[a-z0-9_\[]")
-"""What a host begins with; names of machines may have underscores, though those of sites do not."""
+"""Valid start of a host; machine names may have underscores, though site names do not."""
 _ROOT_DOT = re.compile(r"\.(?=(?::[0-9]*)?\Z)")
-"""The dot behind a host's name: it says that the name is whole."""
+"""The dot behind a host's name, which marks the name as absolute."""
 _LONGEST_HOST = 260
-"""Characters of a host and a port; names have 253 at most (RFC 1035, section 2.3.4)."""
+"""Maximum characters of a host and a port; names have 253 at most (RFC 1035, section 2.3.4)."""
 _PORTS = {"http": ":80", "https": ":443"}
 _VARIABLE = re.compile(r"\{([^{}+]*)\+?\}")
 _LEAD = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9$_.+!*'()\-]+)*")
-"""What may come before our own paths: what a stage or a mapping can be called."""
+"""What may precede our own paths: valid names of stages and domain mappings."""
 _ROOT_STAGE = "$default"
 
 Event = Mapping[str, Any]
@@ -38,10 +38,10 @@ Event = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Where events of one kind say what was asked.
+    """Where the events of one payload format hold the parts of a request.
 
-    `path` is decoded or not, as the gateway has it; `public` is how the client wrote it, which may
-    have more before it. `route` is the gateway's own word for which of its paths this is.
+    `path` is decoded or not, depending on the gateway. `public` is the path as the client sent it,
+    which may have a prefix. `route` is the gateway's name for the matched path.
     """
 
     method: Callable[[Event], str]
@@ -55,8 +55,8 @@ class Kind:
 def read(event: object, mount: str = "") -> Call:
     """Return the call of an event. Never raises.
 
-    What a gateway puts before our own paths (a stage's name, the mapping of a domain of one's own)
-    belongs to the base, and so does `mount`, where a path begins with it.
+    The base includes any prefix of our own paths: a stage's name or the mapping of a custom domain.
+    It also includes `mount`, if the path begins with it.
     """
     event = _table(event)
     kind = REST if "httpMethod" in event else HTTP
@@ -80,7 +80,7 @@ def read(event: object, mount: str = "") -> Call:
 
 
 def pack(answer: Mapping[str, Any], *, binary: bool = False) -> dict[str, Any]:
-    """Return an answer of event.write as every gateway takes it, which knows nothing but texts.
+    """Return an answer of message.write in the form of all gateways, which accept only text.
 
     With `binary` its body need not be UTF-8.
     """
@@ -91,7 +91,7 @@ def pack(answer: Mapping[str, Any], *, binary: bool = False) -> dict[str, Any]:
 
 
 def weight(answer: Mapping[str, Any], *, binary: bool = False) -> int:
-    """Return how many bytes Lambda hands over of an answer, as `packed` gives it."""
+    """Return the number of bytes that Lambda must pass on for an answer, as `pack` returns it."""
     if not _is_encoded(answer, binary):
         return len(json.dumps(pack(answer)))
     bare = {**answer, "body": "", "isBase64Encoded": True}
@@ -99,10 +99,10 @@ def weight(answer: Mapping[str, Any], *, binary: bool = False) -> int:
 
 
 def _host(given: str, scheme: str) -> str:
-    """Return a host as a base URL has it, "localhost" for what is none (RFC 9110, section 7.2).
+    """Return a host in the form of a base URL, "localhost" if invalid (RFC 9110, section 7.2).
 
-    However a client writes the host, the base URL is one: in lower case, without the dot at its
-    end and without the scheme's own port.
+    All spellings of a host give one base URL: lower case, without a trailing dot and without the
+    scheme's default port.
     """
     host = _ROOT_DOT.sub("", given.lower()).removesuffix(":")
     known = given.isascii() and len(given) <= _LONGEST_HOST and "/" not in host
@@ -119,7 +119,7 @@ def _is_encoded(answer: Mapping[str, Any], binary: bool) -> bool:
 
 
 def _before(path: str, route: str, stage: str, mount: str) -> str:
-    """Return what of a path comes before our own."""
+    """Return the prefix of a path before our own."""
     routed = _without(path, route) if route else None
     if routed is not None:
         return routed
@@ -128,7 +128,7 @@ def _before(path: str, route: str, stage: str, mount: str) -> str:
 
 
 def _without(whole: str, path: str) -> str | None:
-    """Return what comes before `path`, None where that is no name of a stage or a mapping."""
+    """Return the prefix before `path`; None unless it can be a stage's name or a mapping."""
     if path == "/":
         lead = whole.removesuffix("/")
     elif whole.endswith(path):
@@ -139,7 +139,7 @@ def _without(whole: str, path: str) -> str | None:
 
 
 def _fill_route(route: str, event: Event) -> str:
-    """Return a route with the values of its variables; "" for one that tells nothing."""
+    """Return a route with the values of its variables; "" if a value is missing."""
     values = _table(event.get("pathParameters"))
     if not all(_text(values.get(name)) for name in _VARIABLE.findall(route)):
         return ""
@@ -148,7 +148,7 @@ def _fill_route(route: str, event: Event) -> str:
 
 
 def _pairs(event: Event) -> list[tuple[str, str]]:
-    """Return the arguments of a REST API's event, decoded; those of one name are in order."""
+    """Return the decoded arguments of a REST API's event; those of one name are in order."""
     several = _table(event.get("multiValueQueryStringParameters"))
     once = _table(event.get("queryStringParameters"))
     return [
@@ -159,7 +159,7 @@ def _pairs(event: Event) -> list[tuple[str, str]]:
 
 
 def _join_headers(*tables: object) -> Mapping[str, str]:
-    """Return the headers of the first table that has some, repeated ones with commas."""
+    """Return the headers of the first non-empty table; repeated headers are joined by commas."""
     given = next(filter(None, map(_table, tables)), {})
     return {
         name.lower(): ", ".join(map(_text, value)) if isinstance(value, list) else _text(value)
@@ -196,8 +196,8 @@ REST = Kind(
     path=lambda event: _text(event.get("path")),
     public=lambda event: _text(_table(event.get("requestContext")).get("path")),
     route=lambda event: _fill_route(_text(event.get("resource")), event),
-    # Texts of JSON may hold half a character, which no encoding has.
+    # JSON texts may hold half a surrogate pair, which no encoding allows.
     query=lambda event: urlencode(_pairs(event), errors="surrogatepass"),
     headers=lambda event: _join_headers(event.get("multiValueHeaders"), event.get("headers")),
 )
-"""A REST API, or an HTTP API that was told to write format 1.0."""
+"""A REST API, or an HTTP API with payload format 1.0."""

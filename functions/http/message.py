@@ -1,4 +1,4 @@
-"""HTTP: a call in, a reply out. How AWS hands them over is gateway's to know."""
+"""HTTP calls and replies, independent of AWS; see gateway for its events."""
 
 import base64
 import binascii
@@ -16,16 +16,16 @@ OAI_PATH = "/oai"
 FORM = "application/x-www-form-urlencoded"
 _LONGEST = 65_536
 _GZIP_LEVEL = 3
-"""A page of records takes 2.9 ms and becomes 97 KB; by 1 it is 2.8 and 103, by 4 4.6 and 90."""
+"""A page of records takes 2.9 ms and 97 KB; at level 1 2.8 and 103, at level 4 4.6 and 90."""
 _SMALLEST = 512
-"""Bytes from which compression is worth its while: a smaller answer is one packet anyway."""
+"""Bytes from which compression is worthwhile: a smaller answer fits in one packet anyway."""
 _LEAST = 0.001
-"""The least weight that a coding may have and be acceptable."""
+"""The least weight that makes a coding acceptable."""
 _QUALITY = re.compile(r"q\s*=\s*(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)")
 
 
 class FormError(SheafError):
-    """A request that is not a form: its text is a sentence for the client."""
+    """A request that is not a valid form; the text is a sentence for the client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +46,16 @@ class Call:
         return self.base + self.path
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Return keys and values, decoded (OAI-PMH 2.0, section 3.1.1).
+        """Return decoded keys and values (OAI-PMH 2.0, section 3.1.1).
 
-        Raises FormError where the request is no form at all.
+        Raises FormError if the request is not a valid form.
         """
         texts = [self.query]
         if self.method == "POST":
             texts.append(self._form())
         if sum(map(len, texts)) > _LONGEST:
             raise FormError(f"The request is longer than {_LONGEST} characters.")
-        # Bytes that are no UTF-8 become U+FFFD, which no argument may hold.
+        # Bytes that are not UTF-8 become U+FFFD, which is invalid in every argument.
         return [
             pair
             for text in texts
@@ -63,16 +63,16 @@ class Call:
         ]
 
     def wants_gzip(self, size: int) -> bool:
-        """Tell whether to compress `size` bytes for the caller (RFC 9110, section 12.5.3)."""
+        """Return whether to compress `size` bytes for the client (RFC 9110, section 12.5.3)."""
         wanted: dict[str, float] = {}
         for part in self.headers.get("accept-encoding", "").split(","):
             name, _, parameters = part.partition(";")
             quality = _QUALITY.fullmatch(parameters.strip().lower())
-            # A weight that cannot be read is no wish.
+            # A malformed weight counts as 0.
             weight = float(quality.group(1)) if quality else 0.0 if parameters.strip() else 1.0
             wanted[name.strip().lower()] = weight
         gzipped = wanted.get("gzip", wanted.get("x-gzip", wanted.get("*", 0.0)))
-        # No compression is acceptable where nothing is said of it, but then it is the last choice.
+        # Without an explicit weight, uncompressed content is acceptable, but as the last choice.
         plain = wanted.get("identity", wanted.get("*", _LEAST))
         return 0 < gzipped >= plain and (size >= _SMALLEST or plain == 0)
 
@@ -95,8 +95,8 @@ class Call:
 class Reply:
     """An HTTP answer. `body` is UTF-8, unless `type` is that of an image.
 
-    `digest` tells the states of a document apart ("": it has no ETag), `told` is what the access
-    log tells of it.
+    `digest` identifies the state of the document ("": it has no ETag). `told` are its fields in the
+    access log.
     """
 
     status: int
@@ -108,16 +108,16 @@ class Reply:
 
 
 def compress(body: bytes) -> bytes:
-    """Return a body in the coding gzip; the same body gives the same bytes, for no time is told."""
+    """Compress a body with gzip; without a time stamp, equal bodies give equal bytes."""
     return gzip.compress(body, _GZIP_LEVEL, mtime=0)
 
 
 def write(
     reply: Reply, call: Call, compress: Callable[[bytes], bytes] = compress
 ) -> dict[str, Any]:
-    """Return the reply with its body in bytes, by `compress` where the caller wants that.
+    """Return the reply with its body in bytes, compressed by `compress` if the client accepts it.
 
-    To a caller who holds it already it is 304, without a body.
+    If the client already holds the document, the answer is 304 without a body.
     """
     body, status = reply.body, reply.status
     compressed = call.wants_gzip(len(body))
@@ -147,6 +147,6 @@ def write(
 
 
 def unavailable(message: str, seconds: int) -> Reply:
-    """Return the answer that nothing can be said now, and when to ask again."""
+    """Return a 503 answer with a Retry-After header."""
     headers = {"Retry-After": str(seconds), "Cache-Control": caching.UNKEPT}
     return Reply(503, "text/plain", f"{message}\n".encode(), headers)

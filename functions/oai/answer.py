@@ -1,4 +1,4 @@
-"""Answers: what a document of OAI-PMH 2.0 says (sections 3.2 and 4), before it becomes XML."""
+"""Content of OAI-PMH 2.0 responses before it becomes XML (sections 3.2 and 4)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from functions.oai.rights import Statement
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """The element `<resumptionToken>`; its text is empty on a list's last page (section 3.5)."""
+    """The element `<resumptionToken>`; its text is empty on a last page (section 3.5)."""
 
     text: str
     size: int
@@ -29,18 +29,18 @@ class ErrorList:
 
     @property
     def final(self) -> bool:
-        """An error ends what was asked: it must not be told by an old reading of the pointer."""
+        """True: an error ends a request, so a cached pointer reading must not decide it."""
         return True
 
 
 @dataclass(frozen=True, slots=True)
 class Identify:
-    """What the repository says of itself (section 4.2 and the guidelines).
+    """Content of an Identify response (section 4.2 and the guidelines).
 
-    `records` counts what the snapshot lists, tombstones included. `parquet` and `views` are where
-    the public can read the snapshot itself, empty for nowhere. `branding` and `policies` have the
-    keys of the configuration; `rights` are all that any record has; `descriptions` are XML. Without
-    a `sample` identifiers are not all of the form of the oai-identifier guideline.
+    `records` counts the records of the snapshot, tombstones included. `parquet` and `views` are the
+    public addresses of the snapshot itself, or empty. `branding` and `policies` have the keys of
+    the configuration. `rights` are all statements that apply to any record. `descriptions` are XML.
+    `sample` is empty if some identifiers lack the form of the oai-identifier guideline.
     """
 
     name: str
@@ -74,10 +74,10 @@ class FormatList:
 
 @dataclass(frozen=True, slots=True)
 class NamedSet:
-    """A set: its specification, its name and what is to be said of it for people, and its numbers.
+    """A set: specification, name, descriptions for people, and counts.
 
-    `records` are the live ones, `deleted` the other listed ones; `first` and `last` are the
-    datestamps between which all lie, None where there is none.
+    `records` counts live records, `deleted` the other listed ones. `first` and `last` are the
+    lowest and highest datestamps, None for a set without records.
     """
 
     spec: str
@@ -91,7 +91,7 @@ class NamedSet:
 
 @dataclass(frozen=True, slots=True)
 class SetList:
-    """A page of sets (section 4.6), of `snapshot`; `pinned` as with a RecordList."""
+    """A page of sets of `snapshot` (section 4.6); for `pinned` see RecordList."""
 
     sets: tuple[NamedSet, ...]
     resumption: Resumption | None
@@ -102,13 +102,13 @@ class SetList:
 
     @property
     def count(self) -> int:
-        """How many sets the page has."""
+        """Number of sets on the page."""
         return len(self.sets)
 
 
 @dataclass(frozen=True, slots=True)
 class OneRecord:
-    """A single record in a format (section 4.1), with no earlier datestamp than `since`."""
+    """A single record in a format (section 4.1); its datestamp is never earlier than `since`."""
 
     record: PublishedRecord
     format: Format
@@ -119,14 +119,14 @@ class OneRecord:
 
 @dataclass(frozen=True, slots=True)
 class RecordList:
-    """A page of records or, where `format` is None, of headers (sections 4.3 and 4.5).
+    """A page of records or, if `format` is None, of headers (sections 4.3 and 4.5).
 
-    It was read from `snapshot`. A `pinned` one is what its token gives for as long as that snapshot
-    is kept, whatever is published: one that the token names, and in which the list goes on. None of
-    its records has an earlier datestamp than `since`. `asked` are the arguments with which a list
-    began that a token goes on with. Of headers those count that can be had in the format `within`,
-    where that is given. `made` is the XML of the records where it was made already, to find out how
-    many fit.
+    `snapshot` is the snapshot that the page was read from. If `pinned`, the same token returns the
+    same page as long as that snapshot is kept, whatever is published. This holds for pages whose
+    token names the snapshot and whose list continues in it. No datestamp is earlier than `since`.
+    `asked` are the original arguments of a list that a token continues. If `within` is given, only
+    headers of records available in that format count. `made` is the XML of the records if it was
+    already rendered to find out how many fit.
     """
 
     records: Sequence[PublishedRecord]
@@ -141,17 +141,17 @@ class RecordList:
 
     @property
     def count(self) -> int:
-        """How many records the page has."""
+        """Number of records on the page."""
         return len(self.records)
 
     @property
     def verb(self) -> str:
-        """The verb whose answer this is."""
+        """The verb that this content answers."""
         return "ListIdentifiers" if self.format is None else "ListRecords"
 
     @property
     def final(self) -> bool:
-        """Whether the page ends its list."""
+        """True if this page is the last of its list."""
         return self.resumption is None or not self.resumption.text
 
 
@@ -160,9 +160,9 @@ Content = ErrorList | Identify | FormatList | SetList | OneRecord | RecordList
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole document: when it was true, what was asked of which base URL, and the content.
+    """A whole response: date, base URL, request arguments and content.
 
-    `in_effect` is the snapshot that was in effect then.
+    `in_effect` is the snapshot that was in effect at the response date.
     """
 
     response_date: datetime
@@ -173,19 +173,19 @@ class Answer:
 
     @property
     def snapshot(self) -> int:
-        """The snapshot from which the content was read."""
+        """The snapshot that the content was read from."""
         own = self.content.snapshot if isinstance(self.content, RecordList | SetList) else 0
         return own or self.in_effect
 
     @property
     def pinned(self) -> bool:
-        """Whether the same request gives this content for as long as `snapshot` is kept."""
+        """True if the same request returns this content as long as `snapshot` is kept."""
         return isinstance(self.content, RecordList | SetList) and self.content.pinned
 
     def log_fields(self) -> dict[str, Any]:
-        """Return what the access log says: snapshot, rows, rows before these, error codes.
+        """Return the fields of the access log: snapshot, rows, cursor and error codes.
 
-        The arguments with which a list of records began come first.
+        For a continued list of records, its original arguments come first.
         """
         content, rows, cursor = self.content, 0, 0
         if isinstance(content, RecordList):

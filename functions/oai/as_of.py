@@ -1,28 +1,29 @@
-"""The present: which snapshot is in effect, and as of which instant an answer is true.
+"""As-of clock: which snapshot is in effect, and at which instant a response is true.
 
-The rule for instants, on which rests that no harvester ever misses a change:
+These rules ensure that no harvester ever misses a change:
 
-1. A reading is the clock's instant T and the pointer as read after T. Whatever takes effect up to
-   T was in the pointer before (a publish writes the pointer ahead of its effect), so the entry in
-   effect at T is the truth of T. The clock comes first: were it read after the pointer, a publish
-   between the two would be missed and still be claimed.
-2. `responseDate` is T less an allowance of more than twice the tolerated clock skew, for a list's
-   pages come from readers with different clocks. It is cut to whole seconds, downwards.
-3. A reading may be kept for some seconds. It stays true of T and says nothing of later: where the
-   kept pointer already names a snapshot that has come into effect since, the answer remains that
-   of T, with T's responseDate. To go by the new clock would claim an instant of which the pointer
-   was not read, and a still later snapshot may be in effect by then.
-4. What ends a list reads anew: an answer that promises "there is no more" must not be older than
-   the pages before it, whose responseDate the harvester may ask from next.
-5. Where the store does not answer for a while, a kept reading serves for longer, by 3. What ends a
-   list or refuses it waits, by 4.
-6. A reader begins by holding the pointer against the witness (functions.snapshot.witness). It never
-   answers from an older snapshot than before. Where the pointer goes back, an old copy of it was
-   put back: the reader goes on with the newest pointer that it has seen, as long as the witness
-   knows of no newer snapshot; that is then the truth of now, for nobody can publish meanwhile.
-7. A cache may give an older answer with its older responseDate, for a page of which that is as true
-   as ever (answer.pinned): whoever asks from an older date gets records twice, never too few. What
-   ends a list it has to ask about each time, by 4.
+1. A reading is the clock's instant T and the pointer as read after T. A publish writes the pointer
+   ahead of its effect. So the pointer already holds all that takes effect up to T, and its entry in
+   effect at T is correct for T. If the clock were read after the pointer, a publish between the two
+   would be missed although the response claims its instant.
+2. `responseDate` is T minus an allowance of more than twice the tolerated clock skew, because
+   readers with different clocks serve the pages of a list. It is rounded down to whole seconds.
+3. A reading may be cached for some seconds. It remains true for T and says nothing about later
+   instants. If the cached pointer names a snapshot that took effect meanwhile, the response still
+   describes T and has T's responseDate. With the new clock the response would claim an instant for
+   which the pointer was not read; a still later snapshot may be in effect by then.
+4. The last page of a list needs a new reading. It says that nothing more follows, so it must not be
+   older than the pages before it: the harvester may start its next harvest at their responseDate.
+5. If the store does not respond for a while, a cached reading serves longer, by rule 3. The last
+   page of a list and refusals wait, by rule 4.
+6. A reader first compares the pointer with the witness (functions.snapshot.witness). It never
+   answers from an older snapshot than before. If the pointer goes back, an old copy of it was
+   restored. The reader then continues with the newest pointer that it has read, as long as the
+   witness knows of no newer snapshot. That pointer is correct, because no publish can happen
+   meanwhile.
+7. A cache may serve an older response with its older responseDate if the page is pinned
+   (answer.pinned). A harvester that starts at an older date gets some records twice, never too few.
+   Caches must revalidate the last page of a list each time, by rule 4.
 """
 
 import logging
@@ -42,16 +43,16 @@ from functions.store import tally
 _LOG = logging.getLogger("sheaf")
 
 STALE = timedelta(minutes=5)
-"""How old a kept reading may be where the store does not answer: what was withdrawn since shows."""
+"""Maximum age of a cached reading while the store fails: records withdrawn since still show."""
 
 
 @dataclass(frozen=True, slots=True)
 class PointerReading:
-    """The pointer as of an instant, and the entry that was in effect at that instant.
+    """The pointer at an instant, and the entry that was in effect then.
 
-    `reached` is the newest snapshot that is in effect by some clock within the allowance: tokens
-    that name it are genuine, even where this reader's own clock is not there yet. `kept` tells
-    that the pointer was not read for the request at hand.
+    `reached` is the newest snapshot in effect by any clock within the allowance. Tokens that name
+    it are genuine, even if this reader's own clock is behind. `kept` is True if the pointer was not
+    read for the current request.
     """
 
     instant: datetime
@@ -63,10 +64,10 @@ class PointerReading:
 
 
 class AsOf:
-    """Reads the pointer, or keeps a reading of it. May be used by many threads at once.
+    """Reads the pointer, or reuses a recent reading. Thread-safe.
 
-    With `guarded` the first pointer is held against the witness. A command has done that before it
-    begins to serve.
+    With `guarded`, the first pointer is compared with the witness. A command has already done that
+    before it begins to serve.
     """
 
     def __init__(
@@ -90,9 +91,9 @@ class AsOf:
         self._guarded = guarded
 
     def reading(self, *, fresh: bool = False) -> PointerReading:
-        """Return a reading: the kept one if it is young enough, and not where `fresh` is asked.
+        """Return a reading; a cached one if it is young enough and `fresh` is False.
 
-        Raises NothingPublished where no snapshot is in effect, StoreError where the store fails.
+        Raises NothingPublished if no snapshot is in effect, StoreError if the store fails.
         """
         kept = None if fresh else self._young(self._keep)
         if kept is not None:
@@ -104,8 +105,8 @@ class AsOf:
             if kept is None:
                 raise
             return kept
-        # The store is read outside the lock, so that no thread waits for another's slow read.
-        # Of two that race either may be kept: each is true of its own instant.
+        # The store is read outside the lock, so that no thread waits for another's slow read. If
+        # two threads race, either reading may be cached: each is true for its own instant.
         with self._lock:
             self._kept = replace(reading, kept=True)
             if not _is_behind(reading.pointer, self._seen, reading.instant):
@@ -113,12 +114,12 @@ class AsOf:
         return reading
 
     def _young(self, age: timedelta) -> PointerReading | None:
-        """Return the kept reading if it is younger than `age`."""
+        """Return the cached reading if it is younger than `age`."""
         with self._lock:
             kept = self._kept
         if kept is None:
             return None
-        # A clock that was set back makes the age negative: then nothing is known of the age.
+        # If the clock was set back, the age is negative and therefore unknown.
         found = self._clock().astimezone(UTC) - kept.instant
         return kept if timedelta(0) <= found < age else None
 
@@ -127,7 +128,7 @@ class AsOf:
         begins = self._guarded and self._seen is None
         pointer = self._read_first() if begins else self._repository.pointer()
         if pointer.entries and _is_behind(pointer, self._seen, now):
-            # A publish that was late may have moved the pointer since the clock was read.
+            # A late publish may have moved the pointer since the clock was read.
             now = self._clock().astimezone(UTC)
             pointer = self._repository.pointer()
         if pointer.entries and _is_behind(pointer, self._seen, now):
@@ -146,9 +147,9 @@ class AsOf:
         return PointerReading(now, pointer, entry, response_date, reached)
 
     def _read_first(self) -> Pointer:
-        """Read the first pointer, and see that it is not an old one. Raises DamagedStore.
+        """Read the first pointer and check that it is not an old copy. Raises DamagedStore.
 
-        The witness is read at the same time, for time counts where a function begins.
+        The witness is read in parallel to shorten a cold start.
         """
         with ThreadPoolExecutor(1) as pool:
             read = pool.submit(tally.carry(self._repository.witness))
@@ -165,10 +166,10 @@ class AsOf:
         return pointer
 
     def _newest(self, pointer: Pointer) -> Pointer:
-        """Return the newest pointer that was seen, as `pointer` went back behind it.
+        """Return the newest pointer read so far, because `pointer` is older than it.
 
-        Raises StoreUnavailable where the witness knows of a newer snapshot: then it cannot be told
-        what is in effect.
+        Raises StoreUnavailable if the witness knows of a newer snapshot: then the snapshot in
+        effect is unknown.
         """
         assert self._seen is not None
         old, seen = pointer.newest(), self._seen.newest()
@@ -186,7 +187,7 @@ class AsOf:
         if witness is not None and witness.number > seen.snapshot:
             raise StoreUnavailable(f"{told}. By {layout.WITNESS} there is {witness.number}")
         if witness is None and self._seen.copied is None and self._kept is not None:
-            # Nothing tells whether there is a newer snapshot, so the truth is that of then.
+            # A newer snapshot cannot be ruled out, so the answer is dated to the last good reading.
             return replace(self._seen, copied=self._kept.instant)
         return self._seen
 
@@ -198,10 +199,10 @@ class AsOf:
 
 
 def _is_behind(pointer: Pointer, seen: Pointer | None, when: datetime) -> bool:
-    """Tell whether a pointer has an older snapshot in effect than the one that was seen before."""
+    """Return whether `pointer` has an older snapshot in effect than `seen`."""
     return seen is not None and _number(pointer, when) < _number(seen, when)
 
 
 def _number(pointer: Pointer, when: datetime) -> int:
-    """Return the number of the snapshot in effect; 0 where none is."""
+    """Return the number of the snapshot in effect, 0 if there is no such snapshot."""
     return max((e.snapshot for e in pointer.entries if e.effective <= when), default=0)

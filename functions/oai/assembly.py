@@ -1,4 +1,4 @@
-"""Assembly: what answers OAI-PMH, put together of a store that an instance has opened."""
+"""Wiring of the OAI-PMH application over an open store."""
 
 from functions.http import gateway
 from functions.oai.handler import Application
@@ -6,7 +6,7 @@ from functions.oai.lambda_instance import Answering, InstanceParts, now
 
 
 def application(opened: InstanceParts) -> Answering:
-    """Return what answers, as Lambda takes it."""
+    """Return the application as Lambda calls it."""
     return Application(
         opened.repository, opened.settings, now, opened.log, largest=gateway.LARGEST, guarded=True
     )

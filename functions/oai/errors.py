@@ -1,4 +1,4 @@
-"""The errors that the protocol itself knows (OAI-PMH 2.0, section 3.6)."""
+"""Errors of the OAI-PMH 2.0 protocol (section 3.6)."""
 
 from dataclasses import dataclass
 
@@ -27,21 +27,21 @@ CODES = frozenset(
 )
 
 UNREADABLE = frozenset({BAD_VERB, BAD_ARGUMENT})
-"""Errors after which `<request>` bears no attributes (section 3.2)."""
+"""Errors for which `<request>` has no attributes (section 3.2)."""
 
 _LONGEST = 80
 
 
 @dataclass(frozen=True, slots=True)
 class OaiFault:
-    """One error of an answer: its code and a text for people."""
+    """One error of a response: its code and a text for people."""
 
     code: str
     message: str
 
 
 class OAIError(SheafError):
-    """A request that the protocol answers with one or several `<error>` elements."""
+    """A request that the protocol answers with one or more `<error>` elements."""
 
     def __init__(self, *faults: OaiFault):
         if not faults or any(fault.code not in CODES for fault in faults):
@@ -61,10 +61,10 @@ class OAIError(SheafError):
 
 
 def error(code: str, message: str) -> OAIError:
-    """Return the error with one fault."""
+    """Return the error with a single fault."""
     return OAIError(OaiFault(code, message))
 
 
 def show(text: str) -> str:
-    """Return what a stranger sent, cut to a length that a message can bear, in quotes."""
+    """Return client input in quotes, cut to a length that suits a message."""
     return f'"{text}"' if len(text) <= _LONGEST else f'"{text[:_LONGEST]}..."'

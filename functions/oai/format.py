@@ -1,6 +1,7 @@
 """Metadata formats: rows of formats.toml (OAI-PMH 2.0, sections 3.4 and 4.4).
 
-The shipped ones lie under templates/; an operator's own folder, laid out alike, goes before it.
+The shipped formats are in templates/. An operator's own folder has the same layout and takes
+precedence.
 """
 
 import re
@@ -21,7 +22,7 @@ _SCHEMA = "http://www.openarchives.org/OAI/2.0/oai_dc.xsd"
 _NAMESPACE = "http://www.openarchives.org/OAI/2.0/oai_dc/"
 TABLE = "formats.toml"
 SCHEMA_PATH = "schema/"
-"""Where the schemas of our own are published, seen from the base URL."""
+"""Folder of our own schemas, relative to the base URL."""
 
 PREFIX = re.compile(r"[A-Za-z0-9\-_.!~*'()]+")
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]*")
@@ -31,9 +32,9 @@ _ROW = re.compile(r"\s*\[\[\s*format\s*\]\]")
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A metadata format; `crosswalks` names for each kind of item the template that makes it.
+    """A metadata format; `crosswalks` maps each kind of item to its template.
 
-    `schema` is a URL or, for a schema of our own, the name of a file under schemas/.
+    `schema` is a URL or, for one of our own schemas, the name of a file under schemas/.
     """
 
     prefix: str
@@ -42,38 +43,38 @@ class Format:
     crosswalks: Mapping[str, str]
 
     def schema_url(self, base_url: str) -> str:
-        """Return where a harvester finds the schema."""
+        """Return the URL of the schema for harvesters."""
         own = ":" not in self.schema
         return urljoin(base_url, SCHEMA_PATH + self.schema) if own else self.schema
 
 
 @dataclass(frozen=True, slots=True)
 class Formats:
-    """All formats, in the order in which ListMetadataFormats names them."""
+    """All formats, in the order of ListMetadataFormats."""
 
     rows: tuple[Format, ...]
 
     def formats_for(self, kinds: Mapping[str, int]) -> tuple[Format, ...]:
-        """Return what a repository with so many items of each kind has; oai_dc always."""
+        """Return the formats of a repository with these numbers of items by kind; oai_dc always."""
         present = {kind for kind, count in kinds.items() if count > 0}
         return tuple(f for f in self.rows if f.prefix == MANDATORY or present & set(f.crosswalks))
 
     def of_kind(self, kind: str) -> tuple[Format, ...]:
-        """Return the formats in which an item of `kind` can be given."""
+        """Return the formats that items of `kind` can be given in."""
         return tuple(f for f in self.rows if kind in f.crosswalks)
 
     def get(self, prefix: str) -> Format | None:
-        """Return the format with that prefix, if there is one."""
+        """Return the format with that prefix, if it exists."""
         return next((f for f in self.rows if f.prefix == prefix), None)
 
 
 def folders(templates: Path = TEMPLATES, own: Path | None = None) -> tuple[Path, ...]:
-    """Return where templates are looked for, in this order."""
+    """Return the folders searched for templates, in order."""
     return (templates,) if own is None else (own, templates)
 
 
 def find_file(places: Sequence[Path], folder: str, name: str) -> Path | None:
-    """Return the first file of that name in `folder` of the places, if there is one."""
+    """Return the first file of that name in `folder` of the places, if it exists."""
     paths = (place / folder / name for place in places)
     return next((path for path in paths if path.is_file()), None)
 
@@ -83,8 +84,8 @@ def load(
 ) -> Formats:
     """Read the tables of formats: a row of `own` replaces the shipped one with its prefix.
 
-    `offered` are the prefixes to be had, in order (none: all); oai_dc is one of them always.
-    Raises ConfigurationError, with file and line, for what is not right.
+    `offered` are the prefixes to offer, in order (empty: all); oai_dc is always one of them. Raises
+    ConfigurationError, with file and line, for an invalid row.
     """
     places = folders(templates, own)
     rows = {row.prefix: row for row in _rows(templates / TABLE, places)}
@@ -157,9 +158,9 @@ def _row(row: Any, where: str, places: Sequence[Path]) -> Format:
 
 
 def _complete(row: Format, shipped: Format) -> Format:
-    """Return the mandatory format's row with what a row that was written earlier does not know.
+    """Return the mandatory format's row, completed from the shipped row.
 
-    What was harvested in that format is given as it came.
+    An operator's older row may lack the crosswalk of harvested items: these are given as they came.
     """
     return replace(row, crosswalks={**_pick(shipped.crosswalks, _RAW), **row.crosswalks})
 
@@ -169,7 +170,7 @@ def _pick(crosswalks: Mapping[str, str], kind: str) -> Mapping[str, str]:
 
 
 def _check_mandatory(row: Format, path: Path) -> None:
-    """Raise ConfigurationError for a row that takes the mandatory format from a record."""
+    """Raise ConfigurationError if a record could not be given in the mandatory format."""
     where = f"{path}: {MANDATORY}"
     if row.schema != _SCHEMA or row.namespace != _NAMESPACE:
         raise ConfigurationError(

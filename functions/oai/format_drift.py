@@ -1,4 +1,4 @@
-"""Format drift: the publisher's templates of a format differ from those of this server.
+"""Format drift: the publisher's templates of a format differ from this server's.
 
 A publish with changed templates gives all records of the format a new datestamp. A server that
 still runs the old templates must not answer under that datestamp: a harvester would keep the old
@@ -16,7 +16,7 @@ _LOG = logging.getLogger("sheaf")
 
 
 class FormatDrift:
-    """Compares digests of formats with those of the publisher. May be used by many threads."""
+    """Compares digests of formats with those of the publisher. Thread-safe."""
 
     def __init__(self, digest: Callable[[str], str | None]):
         """`digest` returns the digest of a format's templates on this server, by prefix."""
@@ -25,9 +25,9 @@ class FormatDrift:
         self._lock = threading.Lock()
 
     def check(self, manifest: Manifest, prefix: str) -> None:
-        """Raise StoreError if the publisher changed the format after this server had started.
+        """Raise StoreError if the publisher changed the format after this server started.
 
-        `manifest` is that of the snapshot in effect, although a list may go on in an older one.
+        `manifest` is that of the snapshot in effect, although a list may continue in an older one.
         A format that differed at the start is logged: this server may be ahead of the publisher.
         """
         making, own = manifest.formats.get(prefix), self._own(prefix)

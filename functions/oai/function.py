@@ -1,7 +1,8 @@
-"""The function of AWS Lambda that serves: its handler is functions.oai.function.handler.
+"""The AWS Lambda function that serves; its handler is functions.oai.function.handler.
 
-It is made with the execution environment, before the first request, of the variables SHEAF_* over
-a sheaf.toml in the zip's root. A request is told of on standard output, by a line of JSON.
+Import creates it with the execution environment, before the first request. Its configuration is a
+sheaf.toml in the zip's root, overridden by the variables SHEAF_*. It writes the access log to
+standard output, one line of JSON for each request.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The handler: an event of a gateway in, its answer out; no globals, and nothing of Lambda's.
+"""Handler of gateway events: no globals, and no dependency on Lambda.
 
 OAI-PMH 2.0, sections 3.1 (HTTP) and 3.1.2.2 (503 with Retry-After).
 """
@@ -32,18 +32,19 @@ _LOG = logging.getLogger("sheaf")
 
 _XML, _HTML, _PLAIN = "text/xml", "text/html", "text/plain"
 _LARGEST = 4_000_000
-"""Bytes of a document: Lambda answers 6 MB at most, and base64 adds a third."""
+"""Maximum bytes of a document: Lambda answers 6 MB at most, and base64 adds a third."""
 _FRAME = 20_000
-"""Bytes of it that are kept for what stands around the records."""
+"""Bytes of the document reserved for the XML around the records."""
 
 
 class Application:
-    """Answers events from one repository. May be used by many threads at once.
+    """Answers events from one repository. Thread-safe.
 
-    `log` takes each line of the access log, `timer` gives seconds from any beginning, and
-    `compress` a body in the coding gzip. An answer weighs `largest` bytes at most (gateway.weight).
-    With `guarded` the first pointer is held against the witness (Present). Once `spent`, it is to
-    be replaced, with its repository: an answer was not ready in time.
+    `log` takes each line of the access log. `timer` returns seconds from an arbitrary start.
+    `compress` compresses a body with gzip. An answer weighs at most `largest` bytes
+    (gateway.weight). With `guarded`, the first pointer is compared with the witness (AsOf). `spent`
+    is True after an answer missed its deadline: then the application and its repository must be
+    replaced.
     """
 
     spent = False
@@ -88,16 +89,16 @@ class Application:
     def __call__(
         self, event: object, seconds: float | None = None, request: str = ""
     ) -> dict[str, Any]:
-        """Answer one event, by 503 where the answer is not ready within `seconds`.
+        """Answer one event, with 503 if the answer is not ready within `seconds`.
 
-        `request` is by what Lambda knows it, for the log.
+        `request` is Lambda's identifier of the request, for the log.
         """
         return gateway.pack(self.answer(event, seconds, request))
 
     def answer(
         self, event: object, seconds: float | None = None, request: str = ""
     ) -> dict[str, Any]:
-        """Answer one event of a server in this process, which takes the body as bytes."""
+        """Answer one event of a server in this process; the body is bytes."""
         begun = self._timer()
         call = gateway.read(event, self._mount)
         with tally.count() as cost:
@@ -115,11 +116,11 @@ class Application:
         return answer
 
     def prepare(self) -> None:
-        """Read what every answer needs, before anybody asks. Raises StoreError."""
+        """Read ahead what every answer needs. Raises StoreError."""
         self._repository.manifest(self._present.reading().entry.snapshot)
 
     def _answer_call(self, call: Call) -> tuple[Reply, dict[str, Any]]:
-        """Answer a call if there is a place for it: to wait for one might take without end."""
+        """Answer a call if fewer than `serve.concurrent` are running: a wait could be endless."""
         if not self._places.acquire(blocking=False):
             reply = self._unavailable("Too many requests are being answered; try again later.")
             return reply, http.write(reply, call, self._compress)
@@ -132,8 +133,8 @@ class Application:
             reply = self._unavailable("The answer is too large to be sent.")
             return reply, http.write(reply, call, self._compress)
         except Exception:  # noqa: BLE001 - told in the error log
-            # 503 and not 500: harvesters ask again after the one and give up at the other, and
-            # what nobody foresaw (memory, a file that just vanished) is often gone by then.
+            # 503 and not 500: harvesters retry after 503 and give up after 500. Unforeseen causes
+            # (memory, a file that just vanished) often pass by then.
             _LOG.exception("a request was not answered: %a %a", call.method, call.path)
             reply = self._unavailable("Something went wrong here; try again later.")
             return reply, http.write(reply, call, self._compress)
@@ -159,7 +160,7 @@ class Application:
             _LOG.error("%s", error)
             return self._unavailable("Nothing is published here yet; try again later.")
         except StoreError as error:
-            # What is wrong is for the operator to know, not for strangers.
+            # The cause is for the operator, not for clients.
             _LOG.error("%s: %s", type(error).__name__, error)
             return self._unavailable(
                 "The repository is out of reach at the moment; try again later."
@@ -172,12 +173,12 @@ class Application:
             refusal = self._provider.refusal(error(BAD_ARGUMENT, str(failure)), call.url)
             return self._reply_with(call, refusal, self._renderer.document(refusal))
         answer, body = self._make_document(call, pairs)
-        # A page of records is cut when it is made. Sets are few, and seldom long.
+        # Pages of records are cut when they are rendered. Pages of sets are seldom too long.
         while len(body) > _LARGEST and isinstance(answer.content, SetList):
             count = answer.content.count
             if count == 1:
                 break
-            # A tenth below what should fit, for sets differ in size.
+            # A tenth below the estimate, because sets differ in size.
             limit = max(1, min(count - 1, count * _LARGEST * 9 // (len(body) * 10)))
             answer, body = self._make_document(call, pairs, limit)
         return self._reply_with(call, answer, body)
@@ -195,7 +196,7 @@ class Application:
         )
 
     def _fits(self, answer: Mapping[str, Any]) -> bool:
-        """Tell whether an answer is small enough to be handed over."""
+        """Return whether an answer is small enough for Lambda."""
         return self._largest is None or gateway.weight(answer) <= self._largest
 
     def _reply_with(self, call: Call, answer: Answer, body: bytes) -> Reply:

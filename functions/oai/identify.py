@@ -1,4 +1,4 @@
-"""Identity: what a repository says of itself (OAI-PMH 2.0, section 4.2, and the guidelines)."""
+"""Identify responses (OAI-PMH 2.0, section 4.2, and the guidelines)."""
 
 from functions import distribution
 from functions.config.configuration import Configuration
@@ -12,11 +12,11 @@ _SAMPLE = identifier.capture_identity(b"http://example.org/", None, None, None)
 
 
 def identify(configuration: Configuration, manifest: Manifest) -> Identify:
-    """Return the answer as of a snapshot; the sample is one of the right form, for none need be.
+    """Return the Identify response as of a snapshot.
 
-    There is none where templates keep identifiers of another form.
-
-    An earliest datestamp that is configured is told where it is a floor indeed.
+    The sample identifier has the form of the oai-identifier guideline and need not exist. It is
+    empty if templates keep identifiers of another form. A configured earliest datestamp is used
+    only if it is a lower bound of all datestamps.
     """
     earliest = configuration["repository.earliest_datestamp"]
     floor = min(manifest.earliest, from_text(earliest)) if earliest else manifest.earliest
@@ -46,7 +46,7 @@ def identify(configuration: Configuration, manifest: Manifest) -> Identify:
 
 
 def _strange(manifest: Manifest) -> bool:
-    """Tell whether identifiers of templates are not of the oai-identifier scheme's form."""
+    """Return whether templates have identifiers without the form of the oai-identifier scheme."""
     return manifest.prefix not in ("", identifier.to_oai(manifest.namespace, ""))
 
 

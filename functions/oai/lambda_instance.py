@@ -1,12 +1,12 @@
-"""Instances: what an execution environment of AWS Lambda keeps between its invocations.
+"""State that an AWS Lambda execution environment keeps between invocations.
 
-It is frozen in between, and nothing of it may run then: there is no reading ahead.
+The environment is frozen between invocations and nothing may run then, so there is no read-ahead.
 
-A configuration that is faulty, or a store that cannot be opened, does not end the instance: it
-answers 503, and the log has one line, each time. Ended in its initialisation, it would be begun
-anew for each request, answered by the gateway with 500, at which harvesters give up, and the line
-would be the last of a traceback. With 503 they ask again, the alarms on errors of the API go off
-all the same, and what is wrong may pass: it is tried again with each request.
+A faulty configuration or a store that cannot be opened does not end the instance. Each request is
+answered with 503 and one line in the log, and the next request tries again, since the cause may
+pass. If initialisation failed instead, Lambda would repeat it for each request. The gateway would
+answer 500, at which harvesters give up, and the message would be the last line of a traceback.
+After 503 they retry, and alarms on API errors fire all the same.
 """
 
 import logging
@@ -36,14 +36,14 @@ _LOG = logging.getLogger("sheaf")
 _ROOT = Path(__file__).parents[2]
 
 MARGIN = 1.5
-"""Seconds before Lambda's own end at which an answer is given up: to say so takes some as well."""
+"""Seconds before Lambda's timeout at which an answer is abandoned: the 503 takes time as well."""
 
 _PREPARING = 5.0
-"""Seconds for what is read ahead of the first request; an initialisation may take ten."""
+"""Seconds for reading ahead of the first request; Lambda allows ten for initialisation."""
 
 _KEPT = 5.0
-"""Seconds for which parts of the bucket stay that were used: a request opens them at once, and
-there is no other one at the same time. The disk is small."""
+"""Seconds that used parts of the bucket stay on the small disk. A few suffice: a request opens its
+parts at once, and requests do not overlap."""
 
 _PROGRAM = 256
 """Megabytes of memory that the program itself takes, with the largest pages."""
@@ -51,7 +51,7 @@ _PROGRAM = 256
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """What each may take, in megabytes: the database, rows in memory, and parts of the bucket."""
+    """Limits in megabytes for the database, rows in memory, and parts of the bucket on disk."""
 
     database: int
     rows: int
@@ -59,10 +59,10 @@ class Shares:
 
     @classmethod
     def of(cls, memory: int, disk: int) -> "Shares":
-        """Divide an instance's megabytes of memory, and those that are free on its disk.
+        """Divide an instance's memory and its free disk space, both in megabytes.
 
-        Half of the disk is left free: what was used a moment ago stays beyond the limit, and the
-        database may have to write as well.
+        Half of the disk stays free: recently used parts remain beyond the limit, and the database
+        may have to write as well.
         """
         spare = max(0, memory - _PROGRAM)
         return cls(
@@ -73,12 +73,12 @@ class Shares:
 
 
 class Answering(Protocol):
-    """Answers events from one repository, as functions.oai.handler's Application does."""
+    """Answers events from one repository, like functions.oai.handler.Application."""
 
     spent: bool
 
     def __call__(self, event: object, seconds: float | None, request: str) -> dict[str, Any]:
-        """Answer one event within so many seconds."""
+        """Answer one event within `seconds`."""
         ...
 
     def prepare(self) -> None:
@@ -88,7 +88,7 @@ class Answering(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class InstanceParts:
-    """What an application is made of: a repository, its configuration, and where both are from.
+    """Parts of an application: a repository, its configuration and their origins.
 
     `root` is the folder of the configuration; `log` takes each line of the access log.
     """
@@ -102,24 +102,23 @@ class InstanceParts:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A store that is open, and what answers from it."""
+    """An open store and the application that answers from it."""
 
     application: Answering
     repository: DuckRepository
     reader: Reader
 
     def close(self) -> None:
-        """Let go of all of it, also where a thread goes on with some of it for a while."""
+        """Release everything, even if a thread still uses some of it for a while."""
         self.repository.close()
         self.reader.close()
 
 
 class Instance:
-    """Answers events, each by its deadline. Takes one at a time, as Lambda gives them.
+    """Answers events one at a time, as Lambda sends them, each by its deadline.
 
-    `environment` is read anew where that may change, `root` is the folder of the program, in which
-    a sheaf.toml may lie, and `write` takes each line of the access log. `make` returns what
-    answers.
+    `environment` is read again where it may change. `root` is the folder of the program, which may
+    hold a sheaf.toml. `write` takes each line of the access log. `make` returns the application.
     """
 
     def __init__(
@@ -133,7 +132,7 @@ class Instance:
         self._environment = environment
         self._root = root
         self._write = write
-        cache.seldom_searched()  # before the store is opened, which may have to be done once more
+        cache.seldom_searched()  # before the store is opened, which may have to be repeated
         self._serving = self._open()
         if self._serving is not None:
             self._prepare(self._serving)
@@ -150,7 +149,7 @@ class Instance:
         return answer
 
     def _prepare(self, serving: Serving) -> None:
-        """Read what the first request will need; what goes wrong is for that one to tell."""
+        """Read ahead for the first request; that request reports any failure."""
         try:
             deadline.within(_PREPARING, serving.application.prepare)
         except deadline.Late:
@@ -162,12 +161,12 @@ class Instance:
             _LOG.exception("nothing could be read ahead")
 
     def _let_go(self, serving: Serving) -> None:
-        """Have the store opened anew for the next request: a thread may hold what it needs."""
+        """Make the next request open the store again: a thread may hold what it needs."""
         serving.close()
         self._serving = None
 
     def _open(self) -> Serving | None:
-        """Open the store that the configuration names; None, and a line in the log, if it fails."""
+        """Open the configured store; log a failure and return None."""
         try:
             return self._start()
         except SheafError as error:
@@ -209,7 +208,7 @@ class Instance:
 
 
 def _seconds(context: object) -> float | None:
-    """Return how long an answer may take; None where Lambda sets no end."""
+    """Return the seconds left for an answer; None if Lambda sets no timeout."""
     left = getattr(context, "get_remaining_time_in_millis", None)
     if left is None:
         return None
@@ -218,17 +217,17 @@ def _seconds(context: object) -> float | None:
 
 
 def now() -> datetime:
-    """Return the time, in UTC."""
+    """Return the time in UTC."""
     return datetime.now(UTC)
 
 
 def write(line: str) -> None:
     """Write a line of the access log to standard output."""
-    # In one piece, for Lambda takes each for an entry of its own.
+    # In a single write, because Lambda makes an entry of each.
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def root(environment: Mapping[str, str]) -> Path:
-    """Return the folder of the program as Lambda names it."""
+    """Return the folder of the program, as named by Lambda."""
     return Path(environment.get("LAMBDA_TASK_ROOT") or _ROOT)

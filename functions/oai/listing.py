@@ -1,4 +1,4 @@
-"""Listing: pages of records, from the first to the last, whatever is published meanwhile.
+"""Pages of record lists, complete even if snapshots are published meanwhile.
 
 OAI-PMH 2.0, sections 2.7.1 (selective harvesting) and 3.5 (flow control).
 """
@@ -25,12 +25,12 @@ from functions.snapshot import instant
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest, Span
 
-_SOUGHT = 1000  # sets at a time, where a token has a shortened one
+_SOUGHT = 1000  # sets read at a time to resolve a token's shortened set
 
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """A list and how far it was given out: the next page begins at `position` of the snapshot."""
+    """A list and its progress: the next page begins at `position` of the snapshot."""
 
     verb: str
     format: Format
@@ -44,13 +44,13 @@ class _Walk:
     pinned: bool = False
 
     def selection(self) -> RecordSelection:
-        """Return what is left of the list in its snapshot."""
+        """Return the rest of the list in its snapshot."""
         chosen = self.manifest.select(self.start, self.end, self.format.prefix)
         span = Span(max(chosen[0].first, self.position), chosen[-1].last) if chosen else Span(1, 0)
         return RecordSelection(tuple(self.format.crosswalks), span, self.set)
 
     def arguments(self) -> tuple[tuple[str, str], ...]:
-        """Return the arguments with which the list began."""
+        """Return the original arguments of the list."""
         given = {
             "metadataPrefix": self.format.prefix,
             "set": self.set,
@@ -60,7 +60,7 @@ class _Walk:
         return tuple((name, value) for name, value in given.items() if value)
 
     def token(self) -> str:
-        """Return the token with which the list goes on."""
+        """Return the token that continues the list."""
         return Token(
             verb=self.verb,
             prefix=self.format.prefix,
@@ -88,7 +88,7 @@ class ListService:
         *,
         named_sets: bool = False,
     ):
-        """`fields` returns the columns that a format needs of a record, by prefix (None: all).
+        """`fields` returns, by prefix, the columns that a format needs of a record (None: all).
 
         `named_sets`: the configuration names sets, which may have no record yet.
         """
@@ -105,9 +105,9 @@ class ListService:
         limit: int,
         room: Callable[[], Room] = Boundless,
     ) -> RecordList:
-        """Return the page that `request` asks for, as of `reading`, of up to `limit` records.
+        """Return the requested page as of `reading`, with up to `limit` records.
 
-        It has as many as an empty `room` takes.
+        It has only as many records as fit into a new `room`.
         """
         if request.token is None:
             return self._page(self._begin(request, reading), reading, limit, room())
@@ -166,9 +166,10 @@ class ListService:
         return self._move(walk, reading, token.snapshot) if retired else walk
 
     def _move(self, walk: _Walk, reading: PointerReading, snapshot: int) -> _Walk:
-        """Go on in the snapshot in effect, by position: what changed since comes again, later.
+        """Continue in the snapshot in effect, by position: changed records come again, later.
 
-        Where the format is made otherwise since `snapshot`, all of it did: the list begins anew.
+        If the format's rendering changed after `snapshot`, all records changed: the list starts
+        again.
         """
         manifest = self._repository.manifest(reading.entry.snapshot)
         making = manifest.formats.get(walk.format.prefix)
@@ -201,9 +202,9 @@ class ListService:
         return replace(page, resumption=resumption, pinned=pinned, asked=asked, made=room.finish())
 
     def _fill(self, walk: _Walk, limit: int, room: Room) -> tuple[RecordList, bool]:
-        """Return the next records of a list, those that fit, and whether there are more of it."""
+        """Return the next records of a list that fit, and whether more follow."""
         headers = walk.verb == LIST_IDENTIFIERS
-        # Which of them came in a format is told by what was harvested, and by nothing else.
+        # Only the harvested documents show which records came in a format.
         sifts = headers and harvested.sifts(walk.format, walk.manifest.kinds())
         empty = RecordList(
             (),
@@ -218,12 +219,12 @@ class ListService:
         return filler.fill(empty, walk.selection(), limit, room)
 
     def _roll_over(self, walk: _Walk, reading: PointerReading) -> _Walk | None:
-        """Return how an ended list goes on in what was published since, if it does."""
+        """Return how an ended list continues in snapshots published since, or None."""
         if reading.entry.snapshot <= walk.manifest.snapshot:
             return None
         newer = self._repository.manifest(reading.entry.snapshot)
-        # Not only what is behind: what came too late for its instant was given a later one.
-        # And all that is there, where their format is made otherwise since.
+        # Start after this snapshot's instant, not only behind its last position: late records were
+        # given a later instant. If the format's rendering changed since, all of its records count.
         behind = walk.manifest.effective + timedelta(seconds=1)
         since = [s.first for s in newer.select(behind, None, walk.format.prefix)]
         onward = replace(walk, manifest=newer, position=min(since, default=newer.last_position + 1))
@@ -238,7 +239,7 @@ class ListService:
 
 
 def is_known(repository: Repository, snapshot: int, reading: PointerReading) -> bool:
-    """Tell whether a token's snapshot is one that was ever in effect, or is by some clock."""
+    """Return whether a token's snapshot was ever in effect, or is by any allowed clock."""
     current = repository.manifest(max(reading.reached, reading.entry.snapshot))
     return snapshot <= reading.reached and snapshot not in current.skipped
 
@@ -246,22 +247,22 @@ def is_known(repository: Repository, snapshot: int, reading: PointerReading) -> 
 def kept_or_current(
     repository: Repository, snapshot: int, reading: PointerReading
 ) -> tuple[Manifest, bool]:
-    """Return a snapshot's manifest, or the one in effect where it was retired; and whether."""
+    """Return a snapshot's manifest, or the current one if it was retired, and whether it was."""
     if not reading.pointer.is_retired(snapshot):
         try:
             return repository.manifest(snapshot), False
         except MissingObject:
             if snapshot >= reading.entry.snapshot:
-                raise  # the very snapshot in effect: no retirement but damage
+                raise  # the snapshot in effect is never retired, so the store is damaged
     return repository.manifest(reading.entry.snapshot), True
 
 
 def name_set(
     repository: Repository, manifest: Manifest, token: Token, more: Sequence[str] = ()
 ) -> Token:
-    """Return the token with its set in full, one of the repository's or of `more`.
+    """Return the token with its set in full, from the repository or `more`.
 
-    Raises OAIError where there is no such set.
+    Raises OAIError if no set matches.
     """
     if token.shortened is None:
         return token

@@ -1,4 +1,4 @@
-"""The data provider: a request in, an answer out; neither XML nor HTTP (OAI-PMH 2.0, section 4)."""
+"""OAI-PMH 2.0 data provider without XML and HTTP: requests to answers (section 4)."""
 
 from collections.abc import Callable, Collection, Sequence
 
@@ -59,7 +59,7 @@ class Provider:
     ):
         """`digest` returns the digest of a format's templates, by prefix.
 
-        `fields` returns the columns that a format needs of a record, by prefix (None: all).
+        `fields` returns, by prefix, the columns that a format needs of a record (None: all).
         """
         self._repository = repository
         self._drift = FormatDrift(digest)
@@ -88,11 +88,10 @@ class Provider:
         limit: int | None = None,
         room: Callable[[], Room] = Boundless,
     ) -> Answer:
-        """Answer decoded pairs of key and value that came to `url`.
+        """Answer the decoded key-value pairs of a request to `url`.
 
-        `limit` goes before the configured length of a list's page. A page of records or headers
-        ends where a `room` of its own has no more place. Raises StoreError where the store gives
-        no answer.
+        `limit` overrides the configured length of a list's page. Each page of records or headers
+        gets its own `room` and ends when that is full. Raises StoreError if the store fails.
         """
         try:
             request = parse(pairs)
@@ -104,7 +103,7 @@ class Provider:
         return Answer(reading.response_date, base, request.arguments, content, snapshot)
 
     def refusal(self, failure: OAIError, url: str) -> Answer:
-        """Answer what could not be read as a request: no attributes at all (section 3.2)."""
+        """Answer a request that could not be parsed: without attributes (section 3.2)."""
         if failure.code not in UNREADABLE:
             raise ValueError(f"{failure.code} is no error of a request that cannot be read")
         reading = self._present.reading()
@@ -118,7 +117,7 @@ class Provider:
     def _answer(
         self, request: OaiRequest, limit: int, room: Callable[[], Room]
     ) -> tuple[PointerReading, Content]:
-        """Answer by a reading; by a new one where a kept one would have the last word."""
+        """Answer by a cached reading if possible, by a new one for a final answer."""
         reading = self._present.reading()
         try:
             content = self._attempt(request, reading, limit, room)
@@ -173,7 +172,7 @@ class Provider:
         return FormatList(formats)
 
     def _get_record(self, request: OaiRequest, reading: PointerReading, limit: int) -> OneRecord:
-        """Section 4.1; an unknown item and an unknown format are told together."""
+        """Section 4.1; an unknown item and an unknown format are reported together."""
         manifest = self._manifest(reading)
         name, prefix = request.identifier or "", request.prefix or ""
         record = self._repository.record(manifest, name, fields=self._fields(prefix))

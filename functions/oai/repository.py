@@ -1,4 +1,4 @@
-"""The seam between the protocol and the snapshots: parsed values in, records out.
+"""Interface between the protocol and the snapshots: parsed values in, records out.
 
 Below it there is no XML, no HTTP and no clock; above it there is no SQL.
 """
@@ -15,7 +15,7 @@ from functions.snapshot.witness import Witness
 
 @dataclass(frozen=True, slots=True)
 class RecordSelection:
-    """What a list asks for: items of `kinds` in `set` (None: all) at positions within `span`."""
+    """Selection of a list: items of `kinds` in `set` (None: all) at positions within `span`."""
 
     kinds: tuple[str, ...]
     span: Span
@@ -23,11 +23,11 @@ class RecordSelection:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the span has no position."""
+        """True if the span has no position."""
         return self.span.last < self.span.first
 
     def behind(self, position: int) -> "RecordSelection":
-        """Return what of the selection lies behind a position."""
+        """Return the part of the selection behind a position."""
         return replace(self, span=Span(max(self.span.first, position + 1), self.span.last))
 
 
@@ -35,10 +35,10 @@ class RecordSelection:
 class PublishedRecord:
     """A listed version of an item.
 
-    `sets` are the most specific ones, sorted. In a list of a set that the item has left it is
-    `deleted`, and `sets` are those within that set which it left. `fields` holds the columns of the
-    item's kind (schema.CAPTURE for a capture) and is empty for what is deleted and where only a
-    header was asked.
+    `sets` are the most specific ones, sorted. In a list of a set that the item has left, it is
+    `deleted` and `sets` are those sets within the listed one that it left. `fields` holds the
+    columns of the item's kind (schema.CAPTURE for a capture). It is empty for deleted records and
+    if only headers were requested.
     """
 
     position: int
@@ -52,10 +52,10 @@ class PublishedRecord:
 
 @dataclass(frozen=True, slots=True)
 class SetRow:
-    """A set of a snapshot: the records in its listing, those that are live, and their datestamps.
+    """A set of a snapshot: counts of its listed and live records, and their datestamps.
 
-    Of the records that are not live the item was withdrawn, or has left the set. `first` and `last`
-    are the datestamps between which all lie. `name` is what a template says that it is called.
+    A record is not live if its item was withdrawn or has left the set. `first` and `last` are the
+    lowest and highest datestamps. `name` is the set's name from a template.
     """
 
     spec: str
@@ -70,22 +70,22 @@ class Repository(Protocol):
     """Answers from the snapshots of one store. Every method may raise StoreError."""
 
     def pointer(self) -> Pointer:
-        """Read the pointer, anew at each call; an empty one where nothing was ever published."""
+        """Read the pointer again at each call; it is empty before the first publish."""
         ...
 
     def witness(self) -> Witness | None:
-        """Read the witness, anew at each call; None where the store has none."""
+        """Read the witness again at each call; None if the store has no witness."""
         ...
 
     def manifest(self, snapshot: int) -> Manifest:
-        """Return a snapshot's manifest. Raises MissingObject where the snapshot was retired."""
+        """Return a snapshot's manifest. Raises MissingObject if the snapshot was retired."""
         ...
 
     def size(self, manifest: Manifest, selection: RecordSelection) -> int:
-        """Return how many records the list has: exact where the span is of whole sequences.
+        """Return the number of records: exact if the span covers whole sequences.
 
         A span that begins within a sequence (a harvest that outlived its snapshot) gives an
-        estimate for that sequence, never below 0. A set that is not there gives 0.
+        estimate for that sequence, never below 0. A missing set gives 0.
         """
         ...
 
@@ -98,19 +98,19 @@ class Repository(Protocol):
         headers: bool,
         fields: Collection[str] | None = None,
     ) -> Sequence[PublishedRecord]:
-        """Return the first `limit` records of the selection, by position; fewer at its end only.
+        """Return the first `limit` records of the selection by position, fewer only at its end.
 
-        With `headers` the records come without fields. Of a capture's fields only `fields` need be
-        there (None: all).
+        With `headers` the records have no fields. For captures only the columns `fields` are
+        required (None: all).
         """
         ...
 
     def record(
         self, manifest: Manifest, identifier: str, *, fields: Collection[str] | None = None
     ) -> PublishedRecord | None:
-        """Return the item's listed version, or None where the snapshot has no such item.
+        """Return the item's listed version, or None if it is not in the snapshot.
 
-        Of a capture's fields only `fields` need be there (None: all).
+        For captures only the columns `fields` are required (None: all).
         """
         ...
 
@@ -125,15 +125,15 @@ class Repository(Protocol):
     ) -> tuple[SetRow, ...]:
         """Return up to `limit` sets whose specification sorts behind `after` ("" for the start).
 
-        With a sequence only those of them that had live records as of that publish or, with
-        `live` false, those that were there and had none.
+        With a sequence, return only sets that had live records as of that publish. With `live`
+        False, return only sets that existed then without live records.
         """
         ...
 
     def births(self, manifest: Manifest, specs: Sequence[str]) -> Mapping[str, int]:
-        """Return, of these specifications, the snapshot's sets with the sequence they began in."""
+        """Return those of the specifications that exist, with the sequence they began in."""
         ...
 
     def has_set(self, manifest: Manifest, spec: str) -> bool:
-        """Tell whether the snapshot has the set."""
+        """Return whether the snapshot has the set."""
         ...

@@ -1,4 +1,4 @@
-"""Requests: the six verbs and their arguments as a table, and what reads pairs by it.
+"""Requests: the six verbs and their arguments as a table, and the parser.
 
 OAI-PMH 2.0, sections 3.1 (requests), 3.3 (dates), 3.6 (errors), and 4 (verbs).
 """
@@ -22,7 +22,7 @@ LIST_RECORDS = "ListRecords"
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """What arguments a verb takes. `exclusive` stands alone, in place of all the others."""
+    """Arguments of a verb. `exclusive` must be the only argument of its request."""
 
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Verb:
 
     @property
     def known(self) -> frozenset[str]:
-        """Every argument that the verb has."""
+        """All arguments of the verb."""
         return frozenset((*self.required, *self.optional, self.exclusive)) - {""}
 
 
@@ -48,10 +48,10 @@ VERBS = {
 
 @dataclass(frozen=True, slots=True)
 class OaiRequest:
-    """A request whose every argument has the right form.
+    """A request whose arguments are all well-formed.
 
-    `arguments` are verb and arguments as they were sent, for `<request>`; `start` and `end` are
-    the instants that `from` and `until` stand for, both included.
+    `arguments` are verb and arguments as sent, for `<request>`. `start` and `end` are the instants
+    of `from` and `until`, both inclusive.
     """
 
     verb: str
@@ -65,7 +65,7 @@ class OaiRequest:
 
 
 _PREFIX = re.compile(r"[A-Za-z0-9\-_.!~*'()]+")
-# RFC 3986, but that a character which XML Schema's anyURI would escape may stand as it is.
+# RFC 3986, but unescaped characters that XML Schema's anyURI would escape are allowed.
 _URI = re.compile(
     r"(?:[A-Za-z][A-Za-z0-9+.\-]*:|(?=[^:/?#]*(?:[/?#]|\Z)))"
     r"(?://(?:[A-Za-z0-9\-._~!$&'()*+,;=:]*@)?"
@@ -79,8 +79,8 @@ _LAST_OF_DAY = timedelta(hours=23, minutes=59, seconds=59)
 
 
 def is_uri(text: str) -> bool:
-    """Tell whether `text` may stand where the schema asks for an anyURI."""
-    # Of blanks alone nothing is left, as the schema reads it.
+    """Return whether `text` is a valid anyURI for the schema."""
+    # The schema strips blanks, so a text of blanks is empty.
     is_blank = not text.strip()
     return not is_blank and _URI.fullmatch(text) is not None and not _NOT_IN_XML.search(text)
 
@@ -91,15 +91,16 @@ _FORMS: dict[str, tuple[Callable[[str], bool], str]] = {
     "set": (setspec.is_valid, "a setSpec"),
     "from": (lambda v: _instant(v) is not None, "a date YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ"),
     "until": (lambda v: _instant(v) is not None, "a date YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ"),
-    # Any other fault of a token is told with the request's attributes, in which this cannot stand.
+    # Other faults of a token are reported with the request's attributes, which cannot hold this
+    # one.
     "resumptionToken": (lambda v: _NOT_IN_XML.search(v) is None, "a resumption token"),
 }
 
 
 def parse(pairs: Sequence[tuple[str, str]]) -> OaiRequest:
-    """Return the request that decoded pairs of key and value make.
+    """Return the request that decoded key-value pairs form.
 
-    Raises OAIError: badVerb alone, or badArgument once for each thing that is wrong.
+    Raises OAIError: badVerb alone, or one badArgument for each fault.
     """
     verb = _verb([value for key, value in pairs if key == "verb"])
     arguments = [(key, value) for key, value in pairs if key != "verb"]
@@ -130,7 +131,7 @@ def _verb(values: Sequence[str]) -> str:
 
 
 def _shape(name: str, arguments: Sequence[tuple[str, str]]) -> list[str]:
-    """Say what is wrong with which arguments there are (section 3.6, badArgument)."""
+    """Return messages about missing, unknown, repeated or empty arguments (section 3.6)."""
     verb = VERBS[name]
     count = Counter(key for key, _ in arguments)
     messages = [f"{name} has no argument {show(key)}." for key in count if key not in verb.known]
@@ -143,12 +144,12 @@ def _shape(name: str, arguments: Sequence[tuple[str, str]]) -> list[str]:
             messages.append(f"{verb.exclusive} cannot stand beside other arguments.")
     else:
         messages += [f"The argument {key} is missing." for key in verb.required if key not in count]
-    # A name that a stranger made up a thousand times over is told once, not a thousand times.
+    # A client may send a thousand made-up names, so the number of messages is limited.
     return messages[:8]
 
 
 def _values(name: str, given: dict[str, str]) -> list[str]:
-    """Say what is wrong with the form of the values; empty ones were told of already."""
+    """Return messages about malformed values; empty ones were already reported."""
     messages = []
     for key in sorted(VERBS[name].known & given.keys()):
         test, expected = _FORMS.get(key, (lambda _: True, ""))
@@ -158,7 +159,7 @@ def _values(name: str, given: dict[str, str]) -> list[str]:
 
 
 def _between(first: str, last: str) -> list[str]:
-    """Say what is wrong with two dates taken together (section 2.7.1)."""
+    """Return messages about the two dates taken together (section 2.7.1)."""
     start, end = _instant(first), _instant(last, whole_day=True)
     if start is None or end is None:
         return []
@@ -170,11 +171,11 @@ def _between(first: str, last: str) -> list[str]:
 
 
 def _instant(text: str, *, whole_day: bool = False) -> datetime | None:
-    """Return the instant of a date in either granularity (section 3.3), None for anything else."""
+    """Return the instant of a date in either granularity (section 3.3), or None."""
     if not (_DAY.fullmatch(text) or _SECOND.fullmatch(text)):
         return None
     try:
         when = datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=UTC)
-    except ValueError:  # such as 30 February
+    except ValueError:  # for example 30 February
         return None
     return when + _LAST_OF_DAY if whole_day and len(text) == 10 else when

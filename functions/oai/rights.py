@@ -1,4 +1,4 @@
-"""Rights of metadata, and policies: statements in words, or by the URL of such words.
+"""Rights statements on metadata, and policies: each a text or the URL of a text.
 
 OAI-PMH 2.0, guidelines for rights expressions and for the eprints description.
 """
@@ -20,7 +20,7 @@ class Statement:
 
 
 def parse_statement(value: str) -> Statement:
-    """Return the statement of a value of the configuration."""
+    """Return a configuration value as a statement."""
     return Statement(url=value) if description.is_url(value) else Statement(text=value)
 
 
@@ -34,7 +34,7 @@ REPEC = Statement(
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """Statements about the metadata of every record, and of records within a set."""
+    """Rights statements for all metadata, and for records within a set."""
 
     general: Statement | None
     of_sets: Mapping[str, Statement]
@@ -42,15 +42,15 @@ class Rights:
     def of(self, sets: tuple[str, ...]) -> tuple[Statement, ...]:
         """Return the statements for a record in `sets`: those of its most specific sets.
 
-        Sets that do not lie within each other count side by side. The general statement holds for
-        a record without a statement for any of its sets.
+        If several sets do not contain each other, the statements of all of them apply. The general
+        statement applies if no set of the record has one.
         """
         said = {above for spec in sets for above in setspec.lineage(spec) if above in self.of_sets}
         found = dict.fromkeys(self.of_sets[spec] for spec in setspec.most_specific(said))
         return tuple(found) or ((self.general,) if self.general else ())
 
     def all(self) -> tuple[Statement, ...]:
-        """Return every statement once."""
+        """Return each statement once."""
         general = (self.general,) if self.general else ()
         return tuple(dict.fromkeys((*general, *self.of_sets.values())))
 

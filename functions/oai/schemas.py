@@ -1,4 +1,4 @@
-"""The schemas of our own formats and containers, published beside the base URL."""
+"""Our own schemas of formats and containers, published beside the base URL."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,9 +13,9 @@ _TYPE = "application/xml"
 
 
 def replies(places: Sequence[Path]) -> Mapping[str, Reply]:
-    """Return the answer for each path below the base URL: all files under schemas/ of the places.
+    """Return the replies by path below the base URL: all files under schemas/ of the places.
 
-    Raises ConfigurationError for a file that cannot be read, or is no XML in UTF-8.
+    Raises ConfigurationError for a file that is unreadable or not XML in UTF-8.
     """
     found: dict[str, Reply] = {}
     for place in reversed(places):
@@ -31,9 +31,9 @@ def replies(places: Sequence[Path]) -> Mapping[str, Reply]:
 
 
 def _check(data: bytes, path: Path) -> None:
-    """Raise ConfigurationError for what is not well-formed, or in another encoding than UTF-8."""
+    """Raise ConfigurationError for XML that is not well-formed or not in UTF-8."""
     declared: list[str] = []
-    parser = expat.ParserCreate("UTF-8")  # whatever the file declares
+    parser = expat.ParserCreate("UTF-8")  # overrides the encoding that the file declares
     parser.XmlDeclHandler = lambda version, encoding, alone: declared.append(encoding or "UTF-8")
     try:
         data.decode("utf-8")

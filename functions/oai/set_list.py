@@ -1,8 +1,8 @@
-"""The list of sets: those with records first, each once, whatever is published meanwhile.
+"""The list of sets: sets with records first, each once, even if snapshots are published meanwhile.
 
-OAI-PMH 2.0, sections 2.6 and 4.6. Which sets a list has, and in which order, is as of the publish
-at which it began. Sets never vanish, and each knows with which publishes it got and lost its last
-live record; so a later snapshot tells the same, should the list's own be retired.
+OAI-PMH 2.0, sections 2.6 and 4.6. The sets of a list and their order are those of the publish at
+which the list began. Sets never vanish. Each records the publishes at which it gained and lost its
+last live record. So a later snapshot gives the same list if the list's own snapshot is retired.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ from functions.snapshot.manifest import Manifest
 
 
 def configured_sets(configuration: Configuration) -> tuple[str, ...]:
-    """Return the sets that the configuration names, sorted: they are there without records too."""
+    """Return the sets that the configuration names, sorted; they exist even without records."""
     rules = (rule["set"] for rule in configuration["sets.rules"])
     names, descriptions = configuration["sets.names"], configuration["sets.descriptions"]
     return tuple(sorted({*names, *descriptions, *rules}))
@@ -40,7 +40,7 @@ class SetListService:
         self._configured = configured_sets(configuration)
 
     def page(self, request: OaiRequest, reading: PointerReading, limit: int) -> SetList:
-        """Return the page that `request` asks for, as of `reading`, of up to `limit` sets."""
+        """Return the requested page as of `reading`, with up to `limit` sets."""
         retired = False
         if request.token is None:
             manifest = self._repository.manifest(reading.entry.snapshot)
@@ -102,7 +102,7 @@ class SetListService:
     def _rows(
         self, manifest: Manifest, place: SetCursor, limit: int
     ) -> Sequence[tuple[SetCursor, SetRow | None]]:
-        """Return up to `limit` sets behind a place; one without a record has no row."""
+        """Return up to `limit` sets behind a place; a set without records has None as row."""
         if not manifest.sets and not self._configured:
             raise error(NO_SETS, "This repository has no sets.")
         found: list[tuple[SetCursor, SetRow | None]] = []
@@ -124,7 +124,7 @@ class SetListService:
             behind = [s for s in self._lacking(manifest, place.sequence) if s > place.spec]
             yield from ((spec, None) for spec in behind[:limit])
             return
-        # The empty ones may be few among many: none is looked for that is not there.
+        # Empty sets may be few among many, so the search stops at their known number.
         if place.stage == EMPTIED and place.sequence == _newest(manifest):
             limit = min(limit, manifest.emptied)
         if limit:
@@ -133,7 +133,7 @@ class SetListService:
             yield from ((row.spec, row) for row in rows)
 
     def _lacking(self, manifest: Manifest, sequence: int) -> Sequence[str]:
-        """Return the configured sets that had no record yet as of a publish."""
+        """Return the configured sets that had no record yet at a publish."""
         if not self._configured:
             return ()
         births = self._repository.births(manifest, self._configured)
@@ -141,7 +141,7 @@ class SetListService:
 
     def _name_set(self, manifest: Manifest, spec: str, row: SetRow | None) -> NamedSet:
         live, deleted = (row.live, row.records - row.live) if row else (0, 0)
-        if row:  # in a format that is made otherwise since, no datestamp is older
+        if row:  # no datestamp is older than a change of the format's rendering
             floors = [m.since for m in manifest.formats.values() if m.since]
             row = replace(row, last=max([row.last, *floors]))
         told = "1 record" if live == 1 else f"{live} records"

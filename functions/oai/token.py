@@ -1,16 +1,16 @@
-"""Resumption tokens: stateless, never expiring, and not trusted (OAI-PMH 2.0, section 3.5).
+"""Resumption tokens: stateless, never expiring and not trusted (OAI-PMH 2.0, section 3.5).
 
-A token is a checksum and its fields, packed and written as base64url without padding: characters
-that neither a URL nor XML escapes. The checksum is no secret and finds slips, not forgers; so every
-field is tested as well, and a forged token that passes asks for nothing that a request could not.
-The checksum begins with the repository's namespace and the store's id, which are not in the token:
-positions mean something in one store alone, so a token of another store is refused.
+A token is a checksum and packed fields, written as base64url without padding. Neither URLs nor XML
+escape its characters. The checksum is not secret: it finds slips, not forgeries. So every field is
+tested as well, and a forged token that passes asks for nothing that a request could not. The
+checksum covers the repository's namespace and the store's id, which are not in the token. Positions
+have a meaning in one store only, so tokens of other stores are refused.
 
-Packed are: letter of the verb, version, then as numbers of 7 bits a byte, the lowest first,
-snapshot, cursor, size and position; the seconds of start and end, one more than they are, and 0 for
-none; then prefix, set and `after`, each behind its length. A set that would make the token longer
-than LONGEST is shortened: its first characters and a digest, by which it is found again among the
-repository's sets.
+The fields begin with the letter of the verb and the version. Then follow numbers of 7 bits a byte,
+lowest first: snapshot, cursor, size and position, then the seconds of start and end plus one, or 0
+for None. Last are prefix, set and `after`, each behind its length. A set that would make the token
+longer than LONGEST is shortened to its first characters and a digest. The digest identifies it
+among the repository's sets.
 """
 
 import base64
@@ -30,7 +30,7 @@ from functions.snapshot import setspec
 from functions.snapshot.manifest import Manifest
 
 LONGEST = 196
-"""Characters that a token has at most, unless its metadataPrefix has more than fifty."""
+"""Maximum length of a token in characters, unless its metadataPrefix has more than fifty."""
 
 _VERSION = 2
 _LETTERS = {request.LIST_RECORDS: b"r", request.LIST_IDENTIFIERS: b"i", request.LIST_SETS: b"s"}
@@ -39,7 +39,7 @@ _EPOCH = datetime(1, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 _PREFIX = re.compile(r"[A-Za-z0-9\-_.!~*'()]+")
 _SHORTENED = re.compile(r"([A-Za-z0-9\-_.!~*'():]*),([0-9a-f]{16})")
-_AFTER = re.compile(r"([0-9]*[^A-Za-z0-9]?)(.*)", re.DOTALL)  # a place: its beginning, and its set
+_AFTER = re.compile(r"([0-9]*[^A-Za-z0-9]?)(.*)", re.DOTALL)  # start of a place, and its set
 _HIGHEST = 2**63 - 1
 _LONGEST_READ = 8192
 _CHECK_BYTES = 4
@@ -48,12 +48,12 @@ _DIGEST_LETTERS = 17  # with the comma before them
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """Where a list goes on, and what list it is.
+    """A list and where it continues.
 
-    The next record is the first one at `position` or behind it in `snapshot`; the next set is the
-    one behind `after`, a place as text. `cursor` records came before, `size` is what the whole list
-    has. As read from a text `set` and `after` may be shortened; `named` tells what they stand for.
-    `namespace` is the repository's and `store` the store's id: others refuse the token.
+    The next record is the first at or behind `position` in `snapshot`. The next set is the one
+    behind `after`, a place as text. `cursor` counts the records before, `size` those of the whole
+    list. In a parsed token `set` and `after` may be shortened; `with_set` restores them. Tokens are
+    refused by repositories of another `namespace` or `store` id.
     """
 
     verb: str
@@ -70,7 +70,7 @@ class Token:
     store: str = ""
 
     def to_text(self) -> str:
-        """Return the token as harvesters get it; equal tokens give the same text."""
+        """Return the token as harvesters get it; equal tokens have equal texts."""
         data = self._pack()
         excess = len(data) + _CHECK_BYTES - LONGEST * 3 // 4
         if excess > 0 and (self.set or self.after):
@@ -87,7 +87,7 @@ class Token:
     def with_set(self, specs: Iterable[str]) -> "Token":
         """Return the token with its set in full, which must be one of `specs`.
 
-        Raises OAIError badResumptionToken if it is none of them.
+        Raises OAIError badResumptionToken if no specification matches.
         """
         wanted = self.shortened
         if wanted is None:
@@ -102,7 +102,7 @@ class Token:
 
     @property
     def shortened(self) -> tuple[str, str] | None:
-        """The start and the digest of a set that was shortened, None where it is given in full."""
+        """Start and digest of a shortened set; None if the set is in full."""
         match = _SHORTENED.fullmatch(self.set or _set_of(self.after))
         return (match[1], match[2]) if match else None
 
@@ -120,19 +120,19 @@ class Token:
 
     @staticmethod
     def from_text(text: str, verb: str, namespace: str, store: str = "") -> "Token":
-        """Read what `to_text` wrote for `verb`. Raises OAIError badResumptionToken for the rest."""
+        """Parse the text of `to_text` for `verb`. Raises OAIError badResumptionToken if invalid."""
         token = _read(text, namespace, store)
-        # One text for each token: base64 has spare bits that would otherwise be free.
+        # One text for each token: base64 has spare bits that could otherwise vary.
         if token is None or token.verb != verb or _text(token._pack(), namespace, store) != text:
             raise refusal()
         return token
 
     @staticmethod
     def of_store(text: str, verb: str, manifest: Manifest) -> "Token":
-        """Read a token that the store of `manifest` gave, also one under an id that it had before.
+        """Parse a token of the store of `manifest`, under its present id or a former one.
 
-        An earlier id is good for the snapshots that were published under it: up to there the store
-        has the same history as any other with that id. Raises OAIError badResumptionToken.
+        A former id is valid for the snapshots published under it: up to there the store has the
+        same history as any other with that id. Raises OAIError badResumptionToken.
         """
         for store in dict.fromkeys((manifest.store, *(name for _, name in manifest.former))):
             with suppress(OAIError):
@@ -143,7 +143,7 @@ class Token:
 
 
 def refusal() -> OAIError:
-    """Return the error for a token that this repository did not give for such a request."""
+    """Return the error for a token that this repository did not issue for this verb."""
     return error(BAD_TOKEN, "This repository gave no such resumption token for this verb.")
 
 
@@ -186,7 +186,7 @@ def _read(text: str, namespace: str, store: str) -> Token | None:
 
 
 def _unpack(data: bytes) -> Token | None:
-    """Return the token of packed fields; None, or any error of a look-up, for what is none."""
+    """Return the token of packed fields; None or a look-up error if they are invalid."""
     numbers, place = [], 1
     for _ in range(7):
         number, place = _read_number(data, place)
@@ -214,7 +214,7 @@ def _unpack(data: bytes) -> Token | None:
 
 
 def _sound(token: Token) -> bool:
-    """Tell whether the fields could have come out of an answer."""
+    """Return whether this repository could have issued these fields."""
     if not (token.snapshot >= 1 and 1 <= token.cursor < token.size):
         return False
     if token.verb == request.LIST_SETS:

@@ -1,8 +1,8 @@
-"""Documents: an answer and its XML, where a record that cannot be made does not spoil the rest.
+"""XML of answers, without the records that cannot be rendered.
 
-The renderer leaves such a record out. Where none is left, a list goes on with its next page, for a
-`<ListRecords>` holds at least one record (OAI-PMH 2.0, section 4.5) and an error would end the
-harvest; tokens, cursors and sizes count what was left out.
+The renderer leaves such records out. If it leaves out a whole page, the list continues with its
+next page: a `<ListRecords>` needs at least one record (OAI-PMH 2.0, section 4.5), and an error
+would end the harvest. Tokens, cursors and sizes count the omitted records.
 """
 
 import logging
@@ -18,8 +18,8 @@ from functions.snapshot.errors import StoreError
 
 _LOG = logging.getLogger("sheaf")
 
-_MOST = 100_000  # records, so that a request has an end where a crosswalk fails for everything
-_STRETCH = 2_000  # records at once, where pages are shorter
+_MOST = 100_000  # records, so that a request ends even if a crosswalk fails for every record
+_STRETCH = 2_000  # records at once, if pages are shorter
 
 
 def document(
@@ -32,11 +32,11 @@ def document(
     most: int = _MOST,
     largest: int | None = None,
 ) -> tuple[Answer, bytes]:
-    """Return the answer to decoded pairs that came to `url`, and its XML in UTF-8.
+    """Return the answer to the decoded pairs of a request to `url`, and its XML in UTF-8.
 
-    `limit` shortens the page of a list, and so do `largest` bytes of records. A record that by
-    itself makes a document which does not fit counts as one that cannot be made. Raises StoreError
-    where the store gives no answer, or none of `most` records in a row could be made.
+    `limit` shortens the page of a list, and so does `largest`, in bytes of records. A record whose
+    document does not fit even alone counts as one that cannot be rendered. Raises StoreError if the
+    store fails, or if `most` records in a row cannot be rendered.
     """
     base_url = provider.base_url(url)
 
@@ -54,20 +54,20 @@ def document(
             if not (isinstance(content, RecordList) and not content.final and content.resumption):
                 failure = replace(answer, content=ErrorList((_fault(answer),)))
                 return failure, renderer.document(failure)
-            # What follows is looked through in stretches, each twice as long as the one before.
+            # The next records are tried in batches, each twice as long as the one before.
             passed += content.count
             pairs = [("verb", content.verb), ("resumptionToken", content.resumption.text)]
             size, is_page = min(2 * content.count, _STRETCH), False
         else:
             if is_page:
                 return answer, body
-            size, is_page = limit, True  # some of the stretch can be made: by pages from here on
+            size, is_page = limit, True  # some of the batch can be rendered: by pages from here on
         answer = _in_place(provider.answer(pairs, url, size, room), asked)
     raise StoreError(f"of {passed} records in a row none could be made; the log says why")
 
 
 def _check_size(answer: Answer, body: bytes, fits: Callable[[bytes], bool]) -> None:
-    """Raise NothingRenderedError where a single record is too large to be handed over."""
+    """Raise NothingRenderedError if a single record is too large to be sent."""
     content = answer.content
     if isinstance(content, OneRecord):
         record = content.record
@@ -81,16 +81,16 @@ def _check_size(answer: Answer, body: bytes, fits: Callable[[bytes], bool]) -> N
 
 
 def _fault(answer: Answer) -> OaiFault:
-    """Return what is told where nothing is left of an answer, nor anything follows."""
+    """Return the error for an answer without any record left and no next page."""
     if isinstance(answer.content, RecordList):
         return OaiFault(NO_RECORDS, "What matches cannot be given in that format.")
     return OaiFault(NO_FORMAT, "This record cannot be given in that format.")
 
 
 def _in_place(found: Answer, asked: Answer) -> Answer:
-    """Return the answer to another token as one to what was asked.
+    """Return the answer to a later token as the answer to the original request.
 
-    Its list begins where it was asked to, and no cache may keep it for good.
+    It keeps the original cursor, and no cache may keep it permanently.
     """
     content = found.content
     if isinstance(content, RecordList) and isinstance(asked.content, RecordList):

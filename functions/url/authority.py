@@ -1,4 +1,4 @@
-"""The authority of a URL (RFC 3986, section 3.2): its host, as people and as a SURT write it."""
+"""The authority of a URL (RFC 3986, section 3.2): its host as a name and in a SURT."""
 
 import re
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """A host: its name, what it is in a SURT, and whether it is an IP address."""
+    """A host: its name, its form in a SURT, and whether it is an IP address."""
 
     name: str
     surt: str
@@ -35,8 +35,8 @@ def text(raw: bytes) -> str:
 def split(url: str) -> tuple[str, str, int] | None:
     """Return scheme and authority of a URL, in lower case, and where its path begins.
 
-    The authority is without user information. None for a URL that has none of these, and for one
-    that is longer than any can be.
+    User information is removed from the authority. Returns None for a URL without scheme or
+    authority, and for an authority that is too long to be valid.
     """
     match = _URL.match(url)
     netloc = match[2].rpartition("@")[2].lower() if match else ""
@@ -47,7 +47,7 @@ def split(url: str) -> tuple[str, str, int] | None:
 
 @lru_cache(maxsize=1 << 12)
 def parse(scheme: str, netloc: str) -> Authority | None:
-    """Return what `split` gave as an authority, None if it is no host's name."""
+    """Return the authority parsed from the result of `split`, None if it is not a valid host."""
     bracket = _IPV6.match(netloc)
     if bracket:
         name, port = bracket[1], netloc[bracket.end() :].lstrip(":")
@@ -63,10 +63,10 @@ def parse(scheme: str, netloc: str) -> Authority | None:
 
 
 def _ipv4(host: str) -> str | None:
-    """Return the address that one to four numbers mean, as inet_aton(3) reads them; else None.
+    """Return the address given by one to four numbers, as inet_aton(3) reads them; else None.
 
-    A number with a leading zero is octal, but a number alone is decimal. Where the first number is
-    octal and another one cannot be, none is an address: so the package `surt` has it.
+    A number with a leading zero is octal, but a number alone is decimal. If the first number is
+    octal, all must be valid octal, as in the package `surt`.
     """
     if not (_OCTAL if host.startswith("0") else _DECIMAL).fullmatch(host):
         return None
@@ -76,7 +76,7 @@ def _ipv4(host: str) -> str | None:
     else:
         try:
             *high, low = (int(part, 8 if part.startswith("0") else 10) for part in parts)
-        except ValueError:  # 8 and 9 are no octal digits
+        except ValueError:  # 8 and 9 are not octal digits
             return None
         room = 1 << 8 * (4 - len(high))
         if low >= room or any(number > 255 for number in high):
@@ -86,7 +86,7 @@ def _ipv4(host: str) -> str | None:
 
 
 def backwards(host: str) -> str:
-    """Return a host with its labels in reverse order: an IPv4 address is reversed as names are."""
+    """Return a host with its labels in reverse order; IPv4 addresses are reversed like names."""
     return ",".join(reversed(host.split(".")))
 
 

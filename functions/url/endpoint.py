@@ -1,4 +1,4 @@
-"""The endpoint of a server: a scheme, a host, and perhaps a port."""
+"""The endpoint of a server: a scheme, a host, and an optional port."""
 
 import ipaddress
 import re
@@ -10,11 +10,11 @@ _ENDPOINT = re.compile(
 )
 _NUMBER = re.compile(
     r"[0-9]+|0[Xx][0-9A-Fa-f]*"
-)  # a host that ends so is taken for an IPv4 address
+)  # a host that ends like this is read as an IPv4 address
 
 
 def is_valid(text: str) -> bool:
-    """Tell whether `text` names a server that can be asked: without user, path and query."""
+    """Return whether `text` is the URL of a server, without user, path and query."""
     found = _ENDPOINT.fullmatch(text)
     if found is None or not 0 < int(found[2] or 80) < 65536:
         return False

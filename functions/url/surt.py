@@ -1,9 +1,9 @@
-"""Sort-friendly URI reordering: the key by which indexes of web archives are sorted.
+"""Sort-friendly URI reordering: the sort key of web archive indexes.
 
-The rules are those of the Internet Archive's CDX: lower case; scheme, user, `www` and default
-port dropped; host reversed; escapes undone and made again as few as can be; session identifiers
-dropped; query arguments sorted. A URL without a host, or with one that is none, stays as it is.
-An IPv4 address is reversed as a name is, and an IPv6 address has no brackets, as in pywb and
+The rules are those of the Internet Archive's CDX. Lower case; scheme, user, `www` and default port
+are dropped; the host is reversed. Escapes are decoded, then only necessary ones are restored.
+Session identifiers are dropped and query arguments sorted. A URL without a valid host is unchanged.
+An IPv4 address is reversed like a name, and an IPv6 address has no brackets, as in pywb and
 cdxj-indexer.
 """
 
@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 from functions.url import authority
 
 METHOD = "__wb_method"
-"""The argument that tells the method of a request, as pywb and its like have it."""
+"""The argument that holds the method of a request, as in pywb and similar programs."""
 
 _REST = re.compile(r"([^?#]*)(?:\?([^#]*))?")
 _RUN = re.compile(r"/{2,}")
@@ -32,7 +32,7 @@ _QUERY_SESSION = re.compile(
 
 
 def of(raw: bytes) -> str:
-    """Return the SURT of a URL's bytes, whatever they hold: ASCII, without spaces."""
+    """Return the SURT of a URL's bytes, which may be invalid: ASCII, without spaces."""
     url = authority.text(raw)
     found = authority.split(url)
     host = authority.parse(*found[:2]) if found else None
@@ -40,14 +40,14 @@ def of(raw: bytes) -> str:
 
 
 def of_request(raw: bytes, method: str | None, query: str | None) -> str:
-    """Return the SURT under which the answer to a request is found: ASCII, without spaces.
+    """Return the SURT that indexes the response to a request: ASCII, without spaces.
 
-    That of a GET, or of a method that is not known (None), is the URL's own. Any other has the
-    method and the `query` that stands for the request's body as arguments, as pywb has it.
+    `method` is None for a GET or an unknown method: then it is the URL's own SURT. Otherwise the
+    method and the `query` that stands for the request's body become arguments, as in pywb.
     """
     if method is None:
         return of(raw)
-    # pywb drops these of a whole URL, so they are gone before any of it is escaped.
+    # pywb drops these from a whole URL, so they are removed before anything is escaped.
     return of(request_url(raw, method, query).translate(None, b"\t\n\r").strip(b" "))
 
 
@@ -59,9 +59,9 @@ def request_url(raw: bytes, method: str, query: str | None) -> bytes:
 
 
 def key(url: str, host: str | None, path_at: int) -> str:
-    """Return the SURT of a URL's text, of which the path begins at `path_at`: ASCII, no spaces.
+    """Return the SURT of a URL's text whose path begins at `path_at`: ASCII, no spaces.
 
-    `host` is what its host is in a SURT, None where it has none.
+    `host` is the SURT form of the URL's host, None if it has no host.
     """
     if host is None:
         return url
@@ -96,18 +96,18 @@ def _query(query: str) -> str:
         query = _QUERY_SESSION.sub("", query).rstrip("&") if _QUERY_SESSION.search(query) else query
     if "&" not in query:
         return query
-    # By name, then by value: NUL, which no URL's text has, sorts before whatever a name may hold.
+    # By name, then by value: NUL never occurs in a URL's text and sorts before all name characters.
     arguments = [argument.replace("=", "\0", 1) for argument in query.split("&")]
     arguments.sort()
     return "&".join(arguments).replace("\0", "=")
 
 
 def _normal(part: str) -> str:
-    """Undo escapes until none is left, then escape what must be; lower case."""
+    """Decode nested escapes, then escape only where necessary; lower case."""
     if "%" not in part:
         return part.lower()
     raw = part.encode("ascii")
-    # Each turn shortens the text, but crafted escapes of escapes shorten it by two bytes only.
+    # Each pass shortens the text, but crafted nested escapes shorten it by two bytes only.
     for _ in range(8):
         if not _HEX.search(raw):
             break

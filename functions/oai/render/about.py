@@ -1,8 +1,8 @@
-"""About containers: what is said of a record beside its metadata (OAI-PMH 2.0, section 2.5).
+"""About containers: data on a record beside its metadata (OAI-PMH 2.0, section 2.5).
 
-A container is a template of that name under templates/about/, which finds under `about_<name>`
-what the container's function says of the record at hand. A record of which it says nothing has no
-such container, nor has a deleted one.
+A container is a template of that name under templates/about/. The variable `about_<name>` holds
+what the container's function returns for the record. A record has no such container if the result
+is empty or the record is deleted.
 """
 
 import re
@@ -21,23 +21,23 @@ from functions.snapshot import instant
 Container = Callable[[PublishedRecord], Any]
 
 WARC = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
-"""The namespace that stands for the form of what a capture's metadata was read from."""
+"""The namespace for the source format of a capture's metadata."""
 
 REDIF = "urn:x-sheaf:redif:1"
 """The namespace of templates as their archives have them."""
 
 COLUMNS = frozenset({"warc_filename", "warc_record_offset", "fetch_date"})
-"""The columns of captures that containers look at."""
+"""The columns of captures that containers read."""
 
 _DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:(T[0-9]{2}:[0-9]{2}:[0-9]{2})?.*Z)?")
 
 
 @dataclass(frozen=True, slots=True)
 class RecordOrigin:
-    """Where a record was taken from (guidelines for provenance).
+    """Origin of a record (guidelines for provenance).
 
-    `harvested` is when, and `datestamp` is the record's own there: UTC, of a day or a second.
-    `altered` tells that its metadata was changed since.
+    `harvested` is the time of harvest. `datestamp` is the record's datestamp at its origin: UTC, to
+    the day or second. `altered` is True if the metadata was changed since.
     """
 
     harvested: str
@@ -49,7 +49,7 @@ class RecordOrigin:
 
 
 def containers(configuration: Configuration) -> dict[str, Container]:
-    """Return the containers that the configuration asks for, in the order in which they come."""
+    """Return the functions of the configured containers, in order of output."""
     found: dict[str, Container] = {}
     rights = read_rights(configuration)
     if rights.all():
@@ -62,12 +62,12 @@ def containers(configuration: Configuration) -> dict[str, Container]:
 
 
 def _provenance(record: PublishedRecord, place: str | None) -> tuple[RecordOrigin, ...]:
-    """Return where a record was taken from, and where that was taken from, and so on."""
+    """Return the origin of a record, then the origin of that origin, and so on."""
     return _ORIGINS[record.kind][1](record, place) if place else ()
 
 
 def _capture_origins(record: PublishedRecord, place: str) -> tuple[RecordOrigin, ...]:
-    """Return the place of a capture in its archive file, which lies at `place`; none if unknown."""
+    """Return the origin of a capture: its position in an archive file below `place`, if known."""
     name, offset = record.fields["warc_filename"], record.fields["warc_record_offset"]
     datestamp = _datestamp(record.fields["fetch_date"] or "")
     if not name or offset is None or not datestamp:
@@ -77,19 +77,19 @@ def _capture_origins(record: PublishedRecord, place: str) -> tuple[RecordOrigin,
 
 
 def _template_origins(record: PublishedRecord, place: str) -> tuple[RecordOrigin, ...]:
-    """Return the file in which a template stood, below the folder of all archives at `place`."""
+    """Return the origin of a template: its file below `place`, the folder of all archives."""
     where = _file(place, record.fields["source"], "/")
     noted = redif.run_time(record.fields["tist"])
     return (RecordOrigin(_instant(record.datestamp), True, place, where, noted, REDIF),)
 
 
-# Records of a page share a few files, and the instant of their publish: each is written once.
+# Records of a page share a few files and the instant of their publish, so results are cached.
 _instant = lru_cache(maxsize=256)(instant.to_text)
 
 
 @lru_cache(maxsize=4096)
 def _file(place: str, name: str, safe: str = "") -> str:
-    """Return where the file of that name lies; characters that are `safe` are not escaped."""
+    """Return the URL of the file of that name; characters in `safe` are not escaped."""
     folder = place if place.endswith("/") else f"{place}/"
     return folder + quote(name, safe=safe, errors="replace")
 
@@ -98,11 +98,11 @@ _ORIGINS: Mapping[str, tuple[str, Callable[[PublishedRecord, str], tuple[RecordO
     "capture": ("provenance.origin", _capture_origins),
     "template": ("redif.origin", _template_origins),
 }
-"""By kind of item the key of where its sources lie, and what tells of a record's own."""
+"""By kind of item: the key that configures the place of its sources, and a function for origins."""
 
 
 def _datestamp(date: str) -> str:
-    """Return a W3CDTF date in UTC to the second or else to the day, "" where less is known."""
+    """Return a W3CDTF date in UTC to the second or else to the day, "" if it is less precise."""
     match = _DATE.fullmatch(date)
     if match is None:
         return ""

@@ -1,4 +1,4 @@
-"""A trial of the formats: what their crosswalks make of samples, before anybody asks for it."""
+"""Check of the formats: crosswalks are tried on sample records before the first request."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ _METADATA = f"{_OAI} metadata"
 _BASE_URL = "http://example.org/oai"
 _NO_EXAMPLE = "NULL"
 _TEXTS = {
-    # columns whose example in the schema is NULL, and free texts with what markup is made of
+    # columns whose example in the schema is NULL, and free texts with markup characters
     "title": 'Zprávy <b> & "věci"',
     "url": "http://a.cz/?a=1&b='2'",
     "content_mime_detected": "text/html",
@@ -38,9 +38,10 @@ _NUMBERS = frozenset({"BIGINT", "INTEGER", "SMALLINT"})
 
 
 def open_formats(configuration: Configuration) -> tuple[Formats, Renderer]:
-    """Return the formats that a configuration offers, and what renders them, both looked over.
+    """Return the formats of a configuration and their renderer, both checked.
 
-    Raises ConfigurationError, with file, line and remedy, for whatever could fail at a request.
+    Raises ConfigurationError, with file, line and remedy, for anything that could fail at a
+    request.
     """
     folder, offered = configuration["formats.templates"], tuple(configuration["formats.offered"])
     name = configuration["repository.name"]
@@ -60,12 +61,13 @@ def lookups(
 ) -> tuple[Callable[[str], str | None], Callable[[str], frozenset[str] | None]]:
     """Return two functions of a prefix: a digest of its templates, and the columns they need.
 
-    Both return None for an unknown prefix. Shipped templates are compiled at the first call, for a
-    cold start has no time for all of them. An operator's own are read now: their files may change.
+    Both return None for an unknown prefix. Shipped templates are compiled at the first call,
+    because a cold start has no time for all of them. An operator's own are read now: their files
+    may change.
     """
     rows = {row.prefix: row for row in formats.rows}
 
-    # Cached for known prefixes alone: clients may name any number of others.
+    # Cached only for known prefixes: clients may send any number of others.
     digest = cache(lambda prefix: renderer.digest(rows[prefix]))
     fields = cache(lambda prefix: renderer.fields(rows[prefix]))
     if configuration["formats.templates"]:
@@ -79,19 +81,19 @@ def lookups(
 
 
 def digests(configuration: Configuration) -> Mapping[str, str]:
-    """Return by prefix a digest of what makes each format. Raises as `opened` does."""
+    """Return by prefix a digest of each format's templates. Raises as `open_formats` does."""
     formats, renderer = open_formats(configuration)
     return {row.prefix: renderer.digest(row) for row in formats.rows}
 
 
 @lru_cache(maxsize=16)
 def _shipped_renderer(name: str) -> Renderer:
-    """Return what renders by what is shipped, once: to compile it takes longer than an answer."""
+    """Return the cached renderer of shipped templates: compiling takes longer than an answer."""
     return Renderer(repository_name=name)
 
 
 def _try(renderer: Renderer, formats: Formats, own: Path) -> None:
-    """Look over what an operator wrote. What is shipped was tried by our tests."""
+    """Check an operator's templates. The shipped ones are checked by our tests."""
     shipped = load() if not _takes_place(own) else Formats(())
     for row in formats.rows:
         known = shipped.get(row.prefix)
@@ -104,16 +106,16 @@ def _try(renderer: Renderer, formats: Formats, own: Path) -> None:
 
 
 def _takes_place(own: Path) -> bool:
-    """Return whether a crosswalk or a table of an operator's takes the place of a shipped one."""
+    """Return whether an operator's crosswalk or table replaces a shipped one."""
     shipped = (path for part in ("crosswalks", "tables") for path in (TEMPLATES / part).rglob("*"))
     return any((own / path.relative_to(TEMPLATES)).is_file() for path in shipped)
 
 
 def check(renderer: Renderer, row: Format, kind: str) -> None:
-    """Try the crosswalk of a kind of items on a record with every column, and on one with none.
+    """Try the crosswalk of a kind on a record with every column, and on one with NULLs only.
 
-    Raises ConfigurationError for a kind that is none, a template that is faulty or fails, and for
-    what is not one element in the namespace of the format.
+    Raises ConfigurationError for an unknown kind, for a template that is faulty or fails, and for
+    output that is not one element in the namespace of the format.
     """
     columns = schema.KINDS.get(kind)
     if columns is None:
@@ -127,7 +129,7 @@ def check(renderer: Renderer, row: Format, kind: str) -> None:
     full = {column.name: sample(column) for column in columns}
     if kind == harvested.KIND:
         full["records"] = harvested.sample(row.prefix, row.namespace)
-    # What is a list or a table of counts is never NULL, but may be empty.
+    # A list or a table of counts is never NULL, but may be empty.
     empty: dict[str, Any] = {c.name: [] if c.type.endswith("[]") else None for c in columns}
     empty |= {c.name: full[c.name] for c in columns if c.type == "JSON"}
     for values, of in ((full, "of every column"), (empty, "of NULLs alone")):
@@ -140,7 +142,7 @@ def check(renderer: Renderer, row: Format, kind: str) -> None:
 
 
 def _check_escaping(renderer: Renderer, row: Format, kind: str, full: Mapping[str, Any]) -> None:
-    """Try a crosswalk on markup in every text of a record, then in one column after the other."""
+    """Try a crosswalk on markup in all texts of a record, then in one column at a time."""
     where = renderer.templates.path(f"crosswalks/{row.crosswalks[kind]}")
     every = {n: v if n in harvested.RAW else _hostile(v) for n, v in full.items()}
     for values, name, of in (
@@ -151,7 +153,7 @@ def _check_escaping(renderer: Renderer, row: Format, kind: str, full: Mapping[st
         try:
             made = renderer.record(_record(kind, values), row, _BASE_URL, name)
         except ConfigurationError:
-            continue  # it may ask for dates and numbers in texts, where these are none
+            continue  # it may expect dates or numbers in these texts
         _one_element(made, row, where, f"{of} (is a value printed unescaped?)")
 
 
@@ -172,7 +174,7 @@ def _record(kind: str, values: Mapping[str, Any]) -> PublishedRecord:
 
 
 def sample(column: schema.Column) -> Any:
-    """Return a value such as a column may have."""
+    """Return a sample value for a column."""
     if column.type == "VARCHAR":
         example = "example" if column.example == _NO_EXAMPLE else column.example
         return _TEXTS.get(column.name, example)
@@ -213,9 +215,9 @@ def _one_element(made: str, row: Format, where: str, of: str) -> None:
 
 
 class _MetadataReader:
-    """Reads a record: the namespaces of what lies in its metadata, and whether text does.
+    """Parses a record: the namespaces of its metadata elements, and whether text is beside them.
 
-    `bare` are elements deeper down that have the protocol's namespace, for want of another.
+    `bare` are nested elements in the protocol's namespace, because they declare no other.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
-"""DataCite: what crosswalks ask of the columns of a dataset (functions.snapshot.fileset.FILESET).
+"""DataCite: filters for the columns of a dataset (functions.snapshot.fileset.FILESET).
 
-What DataCite has a list of words for is left out, or Other, where it is none of them. What a record
-has to have and nobody told is `(:unav)`, as DataCite's standard values have it.
+A value outside DataCite's controlled lists is left out or becomes Other. A mandatory but unknown
+value is `(:unav)`, one of DataCite's standard values.
 """
 
 import re
@@ -57,21 +57,21 @@ _ACCESS = {
 
 
 def doi_url(doi: str | None) -> str:
-    """Return a DOI as a URL, "" for none."""
+    """Return a DOI as a URL, "" for None."""
     return f"https://doi.org/{doi}" if doi else ""
 
 
 def identifier_of(doi: str | None, url: str | None, identifier: str) -> Mapping[str, str]:
-    """Return what a dataset is known by: its DOI, else its page, else the item's identifier."""
+    """Return the identifier of a dataset: its DOI, else its page, else the item's identifier."""
     if doi:
         return {"type": "DOI", "value": doi}
     return {"type": "URL", "value": url} if url else {"type": "OAI", "value": identifier}
 
 
 def people(persons: Values) -> list[Mapping[str, Any]]:
-    """Return who has a name; each with `kind`, `given`, `family`, `orcid`, `affiliations`, `role`.
+    """Return named people, with `kind`, `given`, `family`, `orcid`, `affiliations`, `role`.
 
-    `kind` is DataCite's nameType, "" where it is not known whether it is a person.
+    `kind` is DataCite's nameType, "" if it is unknown whether the name is a person's.
     """
     found: list[Mapping[str, Any]] = []
     for person in persons or ():
@@ -96,18 +96,18 @@ def people(persons: Values) -> list[Mapping[str, Any]]:
 
 
 def issue_date(published: str | None) -> str:
-    """Return a day, month or year of publication, "" where there is none."""
+    """Return the day, month or year of publication, "" if unknown."""
     match = _DATE.fullmatch(published[:10]) if published else None
     return match[0] if match else ""
 
 
 def year(published: str | None) -> str:
-    """Return the year of publication; NO_YEAR where nobody told it."""
+    """Return the year of publication, NO_YEAR if unknown."""
     return issue_date(published)[:4] or NO_YEAR
 
 
 def links(related: Values) -> list[Mapping[str, str]]:
-    """Return what it is related to in DataCite's words: `identifier`, `type` and `relation`."""
+    """Return related items in DataCite's terms: `identifier`, `type` and `relation`."""
     found: list[Mapping[str, str]] = [
         {
             "identifier": _text(one, "identifier"),
@@ -125,9 +125,9 @@ def links(related: Values) -> list[Mapping[str, str]]:
 
 
 def rights_of(licences: Values, status: str | None = None) -> list[Mapping[str, str]]:
-    """Return what it may be used by: `text`, `spdx` and `url`, a URL or ""; and how it is given.
+    """Return licences as `text`, `spdx` and `url` (a URL or ""), and the access rights.
 
-    The last stands in the words of info:eu-repo, where `status` tells of it.
+    The access rights are a term of info:eu-repo, if `status` gives them.
     """
     found: list[Mapping[str, str]] = []
     for one in licences or ():
@@ -147,7 +147,7 @@ def media(files: Values) -> list[str]:
 
 
 def language_tag(language: str | None) -> str:
-    """Return a language as XML Schema has it, "" where it is none."""
+    """Return a language in the form of XML Schema, "" if it is invalid."""
     return language if language and _LANGUAGE.fullmatch(language) else ""
 
 
@@ -176,4 +176,4 @@ FILTERS = {
     "people": people,
     "year": year,
 }
-"""The filters that crosswalks of datasets have, by name."""
+"""Filters of dataset crosswalks, by name."""

@@ -1,4 +1,4 @@
-"""Filling a page: records are read in parts, and no more of them than are likely to fit."""
+"""Filling of pages: records are read in batches, only as many as are likely to fit."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -11,17 +11,17 @@ from functions.snapshot import schema
 from functions.snapshot.manifest import Manifest
 
 _HEADERS, _READ, _DOCUMENTS = 8000, 2000, 128
-"""Headers, records and records with documents that a page reads first, before it is known how many
-fit. So few documents, for they may be large; so many headers, for parts may cost a request each."""
+"""Headers, records and records with documents in a page's first batch, when their size is unknown.
+Few documents, because they may be large; many headers, because each batch may cost a request."""
 _GROWTH = 4
-"""A page reads at most this many times the records that it has: the next ones may be larger."""
+"""A batch has at most this many times the records so far: the next ones may be larger."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filler:
     """Reads the records of a page from one snapshot.
 
-    `fields` are the columns that are needed (None: all); with `headers` none are.
+    `fields` are the required columns (None: all); with `headers` no fields are read.
     """
 
     repository: Repository
@@ -32,16 +32,16 @@ class Filler:
     def fill(
         self, empty: RecordList, selection: RecordSelection, limit: int, room: Room
     ) -> tuple[RecordList, bool]:
-        """Return `empty` with the first records of the selection, and whether it has more.
+        """Return `empty` with the first records of the selection, and whether more follow.
 
-        They are at most `limit`, and as many as `room` takes. Raises StoreError.
+        Takes up to `limit` records, as far as `room` has space. Raises StoreError.
         """
         parts: list[Sequence[PublishedRecord]] = []
         wanted, count, more = self._first(selection), 0, not selection.is_empty
         while more and count < limit:
             wanted = min(wanted, limit - count)
-            # One record more than is shown tells whether there are more. The size of the list
-            # could not: where the list outlived its snapshot it is an estimate.
+            # One extra record shows whether more follow. The size of the list cannot: if the list
+            # outlived its snapshot, the size is an estimate.
             found = self.repository.page(
                 self.manifest, selection, wanted + 1, headers=self.headers, fields=self.fields
             )
@@ -59,7 +59,6 @@ class Filler:
         return replace(empty, records=join_pages(parts) if parts else ()), more
 
     def _first(self, selection: RecordSelection) -> int:
-        """Return how many records to read first."""
         if self.headers:
             return _HEADERS
         documented = schema.DOCUMENTED & {*selection.kinds} & {*self.manifest.kinds()}

@@ -1,7 +1,6 @@
-"""Harvested items: what crosswalks ask of the columns of one (functions.snapshot.harvested).
+"""Filters for the columns of a harvested item (functions.snapshot.harvested).
 
-Its XML was found to be well-formed, each piece by itself, when it was ingested, and is given out
-as it is.
+Ingest checked that each fragment of its XML is well-formed, so it is printed unchanged.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -21,19 +20,19 @@ _MANDATORY = "oai_dc"
 
 
 def as_harvested(records: Sequence[Mapping[str, Any]], prefix: str) -> Sequence[Mapping[str, Any]]:
-    """Return what came in a format, of what an item came in: that one, or none."""
+    """Return an item's record in a format; empty if it did not come in that format."""
     return [one for one in records if one["prefix"] == prefix]
 
 
 def raw(xml: str) -> Markup:
-    """Return XML so that it is printed as it is."""
+    """Mark XML as safe, so that it is printed unescaped."""
     return Markup(xml)
 
 
 def having(records: Sequence[PublishedRecord], prefix: str) -> Sequence[PublishedRecord]:
-    """Return the records that can be given in a format: those that came in it, and deleted ones.
+    """Return the records available in a format: those that came in it, and deleted ones.
 
-    Everything can be had in oai_dc.
+    All records are available in oai_dc.
     """
     if prefix == _MANDATORY:
         return records
@@ -41,12 +40,12 @@ def having(records: Sequence[PublishedRecord], prefix: str) -> Sequence[Publishe
 
 
 def sifts(row: Format, kinds: Collection[str]) -> bool:
-    """Tell whether some items of a kind that has the format, and is there, cannot be had in it."""
+    """Return whether some items of a kind in the format may be unavailable in it."""
     return row.prefix != _MANDATORY and KIND in row.crosswalks and KIND in kinds
 
 
 def filter_records(records: Sequence[PublishedRecord], prefix: str) -> Sequence[PublishedRecord]:
-    """Return records of any kinds, without the harvested ones that did not come in the format."""
+    """Return records of any kinds, without harvested ones that did not come in the format."""
     return [
         one for kind, run in runs(records)
         for one in (having(run, prefix) if kind == KIND else run)
@@ -54,7 +53,7 @@ def filter_records(records: Sequence[PublishedRecord], prefix: str) -> Sequence[
 
 
 def sample(prefix: str, namespace: str) -> list[dict[str, Any]]:
-    """Return the column `records` of an item that came in a format of that namespace."""
+    """Return a sample of the column `records` for a format with that namespace."""
     origin = {
         "harvested": "2026-11-22T10:00:00Z",
         "altered": False,
@@ -79,4 +78,4 @@ def sample(prefix: str, namespace: str) -> list[dict[str, Any]]:
 
 
 FILTERS = {"as_harvested": as_harvested, "raw": raw}
-"""The filters that crosswalks of harvested items have, by name."""
+"""Filters of crosswalks for harvested items, by name."""

@@ -1,11 +1,11 @@
 """Loops: a template that is rendered for all records of a page at once.
 
-The template becomes the body of one loop over rows, its includes in their places. The columns that
-it names are local variables of that loop.
+The template becomes the body of one loop over rows, with its includes expanded. Its columns are
+local variables of that loop.
 
-Jinja2 alone escapes value by value and wraps each in Markup: three times the work. So a column that
-is printed as it is comes escaped, all of its rows at once, and other values pass a filter. A
-template with more in it, such as a macro, is left to Jinja2's own escaping.
+Jinja2 by itself escapes each value and wraps it in Markup, which takes three times as long. So a
+printed column is escaped beforehand, all rows at once, and other values pass a filter. Templates
+with more complex statements, such as macros, keep Jinja2's own escaping.
 """
 
 import re
@@ -25,13 +25,13 @@ from functions.snapshot import instant
 from functions.snapshot.errors import ConfigurationError
 
 Abouts = Mapping[str, Container]
-"""Containers of records, by the names of their templates."""
+"""About containers by the names of their templates."""
 
 Line = tuple[str, str, int]
-"""A line of a source, the template that it stands in, and its number there."""
+"""A source line, its template, and its line number there."""
 
 CONSTANT = frozenset({"prefix", "schema_location", "repository_name"})
-"""Variables of a crosswalk besides the columns of an item; each has one value for a page."""
+"""Variables of a crosswalk besides the item's columns; each has one value for a page."""
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _INCLUDE = re.compile(r'\{% include (?:"([^"]+)"|crosswalk|(abouts)) %\}\n')
@@ -39,9 +39,9 @@ _INCLUDE = re.compile(r'\{% include (?:"([^"]+)"|crosswalk|(abouts)) %\}\n')
 _ESCAPED = "_escaped_"
 _FILTER = "_escape"
 _PLAIN = (nodes.Assign, nodes.For, nodes.If, nodes.Output, nodes.With)
-"""Statements that print the same, whether Jinja2 escapes or each printed value is escaped."""
+"""Statements that print the same with Jinja2's escaping and with values escaped one by one."""
 _AWARE = frozenset({"join", "replace", "urlize", "xmlattr"})
-"""Filters of Jinja2 that look whether it escapes."""
+"""Jinja2 filters that depend on autoescaping."""
 
 
 def lines(
@@ -51,10 +51,10 @@ def lines(
     abouts: Sequence[str] = (),
     above: tuple[str, ...] = (),
 ) -> Iterator[Line]:
-    """Yield a template's lines, with its includes in their places.
+    """Yield a template's lines, with its includes expanded.
 
-    `read` returns a template's text and path, and raises ConfigurationError. `crosswalk` and
-    `abouts` are what the words `crosswalk` and `abouts` include.
+    `read` returns a template's text and path, and raises ConfigurationError. The words `crosswalk`
+    and `abouts` in a template include the templates given by these arguments.
     """
     if name in above:
         raise ConfigurationError(f"{above[-1]} includes {name}, in which it lies itself")
@@ -78,7 +78,7 @@ def lines(
 
 
 class RecordLoop:
-    """A template, compiled, as a loop over the records of a page."""
+    """A compiled template that loops over the records of a page."""
 
     def __init__(
         self, environment: jinja2.Environment, source: Sequence[Line], name: str, abouts: Abouts
@@ -108,7 +108,7 @@ class RecordLoop:
         constants: Mapping[str, str],
         since: datetime | None = None,
     ) -> str:
-        """Return the text of all records; none of them is dated before `since`."""
+        """Return the text of all records; their datestamps are raised to at least `since`."""
         columns = {name: self._column(name, records, since) for name in self.names}
         escaped = (values.escape_all(columns[name]) for name in self._escaped)
         rows = zip(range(len(records)), *columns.values(), *escaped, strict=True)
@@ -124,7 +124,7 @@ class RecordLoop:
         return self._at(line)
 
     def use(self, name: str) -> tuple[str, int]:
-        """Return the template and the line that use a variable first."""
+        """Return the template and the line that first use a variable."""
         return self._at(self._uses.get(name, 1))
 
     def _at(self, line: int) -> tuple[str, int]:
@@ -142,14 +142,14 @@ class RecordLoop:
             raise ConfigurationError(
                 f"{self._name} asks for {name}, which items of this kind do not have"
             ) from None
-        if name == "datestamp":  # records of a page share a few: each is written once
+        if name == "datestamp":  # records of a page share a few dates: each is formatted once
             texts = {date: instant.to_text(max(date, since or date)) for date in {*column}}
             return [texts[date] for date in column]
         return column
 
 
 def about_variable(name: str) -> str:
-    """Return the variable of an about container's template that has its content."""
+    """Return the variable that holds the content of an about container."""
     return f"about_{name}"
 
 
@@ -163,14 +163,14 @@ def _column(name: str, records: Sequence[PublishedRecord]) -> Sequence[Any]:
 
 
 def _free(tree: nodes.Template) -> set[str]:
-    """Return the variables that a template reads and does not set itself."""
+    """Return the variables that a template reads without setting them."""
     stored = {node.name for node in tree.find_all(nodes.Name) if node.ctx == "store"}
     macros = {node.name for node in tree.find_all(nodes.Macro)}
     return jinja2.meta.find_undeclared_variables(tree) - stored - macros
 
 
 def _is_plain(tree: nodes.Template) -> bool:
-    """Tell whether a template prints the same where each printed value is escaped by itself."""
+    """Return whether a template prints the same if each printed value is escaped by itself."""
     for statement in tree.find_all(nodes.Stmt):
         if not isinstance(statement, _PLAIN):
             return False
@@ -182,7 +182,7 @@ def _is_plain(tree: nodes.Template) -> bool:
 
 
 def _escape(tree: nodes.Template, columns: set[str]) -> set[str]:
-    """Print columns by their escaped names and other values by the filter; return the former."""
+    """Replace printed columns by their escaped names, filter other values; return the columns."""
     found = set()
     for output in tree.find_all(nodes.Output):
         for index, node in enumerate(output.nodes):

@@ -1,7 +1,7 @@
-"""ReDIF: what crosswalks ask of the fields of a template (functions.snapshot.obi.TEMPLATE).
+"""ReDIF: filters for the fields of a template (functions.snapshot.obi.TEMPLATE).
 
-Fields are lists by attribute name in lower case; a cluster is a list of tables of the same form. A
-list may hold what is neither expected: it is passed over.
+Fields are lists by attribute name in lower case; a cluster is a list of tables of the same form.
+Unexpected values in a list are skipped.
 """
 
 import re
@@ -22,7 +22,7 @@ _PARTS = (("volume", "vol. {}"), ("issue", "no. {}"), ("pages", "pp. {}"))
 
 
 def run_time(tist: int) -> str:
-    """Return the time of a run as XML Schema writes it."""
+    """Return the time of a run in the form of XML Schema."""
     return instant.to_text(datetime.fromtimestamp(tist, UTC))
 
 
@@ -50,7 +50,7 @@ def first(fields: Fields | None, *names: str) -> str | None:
 
 
 def titles(fields: Fields | None) -> list[str]:
-    """Return what a template of any type is called by."""
+    """Return the titles of a template of any type."""
     for path in (("title",), ("name",), ("name-full",), ("primary", "name")):
         if found := texts(fields, *path):
             return found
@@ -58,7 +58,7 @@ def titles(fields: Fields | None) -> list[str]:
 
 
 def keywords(fields: Fields | None) -> list[str]:
-    """Return the keywords, which semicolons set apart or, where there is none, commas."""
+    """Return the keywords, separated by semicolons or, without semicolons, by commas."""
     found: list[str] = []
     for text in texts(fields, "keywords"):
         found += (part.strip() for part in text.split(";" if ";" in text else ","))
@@ -76,7 +76,7 @@ def _split(text: str) -> Iterator[str]:
 
 
 def date(fields: Fields | None) -> str | None:
-    """Return when it was made, or came out: a year, with month and day where these are told."""
+    """Return the date of creation or publication: a year, with month and day if known."""
     for text in texts(fields, "creation-date"):
         if match := _DATE.fullmatch(text):
             return "-".join(filter(None, match.groups()))
@@ -100,7 +100,7 @@ def dois(fields: Fields | None) -> list[str]:
 
 
 def citation(fields: Fields | None, journal: str | None) -> str | None:
-    """Return where it came out: the journal, or the book it is in, volume, issue and pages."""
+    """Return the citation: the journal or containing book, volume, issue and pages."""
     within = first(fields, "journal", "book-title") or journal
     if not within:
         return None
@@ -109,16 +109,16 @@ def citation(fields: Fields | None, journal: str | None) -> str | None:
 
 
 def restrictions(fields: Fields | None, inherited: Sequence[str] | None) -> list[str]:
-    """Return what restricts its files: what it says of them, else what its series or archive says.
+    """Return the restrictions of its files: its own, else those of its series or archive.
 
-    So RePEc asks for it to be shown.
+    RePEc requires that they are shown.
     """
     own = [*texts(fields, "file", "restriction"), *texts(fields, "restriction")]
     return [*dict.fromkeys(own or inherited or ())]
 
 
 def pages(fields: Fields | None) -> tuple[str, str]:
-    """Return the first and the last page, empty where they are not told."""
+    """Return the first and the last page, "" if unknown."""
     start, _, end = (first(fields, "pages") or "").replace("\u2013", "-").partition("-")
     return start.strip(), end.strip("- ")
 
@@ -137,4 +137,4 @@ FILTERS = {
     "texts": texts,
     "titles": titles,
 }
-"""The filters that crosswalks of templates have, by name."""
+"""Filters of template crosswalks, by name."""

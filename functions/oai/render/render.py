@@ -1,4 +1,4 @@
-"""Rendering: answers to XML, and the page for people to HTML."""
+"""Rendering of answers to XML, and of the page for people to HTML."""
 
 import hashlib
 import json
@@ -26,14 +26,14 @@ _PLACE = "\x00items\x00"
 
 
 class NothingRenderedError(Exception):
-    """No record of an answer could be made in its format."""
+    """No record of an answer could be rendered in its format."""
 
 
 class Renderer:
-    """Renders by templates. May be used by many threads at once.
+    """Renders by templates. Thread-safe.
 
-    Crosswalks and tables of `own`, an operator's folder, go before those of `templates`; `places`
-    are both. `abouts` are the containers of records, by the names of their templates.
+    Crosswalks and tables of `own`, an operator's folder, take precedence over those of `templates`;
+    `places` are both folders. `abouts` are the about containers by template name.
     """
 
     def __init__(
@@ -50,8 +50,8 @@ class Renderer:
     def document(self, answer: Answer) -> bytes:
         """Return the XML document of an answer, in UTF-8.
 
-        A record that its crosswalk cannot make is left out, and told of in the log. Raises
-        NothingRenderedError where none is left.
+        A record whose crosswalk fails is left out and logged. Raises NothingRenderedError if no
+        record is left.
         """
         content = answer.content
         made: tuple[bytes, ...] | None = None
@@ -66,12 +66,12 @@ class Renderer:
         frame = self.templates.text(f"oai/{content.verb}.xml", variables)
         if made is None:
             return values.clean((frame,))
-        # The last place is the right one: what a stranger sent is echoed before the items only.
+        # The last match is the right one: client input is echoed only before the records.
         head, _, tail = frame.rpartition(_PLACE)
         return b"".join((values.clean((head,)), *made, values.clean((tail,))))
 
     def sheet(self, base_url: str, largest: int | None = None) -> Sheet:
-        """Return an empty sheet for records of at most `largest` bytes (None: of any number)."""
+        """Return an empty sheet for records of at most `largest` bytes (None: unlimited)."""
         return Sheet(lambda part: self._render_part(part, base_url), largest)
 
     def page(self, variables: Mapping[str, Any]) -> bytes:
@@ -92,7 +92,7 @@ class Renderer:
             ) from error
 
     def fields(self, row: Format) -> frozenset[str]:
-        """Return the columns that are needed of a record in a format, and perhaps others."""
+        """Return a superset of the columns that a format needs of a record."""
         loops = [self.templates.loop(template(k), _crosswalk(row, k)) for k in row.crosswalks]
         needed = frozenset(name for loop in loops for name in loop.names)
         if schema.DOCUMENTED & {*row.crosswalks}:
@@ -100,7 +100,7 @@ class Renderer:
         return needed | about.COLUMNS if self.templates.abouts else needed
 
     def digest(self, row: Format) -> str:
-        """Return a digest of what makes the XML of a format: equal for equal XML."""
+        """Return a digest of a format's templates: equal digests mean equal XML."""
         made = [f"{row.namespace} {row.schema}"]
         for kind, name in sorted(row.crosswalks.items()):
             made += [kind, *self.templates.makings(f"crosswalks/{name}")]
@@ -114,7 +114,7 @@ class Renderer:
         return sheet.finish()
 
     def _render_part(self, content: RecordList, base_url: str) -> tuple[bytes, UnrenderedRecords]:
-        """Return records or, without a format, headers, and those that could not be made."""
+        """Return rendered records or, without a format, headers, and the failures."""
         row, since, missed = content.format, content.since, UnrenderedRecords()
         if row is None:
             headers = self.templates.loop("oai/header.xml")
@@ -140,7 +140,7 @@ class Renderer:
         since: datetime | None,
         missed: UnrenderedRecords,
     ) -> list[str]:
-        """Return the records that can be made, one by one; `missed` gets the others."""
+        """Render records one by one; `missed` gets those that fail."""
         made: list[str] = []
         for record in records:
             try:
@@ -153,7 +153,7 @@ class Renderer:
 
 
 def template(kind: str) -> str:
-    """Return the template of a record of that kind; it includes a crosswalk."""
+    """Return the template for a record of that kind; it includes a crosswalk."""
     return _RECORDS.get(kind, _RECORD)
 
 
@@ -162,7 +162,7 @@ def _crosswalk(row: Format, kind: str) -> str:
 
 
 def _within(content: RecordList) -> Sequence[PublishedRecord]:
-    """Return the page's records without headers of what cannot be had."""
+    """Return the page's records, without those unavailable in the format `within`."""
     if content.within is None:
         return content.records
     return harvested.filter_records(content.records, content.within.prefix)

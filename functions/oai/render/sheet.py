@@ -1,8 +1,8 @@
 """Sheets: the records of one page as XML, as many as fit.
 
-A page ends before its limit where the next record would pass a number of bytes. Which record that
-is follows from the records alone, not from how many are written at once. So every server cuts a
-page at the same place, and a token always gives the same page.
+A page ends before its limit if the next record would exceed a number of bytes. The cut depends only
+on the records, not on how many are written at once. So every server cuts a page at the same record,
+and a token always gives the same page.
 """
 
 import logging
@@ -17,36 +17,36 @@ from functions.oai.repository import PublishedRecord
 _LOG = logging.getLogger("sheaf")
 
 _MOST = 1024
-"""Records that are written at once. Of these the ones that do not fit are written in vain."""
+"""Maximum number of records written at once; work on those that do not fit is lost."""
 _SAMPLES = 4
-"""Records by whose fields it is estimated how large the first ones are."""
+"""Number of records sampled to estimate the size of the first records."""
 _HEADER, _MARKUP = 512, 2
-"""Bytes of a record without its fields, and how many XML makes of each character of these."""
+"""Bytes of XML per record without its fields, and per character of the fields."""
 _SAFE = 0.9
-"""The share of what should fit that is written next, for records differ in size."""
+"""Share of the estimated capacity that is written next, because records differ in size."""
 
 
 class Room(Protocol):
-    """Takes the records of a page, one part after the other, until there is no room left."""
+    """Takes the records of a page batch by batch, until it is full."""
 
     def take(self, part: RecordList) -> int:
-        """Take the next records of the page; return how many fit, of a page at least one."""
+        """Take the next records of the page; return how many fit, on an empty page at least one."""
         ...
 
     def likely(self) -> int | None:
-        """Return about how many more records fit, None where that is not limited or known."""
+        """Return about how many more records fit; None if that is unlimited or unknown."""
         ...
 
     def finish(self) -> tuple[bytes, ...] | None:
-        """Return what was made of the records that fit; None where that is still to be done."""
+        """Return the XML of the records that fit; None if they are not rendered yet."""
         ...
 
 
 class Boundless:
-    """Room for any number of records, of which nothing is made. Implements Room."""
+    """Unlimited room that renders nothing. Implements Room."""
 
     def take(self, part: RecordList) -> int:
-        """Take all of them."""
+        """Take all records."""
         return part.count
 
     def likely(self) -> int | None:
@@ -60,13 +60,13 @@ class Boundless:
 
 @dataclass(slots=True)
 class UnrenderedRecords:
-    """Records that a crosswalk cannot make: what is wrong with the first, and how many."""
+    """Records that a crosswalk could not render: the first fault, and their number."""
 
     first: str = ""
     count: int = 0
 
     def add(self, problem: str, count: int = 1) -> None:
-        """Count one more, or several of which the first has that problem."""
+        """Count one more failure, or `count` failures that begin with this fault."""
         self.first = self.first or problem
         self.count += count
 
@@ -74,13 +74,13 @@ class UnrenderedRecords:
 class Sheet:
     """Writes the records of a page by `write`, up to `largest` bytes. Implements Room.
 
-    The first record is taken whatever its size: without any, the page would end its list.
+    The first record is taken whatever its size: an empty page would end its list.
     """
 
     def __init__(
         self, write: Callable[[RecordList], tuple[bytes, UnrenderedRecords]], largest: int | None
     ) -> None:
-        """`write` returns the XML of records; that of several is that of each, joined."""
+        """`write` returns the XML of records; the XML of a batch is that of each record, joined."""
         self._write = write
         self._largest = math.inf if largest is None else largest
         self._made: list[bytes] = []
@@ -112,15 +112,14 @@ class Sheet:
         return max(0, int((self._largest - self._size) * self._count / self._size))
 
     def finish(self) -> tuple[bytes, ...]:
-        """Return the XML of the records that fit; the log tells of those that are left out."""
+        """Return the XML of the records that fit; log those that were left out."""
         if self._missed.count:
-            # One line a page: where a crosswalk fails for everything, so does it for each alike.
+            # One line a page: a crosswalk that fails for all records fails alike for each.
             more = self._missed.count - 1
             _LOG.error("%s%s", self._missed.first, f" (and {more} more)" if more else "")
         return tuple(self._made)
 
     def _next(self, rest: Sequence[PublishedRecord]) -> int:
-        """Return how many of the records to write next."""
         if self._largest == math.inf:
             return len(rest)
         likely = self.likely()
@@ -136,6 +135,6 @@ class Sheet:
 
 
 def _estimate(records: Sequence[PublishedRecord]) -> int:
-    """Return about how many bytes of XML a record makes."""
+    """Return the estimated bytes of XML per record."""
     some = records[:: max(1, len(records) // _SAMPLES)]
     return _HEADER + _MARKUP * sum(len(str(one.fields)) for one in some) // len(some)

@@ -1,4 +1,4 @@
-"""The page for people: what the repository holds, and how to harvest it."""
+"""The page for people: the content of the repository, and how to harvest it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _MOST_SETS = 50
 
 @dataclass(frozen=True, slots=True)
 class TopSet:
-    """A set without a parent: specification, name, its live records, and its deleted ones."""
+    """A set without a parent: specification, name, number of live and of deleted records."""
 
     spec: str
     name: str
@@ -37,7 +37,7 @@ class TopSet:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An example of a request."""
+    """An example request."""
 
     text: str
     url: str
@@ -45,7 +45,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the page shows."""
+    """Variables of the page."""
 
     name: str
     emails: tuple[str, ...]
@@ -55,22 +55,22 @@ class View:
     earliest: datetime
     latest: datetime
     kinds: Mapping[str, int]
-    """By kind, how many records there are, deleted ones included."""
+    """Number of records by kind, deleted ones included."""
     records: int
-    """How many records there are, without deleted ones."""
+    """Number of records, deleted ones excluded."""
     deleted: int
     set_count: int
     sets: tuple[TopSet, ...]
     links: tuple[Link, ...]
     list_url: str
     content: str
-    """What /content and /cdx lie below; "" where archived bytes are not given."""
+    """Base URL of /content and /cdx; "" if archived bytes are not served."""
 
 
 def view(
     repository: Repository, configuration: Configuration, reading: PointerReading, base_url: str
 ) -> View:
-    """Return what the page shows as of `reading`. Raises StoreError."""
+    """Return the variables of the page as of `reading`. Raises StoreError."""
     manifest = repository.manifest(reading.entry.snapshot)
     kinds = dict(sorted((k, n) for k, n in manifest.kinds().items() if n))
     sets = _top_sets(repository, manifest, configuration["sets.names"], base_url)
@@ -102,10 +102,10 @@ def _content(configuration: Configuration, base_url: str) -> str:
 def _top_sets(
     repository: Repository, manifest: Manifest, names: dict[str, str], base_url: str
 ) -> tuple[TopSet, ...]:
-    """Return the sets without a parent, leaping over what lies below them.
+    """Return the sets without a parent; descendants are skipped by leaps.
 
-    `;` follows `:` in ASCII and no specification holds it, so that behind `mime;` there is
-    nothing more of `mime:`. (`mime-x` comes before `mime:`, hence the leap at the first child.)
+    `;` follows `:` in ASCII and no specification holds it, so that behind `mime;` there is nothing
+    more of `mime:`. (`mime-x` comes before `mime:`, hence the leap at the first child.)
     """
     found: list[TopSet] = []
     after = ""
@@ -124,7 +124,7 @@ def _top_sets(
 
 
 def _links(repository: Repository, manifest: Manifest, base_url: str) -> tuple[Link, ...]:
-    """Return an example of each verb; that of GetRecord asks for the first record there is."""
+    """Return an example of each verb; GetRecord asks for the first record of the repository."""
     links = [
         Link(IDENTIFY, _url(base_url, IDENTIFY)),
         Link(LIST_FORMATS, _url(base_url, LIST_FORMATS)),

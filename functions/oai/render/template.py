@@ -1,4 +1,4 @@
-"""Templates of answers by Jinja2, their filters, and checks of an operator's own templates."""
+"""Jinja2 templates of answers, their filters, and checks of an operator's own templates."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -40,13 +40,13 @@ FAULTS = (
     TypeError,
     ValueError,
 )
-"""What a template raises where a value is of another type than it expects, or lacks a table."""
+"""Exceptions of a template for a value of an unexpected type or a missing table."""
 
 
 class Templates:
-    """The templates of some folders; of all but the last folder, crosswalks and tables alone.
+    """Templates of some folders; all but the last folder give only crosswalks and tables.
 
-    Each is compiled when it is first needed. May be used by many threads at once.
+    Each is compiled on first use. Thread-safe.
     """
 
     def __init__(self, places: Sequence[Path], abouts: Abouts):
@@ -126,11 +126,11 @@ class Templates:
             )
 
     def makings(self, name: str) -> list[str]:
-        """Return what a template's output comes of: its lines, and the tables that it names."""
+        """Return the inputs of a template's output: its lines, and the tables that it names."""
         if name not in self._makings:
             source = "".join(line for line, _, _ in lines(self._read, name))
             tables: set[str] = set()
-            if "lookup" in source:  # to parse it takes a cold start some time
+            if "lookup" in source:  # parsing would slow down a cold start
                 nodes = self._environment.parse(source).find_all(jinja2.nodes.Filter)
                 tables = {_table(node) for node in nodes if node.name == "lookup"}
             rows = (repr(sorted(self._tables.rows(t).items())) for t in sorted(tables))
@@ -138,7 +138,7 @@ class Templates:
         return self._makings[name]
 
     def path(self, name: str) -> str:
-        """Return where the template of that name lies."""
+        """Return the path of the template of that name."""
         return self._read(name)[1]
 
     def _check_call(self, node: jinja2.nodes.Node, where: str) -> None:
@@ -158,7 +158,7 @@ class Templates:
 
 
 def _source(environment: jinja2.Environment, name: str) -> tuple[str, str]:
-    """Return the text of a template and where it lies. Raises ConfigurationError."""
+    """Return the text and path of a template. Raises ConfigurationError."""
     assert environment.loader is not None
     try:
         source, path, _ = environment.loader.get_source(environment, name)
@@ -168,7 +168,7 @@ def _source(environment: jinja2.Environment, name: str) -> tuple[str, str]:
 
 
 def _table(node: jinja2.nodes.Filter | jinja2.nodes.Test) -> str:
-    """Return the table that a lookup names. Raises ConfigurationError where it is not plain."""
+    """Return the table of a lookup. Raises ConfigurationError unless it is a literal."""
     if len(node.args) == 1 and not (node.kwargs or node.dyn_args or node.dyn_kwargs):
         (table,) = node.args
         if isinstance(table, jinja2.nodes.Const) and isinstance(table.value, str):

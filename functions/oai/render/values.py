@@ -1,4 +1,4 @@
-"""Values in templates: escaping, filters, look-ups in tables, and what XML forbids."""
+"""Values in templates: escaping, filters, look-ups in tables, and characters XML forbids."""
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,22 +14,22 @@ from markupsafe import escape as _markup
 from functions.oai.format import find_file
 from functions.snapshot.errors import ConfigurationError
 
-# What XML 1.0 (section 2.2) forbids even as a reference: one such byte spoils a whole document.
+# XML 1.0 (section 2.2) forbids these even as references: one such byte spoils a whole document.
 _CONTROLS = bytes(b for b in range(0x20) if b not in b"\t\n\r")
 _NONCHARACTERS = ("\ufffe".encode(), "\uffff".encode())
 _REPLACEMENT = "\ufffd".encode()
 _FIRST = _REPLACEMENT[:1]
-"""The byte with which each of them begins."""
+"""The first byte of each of them in UTF-8."""
 _END = "\x1f"
 _MARKUP = "&<>\"'"
 _SIMPLE = frozenset({str, int, type(None)})
-"""Types whose texts are the same to `str`, but for the escaping."""
+"""Types that `escape` prints like `str`, except for the escaping."""
 
 
 def escape(value: Any) -> str:
-    """Escape as markupsafe does, but to a plain text: to make Markup takes longer than to escape.
+    """Escape like markupsafe, but to a plain text: making Markup takes longer than escaping.
 
-    Markup is returned as it is.
+    Markup is returned unchanged.
     """
     if value.__class__ is str:
         text: str = value
@@ -42,7 +42,7 @@ def escape(value: Any) -> str:
 
 
 def escape_all(column: Sequence[Any]) -> Sequence[str]:
-    """Return `escape` of each value, at once where that can be done."""
+    """Return `escape` of each value, in one step if possible."""
     texts = column
     try:
         joined = _END.join(column)
@@ -59,17 +59,17 @@ def escape_all(column: Sequence[Any]) -> Sequence[str]:
 
 @lru_cache(maxsize=1024)
 def parts(value: str | None) -> tuple[str, ...]:
-    """Return the parts of a comma separated text, without empty ones."""
+    """Return the parts of a comma-separated text, without empty ones."""
     return tuple(part.strip() for part in (value or "").split(",") if part.strip())
 
 
 def utc(value: datetime) -> str:
-    """Return a time of the store, which has no zone and is UTC, as XML Schema writes it."""
+    """Return a time of the store, which is UTC without a zone, in the form of XML Schema."""
     return f"{value.isoformat()}Z"
 
 
 def hexadecimal(value: bytes) -> str:
-    """Return bytes as XML Schema's hexBinary has them."""
+    """Return bytes in the form of XML Schema's hexBinary."""
     return value.hex().upper()
 
 
@@ -82,22 +82,22 @@ def attribute(value: str) -> Markup:
 
 
 def clean(texts: Iterable[str]) -> bytes:
-    """Return texts as one in UTF-8, without what XML forbids."""
-    # One by one, for most of them are of characters that need no encoding.
+    """Return texts joined in UTF-8, without characters that XML forbids."""
+    # One by one, because most texts consist of characters that need no encoding.
     found = b"".join([text.encode("utf-8", "replace") for text in texts])
-    if _FIRST in found:  # a single byte is looked for ten times as fast
+    if _FIRST in found:  # a search for a single byte is ten times as fast
         for character in _NONCHARACTERS:
             found = found.replace(character, _REPLACEMENT)
     return found.translate(None, _CONTROLS)
 
 
 def schema(base_url: str, name: str) -> str:
-    """Return the URL of a schema of our own."""
+    """Return the URL of one of our own schemas."""
     return urljoin(base_url, f"schema/{name}")
 
 
 class Tables:
-    """The tables of some folders, each read once. May be used by many threads at once."""
+    """The tables of some folders, each read once. Thread-safe."""
 
     def __init__(self, places: Sequence[Path]):
         self._places = places
@@ -105,9 +105,9 @@ class Tables:
         self._cached = lru_cache(maxsize=4096)(self._looked_up)
 
     def looked_up(self, value: str | None, table: str) -> str:
-        """Return what a table has for a media type, or an empty text.
+        """Return a table's entry for a media type, or an empty text.
 
-        Raises ConfigurationError where there is no such table.
+        Raises ConfigurationError if the table does not exist.
         """
         return self._cached(value, table) if value else ""
 

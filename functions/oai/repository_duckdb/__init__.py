@@ -1,1 +1,1 @@
-"""The repository over DuckDB."""
+"""OAI-PMH repository implemented with DuckDB."""

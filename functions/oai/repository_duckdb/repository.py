@@ -1,4 +1,4 @@
-"""The repository over DuckDB: answers from the Parquet files of a store's snapshots."""
+"""DuckDB repository: answers from the Parquet files of a store's snapshots."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -28,17 +28,17 @@ _MEMORY = 512
 _DEAD = f"SELECT position FROM {engine.table('$dead')} WHERE position BETWEEN $first AND $last"
 _LIVE = f"position NOT IN ({_DEAD})"
 _SLACK = 1.25
-"""How many times as many rows are read of a set as it should take by its mean density."""
+"""Factor on the rows that a set's mean density suggests to read."""
 _MOST = 8
-"""Row groups that are read at once."""
+"""Maximum number of row groups read at once."""
 
 
 class DuckRepository:
-    """Implements Repository (functions.oai.repository) over a store. Safe to use from threads.
+    """Implements Repository (functions.oai.repository) over a store. Thread-safe.
 
-    Rows that the next page may need take about `kept` bytes of memory; with `ahead` a thread reads
-    some of them before they are asked for (see Files). The database takes `memory` megabytes. The
-    search for captures shares `catalogue` and `files`.
+    Up to about `kept` bytes of rows are cached for the next page. With `ahead` a thread reads some
+    of them in advance (see Files). The database takes `memory` megabytes. The search for captures
+    shares `catalogue` and `files`.
     """
 
     def __init__(
@@ -50,15 +50,15 @@ class DuckRepository:
         self.close, self.witness = self._files.close, self._catalogue.witness
 
     def pointer(self) -> Pointer:
-        """Read the pointer, anew at each call; an empty one where there is none."""
+        """Read the pointer again at each call; it is empty before the first publish."""
         return self._catalogue.pointer()
 
     def manifest(self, snapshot: int) -> Manifest:
-        """Return a snapshot's manifest. Raises MissingObject where the snapshot was retired."""
+        """Return a snapshot's manifest. Raises MissingObject if the snapshot was retired."""
         return self._catalogue.manifest(snapshot)
 
     def size(self, manifest: Manifest, selection: RecordSelection) -> int:
-        """Return how many records the list has (see Repository.size)."""
+        """Return the number of records of the list (see Repository.size)."""
         shares = position.shares(manifest, selection.span)
         if selection.set is None:
             counts: Sequence[tuple[int, str, int]] = [
@@ -101,7 +101,7 @@ class DuckRepository:
     def record(
         self, manifest: Manifest, identifier_: str, *, fields: Collection[str] | None = None
     ) -> PublishedRecord | None:
-        """Return the item's listed version, or None where the snapshot has no such item."""
+        """Return the item's listed version, or None if it is not in the snapshot."""
         key = identifier.lookup_key(identifier_)
         positions: list[int] = []
         for file, groups in self._catalogue.groups(manifest, "lookup", key, key):
@@ -146,17 +146,17 @@ class DuckRepository:
         return self._sets.rows(manifest, after, limit, sequence, live=live)
 
     def births(self, manifest: Manifest, specs: Sequence[str]) -> Mapping[str, int]:
-        """Return, of these specifications, the snapshot's sets with the sequence they began in."""
+        """Return those of the specifications that exist, with the sequence they began in."""
         return self._sets.births(manifest, specs)
 
     def has_set(self, manifest: Manifest, spec: str) -> bool:
-        """Tell whether the snapshot has the set."""
+        """Return whether the snapshot has the set."""
         return self._sets.listing(manifest, spec).counts != ()
 
     def _fill(
         self, manifest: Manifest, pages: Sequence[Page], *, headers: bool
     ) -> Sequence[PublishedRecord]:
-        """Return the pages as one, with what documents have of records that are no captures."""
+        """Join the pages and add the fields of records from the table of documents."""
         if not pages:
             return ()
         page = pages[0] if len(pages) == 1 else Page.join(pages)
@@ -171,7 +171,7 @@ class DuckRepository:
         return tuple(version.fill_documents(page, found))
 
     def _ranges(self, manifest: Manifest, selection: RecordSelection) -> Iterator[Range]:
-        """Yield where the selection's records lie, without publishes of which none is left."""
+        """Yield the ranges of the selection, without publishes that have no records left."""
         span = selection.span
         if selection.set is None:
             parts: tuple[Range, ...] = (Range(span.first, span.last, copied=False),)
@@ -228,7 +228,7 @@ class DuckRepository:
         first, last = max(part.first, low), min(part.last, high)
         whole: Sequence[Columns] = ()
         if limit > 1 and _is_whole(groups, selection.set, part):
-            with suppress(engine.OutOfMemory):  # with very long values only the page's rows fit
+            with suppress(engine.OutOfMemory):  # very long values: only the page's rows fit
                 whole = self._files.whole(names, file, groups, first)
         for read in whole:
             chosen = self._choose(manifest, read, selection, Span(first, last), limit)
@@ -253,7 +253,7 @@ class DuckRepository:
     def _choose(
         self, manifest: Manifest, read: Columns, selection: RecordSelection, span: Span, limit: int
     ) -> Columns:
-        """Return of a row group the first `limit` rows that are of the selection."""
+        """Return the first `limit` rows of a row group that belong to the selection."""
         positions, kinds = read["position"], read["kind"]
         start = bisect_left(positions, span.first)
         end = bisect_right(positions, span.last)
@@ -280,7 +280,7 @@ class DuckRepository:
         read: Columns,
         chosen: Columns,
     ) -> None:
-        """Have the next row group of the file read where the next page is likely to need it."""
+        """Read ahead the next row group of the file if the next page probably needs it."""
         count = len(chosen["position"])
         left = group.rows - bisect_right(read["position"], chosen["position"][-1]) if count else 0
         if 0 < left < 2 * count and group is not file.groups[-1]:
@@ -293,7 +293,7 @@ class DuckRepository:
 
 
 def _is_whole(groups: Sequence[RowGroup], spec: str | None, part: Range) -> bool:
-    """Tell whether all rows of the row groups are of the list: then they are worth keeping."""
+    """Return whether all rows of the row groups are of the list and thus worth caching."""
     if not part.copied:
         return spec is None
     bounds = [bound for group in groups for bound in (group.first, group.last)]

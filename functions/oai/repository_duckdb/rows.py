@@ -1,7 +1,7 @@
-"""Rows of the table of records: which columns a list reads, and pages of records by columns.
+"""Rows of the table of records: the columns that a list reads, and pages of records by columns.
 
-A page holds its records by columns, for that is how they are read and rendered. To make an object
-of each record, and a mapping of its fields, took a third of a page's time.
+A page holds its records by columns, because they are read and rendered that way. Making an object
+for each record and a mapping of its fields took a third of a page's time.
 """
 
 import json
@@ -18,20 +18,20 @@ from functions.snapshot.errors import DamagedStore
 from functions.snapshot.manifest import Manifest, RowGroup, overlapping
 
 HEADER = ("position", "identifier", "kind", "datestamp", "deleted", "sets")
-"""The columns that every page has; they are what a Record holds besides its fields."""
+"""The columns of every page: the attributes of a PublishedRecord besides its fields."""
 
 _READ = ("position", "sequence", "identifier", "kind", "deleted", "sets")
 _FIELDS = tuple(column.name for column in schema.CONTENT)
 DOCUMENT = obi.DOCUMENT.name
-"""The column that has what items of schema.DOCUMENTED hold; it is read where there are any."""
+"""The column with the fields of schema.DOCUMENTED items; read only if there are such items."""
 _ELSEWHERE = schema.DOCUMENTED | {"capture"}
-"""Kinds of items of which no document is in the table of documents."""
+"""Kinds of items without rows in the table of documents."""
 
 
 class Page(Sequence[PublishedRecord]):
-    """Records by columns: those of HEADER, and fields. None of it is changed.
+    """Immutable records by columns: those of HEADER, and fields.
 
-    It is a sequence of records, each made when it is asked for.
+    As a sequence, it makes each record on access.
     """
 
     __slots__ = ("_columns", "_count", "_fields")
@@ -70,14 +70,14 @@ class Page(Sequence[PublishedRecord]):
 
     @staticmethod
     def join(pages: Sequence["Page"]) -> "Page":
-        """Return pages as one; a column that one of them lacks is None in its rows."""
+        """Return pages as one; a column missing in one of them is None in its rows."""
         names = dict.fromkeys(chain.from_iterable(page._columns for page in pages))
         columns = ((n, (p._columns.get(n) or [None] * len(p) for p in pages)) for n in names)
         return Page({name: [*chain.from_iterable(values)] for name, values in columns})
 
     @property
     def names(self) -> Collection[str]:
-        """The names of its columns."""
+        """Names of the columns."""
         return self._columns.keys()
 
     def column(self, name: str) -> Sequence[Any]:
@@ -86,7 +86,7 @@ class Page(Sequence[PublishedRecord]):
 
 
 def join_pages(parts: Sequence[Sequence[PublishedRecord]]) -> Sequence[PublishedRecord]:
-    """Return parts of a list, one behind the other, as one."""
+    """Join consecutive parts of a list."""
     if len(parts) == 1:
         return parts[0]
     pages = [part for part in parts if isinstance(part, Page)]
@@ -94,9 +94,9 @@ def join_pages(parts: Sequence[Sequence[PublishedRecord]]) -> Sequence[Published
 
 
 def runs(records: Sequence[PublishedRecord]) -> Iterator[tuple[str, Sequence[PublishedRecord]]]:
-    """Yield the runs of neighbouring records of one kind, each with that kind.
+    """Yield the runs of neighbouring records of one kind, each with its kind.
 
-    By position a publish's records of one kind lie together: few runs, mostly one.
+    Records of one kind in a publish have neighbouring positions, so runs are few, mostly one.
     """
     if isinstance(records, Page):
         kinds: Sequence[str] = records.column("kind")
@@ -112,10 +112,10 @@ def runs(records: Sequence[PublishedRecord]) -> Iterator[tuple[str, Sequence[Pub
 def columns(
     *, headers: bool, of_set: bool, fields: Collection[str] | None = None
 ) -> tuple[str, ...]:
-    """Return what is read of a row, for a list of headers or of records, of a set or of all.
+    """Return the columns to read for a list of headers or records, of a set or of all.
 
-    `fields` are those that are needed of a record (None: all), DOCUMENT for those
-    of schema.DOCUMENTED.
+    `fields` are the columns that a record needs (None: all); DOCUMENT stands for those of
+    schema.DOCUMENTED.
     """
     header = (*_READ, "left_sets") if of_set else _READ
     if headers:
@@ -124,7 +124,7 @@ def columns(
 
 
 def page(found: Columns, stamps: Mapping[int, datetime], spec: str | None) -> Page:
-    """Return rows of `columns` as a list of the set `spec` has them; None: as all others do.
+    """Return rows of `columns` as a page of a list of the set `spec` (None: of all sets).
 
     `stamps` are the datestamps by sequence.
     """
@@ -141,7 +141,7 @@ def page(found: Columns, stamps: Mapping[int, datetime], spec: str | None) -> Pa
 
 
 class Narrowed:
-    """The columns that are read of a list's row groups: DOCUMENT where any may have one."""
+    """Columns to read of a list's row groups: DOCUMENT only where a record may have one."""
 
     def __init__(self, manifest: Manifest, names: tuple[str, ...]) -> None:
         self._names = names
@@ -151,7 +151,7 @@ class Narrowed:
         self._spans = position.stretches(manifest, living, kinds) if living else []
 
     def of(self, groups: Sequence[RowGroup]) -> tuple[str, ...]:
-        """Return the names for neighbouring row groups of records or copies."""
+        """Return the columns for neighbouring row groups of records or copies."""
         first, last = groups[0].first, groups[-1].last
         if self._spans and (isinstance(first, tuple) or overlapping(self._spans, first, last)):
             return self._names
@@ -159,9 +159,9 @@ class Narrowed:
 
 
 def lacking(records: Page) -> list[str] | None:
-    """Return the identifiers, sorted, of the records whose fields the table of documents has.
+    """Return the sorted identifiers of records whose fields are in the table of documents.
 
-    None where all records have their fields as columns, or no fields of theirs were asked for.
+    None if all records have their fields as columns, or if their fields were not requested.
     """
     kinds = {*records.column("kind")}
     if kinds <= {"capture"} or (kinds <= _ELSEWHERE and DOCUMENT not in records.names):
@@ -172,7 +172,7 @@ def lacking(records: Page) -> list[str] | None:
 def fill_documents(records: Page, documents: Mapping[str, str]) -> Iterator[PublishedRecord]:
     """Yield the records with the fields of their documents, JSON by identifier.
 
-    Raises DamagedStore for a document that is none, or is not there.
+    Raises DamagedStore for a missing or invalid document.
     """
     for record in records:
         if record.kind == "capture" or record.deleted:

@@ -1,4 +1,4 @@
-"""The table of sets: which there are in a snapshot, what each holds and where it lies."""
+"""The table of sets of a snapshot: which sets exist, their records and positions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ _BIRTHS = f"SELECT set_spec, turns[1] FROM {FILE} WHERE list_contains($specs, se
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A set's listing: records by sequence and kind, and where they lie."""
+    """A set's listing: records by sequence and kind, and the ranges of their positions."""
 
     counts: tuple[tuple[int, str, int], ...]
     ranges: tuple[Range, ...]
 
 
 class SetTable:
-    """Reads the table of sets. What was asked for last is kept. Safe to use from threads."""
+    """Reads the table of sets and caches recent results. Thread-safe."""
 
     def __init__(self, catalogue: Catalogue, files: Files) -> None:
         self._catalogue = catalogue
@@ -69,7 +69,7 @@ class SetTable:
         return tuple(found)
 
     def births(self, manifest: Manifest, specs: Sequence[str]) -> Mapping[str, int]:
-        """Return, of these specifications, the snapshot's sets with the sequence they began in."""
+        """Return those of the specifications that exist, with the sequence they began in."""
 
         def read() -> Mapping[str, int]:
             groups = self._catalogue.groups
@@ -80,7 +80,7 @@ class SetTable:
         return self._cache.get((manifest.snapshot, tuple(specs)), read)
 
     def listing(self, manifest: Manifest, spec: str) -> Listing:
-        """Return how many records a set has, and where they lie; nothing where there is none."""
+        """Return a set's listing; it is empty if the set does not exist."""
 
         def read() -> Listing:
             for file, groups in self._catalogue.groups(manifest, "sets", spec, spec):
@@ -95,7 +95,7 @@ class SetTable:
         return self._cache.get((manifest.snapshot, spec), read)
 
     def density(self, manifest: Manifest, spec: str) -> float:
-        """Return which part of the records in a set's ranges are its own, of a set that has any."""
+        """Return the share of a set's own records in its ranges; the set must have records."""
         listing = self.listing(manifest, spec)
         within = sum(part.last - part.first + 1 for part in listing.ranges)
         return max(1, sum(records for _, _, records in listing.counts)) / max(1, within)
