@@ -232,7 +232,7 @@ class FileStates:
         return Left(*row)
 
     def matches(self, choice: FileChoice) -> bool:
-        """Return whether any file matches the choice, due or not."""
+        """Return whether any file or template matches the choice, due or not."""
         with engine.reading("what is due"):
             row = self._connection.execute(_MATCHED, self._values(choice, 0, 0)).fetchone()
         assert row is not None
