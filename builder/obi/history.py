@@ -28,9 +28,9 @@ _THREADS = 8
 class Committed:
     """A run that counts; times are aware and in UTC.
 
-    `log`, `documents` (None if the run has no documents) and `digest` are SHA-256 in hexadecimal
-    digits; `digest` is that of the run's own commit.json. `previous` is the digest of the run
-    before it, None for the first run. `counts` has the number of log rows by name.
+    `log`, `documents` and `digest` are SHA-256 in hexadecimal digits. `documents` is None if the
+    run has no documents; `digest` is that of the run's own commit.json. `previous` is the digest of
+    the run before it, None for the first run. `counts` has the number of log rows by name.
     """
 
     tist: int

@@ -32,8 +32,8 @@ class BadTist(SheafError):
 def escape(identifier: str) -> str:
     """Return an id with all but A-Z a-z 0-9 - . _ ~ as %XX of its UTF-8 form (RFC 3986).
 
-    The result is that of uri_escape_utf8 in Perl's URI::Escape, except for the ids `.` and `..`:
-    their dots are escaped as well. The id is not normalised before.
+    The result is that of uri_escape_utf8 in Perl's URI::Escape. The ids `.` and `..` are the
+    exception: their dots are escaped as well. The id is not normalised before.
     """
     return _DOTS.get(identifier) or quote(identifier, safe="")
 

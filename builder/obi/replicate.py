@@ -1,8 +1,8 @@
 """Replication of the runs of one obi store to another place, unchanged.
 
-Each run is copied in the order of its writing, so readers of the copy never see a part of it.
-Copied objects are checked against the digests in the run's log. Objects that the target already has
-are not copied again.
+Each run is copied in the order of its writing, so readers never see a part of it. Copied objects
+are checked against the digests in the run's log. Objects that the target already has are not copied
+again.
 """
 
 import hashlib

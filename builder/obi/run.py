@@ -38,8 +38,8 @@ def claim(
     """Return a run with a time of its own: `tist`, or now, or one second after the last run.
 
     An open run that was asked for the same continues. `wait` is the seconds to wait for its turn.
-    Raises StoreError for a time that it cannot have, for a wrong clock, and for a disk that cannot
-    hold the store.
+    Raises StoreError for a time that it cannot have and for a wrong clock. The same error is raised
+    for a disk that cannot hold the store.
     """
     return ObiRun(store, claim_run(store, purpose, outside, tist), outside, wait)
 
@@ -86,8 +86,8 @@ class ObiRun:
     def put_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[str]:
         """Write many small objects, and yield their keys in order.
 
-        They are durable only when the iterator is exhausted: it reads `objects` ahead, and may
-        write an object after it has yielded the key.
+        The objects are durable only when the iterator is exhausted. It reads `objects` ahead, and
+        may write an object after it has yielded the key.
         """
         pending: deque[tuple[str, bytes]] = deque()
 
