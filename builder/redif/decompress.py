@@ -17,7 +17,10 @@ _CHUNK = 1 << 17
 
 
 class DecompressedTarball:
-    """The unpacked content of a seekable stream, whose first bytes show the format."""
+    """The unpacked content of a seekable stream, whose first bytes show the format.
+
+    A plain stream is read as it is.
+    """
 
     def __init__(self, stream: BinaryIO) -> None:
         head = stream.read(HEAD)

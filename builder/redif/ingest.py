@@ -74,7 +74,7 @@ class RedifRuntime:
 
 
 def is_done(store: Writer, order: RedifJob) -> bool:
-    """Return whether the only source was ingested as of the job's time. Raises DamagedStore."""
+    """Return whether the job's single source was ingested as of its time. Raises DamagedStore."""
     if order.tist is None or len(order.origins) != 1:
         return False
     (origin,) = order.origins

@@ -23,7 +23,7 @@ class Sources:
     """The content of the sources.
 
     `redif` has the trees and tarballs of ReDIF. `files` has each file to be read as a web archive
-    once, without standard input. `archives` are the sources that these files come from.
+    once, without standard input. `archives` are the sources of these files, and standard input.
     """
 
     redif: tuple[FileOrigin, ...]

@@ -88,9 +88,9 @@ def stage(
     """Create the tables of the files that were read, from one segment or more. Raises StoreError.
 
     `staged_file` and `flaw` have the files and the faults for which files were left out. `folder`
-    has the folders of archives. One is `sound` if no file of it was left out, and `complete` if it
-    also has its own template. `winner` has the rows of `staged_template` that count: one for each
-    handle. `staged_fault` has the faults within files.
+    has the folders of archives. One is `sound` if no fault may hide files of it, and `complete` if
+    it also has its own template. `winner` has the rows of `staged_template` that count: one for
+    each handle. `staged_fault` has the faults within files.
     """
     files = {table: _paths(segments, table) for table in TABLES}
     with engine.reading("what was read"):
