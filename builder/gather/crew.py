@@ -74,7 +74,7 @@ class Crew:
             done.put(None)
 
     def _next(self, once: Once) -> Fetched | bool | None:
-        """Fetch one more file; True if it cannot be fetched now, None if no file is left."""
+        """Fetch one more file; True if none was fetched now, None at the end."""
         with self._lock:
             hosts = [host for host, urls in self._tasks.items() if urls]
         with self.fetcher.client.hosts.first_free(hosts, self.until) as host:

@@ -1,7 +1,7 @@
 """The lock on gathering: one process of a machine gathers for a store, in its own folder.
 
 The request of a run is written down here before the run is opened, so a run that was cut off can be
-recognised. The next process then ends it, and other runs do not wait for it in vain.
+recognised. The next process ends such a run, so that other runs do not wait for it.
 """
 
 import contextlib

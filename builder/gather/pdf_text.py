@@ -1,8 +1,8 @@
 """Digest of the text of a PDF, which shows that a file changed and its text did not.
 
 It decides nothing, because extracted text differs between releases of the library. This module is
-also the program that reads one PDF, in a process of its own, because a parser may crash. It is the
-only file that imports pypdfium2.
+also the program that reads one PDF. It runs in a process of its own, because a parser may crash. It
+is the only file that imports pypdfium2.
 """
 
 import hashlib
