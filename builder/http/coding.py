@@ -1,7 +1,7 @@
 """Content codings of responses: gzip and deflate, unpacked in small pieces and within a limit.
 
 A body that breaks off or is not packed is an error, because the response can be requested again.
-functions.archive.coding, which reads archives, accepts such bodies.
+The module functions.archive.coding, which reads archives, accepts such bodies.
 """
 
 import zlib

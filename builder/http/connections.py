@@ -1,7 +1,7 @@
 """Connections of the HTTP client: pooled, direct or over proxies, with a budget for each request.
 
 It is the only file that imports httpx2. That and its httpcore2 provide pools, HTTP/1.1, TLS and
-proxies. Redirects, cookies, content decoding and the environment's proxies stay off: each would act
+proxies. Redirects, cookies, content decoding and the environment's proxies stay off. Each would act
 before the checks of builder.http.client, or accept a truncated body.
 """
 

@@ -1,10 +1,12 @@
 """Proxies, as the environment of a process names them.
 
 HTTP_PROXY, HTTPS_PROXY and ALL_PROXY name the proxy of http URLs, of https URLs, and of both.
-NO_PROXY lists hosts that are reached directly: names with all their subdomains, addresses and
-networks, each with or without a port. Lower-case variables come first. This machine itself is
-always reached directly. httpx2 reads the same variables by other rules: `.a.cz` does not cover
-a.cz, this machine is reached over the proxy, and an invalid proxy fails before it is needed.
+NO_PROXY lists hosts that are reached directly. An entry is a name with all its subdomains, an
+address or a network, with or without a port. Lower-case variables come first. This machine itself
+is always reached directly.
+
+httpx2 reads the same variables by other rules. `.a.cz` does not cover a.cz, this machine is reached
+over the proxy, and an invalid proxy fails before it is needed.
 """
 
 import ipaddress
