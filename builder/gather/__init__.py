@@ -1,1 +1,1 @@
-"""Gathering: fetches the files that templates refer to, and writes down what came of it."""
+"""Gathering: fetches the files that templates refer to, and records the results."""

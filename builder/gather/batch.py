@@ -1,7 +1,7 @@
-"""A batch: one run of the obi store, in which files are fetched for some minutes.
+"""A batch: one run of the obi store, which fetches files for some minutes.
 
-New bytes are stored as they arrive. Their rows are committed at the end, and only then do they
-count. A batch that Ctrl-C ends commits what it has.
+New bytes are stored as they arrive. Their rows are committed at the end, and count only then. A
+batch that is ended by Ctrl-C commits the results so far.
 """
 
 import threading
@@ -22,7 +22,7 @@ from builder.obi.run import Committed, ObiRun
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """When a batch ends (on the clock of the client), its threads, and whether PDFs are read."""
+    """The end of a batch (on the client's clock), its threads, and whether PDFs are read."""
 
     until: float
     threads: int
@@ -31,7 +31,7 @@ class Pace:
 
 @dataclass(slots=True)
 class Batch:
-    """What a batch has so far."""
+    """The state of a batch."""
 
     run: ObiRun
     state: FileStates
@@ -67,7 +67,7 @@ class Batch:
         return len(self._outcomes)
 
     def commit(self) -> tuple[Committed, list[Row]] | None:
-        """Commit the run, and return it with its rows; without results it is abandoned."""
+        """Commit the run, and return it with its rows. Without results, abandon it: None."""
         self._take()
         if not self._outcomes:
             self.run.abandon("nothing was fetched")
@@ -85,7 +85,7 @@ class Batch:
 
     def _find_known(self, url: str) -> Known:
         known = self.before(url)
-        # A lost file must prove itself by its bytes, so the request has no conditions.
+        # The bytes must show that a lost file is back, so its request has no conditions.
         return Known(known.etag, known.last_modified) if known.present else Known()
 
     def _is_pdf(self, url: str) -> bool:
@@ -95,7 +95,7 @@ class Batch:
         return self.run.redirect(hop.origin, hop.target, hop.status, target_key)
 
     def _take(self) -> None:
-        """Take in the pending results. May be called again after an interrupt."""
+        """Process the pending results. May be called again after an interrupt."""
         while self._pending:
             fetched = self._pending[0]
             final, last = fetched.final, fetched.last
@@ -106,7 +106,7 @@ class Batch:
             self.advance(1)
 
     def _keep(self, url: str, content: FileContent) -> None:
-        """Write the bytes of a URL into the store, if they changed."""
+        """Store the bytes of a URL if they changed."""
         if content.sha256 != self.before(url).digest:
             self.run.put_file(url, content.path)
             text = pdf_text.text(content) if self.pace.pdf_text else None

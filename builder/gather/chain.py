@@ -1,4 +1,4 @@
-"""Chains of redirects from a URL to its file. Each URL on the way is asked once in a batch."""
+"""Chains of redirects from a URL to its file; a batch requests each URL on the way once."""
 
 import threading
 from collections.abc import Callable
@@ -21,7 +21,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The result of fetching a URL: the hops on the way, the last URL, and its result."""
+    """The result of fetching a URL: the hops on the way, the last URL, and the last result."""
 
     asked: str
     hops: tuple[Hop, ...]
@@ -31,9 +31,10 @@ class Fetched:
 
 @dataclass(slots=True)
 class Once:
-    """Asks for each URL once. Safe to use from threads.
+    """Requests each URL once. Safe to use from threads.
 
-    A thread waits for a URL that another thread is asking for. That thread waits for no third one.
+    A thread may wait for a URL that another thread is requesting. A requesting thread waits for no
+    other URL, so there is no deadlock.
     """
 
     ask: Callable[[str], Result]
@@ -41,7 +42,7 @@ class Once:
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def __call__(self, url: str) -> Result:
-        """Return the result of the URL. Raises Deferred if it must wait."""
+        """Return the result of the URL. Raises Deferred if its host must not be asked now."""
         with self._lock:
             known = self._asked.get(url)
             mine: Future[Result] = Future()
@@ -61,9 +62,9 @@ class Once:
 
 
 def follow(url: str, ask: Callable[[str], Result]) -> Fetched:
-    """Ask for a URL and for those to which it leads. Raises Deferred.
+    """Request a URL and follow its redirects. Raises Deferred.
 
-    A fault of the way itself is a failure of the first URL.
+    A fault of a redirect is a failure of the first URL.
     """
     hops: list[Hop] = []
     way = Redirects(url)

@@ -1,4 +1,4 @@
-"""The crew: threads that fetch side by side, and hand over what came, one after the other."""
+"""Threads that fetch files side by side and pass on one result after the other."""
 
 import queue
 import threading
@@ -14,15 +14,16 @@ from builder.http.errors import Deferred, FetchError
 from builder.http.redirects import check_scheme
 
 _PUT_OFF = 3
-"""Times that a URL is put off because its host asks to be left alone, before that is told."""
+"""Times that a URL is tried again later before its host's wish to wait counts as a failure."""
 
 
 @dataclass(slots=True)
 class Crew:
-    """Fetches what is wanted until `until`, on the clock of the hosts.
+    """Fetches files until `until`, on the clock of the hosts.
 
-    `known` gives what is to be said in a conditional request; it is called from threads.
-    `put_off` counts over all batches how often a URL was, which may be one that others led to.
+    `known` returns the validators for a conditional request; it is called from threads. `put_off`
+    counts how often each URL was put off, over all batches. Such a URL may also be the target of a
+    redirect.
     """
 
     fetcher: FileFetcher
@@ -31,15 +32,15 @@ class Crew:
     threads: int
     put_off: dict[str, int]
     rest: list[Fetched] = field(init=False, default_factory=list)
-    """What had come when it was closed early, and was not yet yielded."""
+    """Results that had arrived, but were not yet yielded, when the generator was closed early."""
     _tasks: dict[str, deque[str]] = field(init=False, default_factory=dict)
     _again: dict[str, int] = field(init=False, default_factory=dict)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def fetch(self, wanted: Sequence[DueFile]) -> Generator[Fetched, None, None]:
-        """Yield what came of each file, as it comes; what was not to be tried now is left out.
+        """Yield the result of each file as it arrives, without files that must not be tried now.
 
-        Whoever closes it early ends all threads, at once; see `rest`.
+        Closing the generator early ends all threads at once; see `rest`.
         """
         for one in wanted:
             self._tasks.setdefault(one.host, deque()).append(one.url)
@@ -73,7 +74,7 @@ class Crew:
             done.put(None)
 
     def _next(self, once: Once) -> Fetched | bool | None:
-        """Fetch one more file; True where that was not to be, None where none is left."""
+        """Fetch one more file; True if none was fetched now, None at the end."""
         with self._lock:
             hosts = [host for host, urls in self._tasks.items() if urls]
         with self.fetcher.client.hosts.first_free(hosts, self.until) as host:
@@ -94,7 +95,7 @@ class Crew:
                 return True
 
     def _defer(self, host: str, url: str) -> None:
-        """Try it again within this batch, but not for ever."""
+        """Put a URL off within this batch, but only a few times."""
         with self._lock:
             self._again[url] = self._again.get(url, 0) + 1
             if self._again[url] <= _PUT_OFF:
@@ -121,7 +122,7 @@ class _End:
     rest: list[Fetched]
 
     def close(self) -> None:
-        """Tell them to end, wait until they have, and take what they still had."""
+        """Stop the threads, wait until they have ended, and collect their last results."""
         if any(thread.is_alive() for thread in self.crew):
             self.stop.set()
         for thread in self.crew:

@@ -15,7 +15,7 @@ from builder.http.response import REDIRECTS, Response
 from builder.intake.intake import writing
 
 HEAD = 1024
-_LONGEST = 1000  # characters of a header that is kept
+_LONGEST = 1000  # most characters of a header field that are kept
 _CODED = {"gzip": (".gz", ".tgz"), "x-gzip": (".gz", ".tgz"), "compress": (".z",)}
 _CODED |= {"x-compress": (".z",), "bzip2": (".bz2",), "x-bzip2": (".bz2",)}
 _ACCEPT = {"Accept": "*/*", "Accept-Encoding": "identity"}
@@ -25,8 +25,8 @@ _ACCEPT = {"Accept": "*/*", "Accept-Encoding": "identity"}
 class FileContent:
     """The bytes of a file, in a temporary file at `path`; digests in hexadecimal digits.
 
-    `size` counts them, `head` is their beginning. `modified` is Last-Modified in seconds since
-    1970; `coding` is a content coding of the file itself (x.ps.gz), None for most.
+    `size` is the number of bytes, `head` their beginning. `modified` is Last-Modified in seconds
+    since 1970. `coding` is a content coding of the file itself (x.ps.gz), None for most files.
     """
 
     path: Path
@@ -65,20 +65,20 @@ Result = Final | Moved
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The validators of the last answer, for a conditional request."""
+    """The validators of the last response, for a conditional request."""
 
     etag: str | None = None
     last_modified: str | None = None
 
     def headers(self) -> dict[str, str]:
-        """Return the headers that ask for the file only if it changed."""
+        """Return the header fields that request the file only if it changed."""
         found = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
         return {n: v for n, v in found.items() if v and v.isascii() and v.isprintable()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFetcher:
-    """Fetches files into the folder `scratch`; `obey` has robots.txt decide."""
+    """Fetches files into the folder `scratch`; with `obey`, robots.txt decides."""
 
     client: HttpClient
     limits: Limits
@@ -86,7 +86,7 @@ class FileFetcher:
     obey: bool = True
 
     def fetch(self, url: str, known: Known, until: float) -> Result:
-        """Ask for a URL in normal form once, and return what came; failures are values.
+        """Request a URL in normal form once, and return the result; failures are values.
 
         Raises Deferred if its host must not be asked before `until`.
         """
@@ -113,7 +113,7 @@ class FileFetcher:
             return self._store(response)
 
     def _store(self, response: Response) -> FileContent:
-        """Write the body to a temporary file, which the caller removes."""
+        """Write the body to a temporary file, which the caller deletes."""
         said, limits = response.headers, self.limits
         coding = _coding(response.url, said)
         length = said.get("content-length", "")
@@ -152,7 +152,7 @@ class FileFetcher:
 
 
 def _coding(url: str, said: Mapping[str, str]) -> str | None:
-    """Return the coding of a file that is stored in one (x.ps.gz). Raises FetchError for others."""
+    """Return the coding of a file that is itself packed (x.ps.gz). Raises FetchError for others."""
     coding = said.get("content-encoding", "").strip().lower()
     if coding in {"", "identity", "none", "utf-8", "binary"}:
         return None

@@ -1,7 +1,7 @@
-"""The hold on gathering: one process of this machine gathers for a store, in a folder of its own.
+"""The lock on gathering: one process of a machine gathers for a store, in its own folder.
 
-A run that was cut off is known by what it asked for, which is written down here before it is
-opened. So the next process ends it, and nobody waits for a run that nobody goes on with.
+The request of a run is written down here before the run is opened, so a run that was cut off can be
+recognised. The next process ends such a run, so that other runs do not wait for it.
 """
 
 import contextlib
@@ -27,24 +27,24 @@ _LOCK, _ASKED, _SCRATCH = ".lock", "asked", "scratch"
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """A folder that is this process's alone."""
+    """The folder of the process that holds the lock."""
 
     folder: Path
 
     @property
     def scratch(self) -> Path:
-        """A folder for what need not last; it is emptied whenever the hold is taken."""
+        """A folder for temporary files; it is emptied when the lock is taken."""
         return self.folder / _SCRATCH
 
     def next_run_id(self) -> str:
-        """Return what the next run of this machine asks for, which no other run ever does."""
+        """Return a unique request for the next run of this machine, and write it down."""
         token = f"gather {secrets.token_hex(16)}"
         with writing(self.folder):
             (self.folder / _ASKED).write_text(token)
         return token
 
     def end_run(self) -> None:
-        """The run that asked for it has an end: nothing is to be known of it here."""
+        """Delete the request of the last run, because that run has ended."""
         (self.folder / _ASKED).unlink(missing_ok=True)
 
     def end_cut_off(self, store: Writer, outside: Outside) -> None:
@@ -61,9 +61,9 @@ class Hold:
 
 @contextmanager
 def hold_store(home: Path, address: str) -> Iterator[Hold]:
-    """Give the hold on gathering for the store at `address`; its folder lies in `home`.
+    """Hold the lock on gathering for the store at `address`; its folder lies in `home`.
 
-    Raises UsageError if another process has it, StoreError where nothing can be written.
+    Raises UsageError if another process holds it, StoreError if nothing can be written.
     """
     folder = home / f"gather-{hashlib.sha256(os.fsencode(address)).hexdigest()[:16]}"
     with writing(folder):
@@ -84,7 +84,7 @@ def hold_store(home: Path, address: str) -> Iterator[Hold]:
 def _lock(folder: Path, address: str) -> BinaryIO:
     while True:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):  # removed before it was locked
+        with contextlib.suppress(FileNotFoundError):  # deleted before it was locked
             lock = (folder / _LOCK).open("a+b")
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

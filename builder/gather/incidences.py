@@ -1,7 +1,7 @@
-"""What the results of a run mean for its files, as rows of the log.
+"""Log rows from the results of a run: what the results mean for its files.
 
-The rows are made after all fetching, from the results and the state before, so they do not depend
-on the order of answers.
+The rows depend only on the results and on the state before the run. They are built after all
+fetching, so the order of responses has no influence.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,9 +28,9 @@ from builder.obi.row import (
 )
 
 LANDING, SOFT_404, TEXT_SAME = "landing-page", "soft-404", "text-same"
-"""Flags of a version: an HTML page, one in place of a PDF, and other bytes with the same text."""
+"""Flags of a version: an HTML page, a page in place of a PDF, and new bytes with the old text."""
 LOST_RUNS, LOST_SECONDS = 3, 14 * 86_400
-"""A file is lost when its server was unreachable in so many runs, over so many seconds."""
+"""A file is lost when its server was unreachable in this many runs, over this many seconds."""
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _MARKS = (b"<!doctype html", b"<html")
@@ -41,9 +41,9 @@ _PDF = b"%PDF-"
 class Before:
     """What earlier runs know of a URL.
 
-    `key` and `digest` are those of the newest bytes, None if there never were any. Its server was
-    unreachable `unreached` times in a row, first at `since`. It last led to `target`, by `status`;
-    `redirect` is the key of that record.
+    `key` and `digest` are those of the newest bytes, None if there never were any. The server was
+    unreachable `unreached` times in a row, first at `since`. The URL last led to `target`, with
+    `status`; `redirect` is the key of that record.
     """
 
     key: str | None = None
@@ -61,16 +61,16 @@ class Before:
 
     @property
     def present(self) -> bool:
-        """Whether there are bytes of it, and it is not lost."""
+        """True if the store has bytes of the URL, and it is not lost."""
         return self.key is not None and not self.lost
 
 
 @dataclass(slots=True)
 class IncidenceRules:
-    """Makes the rows of the run `tist`.
+    """Builds the log rows of the run `tist`.
 
-    `pdf` tells whether a URL should be a PDF. `redirect` records a hop with the key of its bytes,
-    and returns the key of the record. `texts` are those of bytes, by their SHA-256.
+    `pdf` returns whether a URL should be a PDF. `redirect` records a hop with the key of its bytes,
+    and returns the key of the record. `texts` has the PDF texts by the SHA-256 of the bytes.
     """
 
     tist: int
@@ -80,7 +80,7 @@ class IncidenceRules:
     texts: Mapping[str, PdfText] = field(default_factory=dict)
 
     def rows(self, outcomes: Iterable[Fetched]) -> list[Row]:
-        """Return the rows of all results, sorted; each URL was asked once."""
+        """Return the rows of all results, sorted; each URL was requested once."""
         ordered = sorted(outcomes, key=lambda fetched: fetched.asked)
         askers: dict[str, list[Fetched]] = {}
         for fetched in ordered:
@@ -91,7 +91,7 @@ class IncidenceRules:
         for last in sorted(askers):
             final = askers[last][0].final
             if isinstance(final, FetchError) and OUTCOMES[final.code].chain:
-                keys[last] = None  # a fault of the way concerns each URL that took it: below
+                keys[last] = None  # a fault of redirects concerns each URL that led here: below
                 continue
             if isinstance(final, FetchError):
                 failed[last] = final
@@ -111,7 +111,7 @@ class IncidenceRules:
         for fetched in ordered:
             target_key = None if isinstance(fetched.final, FetchError) else keys[fetched.last]
             for hop in fetched.hops:
-                # A longer way can fail for its length alone, where this one succeeded.
+                # A longer chain can fail for its length alone, where this one succeeded.
                 if found.get(hop.origin, (hop, None))[1] is None:
                     found[hop.origin] = hop, target_key
         for hop, target_key in found.values():
@@ -205,12 +205,12 @@ def _place(row: Row) -> tuple[str, str, str]:
 
 
 def names_pdf(url: str) -> bool:
-    """Tell whether the path of a URL ends in .pdf."""
+    """Return whether the path of a URL ends in .pdf."""
     return unquote(urlsplit(url).path).lower().endswith(".pdf")
 
 
 def _flags(content: FileContent, as_pdf: bool) -> tuple[str, ...]:
-    """Return the flags of a page in place of a file; only the bytes can show a PDF."""
+    """Return the flags of a page in place of a file. A PDF is recognised by its bytes alone."""
     if _PDF in content.head:
         return ()
     if content.media_type not in _HTML and not _looks_like_html(content.head):

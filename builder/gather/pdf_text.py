@@ -1,8 +1,8 @@
-"""A digest of the text of a PDF, which shows people that a file changed and its text did not.
+"""Digest of the text of a PDF, which shows that a file changed and its text did not.
 
-It decides nothing: extracted text differs between releases of the library. This module is also
-the program that reads one PDF, in a process of its own, because a parser may crash.
-The only file that imports pypdfium2.
+It decides nothing, because extracted text differs between releases of the library. This module is
+also the program that reads one PDF. It runs in a process of its own, because a parser may crash. It
+is the only file that imports pypdfium2.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ _READ, _NO_TEXT, _BROKEN, _ABSENT = 0, 1, 2, 3
 
 
 class PdfFile(Protocol):
-    """A file by its path and its first bytes."""
+    """A file with its path and its first bytes."""
 
     @property
     def path(self) -> Path: ...  # noqa: D102
@@ -51,7 +51,7 @@ def check() -> None:
 
 
 def text(file: PdfFile) -> PdfText | None:
-    """Return the digest of a PDF's text; None for other files and for PDFs without readable text.
+    """Return the digest of a PDF's text; None for other files, and for PDFs without readable text.
 
     A PDF that crashes the reader, or takes too long, counts as unreadable.
     """
@@ -71,8 +71,8 @@ def text(file: PdfFile) -> PdfText | None:
 def main(arguments: Sequence[str]) -> int:
     """Print the SHA-256 of the text of the PDF that the argument names, and the method.
 
-    The text is that of all pages in NFKC, with single blanks. Without an argument, only the
-    library is tried.
+    The text is that of all pages in NFKC, with single blanks. Without an argument, the program only
+    tries to import the library.
     """
     try:
         import pypdfium2

@@ -1,4 +1,4 @@
-"""A gathering session: batch after batch, until nothing is due or the limit is reached."""
+"""A gathering session: runs batches until no file is due or the limit is reached."""
 
 import contextlib
 import shutil
@@ -79,7 +79,7 @@ class GatherSession:
     """Gathers into a store; the caller holds its lock.
 
     `advance` is called with the number of results since its last call. After a KeyboardInterrupt,
-    the batch is committed, and `interrupted` is to be raised after the report.
+    the batch is committed. The caller then raises `interrupted` after the report.
     """
 
     store: Writer
@@ -129,7 +129,7 @@ class GatherSession:
         return self._state.count_due(self.order.choice, self._now(), self._begun)
 
     def _batch(self) -> bool:
-        """Run one more batch; False if it was the last, or nothing was due."""
+        """Run one more batch; False if it was the last, or no file was due."""
         until = time.monotonic() + self.order.seconds
         state = self._load_states(history(self.store))
         wanted = self._next(state, until)
@@ -181,7 +181,7 @@ class GatherSession:
         return int(self.outside.clock().timestamp())
 
     def _load_states(self, runs: tuple[Committed, ...]) -> FileStates:
-        """Return the state after the runs, replayed again if others gathered in between."""
+        """Return the state after the runs; replay it again if other machines gathered since."""
         if self._state is not None and self._state.runs == runs:
             return self._state
         if self._state is not None:

@@ -1,4 +1,4 @@
-"""The state of files: what earlier runs know of each, and which are due now."""
+"""State of files: what earlier runs know of each file, and which files are due now."""
 
 import json
 import re
@@ -106,14 +106,14 @@ LEFT JOIN r USING (id) LEFT JOIN u USING (id)
 
 @dataclass(frozen=True, slots=True)
 class OwnLimits:
-    """The limits of the configuration, which can lift failures that an earlier one caused."""
+    """The limits of the configuration, which may no longer cause some earlier failures."""
 
     guard: Guard
     limits: Limits
     obey: bool
 
     def lift(self, code: str, detail: str) -> bool:
-        """Tell whether a failure with this detail would not happen now, as far as is known.
+        """Return whether a failure with this detail would not happen now, as far as is known.
 
         Nothing is looked up: addresses, port and size are those of the last attempt.
         """
@@ -127,7 +127,7 @@ class OwnLimits:
         found = _BYTES.search(detail) if code == "too-large" else None
         if found is None or not (digits := found[1].replace(",", "")):
             return False
-        # A file of unknown size exceeded the limit of that time.
+        # If its size was unknown, the file exceeded the limit of that time.
         least = int(digits) + ("more than" in detail)
         return least <= self.limits.bytes
 
@@ -141,11 +141,11 @@ class OwnLimits:
 
 @dataclass(frozen=True, slots=True)
 class FileChoice:
-    """Which files are fetched, and when again.
+    """Which files to fetch, and when to fetch them again.
 
     `handle` selects an archive or a series, `pattern` the URLs that match it. `interval` and
-    `retry` are in seconds; `retry` doubles with each failure. `lifted` tells by code and detail
-    which failures the configuration no longer causes.
+    `retry` are in seconds; `retry` doubles with each failure. `lifted` returns, for a code and a
+    detail, whether the configuration no longer causes that failure.
     """
 
     interval: int
@@ -158,7 +158,7 @@ class FileChoice:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """How many files are due, of how many hosts, and how many wait because they failed before."""
+    """Numbers of due files, of their hosts, and of files that wait because they failed before."""
 
     due: int = 0
     hosts: int = 0
@@ -224,7 +224,7 @@ class FileStates:
         return [DueFile(*row) for row in rows]
 
     def count_due(self, choice: FileChoice, now: int, begun: int) -> Left:
-        """Return how many files are due, and how many wait since before `begun`."""
+        """Return the numbers of due and waiting files; files tried since `begun` do not count."""
         with engine.reading("what is due"):
             values = self._values(choice, now, begun)
             row = self._connection.execute(_LEFT, values).fetchone()
@@ -232,7 +232,7 @@ class FileStates:
         return Left(*row)
 
     def matches(self, choice: FileChoice) -> bool:
-        """Tell whether a choice matches anything, due or not."""
+        """Return whether any file or template matches the choice, due or not."""
         with engine.reading("what is due"):
             row = self._connection.execute(_MATCHED, self._values(choice, 0, 0)).fetchone()
         assert row is not None

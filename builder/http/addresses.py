@@ -1,7 +1,7 @@
-"""Which addresses may be connected to, looked up and checked at the moment of connecting.
+"""Addresses that may be connected to, looked up and checked when a connection is opened.
 
 The connection goes to the address that was checked. A name that resolves to another address the
-next time (DNS rebinding) therefore leads nobody into our own network.
+next time (DNS rebinding) therefore cannot lead into our own network.
 """
 
 import ipaddress
@@ -36,14 +36,14 @@ _6TO4 = IPv6Network("2002::/16")
 
 
 def networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Return the networks of texts such as 127.0.0.0/8. Raises ValueError."""
+    """Parse networks such as 127.0.0.0/8. Raises ValueError."""
     return tuple(ipaddress.ip_network(text) for text in texts)
 
 
 def is_public(address: str, allowed: Sequence[Network] = ()) -> bool:
-    """Tell whether an address is public, or lies in an `allowed` network.
+    """Return whether an address is public, or lies in an `allowed` network.
 
-    An IPv6 address that embeds one of IPv4 is as public as that one.
+    An IPv6 address that embeds an IPv4 address is public if that one is.
     """
     return _is_ip_public(ipaddress.ip_address(address.partition("%")[0]), allowed)
 
@@ -76,7 +76,7 @@ class Addresses(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Allows some ports of public addresses, and the networks in `allowed` besides."""
+    """Allows some ports of public addresses, and also the networks in `allowed`."""
 
     ports: frozenset[int]
     allowed: tuple[Network, ...] = ()
@@ -98,7 +98,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Anywhere:
-    """Allows all addresses: for hosts that the operator names, never for those of documents."""
+    """Allows all addresses: for hosts that the operator names, never for those in documents."""
 
     def addresses(self, host: str, port: int) -> list[tuple[socket.AddressFamily, SocketAddress]]:
         """Return the addresses of a host. Raises FetchError if there are none."""

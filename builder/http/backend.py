@@ -1,6 +1,6 @@
-"""The network of the HTTP client: sockets to checked addresses only, bound by a budget.
+"""Network backend of the HTTP client: sockets to checked addresses only, within a budget.
 
-The budget of a request arrives as its timeout, which httpcore2 hands over as it is.
+The budget of a request arrives as its timeout, which httpcore2 passes on unchanged.
 """
 
 import re
@@ -17,7 +17,7 @@ from builder.http.errors import FetchError
 from builder.http.limits import Budget
 
 _STEP = 1.0
-"""Seconds between two looks at the stop event during a wait."""
+"""Seconds between two checks of the stop event during a wait."""
 _BLANKS = re.compile(r"\s+")
 
 
@@ -27,7 +27,7 @@ def one_line(error: BaseException) -> str:
 
 
 class AddressBackend(httpcore2.NetworkBackend):
-    """Connects to the addresses that pass the check, and to no others."""
+    """Connects only to addresses that pass the check."""
 
     def __init__(self, addresses: Addresses) -> None:
         self._addresses = addresses
@@ -65,7 +65,7 @@ class AddressBackend(httpcore2.NetworkBackend):
 
 
 class _BoundStream(httpcore2.NetworkStream):
-    """A connection whose waits end with the budget of the request that it serves."""
+    """A connection whose waits end with the budget of the current request."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected

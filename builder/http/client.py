@@ -1,7 +1,7 @@
 """The HTTP client: GET requests with redirects, robots.txt, politeness and limits.
 
-Each hop of a redirect goes to checked addresses only, waits for its host's turn, and shows
-credentials to no host but their own.
+Each hop of a redirect goes to checked addresses only, and waits for its host's turn. A host
+receives no credentials but its own.
 """
 
 import math
@@ -29,12 +29,12 @@ from functions.config.configuration import Configuration, default
 from functions.snapshot.errors import ConfigurationError
 
 PRODUCT = "Sheaf"
-"""The product's name, by which a robots.txt may address us."""
+"""The product's name, by which a robots.txt may address the client."""
 _ROBOTS = {"Accept": "text/plain,*/*;q=0.5", "Accept-Encoding": "gzip, deflate"}
 _OF_HOST = frozenset(
     {"tls", "address-refused", "port-refused", *(c for c, o in OUTCOMES.items() if o.unreachable)}
 )
-"""Failures of a host, whichever of its files is asked for."""
+"""Failures of a host, whichever of its files is requested."""
 
 
 def user_agent(settings: Configuration) -> str:
@@ -50,7 +50,7 @@ def agent_of(comment: str) -> str:
 
 
 def check_contact(settings: Configuration) -> None:
-    """Raise ConfigurationError if hosts could not tell who asks them."""
+    """Raise ConfigurationError if the User-Agent would not name the operator."""
     name = "repository.admin_emails"
     if settings[name] == default(name):
         raise ConfigurationError(
@@ -60,12 +60,12 @@ def check_contact(settings: Configuration) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchRequest:
-    """A URL to fetch, and within which limits.
+    """A URL to fetch, and its limits.
 
-    `until` bounds the wait for the host and `end` the exchange, both on the client's clock. A host
-    that rests until `rested` or longer is not waited for. With `within`, only these hosts are
-    asked. `exact` sends the URL and those of redirects as they are written. `keep_query` gives the
-    query to a redirect that has none.
+    `until` bounds the wait for the host and `end` the exchange, both on the client's clock. The
+    client does not wait for a host that rests until `rested` or longer. With `within`, only these
+    hosts are asked. `exact` sends the URL and its redirects as they are written. `keep_query` adds
+    the query to a redirect that has no query.
     """
 
     url: str
@@ -87,9 +87,9 @@ def _no_credentials(url: str) -> Mapping[str, str]:
 class HttpClient:
     """Fetches URLs. Safe to use from threads; `close` ends its connections.
 
-    `credentials` returns the headers that a URL's host alone may see. `stop` ends all waits.
-    `keep_alive` is for servers that the operator names: bytes behind a wrong Content-Length would
-    pass for the next answer. `clock` counts seconds from any moment, `wall` since 1970.
+    `credentials` returns the header fields for a URL that only its host may see. `stop` ends all
+    waits. `keep_alive` is for servers that the operator names: bytes after a wrong Content-Length
+    would be taken for the next response. `clock` counts seconds from any moment, `wall` since 1970.
     """
 
     agent: str
@@ -111,16 +111,16 @@ class HttpClient:
 
     @contextmanager
     def fetch(self, request: FetchRequest) -> Iterator[Response]:
-        """Give the answer that is no redirect. Raises FetchError, Deferred.
+        """Give the final response, after all redirects. Raises FetchError, Deferred.
 
-        A FetchError raised in the block counts as a failure of the host that answered.
+        A FetchError raised in the block counts as a failure of the responding host.
         """
         with self._follow(request, Redirects(request.url, request.exact)) as response:
             yield response
 
     @contextmanager
     def ask(self, request: FetchRequest) -> Iterator[Response]:
-        """Give the answer of the URL itself, as `fetch` does, but also a redirect."""
+        """Give the response of the URL itself, which may be a redirect. Raises as `fetch` does."""
         host = urlsplit(request.url).hostname or ""
         if request.within and host not in request.within:
             detail = f"{strip_secrets(request.url)} is none of {', '.join(request.within)}"
@@ -136,7 +136,7 @@ class HttpClient:
             self.hosts.succeed(host)
 
     def obey(self, request: FetchRequest) -> None:
-        """Raise FetchError if the robots.txt of the URL's host forbids it, or cannot be had."""
+        """Raise FetchError if the robots.txt of the URL's host forbids it, or cannot be fetched."""
         parts = urlsplit(request.url)
         origin = f"{parts.scheme}://{parts.netloc}"
         there = replace(request, url=f"{origin}/robots.txt", headers=_ROBOTS, within=())
@@ -147,7 +147,7 @@ class HttpClient:
             raise FetchError("robots-disallowed", there.url)
 
     def refusal(self, response: Response) -> FetchError:
-        """Return the error to raise for an answer of an unwanted status."""
+        """Return the error to raise for a response of an unwanted status."""
         status, headers = response.status, response.headers
         rest = retry.wish(headers, status, self.wall())
         code = outcomes.of_status(status)

@@ -1,7 +1,7 @@
-"""Content codings of answers: gzip and deflate, unpacked in small pieces and within a limit.
+"""Content codings of responses: gzip and deflate, unpacked in small pieces and within a limit.
 
-Unlike functions.archive.coding, which reads what archives hold, this fails for a body that breaks
-off or is not packed: such an answer can be asked for again.
+A body that breaks off or is not packed is an error, because the response can be requested again.
+The module functions.archive.coding, which reads archives, accepts such bodies.
 """
 
 import zlib
@@ -11,20 +11,20 @@ from typing import Any
 from builder.http.errors import FetchError
 
 _PIECE = 1 << 18
-_ANY = zlib.MAX_WBITS | 32  # the frame of gzip or of zlib
+_ANY = zlib.MAX_WBITS | 32  # gzip or zlib, by the header
 _KNOWN = frozenset({"gzip", "x-gzip", "deflate"})
 _NONE = frozenset({"", "identity", "none", "utf-8", "binary", "aws-chunked"})
-"""Values of Content-Encoding that are no coding: those of S3, and mistakes."""
+"""Values of Content-Encoding that are not codings: those of S3, and mistakes."""
 
 
 def coding(headers: Mapping[str, str]) -> str | None:
-    """Return the coding of an answer, None if it has none."""
+    """Return the coding of a response, None if it has no coding."""
     found = headers.get("content-encoding", "").strip().lower()
     return None if found in _NONE else found
 
 
 def is_known(name: str) -> bool:
-    """Tell whether a coding can be unpacked here."""
+    """Return whether a coding can be unpacked here."""
     return name in _KNOWN
 
 
@@ -42,7 +42,7 @@ def body(headers: Mapping[str, str], received: Iterable[bytes], most: int) -> by
 
 
 def start(headers: Mapping[str, str], received: Iterable[bytes], most: int) -> bytes:
-    """Return some `most` bytes of the beginning of a body, unpacked as far as possible."""
+    """Return about `most` bytes of the beginning of a body, unpacked as far as possible."""
     name = coding(headers)
     found = bytearray()
     if name is None or is_known(name):
@@ -58,7 +58,7 @@ def start(headers: Mapping[str, str], received: Iterable[bytes], most: int) -> b
 
 
 def unpack(received: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield what packed bytes hold, all members of gzip among it.
+    """Yield the unpacked bytes, from all members of gzip.
 
     Raises FetchError if the bytes are not packed, or break off.
     """

@@ -1,8 +1,8 @@
-"""Connections of the HTTP client: pooled, over proxies or not, each request with its budget.
+"""Connections of the HTTP client: pooled, direct or over proxies, with a budget for each request.
 
-The only file that imports httpx2. From it and its httpcore2 come pools, HTTP/1.1, TLS and proxies.
-Redirects, cookies, content decoding and the environment's proxies stay off: each would act before
-the checks of builder.http.client, or accept a truncated body.
+It is the only file that imports httpx2. That and its httpcore2 provide pools, HTTP/1.1, TLS and
+proxies. Redirects, cookies, content decoding and the environment's proxies stay off. Each would act
+before the checks of builder.http.client, or accept a truncated body.
 """
 
 import functools
@@ -34,7 +34,7 @@ _BROKEN = frozenset({"bad-answer", "cut-short"})
 def tls_context() -> ssl.SSLContext:
     """Return the context that checks certificates against those that this machine trusts.
 
-    It is built once: reading the certificates takes as long as many requests.
+    It is created once: reading the certificates takes as long as many requests.
     """
     return httpcore2.default_ssl_context()
 
@@ -42,7 +42,7 @@ def tls_context() -> ssl.SSLContext:
 class Connections:
     """Sends GET requests, and keeps connections for later ones. Safe to use from threads.
 
-    A proxy resolves the names of the servers behind it; `addresses` then checks the proxy alone.
+    A proxy resolves the names of the servers behind it, so `addresses` then checks only the proxy.
     """
 
     def __init__(self, addresses: Addresses, tls: ssl.SSLContext, proxies: Proxies) -> None:
@@ -54,9 +54,9 @@ class Connections:
 
     @contextmanager
     def get(self, url: str, headers: Mapping[str, str], budget: Budget) -> Iterator[Response]:
-        """Give the answer to a GET of `url`, which is sent as it is written.
+        """Give the response to a GET of `url`, which is sent as it is written.
 
-        Raises FetchError and Deferred, also from the body.
+        Raises FetchError and Deferred, also while the body is read.
         """
         answer = self._send(_request(url, headers, budget), budget)
         try:
@@ -90,7 +90,7 @@ class Connections:
 def _request(url: str, headers: Mapping[str, str], budget: Budget) -> httpx2.Request:
     parts = urlsplit(url)
     host = parts.hostname or ""
-    if parts.port == 0:  # httpcore2 takes it for the default port
+    if parts.port == 0:  # httpcore2 treats 0 as the default port
         raise FetchError("port-refused", f"{host}:0")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if url.endswith("?"):
@@ -98,7 +98,7 @@ def _request(url: str, headers: Mapping[str, str], budget: Budget) -> httpx2.Req
     name = f"[{host}]" if ":" in host else host
     shown = name if parts.port in (None, PORTS[parts.scheme]) else f"{name}:{parts.port}"
     budget.send()
-    # httpcore2 hands a timeout to the backend as it is, so the budget travels with its request.
+    # httpcore2 passes a timeout on unchanged, so the budget travels with its request.
     timeouts = dict.fromkeys(("connect", "read", "write"), budget)
     try:
         where = httpx2.URL(scheme=parts.scheme, host=host, port=parts.port)
@@ -187,7 +187,7 @@ class _Body(httpx2.SyncByteStream):
 
 @contextmanager
 def _wrap_errors(code: str) -> Iterator[None]:
-    """Turn errors of httpcore2 into FetchError; `code` is that of a fault of the protocol."""
+    """Turn errors of httpcore2 into FetchError; `code` is for errors of the protocol."""
     try:
         yield
     except httpcore2.ProtocolError as error:

@@ -11,7 +11,7 @@ _UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 class FetchError(SheafError):
     """A URL could not be fetched; `code` is one of builder.http.outcomes.
 
-    `retry_after` is the seconds that the server asks to wait.
+    `retry_after` is the wait in seconds that the server asks for.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class FetchError(SheafError):
     def copy(self) -> "FetchError":
         """Return an equal error without a traceback, to be stored or raised again.
 
-        A raised error keeps the frames of each raise, and with them what they hold.
+        A raised error keeps the stack frames of each raise, with all their objects.
         """
         return FetchError(self.code, self.detail, self.status, self.retry_after)
 

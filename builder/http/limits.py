@@ -1,4 +1,4 @@
-"""Limits of one exchange: time, size and least rate."""
+"""Limits of one exchange: time, size and minimum rate."""
 
 import math
 import threading
@@ -13,8 +13,8 @@ from builder.http.errors import Deferred, FetchError
 class Limits:
     """Limits of one exchange, in seconds, bytes, and bytes a second.
 
-    `first_byte` bounds the wait for the head of the answer, and then each pause between bytes.
-    `rate` is measured over periods of `first_byte` seconds, so a late trickle is noticed.
+    `first_byte` bounds the wait for the head of the response, and then each pause between bytes.
+    `rate` is measured over periods of `first_byte` seconds, so a late slowdown is noticed.
     """
 
     connect: float = 10
@@ -26,7 +26,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Budget:
-    """What is left of the limits in one exchange. The time starts when it is created.
+    """The remaining time and size of one exchange. The time starts at construction.
 
     `stop` ends the exchange from another thread.
     """
@@ -35,7 +35,7 @@ class Budget:
     stop: threading.Event
     clock: Callable[[], float] = time.monotonic
     dialled: bool = field(init=False, default=False)
-    """Whether the exchange opened a connection of its own."""
+    """True if the exchange opened a connection of its own."""
     _end: float = field(init=False)
     _phase_end: float = field(init=False)
     _code: str = field(init=False, default="connect-timeout")
@@ -49,25 +49,25 @@ class Budget:
         self._phase_end = now + self.limits.connect
 
     def dial(self) -> None:
-        """Begin to connect."""
+        """Start the time for connecting."""
         self.dialled = True
         self._code = "connect-timeout"
         self._phase_end = self.clock() + self.limits.connect
 
     def send(self) -> None:
-        """Begin to send the request and to wait for the answer."""
+        """Start the time for the request and the wait for the response."""
         self._code = "no-answer"
         self._phase_end = self.clock() + self.limits.first_byte
 
     def begin_body(self) -> None:
-        """Begin the body: the head of the answer is complete."""
+        """Start the body: the head of the response is complete."""
         self._last = self.clock()
         self._code = "too-slow"
         self._phase_end = self._last + self.limits.first_byte
         self._period = self._last, 0
 
     def count(self, many: int) -> None:
-        """Count received bytes of the body. Raises FetchError: too many, or too slow."""
+        """Count received bytes of the body. Raises FetchError if they are too many, or too slow."""
         self._received += many
         if self._received > self.limits.bytes:
             raise FetchError("too-large", f"more than {self.limits.bytes:,} bytes")
@@ -82,7 +82,7 @@ class Budget:
         self.remaining()
 
     def resume(self) -> None:
-        """Wait for the server again: the time since `count` was the caller's."""
+        """Wait for the server again; the time since `count` was the caller's."""
         now = self.clock()
         if self._last is not None:
             self._period = self._period[0] + now - self._last, self._period[1]

@@ -1,8 +1,8 @@
 """Outcomes of an attempt to fetch a file that brought no bytes; one row each.
 
-A `loss` says that the file is gone, which is an incidence for a file that was there. All others
-are failures, which say nothing about the file. An unreachable server becomes a loss only when it
-recurs: see builder.gather.incidences.
+A `loss` means that the file is gone, which is an incidence for a file that was there. All other
+outcomes are failures, which say nothing about the file. An unreachable server becomes a loss only
+when it recurs: see builder.gather.incidences.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,8 @@ class FetchOutcome:
     """A code, its meaning and its consequences.
 
     `unreachable`: there was no connection. `soon`: it is retried early. `chain`: it concerns the
-    redirects, and not the last URL. `ours`: the configuration decided it, and another may not.
+    redirects, and not the last URL. `ours`: it follows from the configuration, and may not occur
+    with another one.
     """
 
     code: str
@@ -99,5 +100,5 @@ _BY_STATUS = {
 
 
 def of_status(status: int) -> str:
-    """Return the code of an HTTP status that is neither 200 nor a redirect."""
+    """Return the code of an HTTP status other than 200 and redirects."""
     return _BY_STATUS.get(status) or ("server-error" if 500 <= status <= 599 else "http-status")

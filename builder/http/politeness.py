@@ -1,7 +1,7 @@
 """Politeness: when a host may be asked, and how long it rests after a failure.
 
-A host is its name, whatever the port. Requests to it start at least `interval` seconds apart, and
-at most `concurrent` of them run at once. After a failure it rests, each time twice as long.
+A host is a name, whatever the port. Requests to it start at least `interval` seconds apart, and at
+most `concurrent` of them run at once. After a failure it rests, twice as long each time.
 """
 
 import math
@@ -17,7 +17,7 @@ from builder.http.outcomes import OUTCOMES
 
 _LONGEST_REST = 86_400.0
 _LONGEST_DELAY = 120.0
-"""The longest seconds between two requests that a robots.txt may demand."""
+"""The longest delay in seconds between two requests that a robots.txt can demand."""
 GIVEN_UP = 3
 """Failed connections in a row after which a host is given up."""
 _RESTS = frozenset({"server-error", "too-many-requests", "no-answer", "too-slow", "bad-answer"})
@@ -26,7 +26,7 @@ _TICK = 0.5
 
 @dataclass(frozen=True, slots=True)
 class HostPolicy:
-    """Seconds between requests to a host, requests at once, and the seconds of the first rest.
+    """Seconds between requests to a host, requests at once, and seconds of the first rest.
 
     A host that was given up is tried again after `forgives` seconds.
     """
@@ -51,7 +51,7 @@ class _Host:
 
 @dataclass(slots=True)
 class HostQueue:
-    """Gives out slots at hosts, and remembers how each host behaves. Safe to use from threads."""
+    """Gives out slots at hosts, and records how each host behaves. Safe to use from threads."""
 
     policy: HostPolicy
     stop: threading.Event
@@ -65,8 +65,8 @@ class HostQueue:
     ) -> Iterator["HostSlot"]:
         """Wait until the host has a free slot, and give it.
 
-        Raises Deferred if there is none before `until`, or if the host rests until `rested` or
-        longer; FetchError for a host that was given up.
+        Raises Deferred if no slot is free before `until`, or if the host rests until `rested` or
+        longer. Raises FetchError for a host that was given up.
         """
         slot = HostSlot(self, host, until, until if rested is None else rested)
         with self._changed:
@@ -116,21 +116,21 @@ class HostQueue:
             return sorted(n for n, h in self._hosts.items() if h.ready >= until and not h.given_up)
 
     def slow_down(self, host: str, seconds: float) -> None:
-        """Leave at least that much time between requests to the host, as its robots.txt demands."""
+        """Keep this many seconds between requests to the host, as its robots.txt demands."""
         with self._changed:
             self._host(host).interval = min(seconds, _LONGEST_DELAY)
 
     def succeed(self, host: str) -> None:
-        """Record an answer that shows no trouble of the server."""
+        """Record a response that shows no problem of the server."""
         with self._changed:
             found = self._host(host)
             found.failures = found.unreached = 0
 
     def fail(self, host: str, failure: FetchError) -> None:
-        """Record a failure: the host rests if that is its cause, or is given up."""
+        """Record a failure. Let the host rest if it is the cause, or give it up."""
         unreachable = OUTCOMES[failure.code].unreachable
         if not (unreachable or failure.code in _RESTS or failure.retry_after):
-            if failure.status is not None:  # of a healthy server
+            if failure.status is not None:  # from a healthy server
                 self.succeed(host)
             return
         with self._changed:
@@ -178,7 +178,7 @@ class HostQueue:
 
 @dataclass(frozen=True, slots=True)
 class HostSlot:
-    """A slot at a host, for requests one after the other."""
+    """A slot at a host, for one request after the other."""
 
     hosts: HostQueue
     host: str
@@ -186,5 +186,5 @@ class HostSlot:
     rested: float
 
     def begin(self) -> None:
-        """Wait until the next request may start. Raises Deferred if that is too late."""
+        """Wait until the next request may start. Raises Deferred if that would be too late."""
         self.hosts._begin(self)

@@ -1,10 +1,12 @@
 """Proxies, as the environment of a process names them.
 
 HTTP_PROXY, HTTPS_PROXY and ALL_PROXY name the proxy of http URLs, of https URLs, and of both.
-NO_PROXY lists hosts that are asked directly: names with all their subdomains, addresses and
-networks, each with or without a port. Lower-case variables come first. This machine itself is
-always asked directly. httpx2 reads the same variables by other rules: `.a.cz` does not cover a.cz,
-this machine is asked over the proxy, and an invalid proxy fails before it is needed.
+NO_PROXY lists hosts that are reached directly. An entry is a name with all its subdomains, an
+address or a network, with or without a port. Lower-case variables come first. This machine itself
+is always reached directly.
+
+httpx2 reads the same variables by other rules. `.a.cz` does not cover a.cz, this machine is reached
+over the proxy, and an invalid proxy fails before it is needed.
 """
 
 import ipaddress
@@ -34,12 +36,12 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True)
 class Proxies:
-    """The proxy of each scheme, and the hosts that are asked without one."""
+    """The proxy of each scheme, and the hosts that are reached without a proxy."""
 
     by_scheme: Mapping[str, tuple[str, str]] = field(default_factory=dict, repr=False)
     """The variable that names the proxy, and its value, which is parsed when it is used."""
     direct: tuple[str, ...] = ()
-    """Names, addresses and networks, perhaps with a port; an asterisk stands for all hosts."""
+    """Names, addresses and networks, optionally with a port; an asterisk stands for all hosts."""
 
     def of(self, scheme: str, host: str, port: int) -> Proxy | None:
         """Return the proxy of a host, or None; an IPv6 host has no brackets.
@@ -91,7 +93,7 @@ def _fault(name: str) -> str:
 
 
 def _matches(one: str, host: str, port: int) -> bool:
-    """Tell whether an entry of NO_PROXY covers a host."""
+    """Return whether an entry of NO_PROXY covers a host."""
     if one == "*":
         return True
     name, colon, own = one.rpartition(":")

@@ -1,4 +1,4 @@
-"""The one rule of redirects: where each may lead, and how many follow each other."""
+"""The rule of redirects: where each may lead, and how many may follow each other."""
 
 from dataclasses import dataclass, field
 from urllib.parse import urljoin
@@ -7,13 +7,13 @@ from builder.http import url as urls
 from builder.http.errors import FetchError
 
 MOST = 10
-"""Redirects in a row that are followed."""
+"""Most redirects in a row that are followed."""
 _LONGEST = 8000  # characters of a URL
 
 
 @dataclass(slots=True)
 class Redirects:
-    """The redirects of one request so far. `last` is the URL to be asked now.
+    """The redirects of one request so far. `last` is the URL to request now.
 
     `exact` keeps targets as servers write them; otherwise they get the normal form of a file's id.
     """
@@ -23,7 +23,7 @@ class Redirects:
     hops: list[str] = field(default_factory=list)
 
     def follow(self, location: str, status: int) -> str:
-        """Go on to the target of a redirect and return its URL. Raises FetchError."""
+        """Move to the target of a redirect and return its URL. Raises FetchError."""
         found = self._target(location, status)
         if found == self.last or found in self.hops:
             raise FetchError("redirect-loop", self._step(found), status)
@@ -59,7 +59,7 @@ class Redirects:
 
 
 def normal_url(url: str) -> str:
-    """Return a URL in normal form. Raises FetchError if it cannot be asked for."""
+    """Return a URL in normal form. Raises FetchError if it cannot be requested."""
     found = urls.normalise(url.strip().replace(" ", "%20"))
     if found.id is None:
         fault = found.fault if found.fault in (urls.SCHEME, urls.USERINFO) else None

@@ -1,4 +1,4 @@
-"""When to try again: the back-off, and what servers say of times in header fields."""
+"""When to try again: the back-off, and the wishes of servers in header fields."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,16 +6,16 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 PASSING = frozenset({408, 421, 425, 429, 502, 503, 504})
-"""Statuses of servers that may answer another time."""
+"""Statuses of servers that may respond differently another time."""
 _EPOCH = 1_000_000_000
-"""A number below it is a number of seconds, and not a time."""
+"""A smaller number is a number of seconds, and not a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often a request is retried, and the seconds to wait before: the first time, at most.
+    """How often a request is retried, and the seconds to wait before: the first time, and at most.
 
-    `longest` bounds what a server may ask for.
+    `longest` bounds the wait that a server may ask for.
     """
 
     retries: int = 5
@@ -26,7 +26,7 @@ class RetryPolicy:
     def wait(self, tried: int, asked: float | None = None) -> float:
         """Return the seconds to wait after `tried` attempts; `asked` is the server's wish.
 
-        A wish may lie in the past, so the first wait is the least.
+        A wish may lie in the past, so the wait is never shorter than the first one.
         """
         if asked is not None:
             return min(max(asked, self.first), self.longest)
@@ -34,7 +34,7 @@ class RetryPolicy:
 
 
 def backoff(first: float, failures: int, most: float) -> float:
-    """Return the wait after so many failures in a row: each is twice the one before."""
+    """Return the wait after this many failures in a row: each is twice the one before."""
     return min(first * 2.0 ** min(failures - 1, 20), most)
 
 
@@ -74,8 +74,8 @@ def wish(headers: Mapping[str, str], status: int, now: float) -> float | None:
 
 
 def is_used_up(headers: Mapping[str, str]) -> bool:
-    """Tell whether a server says that its rate limit is used up.
+    """Return whether a server says that its rate limit is used up.
 
-    Some refuse with 403 then, as if it were permanent.
+    Some servers refuse with 403 then, as if it were permanent.
     """
     return headers.get("x-ratelimit-remaining", "").strip() == "0"

@@ -1,4 +1,4 @@
-"""The rules of robots.txt (RFC 9309), kept for each origin. The only file that imports protego."""
+"""Rules of robots.txt (RFC 9309), kept for each origin. The only file that imports protego."""
 
 import threading
 import time
@@ -22,16 +22,16 @@ class RobotRules:
     parsed: Protego
 
     def allow(self, url: str, agent: str) -> bool:
-        """Tell whether the agent, by its product's name, may ask for the URL."""
+        """Return whether the agent, by its product's name, may request the URL."""
         return self.parsed.can_fetch(url, agent)
 
     def delay(self, agent: str) -> float:
-        """Return the seconds to leave between two requests; 0 where none are demanded."""
+        """Return the seconds to leave between two requests; 0 if no delay is demanded."""
         return self.parsed.crawl_delay(agent) or 0.0
 
 
 def parse(status: int, body: bytes) -> RobotRules:
-    """Return the rules of an answer. Raises FetchError where the server failed: nothing is allowed.
+    """Return the rules of a response. Raises FetchError if the server failed: nothing is allowed.
 
     A status of 4xx other than 429 means that there is no such file, and allows everything.
     """
@@ -59,7 +59,7 @@ class Robots:
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def rules(self, origin: str, read: Callable[[], RobotRules]) -> RobotRules:
-        """Return the rules of an origin, by `read` if they are not known. Raises FetchError.
+        """Return the rules of an origin, from `read` if they are not known. Raises FetchError.
 
         A failure of the server is remembered for half an hour.
         """

@@ -1,4 +1,4 @@
-"""Settings of HTTP: the pace and the limits of one command, as the configuration has them."""
+"""Settings of HTTP: the pace and the limits of one command, from the configuration."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from functions.config.http import AUTO, DEFAULTS
 
 
 class Settings(Protocol):
-    """The configuration, of which the keys http.* are read."""
+    """The configuration, from which the keys http.* are read."""
 
     def __getitem__(self, name: str) -> Any: ...
 
@@ -39,7 +39,7 @@ class HttpSettings:
     max_bytes: int = 1 << 62
 
     def limits(self) -> Limits:
-        """Return the limits of one answer."""
+        """Return the limits of one response."""
         return Limits(
             connect=self.connect_seconds,
             first_byte=self.first_byte_seconds,
@@ -58,9 +58,10 @@ class HttpSettings:
 
 
 def http_settings(configuration: Settings, command: str) -> HttpSettings:
-    """Return the settings of a command of `DEFAULTS`.
+    """Return the settings of a command in `DEFAULTS`.
 
-    Its table of `http.commands` precedes the value for all commands, and that its default.
+    A value in the command's table in `http.commands` comes first, then the value for all commands,
+    then the default.
     """
     own: Mapping[str, Any] = configuration["http.commands"].get(command, {})
     values: dict[str, Any] = {}

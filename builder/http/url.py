@@ -1,10 +1,11 @@
-"""URLs of files in one form, which is the id of the file behind them.
+"""URLs of files in normal form, which is the id of the file behind them.
 
-White space is removed, because templates wrap URLs. The WHATWG parser's result gets uniform
-escapes and loses its fragment. URLs that a server could tell apart stay different.
+White space is removed, because templates wrap URLs. The result of the WHATWG parser gets uniform
+escapes and loses its fragment. URLs that a server could distinguish stay different.
 
-Object stores redirect to signed URLs, which open a file to everybody who has them. `strip_secrets`
-removes the signatures before a URL is published. The only file that imports ada_url.
+Object stores redirect to signed URLs, which open a file to every client that has them.
+`strip_secrets` removes the signatures before a URL is published. The only file that imports
+ada_url.
 """
 
 import re
@@ -20,7 +21,7 @@ BAD, USERINFO, SCHEME = "bad-file-url", "userinfo", "unsupported-scheme"
 _PREFIX = re.compile(r"URL:", re.IGNORECASE)
 _FETCHED = re.compile(r"(https?|ftp)://[^/?#]", re.IGNORECASE)
 _OTHER = re.compile(r"(?!https?:|ftp:)[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-# An escape stays behind the start of another one: its character would complete that.
+# An escape stays if it follows the start of another one: its character would complete that.
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _BEGUN = re.compile(r"%[0-9A-Fa-f]?\Z")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -38,7 +39,7 @@ SECRETS = frozenset(
         "signature", "token",
     )
 )  # fmt: skip
-"""Names of secrets, and of what is useless without one."""
+"""Names of secrets, and of parameters that are useless without a secret."""
 
 _AZURE = frozenset(
     (
@@ -51,13 +52,15 @@ COMPANIONS: Mapping[str, frozenset[str]] = {
     "signature": frozenset(("expires", "policy")),
     "token": frozenset(("expires", "method", "until", "user")),
 }
-"""Names that belong to a signature only beside a parameter of the given name: `sig` is of Azure,
-`policy` of CloudFront, `until` of Dataverse."""
+"""Names that belong to a signature only beside a parameter of the given name.
+
+`sig` is of Azure, `policy` of CloudFront, `until` of Dataverse.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """A URL's `id` or, where that is None, its `fault`.
+    """A URL's `id`, or its `fault` if `id` is None.
 
     `spaced`: there was white space within a line of it.
     """
@@ -86,7 +89,7 @@ def normalise(raw: str) -> Url:
 
 
 def is_address(url: str) -> bool:
-    """Tell whether a URL can be asked as it is: http or https, ASCII, a host, no user."""
+    """Return whether a URL can be requested as it is: http or https, ASCII, a host, no user."""
     try:
         parts = urlsplit(url)
         has_port = parts.port != 0

@@ -1,7 +1,8 @@
-"""Claims: a run gets its time, which no other has, and knows of every run that comes before it.
+"""Claims: each run gets a time of its own and knows every run before it.
 
-Whoever opens a run lists the others afterwards. So of two runs the later one sees the earlier one
-and waits for it or, where it was faster, the earlier one sees that and begins anew behind it.
+A process lists the other runs after it has opened its own. Of two runs, the later one therefore
+sees the earlier one and waits for it. If the later one was faster, the earlier one sees that, and
+starts again with a later time.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,16 +26,16 @@ from functions.snapshot.errors import Conflict, StoreError
 from functions.snapshot.store import Writer
 
 BEHIND = 3600
-"""Seconds by which a clock may lie behind the last run."""
+"""Seconds by which a clock may lag behind the last run."""
 _TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What a run is for: ingest or gather, its source as it was given, and what is `asked`.
+    """What a run is for: ingest or gather, its source as given, and what was `asked`.
 
-    Who asks for the same again goes on with a run that was cut off, if its source holds the same
-    still: `content` is a digest of that, where it is known before.
+    A request for the same continues a run that was cut off, if its source still holds the same.
+    `content` is a digest of the source's content, where it is known before the run.
     """
 
     kind: str
@@ -45,7 +46,7 @@ class Purpose:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What a run takes from outside: the time, how to wait, and how to tell of it."""
+    """Dependencies of a run: the clock, how to wait, and how to show a message."""
 
     clock: Callable[[], datetime]
     sleep: Callable[[float], None]
@@ -53,9 +54,10 @@ class Outside:
 
 
 def claim_run(store: Writer, purpose: Purpose, outside: Outside, tist: int | None) -> OpenedRun:
-    """Return the run that goes on or was opened; one that lacks its commit alone is completed.
+    """Continue the run that was cut off, or open a new one, and return it.
 
-    Raises StoreError for a time that no run can have, and for a disk that folds case.
+    A run that lacks only its commit is completed first. Raises StoreError for a time that no run
+    can have, and for a disk that ignores case in names.
     """
     if store.folds_case():
         raise StoreError(
@@ -81,7 +83,7 @@ def claim_run(store: Writer, purpose: Purpose, outside: Outside, tist: int | Non
 def _cut_off(
     store: Writer, runs: Mapping[int, frozenset[str]], purpose: Purpose, tist: int | None
 ) -> OpenedRun | None:
-    """Return an open run for which the same was asked."""
+    """Return the open run that was asked for the same; None if there is no such run."""
     for number, members in runs.items():
         if is_open(members) and tist in (None, number):
             run = OpenedRun.read(store, number)
@@ -91,7 +93,7 @@ def _cut_off(
 
 
 def _disown(store: Writer, run: OpenedRun, tist: int | None, outside: Outside) -> None:
-    """Abandon a run whose source has changed: what it holds now was not there at that time."""
+    """Abandon a run whose source has changed: the present content is not that of its time."""
     if tist is not None:
         raise StoreError(
             f"the run {run.name()} was cut off, and its source has changed since; "
@@ -107,12 +109,12 @@ def _open_run(
     outside: Outside,
     tist: int | None,
 ) -> OpenedRun | None:
-    """Open a run and return it; None if somebody else took its time just before."""
+    """Open a run and return it; None if another process took its time just before."""
     now = outside.clock()
     last = next(_counting(store, runs), None)
     number = _time(last, int(now.timestamp()), tist)
     while tist is None and number in runs:
-        number += 1  # of an abandoned one
+        number += 1  # the time of an abandoned run
     after = max((other for other in runs if other < number), default=None)
     run = OpenedRun(
         number, purpose.kind, purpose.source, purpose.asked, purpose.content, now, after
@@ -130,14 +132,14 @@ def _open_run(
 
 
 def _counting(store: Writer, runs: Mapping[int, frozenset[str]]) -> Iterator[int]:
-    """Yield the times of runs that were not abandoned, the last one first."""
+    """Yield the times of runs that were not abandoned, latest first."""
     for number in sorted(runs, reverse=True):
         if is_open(runs[number]) or find_ended(store, number) is not None:
             yield number
 
 
 def _time(last: int | None, now: int, tist: int | None) -> int:
-    """Return the time of the next run. Raises StoreError for one that it cannot have."""
+    """Return the time of the next run. Raises StoreError for a time that it cannot have."""
     if last is not None and now < last - BEHIND:
         raise StoreError(
             f"this machine's clock is at {text(now)}, and the last run was of {text(last)}: "
@@ -157,7 +159,7 @@ def _time(last: int | None, now: int, tist: int | None) -> int:
 
 
 def _is_overtaken(store: Writer, run: OpenedRun, outside: Outside) -> bool:
-    """Tell whether a later run was opened by who could not know of this one; abandon it then."""
+    """Abandon a run and return True if a later run was opened without knowing of it."""
     runs = standing(store)
     for number in _counting(store, {n: m for n, m in runs.items() if n > run.tist}):
         after = OpenedRun.read(store, number).after
@@ -179,5 +181,5 @@ def give_up(store: Writer, tist: int, why: str, now: datetime) -> None:
 
 
 def text(tist: int) -> str:
-    """Return a tist as people read it."""
+    """Return a tist as an instant in UTC, for messages."""
     return instant.to_text(datetime.fromtimestamp(tist, UTC))

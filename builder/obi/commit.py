@@ -1,4 +1,4 @@
-"""Commits: the one object by which a run counts, written when all else of it is there."""
+"""Commits: the object that makes a run count, written when the rest of the run is complete."""
 
 import json
 from collections import Counter
@@ -19,10 +19,10 @@ def finish(
     before: Sequence[Committed],
     now: datetime,
 ) -> Committed:
-    """Make a run count whose log and documents are there, and return it.
+    """Commit a run whose log and documents are in the store, and return it.
 
-    If somebody else did that just before, it is theirs that is returned. Raises Conflict if theirs
-    has another log, StoreError if the run was abandoned.
+    If another process committed the same log just before, that commit is returned. Raises Conflict
+    if its log differs, StoreError if the run was abandoned.
     """
     last = before[-1] if before else None
     run = Committed(
@@ -56,9 +56,9 @@ def finish(
 
 
 def complete(store: Writer, tist: int, now: datetime) -> None:
-    """Make a run count that was cut off just before that.
+    """Commit a run that was cut off just before its commit.
 
-    Its log is there, so whoever wrote it had waited for its turn and had written all else.
+    Its log exists, so its writer had waited for its turn and had written everything else.
     """
     prefix = key.run(tist)
     counts: Counter[str] = Counter()

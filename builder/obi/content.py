@@ -1,4 +1,4 @@
-"""Content: the bytes of a version, held against the digest that the log of its run has of them."""
+"""Content: the bytes of a version, checked against the digest in the log of its run."""
 
 import hashlib
 import io
@@ -13,7 +13,7 @@ from functions.snapshot.store import Reader
 
 
 def read(store: Reader, version: Version) -> bytes:
-    """Return the bytes. Raises MissingObject, and DamagedStore if they are others."""
+    """Return the bytes of a version. Raises MissingObject, and DamagedStore if they differ."""
     data = store.read(version.key)
     if hashlib.sha256(data).hexdigest() != version.sha256:
         raise _damage(version.key)
@@ -21,15 +21,16 @@ def read(store: Reader, version: Version) -> bytes:
 
 
 def open(store: Reader, version: Version) -> BinaryIO:
-    """Return them as a stream, read forwards, which raises DamagedStore at its end if they are
-    others; it is to be closed. Raises MissingObject.
+    """Return the bytes of a version as a stream that is read forwards; the caller closes it.
+
+    Raises MissingObject. The stream raises DamagedStore at its end if the bytes differ.
     """
     raw = _Checked(store.open(version.key), version)
     return cast(BinaryIO, io.BufferedReader(raw, 1 << 16))
 
 
 def digest(store: Reader, key: str) -> tuple[str, int]:
-    """Return SHA-256 and size of what lies at `key`, read in parts. Raises MissingObject."""
+    """Return SHA-256 and size of the object at `key`, read in parts. Raises MissingObject."""
     found, size = hashlib.sha256(), 0
     for chunk in parts(store, key):
         found.update(chunk)
@@ -38,9 +39,9 @@ def digest(store: Reader, key: str) -> tuple[str, int]:
 
 
 def parts(store: Reader, key: str, sha256: str | None = None) -> Iterator[bytes]:
-    """Yield what lies at `key` in parts.
+    """Yield the object at `key` in parts.
 
-    Raises MissingObject, and DamagedStore in the end if its digest is another than `sha256`.
+    Raises MissingObject, and DamagedStore at the end if its SHA-256 is not `sha256`.
     """
     found = hashlib.sha256()
     with closing(store.open(key)) as source:

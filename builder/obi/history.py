@@ -1,7 +1,7 @@
 """History: which runs of the obi store were opened, and which of them count.
 
-A run ends by one object that only the first to write it writes: `commit.json`. It says what the
-run holds, or that the run was abandoned and nothing of it counts.
+A run ends with one object, `commit.json`, which only its first writer can create. It says what the
+run contains, or that the run was abandoned and nothing of it counts.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import Writer
 
 OPEN, DOCUMENTS, LOG, COMMIT = "open.json", "documents.jsonl.gz", "log.jsonl.gz", "commit.json"
-"""What belongs to a run itself, in the order in which it is written."""
+"""The objects of a run itself, in the order of writing."""
 MEMBERS = (OPEN, DOCUMENTS, LOG, COMMIT)
 
 _THREADS = 8
@@ -28,9 +28,9 @@ _THREADS = 8
 class Committed:
     """A run that counts; times are aware and in UTC.
 
-    `log`, `documents` (None where the run has none) and `digest`, which is of its own commit.json,
-    are SHA-256 in hexadecimal digits; `previous` is the digest of the run before it, None for the
-    first. `counts` are rows of the log by name.
+    `log`, `documents` and `digest` are SHA-256 in hexadecimal digits. `documents` is None if the
+    run has no documents; `digest` is that of the run's own commit.json. `previous` is the digest of
+    the run before it, None for the first run. `counts` has the number of log rows by name.
     """
 
     tist: int
@@ -47,7 +47,7 @@ class Committed:
 
     @staticmethod
     def of(tist: int, data: bytes) -> "Committed | None":
-        """Read a commit.json; None is an abandoned run. Raises DamagedStore."""
+        """Parse a commit.json; None stands for an abandoned run. Raises DamagedStore."""
         where = key.run(tist) + COMMIT
         try:
             told = json.loads(data)
@@ -73,7 +73,7 @@ class Committed:
             raise DamagedStore(f"{where} is damaged: {error!r}") from error
 
     def document(self, before: "Committed | None") -> bytes:
-        """Return what its commit.json is, where it comes after the run `before`."""
+        """Return the commit.json of this run, which follows on the run `before`."""
         previous = before and {"tist": before.tist, "sha256": before.digest}
         return _json(
             {
@@ -93,10 +93,10 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class OpenedRun:
-    """What open.json says of a run.
+    """The content of an open.json.
 
-    `content` is a digest of what its source held, or empty; `after` the highest tist that was
-    opened before it.
+    `content` is a digest of the source's content, or empty. `after` is the highest tist that was
+    opened before its own, None for the first.
     """
 
     tist: int
@@ -109,7 +109,7 @@ class OpenedRun:
 
     @staticmethod
     def read(store: Writer, tist: int) -> "OpenedRun":
-        """Read it. Raises DamagedStore, and MissingObject where there is none."""
+        """Read the open.json of a run. Raises DamagedStore, and MissingObject if it is missing."""
         where = key.run(tist) + OPEN
         try:
             told: dict[str, Any] = json.loads(store.read(where))
@@ -126,7 +126,7 @@ class OpenedRun:
             raise DamagedStore(f"{where} is damaged: {error!r}") from error
 
     def document(self) -> bytes:
-        """Return what its open.json is."""
+        """Return the open.json of this run."""
         return _json(
             {
                 "tist": self.tist,
@@ -140,17 +140,17 @@ class OpenedRun:
         )
 
     def name(self) -> str:
-        """Return how it is named to a person."""
+        """Return the name of the run for messages."""
         return f"{self.tist} ({self.kind} of {self.source}, begun {instant.to_text(self.begun)})"
 
 
 def standing(store: Writer) -> dict[int, frozenset[str]]:
-    """Return by tist, ascending, which members each run has that was opened or has ended."""
+    """Return the members of each run that was opened or has ended, by tist, ascending."""
     return told_by(store.keys(key.RUNS))
 
 
 def told_by(keys: Iterable[str]) -> dict[int, frozenset[str]]:
-    """Return the same of a listing of what lies below key.RUNS."""
+    """Return the same from a listing of the keys below key.RUNS."""
     found: dict[int, set[str]] = {}
     for one in keys:
         tist = key.run_of(one)
@@ -160,12 +160,12 @@ def told_by(keys: Iterable[str]) -> dict[int, frozenset[str]]:
 
 
 def is_open(members: frozenset[str]) -> bool:
-    """Tell whether a run with those members is neither committed nor abandoned."""
+    """Return whether a run with these members is neither committed nor abandoned."""
     return COMMIT not in members
 
 
 def find_ended(store: Writer, tist: int) -> Committed | None:
-    """Return the run, which has ended; None if it was abandoned. Raises DamagedStore."""
+    """Return a run that has ended; None if it was abandoned. Raises DamagedStore."""
     try:
         return Committed.of(tist, store.read(key.run(tist) + COMMIT))
     except MissingObject as error:
@@ -175,7 +175,7 @@ def find_ended(store: Writer, tist: int) -> Committed | None:
 def history(store: Writer) -> tuple[Committed, ...]:
     """Return the runs that count, ascending by tist.
 
-    Raises DamagedStore where one of them does not follow on the one before it.
+    Raises DamagedStore if a run does not follow on the one before it.
     """
     tists = [tist for tist, members in standing(store).items() if not is_open(members)]
     with ThreadPoolExecutor(_THREADS) as pool:
@@ -197,5 +197,5 @@ def _json(document: object) -> bytes:
 
 
 def abandonment(tist: int, why: str, now: datetime) -> bytes:
-    """Return the commit.json by which nothing of a run counts."""
+    """Return the commit.json of an abandoned run."""
     return _json({"tist": tist, "abandoned": why, "at": instant.to_text(now)})

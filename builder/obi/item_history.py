@@ -1,4 +1,4 @@
-"""The life of an object of interest: what the logs of all runs say of it."""
+"""History of one object of interest, from the logs of all runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -25,27 +25,27 @@ _RANK = {Version: 0, Incidence: 1}
 
 @dataclass(frozen=True, slots=True)
 class ItemHistory:
-    """All rows of logs that name an object, each with the time of its run, in their order."""
+    """All log rows that name an object, each with the tist of its run, in order."""
 
     id: str
     rows: tuple[tuple[int, Row], ...]
 
     @property
     def known(self) -> bool:
-        """Whether any run has found it, or tried to."""
+        """True if any run has found the object, or tried to."""
         return bool(self.rows)
 
     def versions(self) -> list[tuple[int, Version]]:
-        """Return its versions, the first one first."""
+        """Return its versions, oldest first."""
         return [(t, r) for t, r in self.rows if isinstance(r, Version) and r.id == self.id]
 
     def events(self) -> list[tuple[int, Row]]:
-        """Return what happened to it: all rows but sightings and file blocks."""
+        """Return the events of the object: all rows but sightings and file blocks."""
         own = [(t, r) for t, r in self.rows if not isinstance(r, SeenRow | Refipo)]
         return [(t, r) for t, r in own if not isinstance(r, Version) or r.id == self.id]
 
     def blocks(self) -> list[tuple[int, Refipo]]:
-        """Return the file blocks that name it, of a template its own; those of its last run."""
+        """Return the file blocks that name the object; of a template, its own of its last run."""
         found = [(t, r) for t, r in self.rows if isinstance(r, Refipo)]
         own = [(t, r) for t, r in found if r.handle == self.id]
         if own:
@@ -55,9 +55,9 @@ class ItemHistory:
         return found
 
     def at(self, tist: int) -> tuple[int, Version] | None:
-        """Return the version that it had at a time, and when that was noted.
+        """Return the version of the object at a time, and the tist that recorded it.
 
-        None before the first one, and while it was lost.
+        None before the first version, and while the object was lost.
         """
         before = [one for one in self.versions() if one[0] <= tist]
         happened = [r for t, r in self.rows if isinstance(r, Incidence) and t <= tist]
@@ -73,7 +73,7 @@ def read(
     scratch: Path,
     identifier: str,
 ) -> ItemHistory:
-    """Return the life of an object by the logs of `runs`. Raises DamagedStore and StoreError."""
+    """Return the history of an object from the logs of `runs`. Raises DamagedStore, StoreError."""
     connection.execute("DROP TABLE IF EXISTS logged")
     replay.read(connection, store, runs, scratch, _ABOUT, {"id": identifier})
     found = connection.execute("SELECT * FROM logged ORDER BY tist")

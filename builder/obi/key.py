@@ -1,8 +1,8 @@
-"""Keys: where the bytes of an object of interest lie, computed from its id and a time alone.
+"""Keys: where the bytes of an object lie, computed from its id and a time alone.
 
-A tist is whole seconds since 1970 of a run's start. Its decimal digits reversed, cut behind the
-third and the sixth, are the folders; the escaped id is the name. The last digits change fastest,
-so the keys of a bucket spread.
+A tist is the start of a run in whole seconds since 1970. Its decimal digits are reversed and split
+after the third and the sixth: these are the folders. The escaped id is the name. The last digits
+change fastest, so the keys spread over a bucket.
 """
 
 import hashlib
@@ -11,18 +11,18 @@ from urllib.parse import quote, unquote
 from functions.snapshot.errors import SheafError
 
 ROOT = "obi/"
-"""Where the obi store lies in the store."""
+"""Prefix of the obi store in the store."""
 RUNS = f"{ROOT};runs/"
-"""Where its runs lie. No escaped id has a semicolon, so no object can be taken for one of them."""
+"""Prefix of the runs. Escaped ids have no semicolon, so no object can be mistaken for a run."""
 
 LONGEST = 240
-"""Characters of an escaped id that are its name as they are; file systems allow 255."""
+"""Longest escaped id, in characters, that is a name unshortened; file systems allow 255."""
 _SHORTENED = 160
 _MARK = ";"
 REDIRECT = ";redirect"
-"""What the name of a redirect ends with."""
+"""Suffix of the name of a redirect."""
 _DIGITS = range(9, 12)
-_DOTS = {".": "%2E", "..": "%2E%2E"}  # no file can be called so; no other id has these names
+_DOTS = {".": "%2E", "..": "%2E%2E"}  # not valid as file names; no other id gives these
 
 
 class BadTist(SheafError):
@@ -32,14 +32,14 @@ class BadTist(SheafError):
 def escape(identifier: str) -> str:
     """Return an id with all but A-Z a-z 0-9 - . _ ~ as %XX of its UTF-8 form (RFC 3986).
 
-    It is what uri_escape_utf8 of Perl's URI::Escape gives, but for the ids `.` and `..`, whose dots
-    are escaped as well. Nothing is normalised before.
+    The result is that of uri_escape_utf8 in Perl's URI::Escape. The ids `.` and `..` are the
+    exception: their dots are escaped as well. The id is not normalised before.
     """
     return _DOTS.get(identifier) or quote(identifier, safe="")
 
 
 def name(identifier: str) -> str:
-    """Return the name of an id: it escaped or, where that is too long, its beginning and digest."""
+    """Return the name of an id: the escaped id or, if that is too long, its start and digest."""
     text = escape(identifier)
     if len(text) <= LONGEST:
         return text
@@ -50,7 +50,7 @@ def name(identifier: str) -> str:
 
 
 def folder(tist: int) -> str:
-    """Return the folders of a tist, with a slash at the end. Raises BadTist."""
+    """Return the folders of a tist, with a final slash. Raises BadTist."""
     digits = str(tist)
     if tist < 0 or len(digits) not in _DIGITS:
         raise BadTist(f"{tist} is no time of a run: expected seconds since 1970 of 9 to 11 digits")
@@ -59,22 +59,22 @@ def folder(tist: int) -> str:
 
 
 def key(tist: int, identifier: str) -> str:
-    """Return where in the store the version of an object lies that was noted at `tist`."""
+    """Return the key of the object's version that was recorded at `tist`."""
     return ROOT + folder(tist) + name(identifier)
 
 
 def redirect(tist: int, identifier: str) -> str:
-    """Return where it is written down that a URL led elsewhere at `tist`."""
+    """Return the key of the redirect of a URL that was recorded at `tist`."""
     return key(tist, identifier) + REDIRECT
 
 
 def run(tist: int) -> str:
-    """Return the prefix of what belongs to the run of `tist` itself. Raises BadTist."""
+    """Return the prefix of the run's own objects. Raises BadTist."""
     return f"{RUNS}{folder(tist).replace('/', '')}/"
 
 
 def run_of(key: str) -> int | None:
-    """Return the tist of the run to which an object below RUNS belongs, None for a stray one."""
+    """Return the tist of the run that a key below RUNS belongs to; None for a stray key."""
     turned, slash, rest = key.removeprefix(RUNS).partition("/")
     if not (key.startswith(RUNS) and slash and rest):
         return None
@@ -82,9 +82,9 @@ def run_of(key: str) -> int | None:
 
 
 def parse(key: str) -> tuple[int, str | None] | None:
-    """Return the tist and the id that a key of content was made of; None for any other key.
+    """Return the tist and the id of a key of content; None for any other key.
 
-    The id is None where the name is a shortened one: the log of the run has it whole.
+    The id is None if the name is shortened: only the log of the run has the whole id.
     """
     tist, text = tist_of(key), key.rpartition("/")[2]
     if tist is None or not text:
@@ -97,7 +97,7 @@ def parse(key: str) -> tuple[int, str | None] | None:
 
 
 def tist_of(key: str) -> int | None:
-    """Return the tist of the run in whose folders an object lies, None where it is in none."""
+    """Return the tist of the run whose folders contain the key; None for any other key."""
     parts = key.split("/")
     if len(parts) != 5 or parts[0] + "/" != ROOT or [*map(len, parts[1:3])] != [3, 3]:
         return None
@@ -105,7 +105,7 @@ def tist_of(key: str) -> int | None:
 
 
 def is_redirect(key: str) -> bool:
-    """Tell whether the key is that of a redirect."""
+    """Return whether the key is that of a redirect."""
     return key.endswith(REDIRECT) and parse(key.removesuffix(REDIRECT)) is not None
 
 

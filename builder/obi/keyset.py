@@ -1,7 +1,7 @@
-"""Marks: which of very many keys there are, eight bytes each.
+"""Key sets: sets of very many keys, in eight bytes each.
 
-A mark is 64 bits of a digest. That one of a million keys is taken for another happens once in some
-ten million million looks.
+Each key is kept as a mark: 64 bits of a digest. With a million keys, a false match happens about
+once in ten million million look-ups.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ from bisect import bisect_left
 
 
 class KeySet:
-    """A set of texts that can be asked, and compared with another, but not read."""
+    """A set of texts with membership and comparison; the texts themselves are not kept."""
 
     def __init__(self) -> None:
         self._marks = array("Q")
@@ -27,7 +27,7 @@ class KeySet:
         return at < len(found) and found[at] == mark
 
     def same(self, other: "KeySet") -> bool:
-        """Tell whether both have the same texts, each as often."""
+        """Return whether both have the same texts, each the same number of times."""
         return self._sort() == other._sort()
 
     def _sort(self) -> "array[int]":

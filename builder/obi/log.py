@@ -1,4 +1,4 @@
-"""Logs: what a run says of itself, as files of this machine and as they lie in the store."""
+"""Logs of runs: written to files of this machine, and read from the store."""
 
 import gzip
 import hashlib
@@ -17,12 +17,12 @@ from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Reader
 
 _LEVEL = 6
-_INFLATED = 1 << 20  # bytes of a log that are in memory at a time
+_INFLATED = 1 << 20  # bytes of an unpacked log in memory at a time
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenLog:
-    """A file of lines, gzipped: SHA-256 and size as it lies there, and its lines by name."""
+    """A gzipped file of lines: its SHA-256 and size in that form, and its lines counted by name."""
 
     digest: str
     bytes: int
@@ -30,14 +30,14 @@ class WrittenLog:
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> WrittenLog:
-    """Write rows as they come; the same rows give the same bytes. Raises OSError."""
+    """Write rows in the given order; equal rows give equal bytes. Raises OSError."""
     return _write(path, ((row.row, line(row)) for row in rows))
 
 
 def write_documents(
     path: Path, documents: Iterable[tuple[str, Sequence[str], Mapping[str, Any]]]
 ) -> WrittenLog:
-    """Write documents (handle, sets, document) as they come. Raises OSError."""
+    """Write documents (handle, sets, document) in the given order. Raises OSError."""
     return _write(path, (("document", _document(*one)) for one in documents))
 
 
@@ -61,9 +61,9 @@ def _document(identifier: str, sets: Sequence[str], document: Mapping[str, Any])
 
 
 def rows(store: Reader, run: Committed) -> Iterator[Row]:
-    """Yield the rows of a run's log. Raises DamagedStore at its end if it is not the one committed.
+    """Yield the rows of a run's log.
 
-    Before that as well, where it cannot be read.
+    Raises DamagedStore where the log cannot be read, and at the end if it is not the committed log.
     """
     where = key.run(run.tist) + LOG
     for data in lines(store, where, run.log):
@@ -71,7 +71,7 @@ def rows(store: Reader, run: Committed) -> Iterator[Row]:
 
 
 def documents(store: Reader, run: Committed) -> Iterator[dict[str, Any]]:
-    """Yield the documents of a run with their ids and sets, likewise."""
+    """Yield the documents of a run with their ids and sets. Raises as `rows` does."""
     if run.documents is not None:
         where = key.run(run.tist) + DOCUMENTS
         for data in lines(store, where, run.documents):
@@ -84,7 +84,7 @@ def lines(store: Reader, where: str, digest: str | None) -> Iterator[bytes]:
     try:
         for chunk in content.parts(store, where):
             found.update(chunk)
-            while chunk:  # rows pack so well that a chunk may hold a hundred times its size
+            while chunk:  # a chunk may unpack to a hundred times its size
                 *whole, rest = (rest + inflate.decompress(chunk, _INFLATED)).split(b"\n")
                 yield from whole
                 chunk = inflate.unconsumed_tail
@@ -97,7 +97,7 @@ def lines(store: Reader, where: str, digest: str | None) -> Iterator[bytes]:
 
 
 def row(data: bytes, where: str) -> Row:
-    """Return the row that a line is; what a later Sheaf says besides is passed over."""
+    """Parse a line of a log; members that a later Sheaf added are ignored. Raises DamagedStore."""
     try:
         told = json.loads(data)
         kind = ROWS[told.pop("row")]
@@ -110,9 +110,9 @@ def row(data: bytes, where: str) -> Row:
 
 
 def identify(store: Reader, run: Committed, name: str) -> tuple[int, str] | None:
-    """Return the tist and the id whose bytes, or whose redirect, lie at a key of `run`.
+    """Return the tist and the id of the content or redirect at a key of `run`.
 
-    Read from the key where that has the id whole, else from the log; None for a key of nothing.
+    The id comes from the key, or from the log if the key has it shortened. None for any other key.
     """
     found = key.parse(name.removesuffix(key.REDIRECT))
     if found is None or found[0] != run.tist:

@@ -1,8 +1,7 @@
-"""The fold: what the logs of all runs come to, as tables in DuckDB.
+"""Replay of the logs of all runs into tables in DuckDB.
 
-It depends on the logs alone, and on nothing that was there before. So whoever folds the same runs
-gets the same rows, and the tables can be made anew from the store at any time. DuckDB holds what it
-has room for and puts the rest on disk.
+The tables depend on the logs alone. The same runs therefore give the same rows, and the tables can
+be rebuilt from the store at any time. DuckDB puts on disk what exceeds its memory.
 """
 
 import hashlib
@@ -22,8 +21,8 @@ from functions.snapshot.column import Column
 from functions.snapshot.errors import DamagedStore, StoreError
 from functions.snapshot.store import Reader
 
-_AT_ONCE = 64  # logs on this machine's disk
-_LONGEST = 1 << 23  # bytes of a line, of which DuckDB holds two for each thread
+_AT_ONCE = 64  # logs on this machine's disk at a time
+_LONGEST = 1 << 23  # bytes of a line; DuckDB holds two of that size for each thread
 _TYPES = {
     "str": "VARCHAR",
     "int": "BIGINT",
@@ -33,7 +32,7 @@ _TYPES = {
 
 
 def _members() -> dict[str, str]:
-    """Return what rows of a log may hold, of whichever kind they are, with DuckDB's types."""
+    """Return the members of all kinds of log rows, with DuckDB's types."""
     found = {"row": "VARCHAR"}
     for kind in ROWS.values():
         hints = get_type_hints(kind)
@@ -60,7 +59,7 @@ _SEEN = ("tist", "id", "kind", "status", "etag", "last_modified", "home", "sourc
 _ARCHIVE = ("tist", "home", "complete", "files", "templates", "held")
 _FAULT = ("tist", *(column.name for column in schema.FAULT))
 _AS_LOGGED = {
-    # table: the columns of its rows, which stand in the logs as they are
+    # Columns by table; the rows are those of the logs, unchanged.
     **{
         name: tuple(column.name for column in obi.TABLES[name])
         for name in ("version", "incidence", "redirect", "failure")
@@ -70,7 +69,7 @@ _AS_LOGGED = {
     "fault": _FAULT,
 }
 
-# Each step may be larger than memory: groups of numbers alone, and joins.
+# Each step may exceed memory: it only groups numbers, or joins.
 _OBI = f"""
 CREATE TABLE known AS
 SELECT id, kind, min(tist) AS found, max(tist) AS noted, count(*)::INTEGER AS versions
@@ -134,11 +133,11 @@ WHERE r.row = 'refipo'
 def fold(
     connection: engine.Connection, store: Reader, runs: Sequence[Committed], scratch: Path
 ) -> None:
-    """Make the tables of schema.OBI out of the logs of `runs`, which are all that count.
+    """Create the tables of functions.snapshot.obi from the logs of all `runs` that count.
 
-    Beside them it makes `archive` and `fault`, of the rows of these names, and `seen`. The rows are
-    in no order: `order` gives the one in which they are written. Logs lie in `scratch` for as long
-    as they are read. Raises DamagedStore, which names the log, and StoreError.
+    It also creates `archive`, `fault` and `seen` from the rows of these names. The tables are
+    unordered; `order` gives the order for writing. Logs lie in `scratch` while they are read.
+    Raises DamagedStore, which names the log, and StoreError.
     """
     read(connection, store, runs, scratch)
     with engine.reading("what the logs of the runs come to"):
@@ -161,9 +160,9 @@ def read(
     condition: str = "true",
     values: Mapping[str, Any] | None = None,
 ) -> None:
-    """Make `logged`: the rows of all logs for which a condition holds, each with its `tist`.
+    """Create `logged`: the rows of all logs that meet a condition, each with its `tist`.
 
-    They have the members of rows of every kind as columns. Raises as `fold` does.
+    The columns are the members of all kinds of rows. Raises as `fold` does.
     """
     connection.execute(_LOGGED)
     for start in range(0, len(runs), _AT_ONCE):
@@ -181,14 +180,14 @@ def read(
 
 
 def order(table: str) -> str:
-    """Return the total order in which rows of a table of the fold are written."""
+    """Return the total order in which the rows of a table are written."""
     names = dict.fromkeys(obi.ORDER[table])
     names |= {column.name: None for column in obi.TABLES[table]}
     return ", ".join(f"{name} NULLS FIRST" for name in names)
 
 
 def query(table: str) -> str:
-    """Return the query of the rows of a table of the fold as they are written."""
+    """Return the query for the rows of a table in the order of writing."""
     names = ", ".join(column.name for column in obi.TABLES[table])
     return f"SELECT {names} FROM {table} ORDER BY {order(table)}"
 
@@ -221,7 +220,10 @@ def _name_runs(runs: Sequence[Committed]) -> str:
 
 
 def fetch(store: Reader, where: str, digest: str | None, path: Path) -> Path:
-    """Copy what lies at `where` to `path`. Raises DamagedStore where it has another SHA-256."""
+    """Copy the object at `where` to `path`.
+
+    Raises DamagedStore if its SHA-256 is not `digest`, StoreError if `path` cannot be written.
+    """
     found = hashlib.sha256()
     try:
         with path.open("wb") as copy:

@@ -1,7 +1,8 @@
-"""Copy: the runs of one obi store are brought to another place, as they are.
+"""Replication of the runs of one obi store to another place, unchanged.
 
-A run is copied in the order in which it was written, so that nobody sees a part of it there. What
-its log names is held against the digests that stand there; nothing that is there is copied again.
+Each run is copied in the order of its writing, so readers never see a part of it. Copied objects
+are checked against the digests in the run's log. Objects that the target already has are not copied
+again.
 """
 
 import hashlib
@@ -31,10 +32,10 @@ from builder.runtime import Advance
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
 from functions.snapshot.store import ListedObject, Writer
 
-_SMALL = 1 << 20  # bytes of an object that is copied together with others
+_SMALL = 1 << 20  # bytes of the largest object that is copied together with others
 _THREADS = 16
 _TELLS = "`sheaf verify` tells what else is wrong"
-_AHEAD = 64  # small objects that are in memory at a time
+_AHEAD = 64  # small objects in memory at a time
 
 
 class ForeignRuns(StoreError):
@@ -43,9 +44,9 @@ class ForeignRuns(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class _Missing:
-    """What the target lacks of a run, in the order in which it is written.
+    """The objects of a run that the target lacks, in the order of writing.
 
-    `damaged` are keys of what has another size there; `there` counts what is there already.
+    `damaged` are keys of objects that have another size there; `there` counts complete objects.
     """
 
     stages: Sequence[Sequence[ListedObject]]
@@ -54,46 +55,47 @@ class _Missing:
 
     @property
     def objects(self) -> int:
-        """How many are lacking."""
+        """Number of missing objects."""
         return sum(map(len, self.stages))
 
     @property
     def bytes(self) -> int:
-        """How many are to be copied."""
+        """Number of bytes to copy."""
         return sum(entry.bytes for some in self.stages for entry in some)
 
 
 class _LoggedBytes:
-    """Which bytes some keys are to have; of others anything goes."""
+    """The digests that a run declares for some keys; other keys may have any bytes."""
 
     def __init__(self) -> None:
         self._keys, self._digests = KeySet(), KeySet()
 
     def add(self, where: str, digest: str) -> None:
-        """Say what an object is to be, by its SHA-256."""
+        """Declare the SHA-256 of an object."""
         self._keys.add(where)
         self._digests.add(f"{where} {digest}")
 
     def allows(self, where: str, digest: str) -> bool:
-        """Tell whether an object may have that SHA-256."""
+        """Return whether an object may have that SHA-256."""
         return where not in self._keys or f"{where} {digest}" in self._digests
 
 
 class ObiReplication:
-    """What there is to copy of the runs that have ended."""
+    """The objects to copy, of the runs that have ended."""
 
     def __init__(self, source: Writer, target: Writer) -> None:
-        """Compare the stores. Raises ForeignRuns, and DamagedStore where the source's runs are no
-        chain.
+        """Compare the stores.
+
+        Raises ForeignRuns, and DamagedStore if the source's runs do not form a chain.
         """
         self._source = source
         self._target = target
         self._missing: dict[int, Committed | None] = {}
         self.objects = 0
-        """How many there are to copy."""
+        """Number of objects to copy."""
         self.bytes = 0
         self.there = 0
-        """How many objects the target has already."""
+        """Number of objects that the target already has."""
         runs = {run.tist: run for run in history(source)}
         ended = [t for t, members in standing(source).items() if not is_open(members)]
         if ended and target.folds_case():
@@ -113,7 +115,7 @@ class ObiReplication:
                     self._missing[tist] = runs.get(tist)
 
     def __call__(self, advance: Advance) -> None:
-        """Copy. Raises DamagedStore where the source has other bytes than its logs say."""
+        """Copy the objects. Raises DamagedStore if bytes of the source differ from its logs."""
         for tist, run in self._missing.items():
             one, known = self._plan(tist), _LoggedBytes()
             if run is not None:
@@ -123,7 +125,7 @@ class ObiReplication:
                 self._copy(stage, known, advance)
 
     def _compare(self, theirs: Mapping[int, frozenset[str]], ended: set[int]) -> None:
-        """Raise ForeignRuns unless the target's runs are the source's."""
+        """Raise ForeignRuns unless all runs of the target are runs of the source."""
 
         def differs(named: tuple[int, str]) -> bool:
             where = key.run(named[0]) + named[1]
@@ -155,14 +157,14 @@ class ObiReplication:
         )
 
     def _read_known(self, run: Committed) -> "_LoggedBytes":
-        """Return what a log says of bytes. Raises DamagedStore for what is not there."""
+        """Return the digests that a log declares. Raises DamagedStore if an object is missing."""
         held, known = KeySet(), _LoggedBytes()
         for entry in self._source.entries(key.ROOT + key.folder(run.tist)):
             held.add(entry.key)
         own = key.ROOT + key.folder(run.tist)
         for row in log.rows(self._source, run):
             if isinstance(row, Redirect) and not (row.key or "").startswith(own):
-                continue  # a mere slash, or an earlier run wrote it down
+                continue  # only a slash differs, or an earlier run recorded it
             if isinstance(row, Version | Redirect) and row.key is not None:
                 if row.key not in held:
                     raise DamagedStore(f"{self._source.address} has no {row.key}: {_TELLS}")
@@ -208,7 +210,7 @@ class ObiReplication:
                     raise self._other(entry.key) from None
 
     def _fetch(self, entries: Sequence[ListedObject]) -> Iterator[tuple[ListedObject, bytes]]:
-        """Yield what lies there, in order; of a bucket some objects are asked for at once."""
+        """Yield the objects and their bytes in order; several are read at once."""
         pending: deque[tuple[ListedObject, Future[bytes]]] = deque()
         pool = ThreadPoolExecutor(_THREADS)
         try:

@@ -1,7 +1,7 @@
-"""Rows: what the log of a run holds, one JSON object a line.
+"""Rows of the log of a run, one JSON object a line.
 
-All tables of the obi store follow from these rows. What could be found out again from the stored
-bytes alone is there only where it would be dear to find.
+All tables of the obi store follow from these rows. Facts that follow from the stored bytes are
+included only if it would be expensive to find them again.
 """
 
 import json
@@ -10,19 +10,20 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar
 
 TEMPLATE, FILE, SOURCE = "tobi", "fobi", "redif"
-"""Classes of objects: templates, files behind URLs, and files of ReDIF as they were found."""
+"""Kinds of objects: templates, files behind URLs, and ReDIF files as they were found."""
 
 APPEARANCE, CHANGE, DELETION = "appearance", "change", "deletion"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """The object has these bytes from this run on: they were stored at `key`.
+    """The object has these bytes from this run on; they were stored at `key`.
 
-    md5 and sha256 are of the bytes as stored, in hexadecimal digits; text_md5 and text_sha256 of
-    the text that decides on a change of a template, or of a file's text, by `text_method`.
-    `modified` is the source's own time in seconds since 1970: of a file its mtime or Last-Modified.
-    A template's `source`, `place` and `length` say where it stood, `home` is the archive's folder.
+    `md5` and `sha256` are of the stored bytes, in hexadecimal digits. `text_md5` and `text_sha256`
+    are of the text that decides on a change of a template, or of a file's text, by `text_method`.
+    `modified` is the source's own time in seconds since 1970; for a file it is the mtime or
+    Last-Modified. For a template, `source`, `place` and `length` say where it was found, and `home`
+    is the archive's folder.
     """
 
     row: ClassVar[str] = "version"
@@ -44,20 +45,20 @@ class Version:
     type: str | None = None
     valid: bool | None = None
     handle: str | None = None
-    """A template's handle as it was written."""
+    """The handle of a template as written."""
     media_type: str | None = None
     etag: str | None = None
     last_modified: str | None = None
-    """The header as it was sent, for conditional requests."""
+    """The header field as sent, for conditional requests."""
     flags: tuple[str, ...] = ()
-    """Of a file: landing-page, soft-404, text-same."""
+    """For a file: landing-page, soft-404, text-same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incidence:
-    """Something happened to a template or file: it appeared, perhaps again, changed or was lost.
+    """A template or file appeared, appeared again, changed, or was lost.
 
-    `key` is where its bytes lie: those that it has now or, of a lost one, had last.
+    `key` is the key of its present bytes, or of its last ones if it was lost.
     """
 
     row: ClassVar[str] = "incidence"
@@ -72,8 +73,8 @@ class Incidence:
 class Refipo:
     """A file block of a template's version: `position` from 0, `url` as written.
 
-    `id` is that of the file, None where the URL is none to be fetched. A template's rows of one run
-    replace all its earlier ones; a version of it without such rows in its run has no files.
+    `id` is the id of the file, None if the URL cannot be fetched. The rows of a template in one run
+    replace all its earlier ones. A version without such rows in its run has no files.
     """
 
     row: ClassVar[str] = "refipo"
@@ -89,9 +90,9 @@ class Refipo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenRow:
-    """An object was there and as before: a file that was fetched, a template that stands elsewhere.
+    """An object is unchanged: a file that was fetched, or a template that was found elsewhere.
 
-    `status` is a file's HTTP status. `home`, `source` and `place` are given where they changed.
+    `status` is the HTTP status of a file. `home`, `source` and `place` are given if they changed.
     """
 
     row: ClassVar[str] = "seen"
@@ -107,9 +108,9 @@ class SeenRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirect:
-    """A URL led to another; `key` is where that is written down, None for a mere slash at the end.
+    """A URL led to another; `key` is that of the record, None if only a final slash differs.
 
-    `target_key` is where the bytes of the chain's last URL lie, None where there are none.
+    `target_key` is the key of the bytes of the chain's last URL, None if there are no bytes.
     """
 
     row: ClassVar[str] = "redirect"
@@ -120,7 +121,7 @@ class Redirect:
     target_key: str | None = None
 
     def document(self, tist: int) -> bytes:
-        """Return what lies at `key` if the run `tist` wrote it down."""
+        """Return the object at `key`, as the run `tist` recorded it."""
         told = {
             "from": self.origin, "to": self.target, "status": self.status, "tist": tist,
             "to_key": self.target_key,
@@ -130,7 +131,7 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureRow:
-    """A file could not be had, which is no loss of it; `code` is one of builder.http.outcomes."""
+    """A file could not be fetched, which is no loss; `code` is one of builder.http.outcomes."""
 
     row: ClassVar[str] = "failure"
     id: str
@@ -141,9 +142,9 @@ class FailureRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveRow:
-    """An archive's folder was read: whether all of it was, and what is missing there.
+    """An archive's folder was read: whether it was read whole, and what it lacks.
 
-    `held` counts templates that vanished and are not taken for lost until that is accepted.
+    `held` counts templates that vanished and do not count as lost until that is accepted.
     """
 
     row: ClassVar[str] = "archive"
@@ -156,7 +157,7 @@ class ArchiveRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultRow:
-    """What was wrong in the source: the columns of schema.FAULT."""
+    """A fault in the source: the columns of schema.FAULT."""
 
     row: ClassVar[str] = "fault"
     source: str
@@ -173,7 +174,7 @@ ROWS: Mapping[str, type[Any]] = {
     kind.row: kind
     for kind in (Version, Incidence, Refipo, SeenRow, Redirect, FailureRow, ArchiveRow, FaultRow)
 }
-"""What the member `row` of a line may be, with what the line then is."""
+"""The values of the member `row` of a line, with the class of each."""
 
 
 _MEMBERS = {kind: tuple((f.name, f.default) for f in fields(kind)) for kind in ROWS.values()}
@@ -181,7 +182,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def line(row: Row) -> bytes:
-    """Return a row as a line of the log, LF included; what has its default is left out."""
+    """Return a row as a line of the log, with its LF; members with their default are left out."""
     told: dict[str, Any] = {"row": row.row}
     for name, usual in _MEMBERS[type(row)]:
         value = getattr(row, name)

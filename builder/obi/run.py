@@ -1,7 +1,7 @@
-"""Runs: what is written of the obi store, one run at a time, and never changed afterwards.
+"""Runs: what is written to the obi store, one run at a time, and never changed afterwards.
 
-Content goes first, then the documents and the log, and commit.json last: before it is there nobody
-sees anything of the run. Whatever was there with the same bytes already is as good as written.
+Content is written first, then the documents and the log, and commit.json last. Before that, readers
+see nothing of the run. An object that exists with the same bytes counts as written.
 """
 
 import hashlib
@@ -35,26 +35,27 @@ def claim(
     tist: int | None = None,
     wait: float = 1200,
 ) -> "ObiRun":
-    """Return a run of a time of its own: `tist`, or now, or a second after the last one.
+    """Return a run with a time of its own: `tist`, or now, or one second after the last run.
 
-    An open one for which the same was asked goes on. `wait` is for how many seconds it waits for
-    its turn. Raises StoreError for a time that it cannot have, a clock that is wrong and a disk
-    that cannot hold the store.
+    An open run that was asked for the same continues. `wait` is the seconds to wait for its turn.
+    Raises StoreError for a time that it cannot have and for a wrong clock. The same error is raised
+    for a disk that cannot hold the store.
     """
     return ObiRun(store, claim_run(store, purpose, outside, tist), outside, wait)
 
 
 def abandon(store: Writer, tist: int, why: str, outside: Outside) -> None:
-    """End an open run that nobody goes on with: nothing of it counts.
+    """Abandon an open run that no process continues: nothing of it counts.
 
-    Raises StoreError where there is no such run, or it is committed.
+    Raises StoreError if there is no such run, or if it is committed.
     """
     give_up(store, tist, why, outside.clock())
 
 
 class ObiRun:
-    """A run that was opened. Its methods raise Conflict where another one of its writers differs,
-    and StoreError.
+    """A run that was opened.
+
+    Its methods raise StoreError, and Conflict if another process wrote different bytes for it.
     """
 
     def __init__(self, store: Writer, opened: OpenedRun, outside: Outside, wait: float) -> None:
@@ -66,7 +67,7 @@ class ObiRun:
         self._before: tuple[Committed, ...] | None = None
 
     def turn(self) -> tuple[Committed, ...]:
-        """Wait until every run before it has ended, and return those that count, ascending."""
+        """Wait until every run before it has ended, and return the runs that count, ascending."""
         if self._before is None:
             self._await()
             runs = history(self._store)
@@ -85,8 +86,8 @@ class ObiRun:
     def put_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[str]:
         """Write many small objects, and yield their keys in order.
 
-        They are sure to last once the iterator is at its end; some are written behind what it has
-        yielded, and `objects` is asked for more ahead of it.
+        The objects are durable only when the iterator is exhausted. It reads `objects` ahead, and
+        may write an object after it has yielded the key.
         """
         pending: deque[tuple[str, bytes]] = deque()
 
@@ -102,13 +103,13 @@ class ObiRun:
             yield where
 
     def put_file(self, identifier: str, path: Path) -> str:
-        """Write an object out of a file of this machine, however large, and return its key."""
+        """Write an object of any size from a file of this machine, and return its key."""
         where = key.key(self.tist, identifier)
         self._create_file(where, path)
         return where
 
     def redirect(self, origin: str, target: str, status: int, target_key: str | None) -> str:
-        """Write down that a URL led to another, and return the key of that."""
+        """Record that a URL led to another, and return the key of the record."""
         told = Redirect(origin=origin, target=target, status=status, target_key=target_key)
         return self._create(key.redirect(self.tist, origin), told.document(self.tist))
 
@@ -117,9 +118,10 @@ class ObiRun:
         rows: Iterable[Row],
         documents: Iterable[tuple[str, Sequence[str], Mapping[str, Any]]] | None = None,
     ) -> Committed:
-        """Write log and documents, in the order in which they come, and make the run count.
+        """Write log and documents in the given order, and make the run count.
 
-        `documents` are (handle, sets, document). Raises StoreError if it was abandoned meanwhile.
+        `documents` are (handle, sets, document). Raises StoreError if the run was abandoned
+        meanwhile.
         """
         self.turn()
         with tempfile.TemporaryDirectory(prefix="sheaf-run-") as name:
@@ -138,7 +140,7 @@ class ObiRun:
         return finish(self._store, self._opened, said, digest, self.turn(), now)
 
     def abandon(self, why: str) -> None:
-        """End the run: nothing of it counts. Raises StoreError if it is committed."""
+        """Abandon the run: nothing of it counts. Raises StoreError if it is committed."""
         give_up(self._store, self.tist, why, self._outside.clock())
 
     def _await(self) -> None:
@@ -157,7 +159,7 @@ class ObiRun:
             self._outside.sleep(_POLL)
 
     def _open(self) -> Iterator[int]:
-        """Yield the open runs before this one; those that lack their commit alone are completed."""
+        """Yield the open runs before this one, and complete those that lack only their commit."""
         for tist, members in standing(self._store).items():
             if tist < self.tist and is_open(members):
                 if LOG in members:

@@ -1,4 +1,4 @@
-"""Tists as people name them: seconds since 1970, a day or an instant, in UTC."""
+"""Parsing of tists in options: seconds since 1970, a day or an instant, in UTC."""
 
 import re
 
@@ -8,11 +8,11 @@ from functions.snapshot import instant
 _SECONDS = re.compile(r"[0-9]{9,11}")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 FIRST, LAST = "00:00:00", "23:59:59"
-"""The second of a day for which that day stands."""
+"""The seconds of a day that a day can stand for."""
 
 
 def parse_option(text: str, option: str, second: str) -> int:
-    """Return the time that an option names; a day stands for its `second`. Raises UsageError."""
+    """Return the time in an option; a day stands for its `second`. Raises UsageError."""
     if _SECONDS.fullmatch(text):
         return int(text)
     try:

@@ -1,4 +1,4 @@
-"""Accounts: what an ingest of ReDIF read, and what became of it."""
+"""Reports: what an ingest of ReDIF read and did."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ from builder.sources.redif import diagnostic
 from functions.database import engine
 
 MEANINGS = {**diagnostic.CODES, **fault.CODES}
-"""Each code of a fault with its meaning for people."""
+"""Each fault code with its meaning."""
 
 _FILES = "SELECT count(*), coalesce(sum(bytes), 0)::BIGINT FROM staged_file WHERE counts"
 _TEMPLATES = """
@@ -41,13 +41,16 @@ SELECT home FROM vanished WHERE NOT proven AND acceptable AND home IS NOT NULL O
 _STRAY = """
 SELECT coalesce(sum(if(proven, hidden, missing)), 0)::BIGINT FROM vanished WHERE home IS NULL
 """
-_NAMED = 10  # archives of which a line is told
+_NAMED = 10  # archives that are listed by name
 
 
 @dataclass(frozen=True, slots=True)
 class RedifReport:
-    """What one run read and did. `held` and `incomplete` are templates that are not there any more
-    and not taken for lost, by archive: too many, and such of archives that were not read whole.
+    """What one run read and did.
+
+    `held` and `incomplete` count by archive the templates that vanished and do not count as lost.
+    Those in `held` are too many at once; those in `incomplete` are of archives that were not read
+    whole.
     """
 
     tist: int
@@ -55,7 +58,7 @@ class RedifReport:
     files: int
     bytes: int
     fresh: int
-    """Files with other bytes than before."""
+    """Files whose bytes are new."""
     templates: int
     invalid: int
     handles: int
@@ -68,25 +71,27 @@ class RedifReport:
     unchanged: int
     objects: int
     documents: int
-    """Versions of templates: of each there is a document, and an object."""
+    """Versions of templates; each has a document and an object."""
     held: Mapping[str, int]
     incomplete: Mapping[str, int]
     absent: Mapping[str, int]
-    """Archives that the store has and the sources have nothing of, with what it has of each."""
+    """Templates in the store, by archive, for the archives that the sources do not contain."""
     acceptable: Sequence[str]
-    """Of `incomplete` and `absent` those whose templates are taken for lost if --accept-loss names
-    them: nothing was left out that could hide them."""
+    """Archives of `incomplete` and `absent` whose losses count if --accept-loss names them.
+
+    Nothing was left out that could hide these templates.
+    """
     stray: int
-    """Templates that lay in no archive's folder, are not there, and are not taken for lost."""
+    """Templates outside all archive folders that vanished and do not count as lost."""
     codes: Mapping[str, int] = field(default_factory=dict)
     digest: str = ""
 
     def having(self, done: Committed, codes: Mapping[str, int]) -> "RedifReport":
-        """Return the same with the run that was committed, and the faults of its log by code."""
+        """Return a copy with the digest of the commit, and the faults of the log by code."""
         return replace(self, codes=dict(codes), digest=done.digest)
 
     def document(self) -> dict[str, Any]:
-        """Return it as a document."""
+        """Return the report as a JSON document."""
         return {
             "run": self.tist,
             "source": self.source,
@@ -114,7 +119,7 @@ class RedifReport:
         }
 
     def text(self) -> str:
-        """Return it for people."""
+        """Return the report as lines of text."""
         lines = [
             f"run {self.tist} of {self.source}: {tally(self.templates, 'template')} in "
             f"{tally(self.files, 'file')}, {tally(self.handles, 'handle')}, ready to publish",
@@ -156,7 +161,7 @@ class RedifReport:
         return "\n".join(lines)
 
     def _absent(self) -> list[str]:
-        """Return a line that names archives that are not there, and how they are given up."""
+        """Return a line with the absent archives and the option that gives them up."""
         if not self.absent:
             return []
         many = tally(len(self.absent), "archive is", "archives are")
@@ -176,7 +181,7 @@ class RedifReport:
 
 
 def build_report(connection: engine.Connection, tist: int, source: str) -> RedifReport:
-    """Return what was read and what becomes of it. The tables of comparison.compare are there."""
+    """Return the report, from the tables of comparison.compare."""
     with engine.reading("what was read"):
         files, size = _row(connection, _FILES)
         templates, nameless, invalid, duplicates = _row(connection, _TEMPLATES)
@@ -225,7 +230,7 @@ def _counts(connection: engine.Connection, sql: str) -> dict[str, int]:
 
 
 def _list_archives(archives: Mapping[str, int], form: str, remedy: str = "") -> list[str]:
-    """Return a line for each archive, with the remedy only where the option can name it."""
+    """Return a line for each archive, with the remedy only if the option can name the archive."""
     lines = []
     for home, many in list(archives.items())[:_NAMED]:
         line = form + remedy if can_be_named(home) else form
@@ -236,5 +241,5 @@ def _list_archives(archives: Mapping[str, int], form: str, remedy: str = "") -> 
 
 
 def _show(name: str) -> str:
-    """Return a folder's name without what a terminal would obey."""
+    """Return a folder's name with its unprintable characters escaped, for the terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)

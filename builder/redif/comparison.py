@@ -1,7 +1,8 @@
-"""Comparison: what was read held against what the store has, and what follows from it.
+"""Comparison of the staged files with the store.
 
-`step` says what became of each template that is there, `missing` which are not, and `vanished`
-what that comes to for each archive: a loss needs proof, and many at once are not believed.
+The table `step` says what became of each template that was read. `missing` has the templates that
+were not found, and `vanished` sums them up for each archive. A loss needs proof, and many losses at
+once are not believed.
 """
 
 from collections.abc import Collection
@@ -12,13 +13,13 @@ from builder.redif.staging import PREFIX
 from functions.database import engine
 
 SHARE, FEW = 5, 10
-"""Templates of an archive that may vanish at once unasked: up to FEW, or one in SHARE."""
+"""Templates of an archive that may vanish at once without approval: up to FEW, or one in SHARE."""
 
 NEW, CHANGED, BACK, BACK_CHANGED, SAME = "new", "changed", "back", "back-changed", "same"
-"""What became of a template: those that are NEW, CHANGED or BACK_CHANGED have a new version."""
+"""What became of a template: NEW, CHANGED and BACK_CHANGED ones have a new version."""
 STORED = (NEW, CHANGED, BACK_CHANGED)
 
-# Where each template stood last: as its version says, or as it was seen elsewhere since.
+# Where each template was found last: as its version says, or elsewhere in a later run.
 _STOOD = f"""
 CREATE TABLE stood AS
 SELECT o.id, o.key, o.digest, o.lost, o.home, coalesce(s.source, v.source) AS source
@@ -48,8 +49,8 @@ FROM stood o ANTI JOIN winner w ON w.handle = o.id
 LEFT JOIN staged_file f ON f.rel = o.source AND f.counts
 WHERE o.lost IS NULL
 """
-# An archive that is not there is no proof of anything, unless somebody says that it is; nor is
-# what lies in no archive's folder (home NULL), of which nobody can say that it was read whole.
+# An absent archive proves no loss, unless the operator accepts that it is gone. Nor do templates
+# outside all archive folders (home NULL): nothing shows that all of them were read.
 _VANISHED = """
 CREATE TABLE vanished AS
 SELECT home, missing, hidden, complete IS NOT NULL AS there,
@@ -81,26 +82,26 @@ WHERE f.counts AND o.digest IS DISTINCT FROM f.sha256
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """Whose losses are believed however many they are: of all archives, or of those named.
+    """Archives whose losses are accepted, however many: all of them, or the named ones.
 
-    Of one that is named also where its folder is not there any more, or lacks its own template;
-    with `everything` also what lay in no archive's folder.
+    For a named archive, losses are accepted even if its folder is absent or lacks its own template.
+    `everything` also covers templates outside all archive folders.
     """
 
     everything: bool = False
     archives: Collection[str] = ()
-    """Folders, in lower case."""
+    """Names of folders, in lower case."""
 
 
 def can_be_named(archive: str) -> bool:
-    """Tell whether --accept-loss takes that name of a folder, in lower case: a code of three."""
+    """Return whether --accept-loss can name a folder: a code of three in lower case."""
     return len(archive) == 3 and archive.isascii() and archive.isalnum()
 
 
 def compare(connection: engine.Connection, accepted: Acceptance) -> None:
-    """Make the tables `step`, `missing`, `vanished`, `lost` and `fresh`, of files with new bytes.
+    """Create `step`, `missing`, `vanished`, `lost` and `fresh` (files with new bytes).
 
-    The tables of staging.stage and of the fold are there. Raises StoreError.
+    It needs the tables of staging.stage and of replay.fold. Raises StoreError.
     """
     values = {
         "few": FEW,

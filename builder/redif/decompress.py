@@ -1,4 +1,4 @@
-"""Packed tarballs: gzip, bzip2, xz and zstd, unpacked as streams of bounded memory."""
+"""Decompression of tarballs (gzip, bzip2, xz and zstd) as streams of bounded memory."""
 
 import bz2
 import gzip
@@ -12,12 +12,15 @@ from functions.archive import zstd
 from functions.archive.stream import HEAD
 
 _BZIP2, _XZ = b"BZh", b"\xfd7zXZ\x00"
-_MEMORY = 256 << 20  # bytes that xz may ask for: its window is as large as its maker likes
+_MEMORY = 256 << 20  # bytes that xz may use: the file sets the size of its window
 _CHUNK = 1 << 17
 
 
 class DecompressedTarball:
-    """What a stream that can seek holds, unpacked by its first bytes; or as it is, if plain."""
+    """The unpacked content of a seekable stream, whose first bytes show the format.
+
+    A plain stream is read as it is.
+    """
 
     def __init__(self, stream: BinaryIO) -> None:
         head = stream.read(HEAD)
@@ -25,7 +28,7 @@ class DecompressedTarball:
         self._read = _reader(stream, head)
 
     def read(self, size: int) -> bytes:
-        """Return `size` more bytes, or fewer, none at the end. Raises OSError for damage."""
+        """Return up to `size` more bytes, none at the end. Raises OSError for damage."""
         try:
             return self._read(size)
         except EOFError as error:
@@ -35,7 +38,7 @@ class DecompressedTarball:
 
 
 def is_packed(head: bytes) -> bool:
-    """Tell whether a file that begins with `head` is packed in one of these ways."""
+    """Return whether a file that begins with `head` is packed in one of these formats."""
     return recognise.is_gzip(head) or recognise.is_zstd(head) or head.startswith((_BZIP2, _XZ))
 
 
@@ -64,12 +67,12 @@ class _Members:
         self._begun = False
 
     def read(self, size: int) -> bytes:
-        """Return up to `size` more bytes, none at the end. Raises EOFError where it is cut off."""
+        """Return up to `size` more bytes, none at the end. Raises EOFError if it is cut off."""
         while True:
             data = b""
             if self._decoder.eof:
                 data = self._decoder.unused_data or self._stream.read(_CHUNK)
-                if not data.strip(b"\x00"):  # xz may be padded
+                if not data.strip(b"\x00"):  # xz allows padding
                     return b""
                 self._decoder, self._begun = self._make(), False
             elif self._decoder.needs_input:

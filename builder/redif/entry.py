@@ -1,6 +1,6 @@
-"""Entries: what a run of an ingest has to store, and the rows of its log, out of the comparison.
+"""Objects, log rows and documents of a run, from the tables of the comparison.
 
-Their order follows from what was read and what the store has, and from nothing else.
+Their order depends only on what was read and on the content of the store.
 """
 
 import json
@@ -41,7 +41,7 @@ _ARCHIVES = """
 SELECT home, complete, files, templates, if(held, missing, 0) FROM folder
 LEFT JOIN vanished USING (home) ORDER BY home
 """
-# What was told of a file when it came is not told again before it changes.
+# Faults of a file are reported once, and again only when the file changes.
 _FAULTS = f"""
 SELECT * FROM (
     SELECT rel, place, code, NULL, detail, done FROM staged_fault JOIN fresh USING (ordinal)
@@ -88,25 +88,25 @@ FROM step WHERE {_STORED} ORDER BY handle
 
 
 class LogEntries:
-    """What a run of `tist` has to store and to tell. The tables of comparison.compare are there.
+    """Objects, log rows and documents of the run `tist`, from the tables of comparison.compare.
 
-    Each iterator has the connection for itself until it is at its end. All raise StoreError.
+    Each iterator needs the connection for itself until it is exhausted. All raise StoreError.
     """
 
     def __init__(self, connection: engine.Connection, texts: Stretches, tist: int) -> None:
         self._connection, self._texts, self._tist = connection, texts, tist
 
     def objects(self) -> Iterator[tuple[str, bytes]]:
-        """Yield ids and bytes of what is to be stored, but large files."""
+        """Yield id and bytes of each object to store, except large files."""
         for identifier, name, start, size in self._rows(_SMALL):
             yield identifier, self._texts.read(name, start, size)
 
     def large(self) -> Iterator[tuple[str, int, int, int]]:
-        """Yield the id of each large file that is to be stored, its segment, place and length."""
+        """Yield the id of each large file to store, with its segment, place and length."""
         yield from self._rows(_LARGE)
 
     def rows(self) -> Iterator[Row]:
-        """Yield the rows of the log: archives, faults, files, templates, and what is lost."""
+        """Yield the log rows of archives, faults, files, templates and losses, in this order."""
         for home, complete, files, templates, held in self._rows(_ARCHIVES):
             yield ArchiveRow(
                 home=home, complete=complete, files=files, templates=templates, held=held

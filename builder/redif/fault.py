@@ -1,4 +1,4 @@
-"""What can be wrong with a tree or tarball of ReDIF besides what its templates have wrong."""
+"""Faults of a tree or tarball of ReDIF, apart from those of the templates themselves."""
 
 from typing import NamedTuple
 
@@ -20,17 +20,17 @@ CODES: dict[str, str] = {
     "loss-held": "so many templates vanished that their loss is not believed (--accept-loss)",
     "archive-incomplete": "an archive has no readable aaaarch.rdf, or could not be read whole",
 }
-"""Each code with its meaning for people; builder.sources.redif.diagnostic has the others."""
+"""Each code with its meaning; builder.sources.redif.diagnostic has the other codes."""
 
 KEPT, LEFT_OUT = "kept", "left out"
-"""What is done about a fault."""
+"""What is done with the faulty file or template."""
 
 
 class Flaw(NamedTuple):
-    """What is wrong with a file of a source, which is left out for it."""
+    """A fault for which a file of a source is left out."""
 
     path: str
     code: str
     detail: str
     hides: bool
-    """Whether templates may be missing for it."""
+    """True if templates may be missing because of it."""

@@ -1,7 +1,7 @@
-"""The ingest of ReDIF: sources in, a committed run of the obi store out.
+"""Ingest of ReDIF: reads sources, and commits a run of the obi store.
 
-All is read and parsed before a time is claimed, so that others wait for what follows alone: the
-comparison with what the store has, and the writing. Only then is anything written.
+All sources are read and parsed before a time is claimed. Other runs therefore wait only for the
+comparison with the store and for the writing. Nothing is written before that.
 """
 
 import json
@@ -36,17 +36,17 @@ from functions.snapshot.store import Writer
 
 T = TypeVar("T")
 _KIND = "ingest"
-_MEMORY = 1024  # megabytes, of DuckDB
-_FLAWS = 10_000  # files that are left out of which each is told
-_VERSION = 1  # of what is asked for
+_MEMORY = 1024  # megabytes for DuckDB
+_FLAWS = 10_000  # most files left out that are listed one by one
+_VERSION = 1  # version of the fingerprint
 
 Bar = Callable[[str, int | None, str], AbstractContextManager[Callable[[int], None]]]
-"""Makes a bar of what is done, of how many (None where that is not known), and of what unit."""
+"""Opens a progress bar: its label, the total (None if unknown) and the unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class RedifJob:
-    """What is to be ingested as one run: sources, its time where it is given, accepted losses."""
+    """What to ingest as one run: sources, the time if it is given, and accepted losses."""
 
     origins: tuple[FileOrigin, ...]
     tist: int | None = None
@@ -54,18 +54,18 @@ class RedifJob:
 
     @property
     def label(self) -> str:
-        """The sources for people."""
+        """The names of the sources."""
         return ", ".join(origin.label for origin in self.origins)
 
     def fingerprint(self) -> str:
-        """Return a text that is the same whenever the same is asked for, whatever files hold."""
+        """Return a text that is equal for equal requests, whatever the files contain."""
         places = [str(origin.path.absolute()) for origin in self.origins]
         return json.dumps([_VERSION, places, self.tist])
 
 
 @dataclass(frozen=True, slots=True)
 class RedifRuntime:
-    """How it is done: processes, bytes of a file at most, the time outside, and bars."""
+    """Settings and dependencies of an ingest; `largest` bounds the bytes of a file."""
 
     outside: Outside
     bar: Bar
@@ -74,7 +74,7 @@ class RedifRuntime:
 
 
 def is_done(store: Writer, order: RedifJob) -> bool:
-    """Tell whether the one source was ingested as of the order's time. Raises DamagedStore."""
+    """Return whether the job's single source was ingested as of its time. Raises DamagedStore."""
     if order.tist is None or len(order.origins) != 1:
         return False
     (origin,) = order.origins
@@ -85,10 +85,10 @@ def is_done(store: Writer, order: RedifJob) -> bool:
 
 
 def ingest(store: Writer, order: RedifJob, work: Work, means: RedifRuntime) -> RedifReport | None:
-    """Ingest the sources and return what came of it once it is committed.
+    """Ingest the sources, commit the run, and return its report.
 
-    A run that was cut off goes on. If it lacked its commit alone, that is made and there is no more
-    to say: None. Raises UsageError where there is nothing of ReDIF, and StoreError.
+    A run that was cut off continues. If it lacked only its commit, it is committed and the result
+    is None: there is no report. Raises UsageError if no source holds ReDIF, and StoreError.
     """
     with work.scratch() as folder:
         doing = _RedifIngest(store, order, means, folder)
@@ -104,7 +104,8 @@ def ingest(store: Writer, order: RedifJob, work: Work, means: RedifRuntime) -> R
             try:
                 return doing.commit(run)
             except Conflict:
-                # It was begun before, of files that have changed since. A given time is but once.
+                # It was begun before, from files that have changed since. A given time is used only
+                # once.
                 if order.tist is not None or doing.conflicts:
                     raise
                 doing.conflicts += 1
@@ -119,7 +120,7 @@ class _RedifIngest:
         self.conflicts = 0
 
     def read(self) -> str:
-        """Copy what the sources hold to this machine, and parse it; return a digest of it."""
+        """Copy the files of the sources to this machine and parse them; return their digest."""
         spool = Spool(self._folder, self._means.largest)
         with self._means.bar("reading", None, " files") as bar:
             for number, origin in enumerate(self._order.origins):
@@ -142,14 +143,14 @@ class _RedifIngest:
     def _note(self, source: int, flaw: Flaw) -> None:
         if len(self._flaws) < _FLAWS:
             self._flaws.append((source, flaw))
-        elif len(self._flaws) == _FLAWS:  # what is not listed may hide anything
+        elif len(self._flaws) == _FLAWS:  # files beyond the list may hide anything
             self._flaws += [
                 (number, Flaw("", "flaws-cut", f"{_FLAWS:,} are listed", True))
                 for number in range(len(self._order.origins))
             ]
 
     def commit(self, run: ObiRun) -> RedifReport:
-        """Compare with what came before the run, write what is new, and commit it."""
+        """Compare with the runs before this one, write what is new, and commit the run."""
         before = run.turn()
         place = self._folder / f"database-{self.conflicts}"
         with writing(place):
@@ -206,7 +207,7 @@ def _count(found: Iterable[T], bar: Callable[[int], None]) -> Iterator[T]:
 
 
 def _watch(rows: Iterable[Row], bar: Callable[[int], None], codes: Counter[str]) -> Iterator[Row]:
-    """Pass the rows on; versions are told to the bar, and faults are counted."""
+    """Pass the rows on, advance the bar by each version, and count the faults."""
     for row in rows:
         yield row
         if isinstance(row, Version):

@@ -1,6 +1,6 @@
-"""Parents: the archive and series templates that others inherit from, wherever these are.
+"""Parents: the archive and series templates that other templates inherit from.
 
-One that was read counts as it was read; else as the store has it.
+A parent that was read comes from the files, any other from the store.
 """
 
 import io
@@ -33,7 +33,7 @@ WHERE o.kind = '{TEMPLATE}' AND o.lost IS NULL AND v.type IN ($archive, $series)
 class Parents:
     """What templates inherit, by the handles of archives and series.
 
-    Of each of these some hundred bytes are held, however many others there are.
+    Only some hundred bytes are held of each parent, however many other templates there are.
     """
 
     def __init__(self, connection: engine.Connection, texts: Stretches, store: Reader) -> None:
@@ -50,7 +50,7 @@ class Parents:
         self._of = lru_cache(1 << 12)(self._find)
 
     def of(self, handle: str) -> tuple[Inheritable, Inheritable]:
-        """Return what a template inherits of its series and of its archive, not being one itself.
+        """Return what a template inherits from its series and its archive; nothing from itself.
 
         Raises DamagedStore and StoreError.
         """

@@ -1,7 +1,7 @@
-"""Parsing: the files of a segment in; rows of files, templates and faults out, and their texts.
+"""Parsing of a segment into rows of files, templates and faults, and a file of texts.
 
-A process parses a segment at a time. Rows are small, whatever templates hold: texts lie beside
-them in one file, and the rows say where.
+A process parses one segment at a time. Rows are small, whatever templates hold: their texts lie in
+one file beside the rows, and the rows say where.
 """
 
 import hashlib
@@ -47,28 +47,31 @@ TABLES = {
         ordinal="BIGINT", place="BIGINT", code="VARCHAR", detail="VARCHAR", done="VARCHAR",
     ),
 }  # fmt: skip
-"""What is written of a segment. `state` is the code of what a file is in place of ReDIF, or NULL;
-`archives` counts templates of archives. A template's text lies in the segment's texts at `start`,
-`bytes` long, and behind it, `more` long, what `extra` gives."""
+"""Tables of a segment.
+
+`state` is a fault code if the file is not ReDIF, else NULL. `archives` counts archive templates.
+The text of a template lies in the segment's texts at `start` and has `bytes` bytes. The result of
+`extra` follows it and has `more` bytes.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Where the texts of a segment's templates lie."""
+    """The file with the texts of a segment's templates."""
 
     folder: Path
     number: int
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The path of the file."""
         return self.folder / f"texts-{self.number:06}"
 
 
 def parse(segment: Segment, advance: Callable[[int, int], None]) -> int:
-    """Parse a segment, and write what it holds beside it; return how many templates that are.
+    """Parse a segment, write its tables and texts beside it, and return the number of templates.
 
-    `advance` is told of bytes and templates. Raises StoreError.
+    `advance` is called with new bytes and templates. Raises StoreError.
     """
     with writing(segment.folder):
         parsing = _Parsing(segment, advance)
@@ -79,13 +82,13 @@ def parse(segment: Segment, advance: Callable[[int, int], None]) -> int:
 
 
 def path(folder: Path, table: str, number: int) -> Path:
-    """Return where rows of a table of a segment lie."""
+    """Return the path of a table of a segment."""
     return folder / f"{table}-{number:06}.parquet"
 
 
 def extra(fields: Structure, found: list[FileBlock]) -> bytes:
-    """Return what of a template is kept behind its text: JSON of its blocks, LF, of its fields."""
-    blocks_ = json.dumps(found, ensure_ascii=False).encode()  # without a line's end
+    """Return what is kept after a template's text: its blocks and its fields, as two JSON lines."""
+    blocks_ = json.dumps(found, ensure_ascii=False).encode()  # JSON without line breaks
     return blocks_ + b"\n" + json.dumps(fields, ensure_ascii=False).encode()
 
 
@@ -127,7 +130,7 @@ class _Parsing:
         )
 
     def close(self) -> int:
-        """Finish what is written."""
+        """Close the files, and return the number of templates."""
         self._texts.close()
         for writer in self._writers.values():
             writer.close()

@@ -1,4 +1,4 @@
-"""Sources: which of those that are given hold ReDIF, and which web archives; by what they hold."""
+"""Detection of sources: ReDIF or web archives, by their content."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,8 +20,10 @@ STDIN = "-"
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What the sources hold: trees and tarballs of ReDIF; files to be read as web archives, each
-    once, but standard input; and which sources these are of.
+    """The content of the sources.
+
+    `redif` has the trees and tarballs of ReDIF. `files` has each file to be read as a web archive
+    once, without standard input. `archives` are the sources of these files, and standard input.
     """
 
     redif: tuple[FileOrigin, ...]
@@ -32,9 +34,9 @@ class Sources:
 def told_apart(
     sources: Iterable[str], connection: BucketConnection, environment: Mapping[str, str]
 ) -> Sources:
-    """Return what the sources hold. A folder may hold both.
+    """Return the content of the sources; a folder may hold both kinds.
 
-    Raises UsageError where there is no such thing, and StoreError for a bucket out of reach.
+    Raises UsageError if a source does not exist, and StoreError for a bucket out of reach.
     """
     origins: list[FileOrigin] = []
     files: list[ArchiveFile] = []
@@ -58,7 +60,7 @@ def told_apart(
 
 
 def _distinct(files: Sequence[ArchiveFile]) -> tuple[ArchiveFile, ...]:
-    """Return each file once, with what is known of it by all sources and by its neighbours."""
+    """Return each file once, with the facts that all sources and its neighbours give about it."""
     named = {file for file in files if file.named}
     folders = {_folder(file) for file in files if search.names_archive(file.path.name)}
     return tuple(
@@ -72,9 +74,9 @@ def _folder(file: ArchiveFile) -> str:
 
 
 def tarballs(paths: Sequence[str], tist: int | None) -> list[tuple[FileOrigin, int]]:
-    """Return tarballs with the times that they are of, ascending; `tist` is that of a single one.
+    """Return tarballs with their times, ascending; `tist` is the time of a single tarball.
 
-    Raises UsageError for what is no tarball of ReDIF, and where a time is missing.
+    Raises UsageError for a file that is no tarball of ReDIF, or that has no time.
     """
     found: list[tuple[FileOrigin, int]] = []
     for name in dict.fromkeys(paths):
@@ -108,9 +110,9 @@ def _origin(source: str) -> FileOrigin | None:
 
 
 def _beside(origin: FileOrigin) -> list[ArchiveFile]:
-    """Return what else a folder of ReDIF holds, if any of it is a web archive or an index.
+    """Return the other files of a ReDIF folder, if any of them is a web archive or an index.
 
-    What is named as one counts too: its first bytes may be damaged.
+    A file counts by its name alone too: its first bytes may be damaged.
     """
     if not origin.is_tree:
         return []

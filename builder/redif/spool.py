@@ -1,7 +1,7 @@
-"""The spool: the bytes of all ReDIF files of an ingest, copied to this machine as segments.
+"""Spool: the bytes of all ReDIF files of an ingest, copied to this machine as segments.
 
-A segment is one file with many small ones in it, or a large one alone; an index beside it says
-which. So a source is read once, in whatever order it has, and parsed by many processes.
+A segment is one file that holds many small files, or a single large one. An index beside it lists
+them. A source is therefore read once, in its own order, and parsed by many processes.
 """
 
 import hashlib
@@ -17,17 +17,17 @@ from builder.redif.fault import Flaw
 from builder.redif.member import LARGEST, RedifFile
 
 SEGMENT = 32 << 20
-"""Bytes of a segment of small files, about."""
+"""Approximate bytes of a segment of small files."""
 ALONE = 8 << 20
-"""Bytes from which on a file is a segment by itself."""
+"""Bytes from which a file has a segment of its own."""
 _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Spooled:
-    """A file in a segment: from which source, its path there, and where its bytes lie.
+    """A file in a segment: its source, its path there, and where its bytes lie.
 
-    `ordinal` counts the files of all sources.
+    `ordinal` numbers the files of all sources.
     """
 
     ordinal: int
@@ -42,7 +42,7 @@ class Spooled:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment in the folder of a spool, numbered from 0; `bytes` are of all its files."""
+    """A segment in the folder of a spool, numbered from 0; `bytes` counts all its files."""
 
     folder: Path
     number: int
@@ -50,23 +50,23 @@ class Segment:
 
     @property
     def path(self) -> Path:
-        """Where the bytes lie."""
+        """The file with the bytes."""
         return self.folder / f"segment-{self.number:06}"
 
     @property
     def index(self) -> Path:
-        """Where it is written down which files they are."""
+        """The index of the files."""
         return self.folder / f"segment-{self.number:06}.jsonl"
 
     def files(self) -> Iterator[Spooled]:
-        """Yield its files in order."""
+        """Yield the files in order."""
         with self.index.open("rb") as index:
             for line in index:
                 yield Spooled(**json.loads(line))
 
 
 class Spool:
-    """Takes files, one after the other, into segments below a folder."""
+    """Copies files, one after the other, into segments in a folder."""
 
     def __init__(self, folder: Path, largest: int = LARGEST) -> None:
         self.segments: list[Segment] = []
@@ -79,7 +79,7 @@ class Spool:
         self._at = 0
 
     def take(self, source: int, member: RedifFile) -> Flaw | None:
-        """Copy a file; return what is wrong with it, if it is left out for that."""
+        """Copy a file. Return the fault if the file is left out, else None."""
         if member.bytes > self._largest:
             return self._too_large(member.path)
         with writing(self._folder):
@@ -117,7 +117,7 @@ class Spool:
         return None
 
     def digest(self) -> str:
-        """Return a digest of all that was taken: paths, times and bytes of the files, in order."""
+        """Return a digest of the paths, times and bytes of all copied files, in order."""
         return self._digest.hexdigest()
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
-"""Staging: what was parsed as tables, with the place of each file in its archive.
+"""Staging: parsed rows as tables, with the place of each file in its archive.
 
-A place is told by what lies there: an archive's folder `aaa` is one that has `aaaarch.rdf`, and all
-such lie side by side below the root of the tree. Paths from the root on name files whatever is
-above it.
+Places follow from the files themselves. An archive's folder `aaa` contains `aaaarch.rdf`, and all
+such folders lie side by side below the root of the tree. Files are named by their paths from the
+root, whatever is above it.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from builder.redif.spool import Segment
 from functions.database import engine
 
 PREFIX = "RePEc-file:"
-"""What the id of a file as it was found begins with; behind it is its path from the root on."""
+"""Prefix of the id of a ReDIF file as it was found; the path from the root follows."""
 
 _PARSED = engine.table("$files")
 _FILES = f"""
@@ -32,7 +32,7 @@ SELECT source, path, code, detail, hides, rel,
 FROM (SELECT *, if(starts_with(path, root), path[length(root) + 1:], '/' || path) AS rel
       FROM found_flaw JOIN root USING (source))
 """
-# A tarball that is damaged, and a folder that cannot be read at all, hide whatever they like.
+# A damaged tarball, or a folder that cannot be read at all, may hide any file.
 _FOLDERS = """
 CREATE TABLE folder AS
 SELECT home, files, templates, sound, sound AND headed AS complete
@@ -52,7 +52,7 @@ SELECT t.* EXCLUDE (segment), t.segment, f.rel, f.home, f.modified, f.source,
          ELSE 1 END AS proper
 FROM {_PARSED} t JOIN staged_file f USING (ordinal) WHERE f.counts
 """
-# Of templates with one handle the one in its own folder counts, then the first one.
+# Of templates with one handle, the one in its own folder counts; otherwise the first one.
 _WINNERS = """
 CREATE TABLE first AS
 SELECT ordinal, place FROM (
@@ -72,7 +72,7 @@ WHERE string_split(lower(path), '/')[-1] IN (
 
 @dataclass(frozen=True, slots=True)
 class FileOrigin:
-    """A source: a folder or a tarball, by the name that it has among people."""
+    """A source: a folder or a tarball; `label` is its name in messages."""
 
     path: Path
     label: str
@@ -85,11 +85,12 @@ def stage(
     origins: Sequence[FileOrigin],
     flaws: Sequence[tuple[int, Flaw]],
 ) -> None:
-    """Make the tables of what was read; there is at least one segment. Raises StoreError.
+    """Create the tables of the files that were read, from one segment or more. Raises StoreError.
 
-    `staged_file`, `flaw`, `folder` (archives' folders: sound, if nothing of one was left out, and
-    complete, if its own template is there as well), `staged_template`, and of these `winner`:
-    the one of each handle that counts. `staged_fault` is what is wrong within files.
+    `staged_file` and `flaw` have the files and the faults for which files were left out. `folder`
+    has the folders of archives. One is `sound` if no fault may hide files of it, and `complete` if
+    it also has its own template. `winner` has the rows of `staged_template` that count: one for
+    each handle. `staged_fault` has the faults within files.
     """
     files = {table: _paths(segments, table) for table in TABLES}
     with engine.reading("what was read"):
@@ -123,13 +124,14 @@ def _paths(segments: Sequence[Segment], table: str) -> list[str]:
 def _root(
     connection: engine.Connection, files: Sequence[str], source: int, origin: FileOrigin
 ) -> str:
-    """Return what the paths of a source begin with up to the archives' folders."""
+    """Return the part of a source's paths that is above the archives' folders."""
     rows = connection.execute(_CANDIDATES, {"files": list(files)}).fetchall()
     above = [path.split("/")[:-2] for number, path in rows if number == source]
     if above:
         parts = min(above, key=lambda parts: (len(parts), parts))
         return "".join(f"{part}/" for part in parts)
-    # There is no archive's file. A folder of three letters is one, and RePEc what has some.
+    # Without an archive's template, a folder named by three letters counts as an archive, and a
+    # folder RePEc as the root.
     name = origin.path.resolve().name
     root = f"{name}/" if origin.is_tree and not _is_code(name) else ""
     sql = f"SELECT min(path) FROM {_PARSED} WHERE source = $source"

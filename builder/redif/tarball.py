@@ -1,7 +1,7 @@
-"""Tarballs: the ReDIF files of a tar, read as a stream; nothing of it is ever extracted.
+"""Tarballs: reads the ReDIF files of a tar as a stream; nothing is extracted to disk.
 
-Links, devices, absolute names and such with `..` are told of and left out. A tarball that ends
-before its end mark is damaged: what was read of it counts, but nothing that it lacks is missing.
+Links, devices, absolute names and names with `..` are reported and left out. A tarball that ends
+before its end mark is damaged. What was read of it counts, but no template counts as missing.
 """
 
 import io
@@ -23,17 +23,17 @@ _DATE = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
 _DAMAGE = (
     tarfile.TarError, OSError, EOFError, ValueError, LookupError, OverflowError, RecursionError
 )  # fmt: skip
-_META = 1 << 20  # bytes of a header that says what another one is
-_LATEST = 1 << 40  # seconds that a time may be: others are none
+_META = 1 << 20  # most bytes of a header that describes another one
+_LATEST = 1 << 40  # seconds; a later time is invalid
 _CHECKED = 512
 
 
 class _Tar(tarfile.TarFile):
-    ended = False  # whether the mark of its end was read
+    ended = False  # whether the end mark was read
 
 
 class _Info(tarfile.TarInfo):
-    """A header. Such as would have the reader hold whatever it says are damage."""
+    """A header. One that would make the reader hold too many bytes counts as damage."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str | None, errors: str) -> Self:
@@ -60,16 +60,16 @@ class _Info(tarfile.TarInfo):
 
 
 def members(path: Path) -> Iterator[RedifFile | Flaw]:
-    """Yield the ReDIF files of a tarball as they come; each is to be read before the next.
+    """Yield the ReDIF files of a tarball in order; each must be read before the next.
 
-    Raises OSError where the tarball cannot be opened.
+    Raises OSError if the tarball cannot be opened.
     """
     with path.open("rb") as stream:
         yield from _members(stream, path.name)
 
 
 def is_tar(path: Path) -> bool:
-    """Tell whether a file is a tar, packed or not, by its first header."""
+    """Return whether a file is a tar, packed or not, by its first header."""
     try:
         with path.open("rb") as stream:
             first = DecompressedTarball(stream).read(_CHECKED)
@@ -80,7 +80,7 @@ def is_tar(path: Path) -> bool:
 
 
 def holds_redif(path: Path) -> bool:
-    """Tell whether a tarball holds a ReDIF file."""
+    """Return whether a tarball holds a ReDIF file."""
     try:
         with closing(members(path)) as found:  # type: ignore[type-var]
             return any(isinstance(one, RedifFile) for one in found)
@@ -89,7 +89,7 @@ def holds_redif(path: Path) -> bool:
 
 
 def tist_of(name: str) -> int | None:
-    """Return the beginning of the day (UTC) that a tarball's name has, in seconds since 1970."""
+    """Return the start of the day (UTC) in a tarball's name, in seconds since 1970; else None."""
     match = _DATE.search(name)
     if match is None:
         return None
@@ -108,7 +108,7 @@ def _members(stream: BinaryIO, name: str) -> Iterator[RedifFile | Flaw]:
         )  # fmt: skip
         with tar:
             while (info := tar.next()) is not None:
-                # Else all headers would be held.
+                # tarfile would keep every header otherwise.
                 tar.members.clear()  # type: ignore[attr-defined]  # typeshed lacks it
                 yield from _member(tar, info)
             if not tar.ended:
@@ -124,7 +124,7 @@ def _member(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[RedifFile |
         return
     counts = is_redif(path)
     if info.issym() or info.islnk():
-        # One without a suffix may have been a folder.
+        # A link without a suffix may stand for a folder.
         hides = counts or "." not in path.rpartition("/")[2]
         yield Flaw(text_of(path), "link", f"to {text_of(info.linkname)}", hides)
     elif path.startswith("/") or ".." in parts:
@@ -138,7 +138,7 @@ def _member(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[RedifFile |
 
 
 class _MemberContent(io.RawIOBase):
-    """A member's bytes; whatever is wrong is an OSError."""
+    """The bytes of a member; every fault is an OSError."""
 
     def __init__(self, tar: tarfile.TarFile, info: tarfile.TarInfo) -> None:
         self._file = tar.extractfile(info) or io.BytesIO()

@@ -1,4 +1,4 @@
-"""Texts of templates that were parsed: read where the rows say that they lie."""
+"""Reader of the texts of parsed templates."""
 
 import os
 from collections import OrderedDict
@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_OPEN = 64  # files at a time
+_OPEN = 64  # most files open at a time
 
 
 class Stretches:
-    """Reads stretches of the files below a folder; the latest ones stay open."""
+    """Reads byte ranges of the files in a folder; the latest files stay open."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._open: OrderedDict[str, int] = OrderedDict()
 
     def read(self, name: str, start: int, size: int) -> bytes:
-        """Return a stretch of the file of that name. Raises OSError."""
+        """Return a byte range of the named file. Raises OSError."""
         number = self._open.pop(name, None)
         if number is None:
             number = os.open(self._folder / name, os.O_RDONLY | os.O_CLOEXEC)
@@ -27,14 +27,14 @@ class Stretches:
         return os.pread(number, size, start)
 
     def close(self) -> None:
-        """Close them."""
+        """Close the open files."""
         while self._open:
             os.close(self._open.popitem()[1])
 
 
 @contextmanager
 def stretches(folder: Path) -> Iterator[Stretches]:
-    """Give what reads stretches below a folder for as long as the context."""
+    """Give a reader of the files in a folder, and close it at the end of the context."""
     found = Stretches(folder)
     try:
         yield found

@@ -1,7 +1,7 @@
 """Trees: the ReDIF files below a folder, in the order of their paths.
 
-Links that lead out of the folder are told of and not followed. Those to folders within it are
-passed over, since what they lead to is read by its own name.
+Links that lead out of the folder are reported and not followed. Links to folders within it are
+skipped, since the files there are read by their own names.
 """
 
 import os
@@ -17,21 +17,21 @@ from builder.redif.member import RedifFile, is_redif, text_of
 
 
 def members(folder: Path) -> Iterator[RedifFile | Flaw]:
-    """Yield the files by their paths from the folder's parent on. Hidden ones are none.
+    """Yield the files that are not hidden, with paths from the folder's parent on.
 
-    What cannot be read is a Flaw.
+    A file or folder that cannot be read is yielded as a Flaw.
     """
     root = folder.resolve()
     yield from _below(root, root.name, root)
 
 
 def holds_redif(folder: Path) -> bool:
-    """Tell whether any ReDIF file lies below the folder."""
+    """Return whether there is a ReDIF file below the folder."""
     return any(isinstance(found, RedifFile) for found in members(folder))
 
 
 def others(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder that are no ReDIF by their names, in no order."""
+    """Yield the files below a folder that have no ReDIF suffix, in no order."""
     for below, folders, names in os.walk(folder.resolve()):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
@@ -46,7 +46,7 @@ def _below(folder: Path, name: str, root: Path) -> Iterator[RedifFile | Flaw]:
     except OSError as error:
         yield Flaw(text_of(name), "unreadable", error.strerror or str(error), True)
         return
-    # As whole paths are sorted: the slash behind a folder's name counts.
+    # The order of whole paths, in which the slash after a folder's name counts.
     for entry in sorted(inside, key=lambda e: e.name + "/" * e.is_dir(follow_symlinks=False)):
         path = f"{name}/{entry.name}"
         if entry.is_symlink():
@@ -61,7 +61,7 @@ def _follow_link(link: Path, path: str, root: Path) -> Iterator[RedifFile | Flaw
     try:
         target = link.resolve(strict=True)
         is_folder = target.is_dir()
-    except (OSError, RuntimeError):  # a loop
+    except (OSError, RuntimeError):  # RuntimeError: a loop of links
         if is_redif(path):
             yield Flaw(text_of(path), "link-outside", "it leads nowhere", True)
         return
@@ -85,6 +85,6 @@ def _file(file: Path, path: str) -> Iterator[RedifFile | Flaw]:
 
 
 def _open(file: Path) -> AbstractContextManager[BinaryIO]:
-    # What became a link or a pipe meanwhile is not followed, nor waited for.
+    # Do not follow a link, or wait for a pipe, that replaced the file meanwhile.
     number = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     return os.fdopen(number, "rb")
