@@ -1,7 +1,7 @@
 """Entries: the rows and the list item that an outcome produces. Pure.
 
-The same outcome gives the same bytes. An outcome that finds all files archived before gives these
-bytes too, because a file has no time at which it was found again.
+The same outcome gives the same bytes. So does an outcome that finds all files archived before,
+because an entry does not say when a file was found again.
 """
 
 import json

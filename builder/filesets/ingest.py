@@ -1,7 +1,7 @@
 """Ingest: carries out one request and returns one outcome.
 
-The steps: detect the platform, read its description of the dataset, choose a strategy, check
-whether the files are archived already, and archive them. A failure at any step is an outcome too.
+The steps: detect the platform, read its description, choose a strategy, look for archived files,
+and archive the others. A failure at any step is an outcome too.
 """
 
 import math

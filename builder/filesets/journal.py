@@ -1,7 +1,7 @@
 """Journal: outcomes that are not yet in an intake run, on this machine's disk.
 
-Each outcome is one line, synced before it is reported. If a process is killed, the next process for
-the same store takes over its journal, so no result is lost.
+Each outcome is one line, synced before it is reported. No result is lost if a process is killed:
+the next process for the same store takes over its journal.
 """
 
 import contextlib

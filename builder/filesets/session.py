@@ -39,7 +39,7 @@ class FilesetSession:
     _asking: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def outcomes(self, requests: Iterable[IngestRequest]) -> Generator[IngestOutcome, None, None]:
-        """Yield outcomes as they arrive. An exception of `requests` is raised at the end.
+        """Yield outcomes as they arrive. Raises what `requests` raises, after the threads end.
 
         If the caller closes the generator early, all threads end; see `rest`.
         """

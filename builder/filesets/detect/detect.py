@@ -29,8 +29,8 @@ def detect(
     """Return the resource at a request's URL or DOI, and its platform.
 
     `block` are prefixes of URLs that must not be requested. Raises FilesetError: bad-identifier,
-    skip-url-blocklist, no-platform-match, errors of the API for the landing page, and retryable
-    errors of a probe that might have found the platform.
+    skip-url-blocklist, no-platform-match, or an error of the API. The latter is that of the landing
+    page, or a retryable error of a probe that might have found the platform.
     """
     return _Detection(api, clock, tuple(map(_bare, block)), platforms).find(parse(request.base_url))
 

@@ -26,8 +26,8 @@ class Probe:
     """A document that identifies the platform `platform`.
 
     `shape` matches the landing page's URL after its host; its groups are put into `path`. With
-    `doi`, a DOI must be known. `shows` checks the document, and `buried` the one that comes with
-    HTTP status 410 instead, because a deleted dataset has a platform too.
+    `doi`, a DOI must be known. `shows` checks the document. `buried` checks the document of HTTP
+    status 410, which means a deleted dataset of this platform.
     """
 
     platform: str

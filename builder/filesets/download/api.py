@@ -67,8 +67,8 @@ STATUSES: Mapping[str, str] = {
 class PlatformApi:
     """Sends each request at most `tries` times, and none after `until` (the client's clock).
 
-    A host in a pause is awaited for at most `patience` seconds, a busy host as long as time is
-    left. With `obey`, robots.txt decides on landing pages.
+    It waits at most `patience` seconds for a host in a pause, and for a busy host as long as time
+    is left. With `obey`, robots.txt decides on landing pages.
     """
 
     client: HttpClient
@@ -152,7 +152,8 @@ class PlatformApi:
             )  # fmt: skip
 
     def _check_wall(self, answer: Response) -> None:
-        """Raise FilesetError if the refusal is a challenge for robots; its host then pauses."""
+        """Raise FilesetError if the refusal is a challenge for robots; its host then pauses as
+        asked."""
         if answer.status not in _WALLED:
             return
         with suppress(FetchError):
@@ -172,7 +173,7 @@ class PlatformApi:
 
 
 def _check(url: str, headers: Mapping[str, str], body: bytes, accept: str) -> None:
-    """Raise FilesetError for a page instead of a document, or for another page."""
+    """Raise FilesetError for a challenge, a login page, or a page instead of JSON."""
     if not interstitial.is_page(interstitial.media_type(headers), body[: interstitial.LOOKED]):
         return
     if interstitial.blocks_robots(headers, body) and (accept != _PAGE or len(body) < _CHALLENGE):

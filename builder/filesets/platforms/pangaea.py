@@ -1,7 +1,7 @@
 """PANGAEA: tables, files, lists of files and series of datasets, described by JSON-LD.
 
 A table is one text file of unknown size. A dataset of files is a table with their names and MD5s. A
-series contains datasets with DOIs of their own; it has nothing but a zip of all of them.
+series consists of separate datasets; the series itself has only a zip of all of them.
 """
 
 import re

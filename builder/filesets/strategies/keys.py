@@ -1,7 +1,7 @@
 """Keys of a dataset's objects in the store.
 
 The same manifest always has the same prefix, and another manifest has another. So no key is reused
-for other bytes. The keys contain only characters that need no escaping anywhere.
+for other bytes. The keys contain only characters that are safe everywhere.
 """
 
 import hashlib

@@ -22,8 +22,8 @@ _WHOLE, _DEPTH = 4096, 100
 _TOLD = 10
 """Number of twins listed, because some names have very many variants."""
 RAW, TWINS = "raw_path", "twins"
-"""Keys in `extra` of a file: the platform's spelling of its path, if it differs, and the first of
-the paths that differ from it only by case or compatible characters."""
+"""Keys in `extra` of a file: the platform's spelling of its path, if it differs, and its twins.
+These are the first paths that differ from it only by case or by compatible characters."""
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 _UNSEEN = {"Cc": "a control character", "Cs": "half a character", "Zl": "a line separator",
