@@ -152,8 +152,7 @@ class PlatformApi:
             )  # fmt: skip
 
     def _check_wall(self, answer: Response) -> None:
-        """Raise FilesetError if the refusal is a challenge for robots; its host then pauses as
-        asked."""
+        """Raise FilesetError if the refusal is a robot challenge; its host then pauses as asked."""
         if answer.status not in _WALLED:
             return
         with suppress(FetchError):
