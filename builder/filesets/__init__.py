@@ -1,1 +1,1 @@
-"""Filesets: requests for datasets in, verified files in the store and results out."""
+"""Fileset ingest: reads requests for datasets, stores verified files, and writes results."""

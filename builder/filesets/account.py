@@ -1,4 +1,4 @@
-"""Accounts: what came of a request, for people. Pure."""
+"""Summaries of outcomes for people. Pure."""
 
 from builder.display import tally
 from builder.filesets import status
@@ -9,7 +9,7 @@ _UNITS = ("byte", "kB", "MB", "GB", "TB", "PB")
 
 
 def describe(outcome: IngestOutcome, whole: bool = False) -> str:
-    """Return a line about an outcome; where it is `whole`, others follow with its files."""
+    """Return one line about an outcome; with `whole`, more lines list the title and the files."""
     item, archived = outcome.item, outcome.archived
     parts = [f"{outcome.status}  {outcome.request.base_url}"]
     if item is not None:
@@ -41,7 +41,7 @@ def describe(outcome: IngestOutcome, whole: bool = False) -> str:
 
 
 def size(many: int) -> str:
-    """Return a number of bytes for people."""
+    """Return a number of bytes with a unit, for people."""
     value, unit = float(many), 0
     while value >= 1000 and unit < len(_UNITS) - 1:
         value, unit = value / 1000, unit + 1

@@ -1,4 +1,4 @@
-"""Dataclasses as JSON and back: what is read is of the very types, or refused."""
+"""JSON codec for dataclasses; decoding rejects values of the wrong type."""
 
 import dataclasses
 import types
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it: of dataclasses, the fields that are not as by default."""
+    """Convert a value to JSON types; dataclass fields at their default are left out."""
     if dataclasses.is_dataclass(value):
         return {
             f.name: plain(one)
@@ -30,7 +30,7 @@ def _is_default(spec: "dataclasses.Field[Any]", value: Any) -> bool:
 
 
 def build(kind: type[T], given: Any) -> T:
-    """Return a dataclass of `kind` out of its JSON. Raises ValueError or TypeError."""
+    """Build a dataclass of `kind` from its JSON. Raises ValueError or TypeError."""
     if not isinstance(given, dict):
         raise ValueError(f"a {kind.__name__} is no object")
     hints = get_type_hints(kind)
@@ -51,7 +51,7 @@ def _value(hint: Any, name: str, value: Any) -> Any:
         plain = get_origin(kind) or kind
         if plain is Mapping and isinstance(value, dict):
             return value
-        flag = isinstance(value, bool) and plain is not bool  # which Python takes for a number
+        flag = isinstance(value, bool) and plain is not bool  # Python counts a bool as an int
         if isinstance(plain, type) and isinstance(value, plain) and not flag:
             return value
     raise ValueError(f"{name} is not what it should be")

@@ -1,4 +1,4 @@
-"""What is due: requests whose results may be others by now, out of what is known of them."""
+"""Selection of requests to repeat, because their results may have changed."""
 
 import contextlib
 import re
@@ -27,7 +27,7 @@ _DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The newest result for a type and URL, as far as it says whether to ask again."""
+    """The newest result for a type and URL: the columns that decide whether to ask again."""
 
     ingest_type: str
     base_url: str
@@ -37,10 +37,10 @@ class Told:
 
 
 def is_due(told: Told, today: str) -> bool:
-    """Tell whether the day has come until which a platform gives it, or a part of it, to nobody.
+    """Return whether the embargo on the dataset, or on a part of it, has ended.
 
-    `today` is a day, YYYY-MM-DD. Of a month or a year it is the first day. Of what is archived as
-    far as it was given, it is asked once.
+    `today` is YYYY-MM-DD. A month or a year counts from its first day. If the available files were
+    archived, the request is due once: only if that was before the embargo ended.
     """
     found = _DATE.match(told.until or "")
     status = STATUSES.get(told.status)
@@ -51,7 +51,7 @@ def is_due(told: Told, today: str) -> bool:
 
 
 def may_pass(told: Told) -> bool:
-    """Tell whether it failed in a way that may pass."""
+    """Return whether the request failed with a retryable status."""
     status = STATUSES.get(told.status)
     return status is not None and status.retryable
 
@@ -59,9 +59,10 @@ def may_pass(told: Told) -> bool:
 def requests(
     store: FolderStore | S3Store, now: datetime, due: bool, retry: bool
 ) -> list[IngestRequest]:
-    """Return the requests that are `due` at `now`, or to be tried again; the longest ago first.
+    """Return the requests that are due at `now` or to be retried; the oldest result comes first.
 
-    It goes by the newest snapshot and by what is not published yet. Raises StoreError.
+    `due` selects ended embargoes, `retry` retryable failures. The results are those of the newest
+    snapshot and of intake runs not yet published. Raises StoreError.
     """
     today = f"{now:%Y-%m-%d}"
     found = [

@@ -1,7 +1,7 @@
-"""Entries: what becomes of an outcome, in the tables and in the list of items. Pure.
+"""Entries: the rows and the list item that an outcome produces. Pure.
 
-The same outcome gives the same bytes, and so does one that finds all of it archived before: of its
-files nothing tells when they were found again.
+The same outcome gives the same bytes. So does an outcome that finds all files archived before,
+because an entry does not say when a file was found again.
 """
 
 import json
@@ -22,23 +22,23 @@ from builder.filesets.item import (
 from functions.snapshot import fileset, identifier, setspec
 
 LIST, DELETE, LEAVE = "list", "delete", "leave"
-"""What is done to an item: it is as the entry says, it is gone, or it stays as it is."""
+"""Action on an item: list it as in the entry, mark it as deleted, or leave it as it is."""
 
 _INSTANT = "%Y%m%d%H%M%S"
 _LARGEST = 1 << 63
 _ILLEGIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _DIGESTS = ("sha512", "sha256", "sha1", "md5")
 _OURS = ("sha512", "crc32", "key", "offset", "compression")
-"""What a manifest's file has beyond the proposal; it is told where there is any."""
+"""Fields of a manifest file that the proposal does not have; written if they have a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesetEntry:
-    """What an outcome says of an item, and its row of the table of results.
+    """What an outcome says about an item, and its row in the table of results.
 
-    `identity` is the local part of the item's identifier, None where no platform told of it.
-    `kind`, `sets` (the most specific, sorted) and `document` (JSON) are of what is to be listed.
-    `result` has the columns of functions.snapshot.fileset.RESULT but identifier.
+    `identity` is the local part of the item's identifier, None if no platform described the item.
+    `kind`, `sets` (the most specific, sorted) and `document` (JSON) describe the item to be listed.
+    `result` has the columns of functions.snapshot.fileset.RESULT except identifier.
     """
 
     deed: str
@@ -50,9 +50,9 @@ class FilesetEntry:
 
 
 def entry(outcome: IngestOutcome) -> FilesetEntry:
-    """Return what becomes of an outcome. Raises KeyError for a status that there is not.
+    """Return the entry of an outcome. Raises KeyError for an unknown status.
 
-    What XML forbids becomes U+FFFD.
+    Characters that XML forbids become U+FFFD.
     """
     item, row = outcome.item, status.of(outcome.status)
     identity = _identity(item) if item else None
@@ -92,7 +92,7 @@ def _sets(document: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _first_status(outcome: IngestOutcome, item: FilesetPlatformItem) -> str:
-    """Return the status that a dataset had when it was archived."""
+    """Return the status of the run that archived the dataset."""
     if outcome.status != "success-existing":
         return outcome.status
     if item.withheld:
@@ -101,7 +101,7 @@ def _first_status(outcome: IngestOutcome, item: FilesetPlatformItem) -> str:
 
 
 def _archived_files(archived: ArchiveStrategyResult | None) -> tuple[FilesetManifestFile, ...]:
-    """Return the files that are archived, by path."""
+    """Return the archived files, sorted by path."""
     manifest = archived.manifest if archived else ()
     kept = [file for file in manifest if file.status and status.of(file.status).hit]
     return tuple(sorted(kept, key=lambda file: file.path))
@@ -169,7 +169,7 @@ def _bundle(
 
 
 def _file(file: FilesetManifestFile, verified: bool) -> dict[str, Any]:
-    """Return the columns of a file; `verified` if its platform tells a digest."""
+    """Return the columns of a file; it is `verified` if its platform gives a digest."""
     found = {
         "path": file.path,
         "status": "verified" if verified else "unverified",
@@ -221,13 +221,13 @@ def _result(outcome: IngestOutcome) -> tuple[Any, ...]:
 
 
 def _total(sizes: Sequence[int | None]) -> int | None:
-    """Return the sum, None where a size is not known or no column could hold it."""
+    """Return the sum, or None if a size is unknown or the sum exceeds 64 bits with sign."""
     known = [size for size in sizes if size is not None]
     return sum(known) if len(known) == len(sizes) and sum(known) < _LARGEST else None
 
 
 def _file_json(file: FilesetManifestFile) -> dict[str, Any]:
-    """Return a file as a manifest lists it: what the proposal names, then what it has not."""
+    """Return a file as in a manifest: all proposal fields, ours if they have a value."""
     found = {field.name: getattr(file, field.name) for field in fields(file)}
     found["extra"] = dict(file.extra)
     return {k: v for k, v in found.items() if k not in _OURS or v is not None}
@@ -238,7 +238,6 @@ def _json(value: Any) -> str:
 
 
 def _clean(value: Any) -> Any:
-    """Return a value of JSON with all its texts legible."""
     if isinstance(value, str):
         return _legible(value)
     if isinstance(value, Mapping):
@@ -249,7 +248,7 @@ def _clean(value: Any) -> Any:
 
 
 def _line(text: str | None) -> str | None:
-    """Return a text with single spaces in it, None for an empty one."""
+    """Return the text with single spaces, or None if it is empty."""
     return " ".join((text or "").split()) or None
 
 

@@ -1,7 +1,7 @@
-"""Ingest: one request in, its one outcome out.
+"""Ingest: carries out one request and returns one outcome.
 
-A request is carried out in steps: whose it is, what the platform tells of it, how its files are to
-be kept, whether they are, and keeping them. Whatever goes wrong at any of them is an outcome too.
+The steps: detect the platform, read its description, choose a strategy, look for archived files,
+and archive the others. A failure at any step is an outcome too.
 """
 
 import math
@@ -36,18 +36,18 @@ from functions.config.configuration import Configuration
 from functions.snapshot.errors import DamagedStore, StoreError
 
 Detect = Callable[[IngestRequest, Api], tuple[DatasetResource, FilesetPlatformHelper]]
-"""Tells what a request is about and whose it is. Raises FilesetError."""
+"""Finds the resource of a request and its platform. Raises FilesetError."""
 Strategies = Callable[[str, float, Callable[[], None]], FilesetIngestStrategy]
-"""Gives a strategy by its name, which goes on until so many seconds of the monotonic clock, and
-calls something now and then that raises FilesetError where it is to end."""
+"""Returns the strategy with that name. It works until that time of the monotonic clock. It calls
+the given function now and then, which raises FilesetError to end it."""
 
 _OTHERWISE = frozenset({"file-404", "file-forbidden", "over-limit-stream", "bundle-missing-member"})
-"""What of a file may come of a dataset that is another by now, as each mismatch may."""
+"""Statuses of a file that can mean that the dataset has changed; so can each mismatch."""
 
 
 @dataclass(slots=True)
 class _Course:
-    """How far a request has come."""
+    """State of one request."""
 
     request: IngestRequest
     until: float
@@ -61,10 +61,10 @@ class _Course:
 class Ingest:
     """Carries out requests. Safe to use from threads.
 
-    `api` gives what asks platforms, nothing after so many seconds of the monotonic clock. `seconds`
-    is how long a request may take, and none goes on after `until` (of that clock), whenever it
-    began. `stop` ends all of them from another thread: they are `cancelled` then. `clock` is that
-    of outcomes.
+    `api` returns the client for platforms, which sends nothing after that time of the monotonic
+    clock. A request may take `seconds`; all end at `until` (of that clock), whenever they began.
+    Another thread sets `stop` to end all requests, which are then `cancelled`. `clock` dates the
+    outcomes.
     """
 
     detect: Detect
@@ -79,9 +79,9 @@ class Ingest:
     _turns: Turns = field(init=False, default_factory=Turns)
 
     def process(self, request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
-        """Carry out a request, and return what came of it; no error passes.
+        """Carry out a request and return its outcome; it raises no Exception.
 
-        A `dry` one ends where files would be kept, and is `pending` then.
+        A `dry` request ends before files would be archived, as `pending`.
         """
         course = _Course(request, min(self.monotonic() + self.seconds, self.until))
         try:
@@ -110,7 +110,7 @@ class Ingest:
         )
 
     def _finish(self, course: _Course, dry: bool) -> tuple[str, str, str]:
-        """Return status, detail and code of a request that came to its end."""
+        """Carry out the request; return its status, detail and code."""
         if course.request.ingest_type != DATASET:
             raise FilesetError(
                 "not-implemented", f"ingest_type {course.request.ingest_type}: expected {DATASET}"
@@ -150,7 +150,7 @@ class Ingest:
     def _archive(
         self, course: _Course, item: FilesetPlatformItem, check: Callable[[], None]
     ) -> ArchiveStrategyResult:
-        """Keep the item's files, unless they are kept already."""
+        """Archive the item's files, unless they are archived already."""
         assert course.choice is not None
         strategy = self.strategy(course.choice.strategy, course.until, check)
         where = (item.platform_name, item.platform_domain, item.platform_id)
@@ -158,7 +158,7 @@ class Ingest:
             return _whole(strategy.check_existing(item) or strategy.process(item), item)
 
     def _fail(self, course: _Course, error: FilesetError) -> tuple[str, str, str]:
-        """Take over what an error tells of the item and its files."""
+        """Copy the item and the manifest of an error; return its status, detail and code."""
         course.item = course.item or error.item
         if not error.manifest:
             pass
@@ -183,20 +183,20 @@ class Ingest:
             raise FilesetError("deadline-exceeded", late)
 
     def _is_changed(self, course: _Course, helper: FilesetPlatformHelper, api: Api) -> bool:
-        """Tell whether the platform lists other files by now than it did before."""
+        """Return whether the platform now lists other files than before."""
         assert course.resource is not None
         assert course.item is not None
         try:
             now = helper.process_request(course.request, course.resource, api)
         except FilesetError:
-            return False  # what was found stands
+            return False  # the failure already found stands
         return _facts(now) != _facts(course.item)
 
 
 def _whole(archived: ArchiveStrategyResult, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-    """Return a strategy's result with the files that are withheld.
+    """Add the withheld files to a strategy's result.
 
-    Raises AssertionError where it tells of success without having each file that is given.
+    Raises AssertionError if the result reports success but lacks a file that the platform gives.
     """
     there = {file.path for file in archived.manifest}
     if status.of(archived.status).hit:
@@ -209,7 +209,7 @@ def _whole(archived: ArchiveStrategyResult, item: FilesetPlatformItem) -> Archiv
 
 
 def _success_status(archived: ArchiveStrategyResult, item: FilesetPlatformItem) -> str:
-    """Return the status of a result, which tells success apart."""
+    """Return the status; success becomes success-partial or success-file where these apply."""
     if archived.status != "success":
         return archived.status
     if item.withheld:
@@ -231,7 +231,7 @@ def _facts(
 
 
 def _last_line(error: Exception) -> str:
-    """Return where a fault of ours lies, and what it is, in one line."""
+    """Return an unexpected error in one line, with the function and line that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
     at = f" ({frames[-1].name}, line {frames[-1].lineno})" if frames else ""
     return traceback.format_exception_only(error)[-1].strip() + at

@@ -1,6 +1,6 @@
-"""Items: a request, what a platform tells of the dataset that it is about, and what was kept of it.
+"""Data types of the fileset ingest: requests, datasets of platforms, archived files and outcomes.
 
-The names of fields are those of the fileset ingest proposal; what it has not is told to be ours.
+The fields are named as in the fileset ingest proposal; fields of our own are marked as such.
 """
 
 from collections.abc import Mapping
@@ -8,33 +8,33 @@ from dataclasses import dataclass, field
 from typing import Any
 
 DATASET = "dataset"
-"""The type of ingest that a request for a fileset is of."""
+"""The ingest type of a request for a fileset."""
 
 
 @dataclass(frozen=True, slots=True)
 class IngestRequest:
-    """A request: the URL of a landing page or of a DOI; all that a line of JSON asked besides."""
+    """A request: the URL of a landing page or a DOI, and all other fields of its JSON line."""
 
     base_url: str
     ingest_type: str = DATASET
     given: Mapping[str, Any] = field(default_factory=dict)
-    """The request as it was given, for the result to give back."""
+    """The request as received; the result repeats it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetResource:
-    """What is behind a request's URL, as far as it was found out.
+    """The resource at a request's URL, as far as it is known.
 
-    `url` is where the way ends that a DOI's registry or redirects lead; `hops` are the URLs before.
-    `status`, `media_type`, `body` and `html_biblio` are those of the landing page, and None or
-    empty where it was not fetched: a platform that is known by its host needs none. `at` is when
-    it was, in 14 digits (UTC).
+    `url` is the final URL, after the DOI's registry and the redirects; `hops` are the URLs before
+    it. `status`, `media_type`, `body` and `html_biblio` describe the landing page. They are None or
+    empty if it was not fetched, as for a platform known by its host. `at` is the time of the fetch,
+    in 14 digits (UTC).
     """
 
     url: str
     hops: tuple[str, ...] = ()
     doi: str | None = None
-    """The DOI that the request is about, in lower case, without a resolver before it."""
+    """The DOI of the request, in lower case, without a resolver's URL."""
     status: int | None = None
     media_type: str | None = None
     body: bytes | None = None
@@ -44,13 +44,13 @@ class DatasetResource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """Who made a dataset, or had a part in it; an organisation has a name alone."""
+    """A creator or contributor of a dataset; an organisation has only `name`."""
 
     name: str
     given: str | None = None
     family: str | None = None
     orcid: str | None = None
-    """Sixteen characters with hyphens, without a resolver before them."""
+    """Sixteen characters with hyphens, without a resolver's URL."""
     affiliations: tuple[str, ...] = ()
     organisation: bool = False
     role: str | None = None
@@ -59,7 +59,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Licence:
-    """What the data may be used by: a name, its SPDX id and a URL, as far as told."""
+    """A licence of the data: name, SPDX id and URL, as far as known."""
 
     name: str | None = None
     spdx: str | None = None
@@ -68,7 +68,7 @@ class Licence:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """Something that the dataset is related to, in DataCite's words (relationType and so on)."""
+    """A related work, in DataCite's terms (relationType and so on)."""
 
     identifier: str
     identifier_type: str
@@ -77,7 +77,7 @@ class Related:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """What a platform says of a dataset, in one form for all platforms. Texts are plain, not HTML.
+    """A platform's description of a dataset, in one form for all platforms; texts are not HTML.
 
     Dates are W3CDTF: a year, a month or a day.
     """
@@ -101,12 +101,12 @@ class Description:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesetManifestFile:
-    """A file of a fileset: what its platform says of it, and what came of it.
+    """A file of a fileset: the platform's description of it, and the result of archiving it.
 
     Digests are hexadecimal, in lower case. `path` is relative, with `/`
-    (builder.filesets.strategies.path). `platform_url` is where its bytes are to be had. What the
-    proposal has not: `sha512`, `crc32`, and where the bytes lie in the store: `key`, with `offset`
-    where that is a bundle or a WARC, and `compression` there (stored or deflated).
+    (builder.filesets.strategies.path). `platform_url` is the URL of its bytes. Not in the proposal:
+    `sha512`, `crc32`, and the place in the store. That is `key`, and within a bundle or a WARC
+    `offset` and `compression` (stored or deflated).
     """
 
     path: str
@@ -129,15 +129,16 @@ class FilesetManifestFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesetPlatformItem:
-    """A dataset as its platform has it.
+    """A dataset as its platform describes it.
 
-    `platform_status` is success, or the status by which it is refused (builder.filesets.status)
-    though its metadata may be told: an item that is embargoed `until` a day, is restricted, or is
-    gone. Files that the platform lists and does not give are in the manifest with the status
-    `withheld`. `platform_id` is the same for each version of one dataset, where the platform has
-    such an id; `version` tells these apart, `index` is the platform's own count of them, and
-    `order` a text that sorts as they do (builder.filesets.version_order).
-    `web_bundle_url` gives all files as one zip.
+    `platform_status` is success, or the status of a refusal (builder.filesets.status): the item is
+    restricted, gone, or embargoed `until` a day. A refused item may still have metadata. The
+    manifest marks files that the platform lists but does not give with the status `withheld`.
+
+    `platform_id` is the same for all versions of a dataset, if the platform has such an id.
+    `version` distinguishes them, `index` is the platform's own count, and `order` is a text that
+    sorts like the versions (builder.filesets.version_order). `web_bundle_url` gives all files as
+    one zip.
     """
 
     platform_name: str
@@ -158,18 +159,18 @@ class FilesetPlatformItem:
 
     @property
     def files(self) -> tuple[FilesetManifestFile, ...]:
-        """The files that the platform gives: the manifest without those that are withheld."""
+        """The files that the platform gives: the manifest without the withheld files."""
         return tuple(file for file in self.manifest or () if file.status != "withheld")
 
     @property
     def withheld(self) -> tuple[FilesetManifestFile, ...]:
-        """The files that the platform lists and does not give."""
+        """The files that the platform lists but does not give."""
         return tuple(file for file in self.manifest or () if file.status == "withheld")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileMeta:
-    """A file's bytes: how many, their digests in hexadecimal digits, and their media type."""
+    """Size of a file in bytes, its digests in hexadecimal digits, and its media type."""
 
     size_bytes: int
     md5hex: str
@@ -180,7 +181,7 @@ class FileMeta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terminal:
-    """Where bytes came from at last, when (14 digits, UTC), and with which HTTP status."""
+    """The final URL of a download, its time (14 digits, UTC) and its HTTP status."""
 
     terminal_url: str
     terminal_dt: str
@@ -190,7 +191,7 @@ class Terminal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cdx:
-    """Where a capture lies: a line of a CDX file. `warc_path` is a key of the store."""
+    """Place of a capture: a line of a CDX file. `warc_path` is a key of the store."""
 
     surt: str
     datetime: str
@@ -205,11 +206,11 @@ class Cdx:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveStrategyResult:
-    """What a strategy made of an item. `manifest` has a status for each file.
+    """The result of a strategy for an item. Each file in `manifest` has a status.
 
-    `file_*` are of the one file of a `*-file` strategy, `bundle_*` of the bundle of a `*-bundled`
-    one. `*_cdx` are of `web-*` alone. `location` is the key of the store below which all of it
-    lies, or of the one object that it is; `terminal` of a bundle that we made is None.
+    `file_*` describe the one file of a `*-file` strategy, `bundle_*` the bundle of a `*-bundled`
+    strategy. `*_cdx` are set by `web-*` only. `location` is the key prefix of all objects in the
+    store, or the key of the only one. `terminal` is None for a bundle that we made.
     """
 
     ingest_strategy: str
@@ -228,11 +229,11 @@ class ArchiveStrategyResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestOutcome:
-    """What came of a request: its one result. All that `result` and publishing tell is in here.
+    """The outcome of a request, exactly one for each. Results and publishing use nothing else.
 
-    `at` is when it came about (14 digits, UTC). `item` is None where no platform told of it,
-    `archived` where nothing was archived. `code` is the status in more detail, such as work-level
-    of a platform-scope; `strategy` and `reason` are how its files are to be kept, and why so.
+    `at` is its time (14 digits, UTC). `item` is None if no platform described it, `archived` is
+    None if nothing was archived. `code` refines the status, such as work-level for platform-scope.
+    `strategy` and `reason` are the chosen strategy and why it was chosen.
     """
 
     request: IngestRequest

@@ -1,7 +1,7 @@
-"""The journal: outcomes that are in no run of the intake yet, on this machine's disk.
+"""Journal: outcomes that are not yet in an intake run, on this machine's disk.
 
-Each is a line, synced before anybody is told of it. What a process left that was killed is taken
-over by the next one that works for the same store, so that no result is lost.
+Each outcome is one line, synced before it is reported. No result is lost if a process is killed:
+the next process for the same store takes over its journal.
 """
 
 import contextlib
@@ -26,29 +26,29 @@ _LINES, _LOCK, _SCRATCH = "outcomes", ".lock", "scratch"
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A folder of this process, with its journal and room for what need not last."""
+    """The folder of this process, with its journal and a folder for temporary files."""
 
     folder: Path
 
     @property
     def scratch(self) -> Path:
-        """A folder for what need not last."""
+        """The folder for temporary files."""
         return self.folder / _SCRATCH
 
     def add(self, outcome: IngestOutcome) -> None:
-        """Write an outcome down. Raises StoreError where that cannot be."""
+        """Append an outcome and sync it. Raises StoreError if that fails."""
         with writing(self.folder), (self.folder / _LINES).open("ab") as file:
-            file.write(b"\n" + line(outcome))  # for the one before may be torn, of a full disk
+            file.write(b"\n" + line(outcome))  # a full disk may have cut off the line before
             file.flush()
             os.fsync(file.fileno())
 
     def clear(self) -> None:
-        """Forget all outcomes: a run of the intake has them."""
+        """Delete all outcomes, once an intake run has them."""
         with writing(self.folder):
             (self.folder / _LINES).unlink(missing_ok=True)
 
     def outcomes(self) -> Iterator[IngestOutcome]:
-        """Yield what stands in it. A line that was being written when its process died is none."""
+        """Yield the outcomes in the journal. Incomplete lines of a killed process are skipped."""
         with contextlib.suppress(FileNotFoundError), (self.folder / _LINES).open("rb") as file:
             for data in file:
                 with contextlib.suppress(ValueError, TypeError):
@@ -57,10 +57,10 @@ class Journal:
 
 @contextmanager
 def open_journal(home: Path, address: str) -> Iterator[Journal]:
-    """Give a journal for the store at `address`, its folder in `home`, with what others left.
+    """Open a journal in `home` for the store at `address`; outcomes of ended processes are added.
 
-    The folder is removed afterwards, unless outcomes are in it. Raises StoreError where nothing
-    can be written.
+    The folder is removed afterwards, unless it holds outcomes. Raises StoreError if the disk cannot
+    be written.
     """
     mark = f"filesets-{hashlib.sha256(os.fsencode(address)).hexdigest()[:16]}-"
     with writing(home):
@@ -81,9 +81,9 @@ def open_journal(home: Path, address: str) -> Iterator[Journal]:
 
 
 def _own(home: Path, mark: str) -> tuple[Path, BinaryIO]:
-    """Return a folder that is new, and its lock. Raises OSError.
+    """Create and lock a new folder. Raises OSError.
 
-    Another process may take one for what somebody left, before it is locked, and remove it.
+    Before it is locked, another process may mistake it for abandoned and remove it; hence the loop.
     """
     while True:
         folder = home / f"{mark}{secrets.token_hex(8)}"
@@ -97,7 +97,7 @@ def _own(home: Path, mark: str) -> tuple[Path, BinaryIO]:
 
 
 def _take_over(left: Path, journal: Journal) -> None:
-    """Take over what a process left, if it is no more."""
+    """Take over the journal of a process that has ended."""
     with contextlib.suppress(OSError):
         lock = _lock(left)
         if lock is not None:
@@ -108,7 +108,7 @@ def _take_over(left: Path, journal: Journal) -> None:
 
 
 def _lock(folder: Path) -> BinaryIO | None:
-    """Return the lock of a folder, None where another process has it."""
+    """Lock a folder; None if another process holds the lock."""
     lock = (folder / _LOCK).open("a+b")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -119,11 +119,11 @@ def _lock(folder: Path) -> BinaryIO | None:
 
 
 def line(told: IngestOutcome) -> bytes:
-    """Return an outcome as a line; the body of its landing page is left out."""
+    """Encode an outcome as a line, without the body of its landing page."""
     resource = told.resource and replace(told.resource, body=None)
     return json.dumps(codec.plain(replace(told, resource=resource))).encode() + b"\n"
 
 
 def outcome(data: bytes) -> IngestOutcome:
-    """Return the outcome that a line tells of. Raises ValueError or TypeError."""
+    """Decode an outcome from a line. Raises ValueError or TypeError."""
     return codec.build(IngestOutcome, json.loads(data))

@@ -1,4 +1,4 @@
-"""Turns: of several requests for one dataset, one after the other is carried out."""
+"""Keyed lock: requests for the same dataset are carried out one after the other."""
 
 import threading
 from collections.abc import Callable, Hashable, Iterator
@@ -10,14 +10,14 @@ _WAIT = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Who is at what. Safe to use from threads."""
+    """A lock for each key. Safe to use from threads."""
 
     _taken: set[Hashable] = field(init=False, default_factory=set)
     _changed: threading.Condition = field(init=False, default_factory=threading.Condition)
 
     @contextmanager
     def of(self, what: Hashable, check: Callable[[], None]) -> Iterator[None]:
-        """Wait until nobody is at it, and be at it meanwhile; `check` may raise while it waits."""
+        """Hold a key's lock during the block; `check` is called while waiting and may raise."""
         with self._changed:
             while what in self._taken:
                 check()

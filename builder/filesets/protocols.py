@@ -1,4 +1,4 @@
-"""The seams of filesets: a platform, its API, what downloads, and a strategy."""
+"""Protocols of filesets: platform, platform API, downloader and strategy."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -17,10 +17,10 @@ from functions.snapshot.errors import SheafError
 
 
 class FilesetError(SheafError):
-    """A request, or a file of it, comes to no good end; `status` is one of the vocabulary.
+    """A request or a file fails; `status` is a row of builder.filesets.status.
 
-    `item` is what the platform told before, for an item that is listed without files. `until` is
-    the day from which it may be had (W3CDTF). `manifest` is how far the files had come.
+    `item` is the platform's description so far, for an item that is listed without files. `until`
+    is the day from which it is available (W3CDTF). `manifest` is the state of the files.
     """
 
     def __init__(
@@ -38,14 +38,14 @@ class FilesetError(SheafError):
         self.item = item
         self.manifest = tuple(manifest)
         self.code = code
-        """What it is in more detail, such as work-level of a platform-scope."""
+        """Refines the status, such as work-level for platform-scope."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiAnswer:
-    """An answer of a platform: where it came from at last, and what it says.
+    """A platform's response: the final URL, and the content.
 
-    Names of headers are in lower case.
+    Header names are in lower case.
     """
 
     url: str
@@ -57,7 +57,7 @@ class ApiAnswer:
 
 
 class Api(Protocol):
-    """Asks platforms for documents: politely, safely, with little in memory.
+    """Client for documents of platforms: polite, safe, and with bounded memory.
 
     All methods raise FilesetError: platform-404 (404), platform-gone (410), platform-restricted
     (401, 403, 451), platform-rate-limited (429), platform-timeout, platform-http-error (any other
@@ -68,13 +68,13 @@ class Api(Protocol):
     def answer(
         self, url: str, *, accept: str = "application/json", statuses: frozenset[int] = frozenset()
     ) -> ApiAnswer:
-        """Return the answer at `url`, redirects followed: one of 200, or of those `statuses`."""
+        """Return the response at `url` after redirects: its status is 200 or one of `statuses`."""
         ...
 
     def document(self, url: str, *, hosts: Sequence[str] = ()) -> Any:
         """Return the JSON document at `url`. With `hosts`, the URL's own host must be one of them.
 
-        To be used with `hosts` for links that stand in answers, such as those of a next page.
+        Use `hosts` for links that come from responses, such as the URL of a next page.
         """
         ...
 
@@ -83,12 +83,12 @@ class Api(Protocol):
         ...
 
     def shows_token(self, host: str) -> bool:
-        """Tell whether there is a token that `host` is shown (fileset.tokens)."""
+        """Return whether there is a token for `host` (fileset.tokens)."""
         ...
 
 
 class FilesetPlatformHelper(Protocol):
-    """A platform. No method but `process_request` asks anybody anything."""
+    """A platform. Only `process_request` sends requests."""
 
     @property
     def name(self) -> str:
@@ -96,28 +96,28 @@ class FilesetPlatformHelper(Protocol):
         ...
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-        """Tell whether it is this platform, by the resource's URL, DOI or landing page."""
+        """Return whether the resource is at this platform, by its URL, DOI or landing page."""
         ...
 
     def process_request(
         self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
-        """Return the dataset as the platform has it. Raises FilesetError.
+        """Return the dataset as the platform describes it. Raises FilesetError.
 
-        An item that is embargoed, restricted or gone is returned with its platform_status, where
-        there are metadata to tell.
+        An embargoed, restricted or deleted item is returned with that platform_status, if the
+        platform still has its metadata.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """A file that came whole, and what it was verified by; digests in hexadecimal digits.
+    """A file that was received completely, and how it was verified; digests are hexadecimal.
 
-    `verified` names the best digest of the manifest that it has (sha512, sha256, sha1, md5), and
-    is None where the manifest has none. `media_type` is the server's. `headers` are all of the
-    answer's, in order, as sent; `unpacked` tells that a content coding was taken off the bytes.
-    `terminal_url` is without signatures and tokens (builder.http.url).
+    `verified` names the best digest that the manifest gives (sha512, sha256, sha1, md5), None if it
+    gives none. `media_type` is the server's. `headers` are all headers of the response, in order,
+    as sent; `unpacked` is true if a content coding was decoded. `terminal_url` has no signatures or
+    tokens (builder.http.url).
     """
 
     size: int
@@ -137,11 +137,11 @@ class Received:
 
 
 OpenSink = Callable[[], AbstractContextManager[ZipSink]]
-"""Gives a sink; the bytes count if the block ends, and are forgotten if it raises."""
+"""Opens a sink; its bytes are kept if the block ends, and discarded if it raises."""
 
 
 class Downloader(Protocol):
-    """Fetches files: politely, safely, again where they break off, verified on the way."""
+    """Downloads files: politely, safely, resuming where a transfer breaks off, and verified."""
 
     def download(
         self,
@@ -151,19 +151,19 @@ class Downloader(Protocol):
         *,
         html: bool = False,
     ) -> Received:
-        """Fetch a file of at most `limit` bytes into a sink, and return what came.
+        """Download a file of at most `limit` bytes into a sink, and describe what was received.
 
-        Within the sink's block all of it was verified. A sink is opened anew for each attempt that
-        begins from the start. Where `html`, a page is no decoy. Raises FilesetError with a status
+        Within the sink's block everything was verified. Each attempt from the start opens a new
+        sink. With `html`, an HTML page is accepted as the file. Raises FilesetError with a status
         of a file: file-404, file-forbidden, truncated, stalled, html-decoy, mismatch-size,
-        mismatch-md5 and its like, encoding-ambiguous, over-limit-stream, blocked-address,
+        mismatch-md5 and the like, encoding-ambiguous, over-limit-stream, blocked-address,
         deadline-exceeded, cancelled, error-platform-download.
         """
         ...
 
 
 class FilesetIngestStrategy(Protocol):
-    """A way of keeping the files of an item."""
+    """A way to archive the files of an item."""
 
     @property
     def name(self) -> str:
@@ -171,15 +171,15 @@ class FilesetIngestStrategy(Protocol):
         ...
 
     def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
-        """Return what is kept of the very item already, None where that is not all of it.
+        """Return what is archived of exactly this item; None if it is missing or incomplete.
 
-        Its status is success-existing, or mismatch-existing where what lies there was altered.
+        The status is success-existing, or mismatch-existing if stored bytes were altered.
         """
         ...
 
     def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-        """Keep the item's files, and return what came of them. Raises FilesetError.
+        """Archive the item's files and return the result. Raises FilesetError.
 
-        What is kept of it already is not fetched again.
+        Files that are archived already are not downloaded again.
         """
         ...

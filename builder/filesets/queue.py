@@ -1,9 +1,9 @@
-"""A queue of Amazon's SQS that requests come from: one message, one request.
+"""Requests from an Amazon SQS queue: one message, one request.
 
-A message is the caller's for some minutes, again and again, for as long as its request takes. It is
-removed once its result is where it lasts, and given back where another try may go better. Who
-gives it back too often, or dies of it, has it moved to the queue of dead letters by SQS itself.
-Messages may come twice: what was archived before is found so.
+A message stays hidden for some minutes, which are renewed while its request runs. It is deleted
+once its result is stored, and returned to the queue if a retry may succeed. SQS moves a message
+that was received too often to the dead-letter queue. Messages may arrive twice; the second time,
+the files are found archived.
 """
 
 import threading
@@ -19,18 +19,18 @@ from builder.filesets.request import BadLine
 from builder.store import aws
 from functions.snapshot.errors import SheafError, StoreError
 
-_TOGETHER = 10  # messages that SQS takes and gives at once
+_TOGETHER = 10  # messages that SQS accepts in one batch
 _SOONEST, _LATEST = 60, 3600
-"""Seconds after which a request that failed is tried again, twice as long each time."""
+"""Seconds before a retry: the first delay, which doubles each time, and the longest."""
 
 
 class QueueError(SheafError):
-    """The queue does not answer, or does not know us."""
+    """The queue does not respond, or rejects the credentials."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueMessage:
-    """A message: its text, what it is answered by, and how often it was received by now."""
+    """A message: its text, its receipt handle, and how often it was received so far."""
 
     id: str
     text: str
@@ -38,7 +38,7 @@ class QueueMessage:
     received: int = 1
 
     def request(self) -> IngestRequest:
-        """Return the request that it is; a bad one stands for what is none."""
+        """Return its request; for an invalid message a placeholder, so that it gets a result."""
         try:
             return line.parse(self.text)
         except BadLine as error:
@@ -46,20 +46,20 @@ class QueueMessage:
 
 
 def is_final(outcome: IngestOutcome) -> bool:
-    """Tell whether another try would come to the same."""
+    """Return whether a retry would give the same outcome."""
     return not status.of(outcome.status).retryable
 
 
 def wait(received: int) -> int:
-    """Return after how many seconds a message is tried again that was received so often."""
+    """Return the seconds until the next try of a message that was received so often."""
     return min(_LATEST, _SOONEST << min(max(received, 1) - 1, 10))
 
 
 @dataclass(slots=True)
 class Queue:
-    """The queue at `url`. `client` is one of boto3, as `connect` gives it.
+    """The queue at `url`. `client` is a boto3 client, as `connect` creates it.
 
-    A message is ours for `visibility` seconds, and again before these are over. Safe to use from
+    A message stays hidden for `visibility` seconds, renewed before they end. Safe to use from
     threads. All methods raise QueueError.
     """
 
@@ -67,14 +67,14 @@ class Queue:
     client: Any
     visibility: int = 300
     poll: int = 2
-    """Seconds that one question waits for messages."""
+    """Seconds for which one call waits for messages."""
     _held: dict[int, tuple[IngestRequest, QueueMessage]] = field(init=False, default_factory=dict)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def requests(self, stop: threading.Event, *, lasting: bool = False) -> Iterator[IngestRequest]:
-        """Yield the requests of messages, one asked for at a time, until there are none.
+        """Yield the requests of messages, received one at a time, until the queue is empty.
 
-        Where it is `lasting`, more are waited for until `stop` is set.
+        With `lasting`, wait for more messages until `stop` is set.
         """
         while not stop.is_set():
             message = self._receive()
@@ -87,7 +87,7 @@ class Queue:
                 return
 
     def settle(self, outcome: IngestOutcome) -> None:
-        """See to the message of a request that yielded this outcome, which is where it lasts."""
+        """Delete or return the message of a request, once its outcome is stored."""
         with self._lock:
             found = self._held.pop(id(outcome.request), None)
         if found is None:
@@ -100,7 +100,7 @@ class Queue:
             self._let(message, seconds)
 
     def release(self) -> None:
-        """Give back at once what is held and was not settled."""
+        """Return all messages without an outcome to the queue at once."""
         with self._lock:
             held, self._held = list(self._held.values()), {}
         for _, message in held:
@@ -108,7 +108,7 @@ class Queue:
 
     @contextmanager
     def beating(self) -> Iterator[None]:
-        """Keep what is held for as long as the block takes, and give back the rest after it."""
+        """Keep messages hidden during the block, and return those without an outcome after it."""
         ended = threading.Event()
         thread = threading.Thread(target=self._beat, args=(ended,), name="heartbeat")
         thread.start()
@@ -135,7 +135,7 @@ class Queue:
                 try:
                     self._ask("change_message_visibility_batch", Entries=entries)
                 except QueueError:
-                    continue  # the next beat may be in time; else somebody else has the message
+                    continue  # the next beat may be in time, or another worker gets the message
 
     def _receive(self) -> QueueMessage | None:
         answer = self._ask(
@@ -171,6 +171,6 @@ def connect(url: str) -> Queue:
 
 
 def _region(url: str) -> str | None:
-    """Return the region that the URL of a queue names; None for one that names none."""
+    """Return the region in the URL of a queue, or None."""
     labels = url.partition("://")[2].partition("/")[0].split(".")
     return labels[1] if labels[0] == "sqs" and labels[2:3] == ["amazonaws"] else None

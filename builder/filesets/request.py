@@ -1,4 +1,4 @@
-"""Lines: requests as they are given, as JSON lines or in messages. Pure."""
+"""Parser for requests, from JSON lines or messages. Pure."""
 
 import json
 from collections.abc import Mapping
@@ -7,12 +7,12 @@ from typing import Any
 from builder.filesets.item import DATASET, IngestRequest
 
 LONGEST = 1_000_000
-"""Characters of a line; a longer one is no request."""
-_URL = 1500  # characters, as sandcrawler's database has room for
+"""Characters in a line; a longer line is invalid."""
+_URL = 1500  # characters, the width of the column in sandcrawler's database
 
 
 class BadLine(ValueError):
-    """A line is no request; the text says why."""
+    """A line is not a valid request; the text says why."""
 
 
 def of_text(url: str) -> IngestRequest:
@@ -21,9 +21,9 @@ def of_text(url: str) -> IngestRequest:
 
 
 def parse(text: str) -> IngestRequest:
-    """Return the request that a line is. Raises BadLine.
+    """Parse a line as a request. Raises BadLine.
 
-    A line is an object of JSON with a `base_url`; what it says besides is given back in the result.
+    A line is a JSON object with a `base_url`; the result repeats its other fields.
     """
     if len(text) > LONGEST:
         raise BadLine(f"more than {LONGEST:,} characters")
@@ -39,12 +39,12 @@ def parse(text: str) -> IngestRequest:
 
 
 def invalid_request(where: str, text: str) -> IngestRequest:
-    """Return a request that stands for a line which is none, for its result to give back."""
+    """Return a placeholder request for an invalid line, so that it gets a result."""
     return IngestRequest(where, given={"line": text[:_URL]})
 
 
 def is_asked(request: IngestRequest) -> bool:
-    """Tell whether it was asked for, and stands for no line that is no request."""
+    """Return whether this is a real request, not the placeholder for an invalid line."""
     return "line" not in request.given or "base_url" in request.given
 
 

@@ -1,4 +1,4 @@
-"""The feed: requests as lines of a stream that may go on for ever, one after the other."""
+"""Requests from the lines of a stream, which may be endless."""
 
 import os
 import select
@@ -14,10 +14,10 @@ _TICK = 0.2
 
 
 def requests(descriptor: int, stop: threading.Event, name: str = "line") -> Iterator[IngestRequest]:
-    """Yield the requests that the lines of an open file are, JSON in UTF-8, until `stop` is set.
+    """Yield the request of each line of an open file, JSON in UTF-8, until `stop` is set.
 
-    A line that is none has a request that stands for it and names it, by its number from 1. Empty
-    ones are passed over. Of a line that is too long no more is in memory than a line may have.
+    An invalid line yields a placeholder request with its number, from 1. Empty lines are skipped.
+    Of a line that is too long, only as much as a valid line may have is kept in memory.
     """
     for number, data in enumerate(_lines(descriptor, stop), 1):
         if not data.strip():
@@ -33,7 +33,7 @@ def requests(descriptor: int, stop: threading.Event, name: str = "line") -> Iter
 
 
 def _lines(descriptor: int, stop: threading.Event) -> Iterator[bytes]:
-    """Yield the lines without their ends; of one that is too long the beginning."""
+    """Yield the lines without line ends; a line that is too long is cut off."""
     held = b""
     while (data := _read(descriptor, stop)) is not None:
         *whole, rest = data.split(b"\n")

@@ -1,4 +1,4 @@
-"""Access to platforms over HTTP as the configuration allows it, for a whole run."""
+"""HTTP access to platforms for a whole run, as configured."""
 
 import math
 import ssl
@@ -20,19 +20,19 @@ from builder.http.settings import http_settings
 from functions.config.configuration import Configuration
 
 _FORGIVES = 600.0
-"""Seconds after which an unreachable host is tried again: a worker runs for days."""
+"""Seconds before an unreachable host is tried again; a worker runs for days."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostTokens:
-    """The tokens of the configuration, by host and port. Each is shown to its own host alone."""
+    """Configured tokens by host and port. Each is sent to its own host only."""
 
     tokens: Mapping[str, str]
 
     def headers(self, url: str) -> dict[str, str]:
-        """Return the token of a URL's host; never over a connection that others can read.
+        """Return the authorization header for a URL's host; only for https.
 
-        A token with a space names its scheme itself.
+        A token with a space contains its own scheme.
         """
         parts = urlsplit(url)
         token = self.tokens.get(parts.netloc) if parts.scheme == "https" else None
@@ -43,9 +43,9 @@ class HostTokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ways:
-    """Access to platforms; all threads share what is known of hosts.
+    """Access to platforms; all threads share the state of hosts.
 
-    `scratch` is a folder for temporary files. `seconds` bounds the fetching of one file.
+    `scratch` is a folder for temporary files. The download of one file may take `seconds`.
     """
 
     client: HttpClient
@@ -57,14 +57,14 @@ class Ways:
     limits: Limits = field(default_factory=Limits)
 
     def api(self, until: float = math.inf) -> PlatformApi:
-        """Return what asks platforms for documents until `until`, on the client's clock."""
+        """Return a client for documents that works until `until`, on the client's clock."""
         return PlatformApi(
             client=self.client, tries=self.tries, until=until, obey=self.obey,
             limits=self.limits, tokens=self.tokens,
         )  # fmt: skip
 
     def downloader(self, until: float = math.inf) -> FileDownloader:
-        """Return what fetches files until `until`, on the client's clock."""
+        """Return a downloader that works until `until`, on the client's clock."""
         return FileDownloader(
             client=self.client, tries=self.tries, seconds=self.seconds, until=until,
             limits=self.limits,
@@ -82,7 +82,7 @@ def means(
     clock: Callable[[], float] = time.monotonic,
     tls: ssl.SSLContext | None = None,
 ) -> Ways:
-    """Return the access that the configuration allows.
+    """Create the access to platforms that the configuration allows.
 
     `stop` ends all requests. `wall` counts seconds since 1970, `clock` from any moment.
     """

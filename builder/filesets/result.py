@@ -1,7 +1,7 @@
-"""Results: an outcome as the JSON documents that the fileset ingest proposal asks for. Pure.
+"""Results: the JSON documents of an outcome, as in the fileset ingest proposal. Pure.
 
-Besides its fields there are, as they are ours: `detail`, `code`, `retryable`, `updated`,
-`platform_version`, `until` and `strategy_reason`, and of a file what FilesetManifestFile says.
+Fields of our own: `detail`, `code`, `retryable`, `updated`, `platform_version`, `until` and
+`strategy_reason`, and for a file those that FilesetManifestFile names.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from builder.filesets.item import (
 )
 
 FILE = "dataset-file"
-"""The type of ingest that the second result of a dataset of one file is of."""
+"""Ingest type of the second result, for a dataset of one file."""
 
 _LONGEST = 1600  # characters of a detail
 _PROPOSED = (
@@ -76,10 +76,7 @@ def result(outcome: IngestOutcome) -> dict[str, Any]:
 
 
 def file_result(outcome: IngestOutcome) -> dict[str, Any] | None:
-    """Return the second result of a request: of the one file of a dataset that was archived now.
-
-    None where there is none.
-    """
+    """Return the second result, for the file of a one-file dataset archived just now, or None."""
     archived = outcome.archived
     if outcome.status != "success-file" or archived is None:
         return None
@@ -93,18 +90,18 @@ def file_result(outcome: IngestOutcome) -> dict[str, Any] | None:
 
 
 def results(outcome: IngestOutcome) -> list[dict[str, Any]]:
-    """Return both results, or the one that there is."""
+    """Return one or both results of an outcome."""
     return [found for found in (result(outcome), file_result(outcome)) if found is not None]
 
 
 def request(asked: IngestRequest) -> dict[str, Any]:
-    """Return a request as it is given back."""
+    """Return the request as the result repeats it."""
     given = {"base_url": asked.base_url, "ingest_type": asked.ingest_type}
     return {**asked.given, **given}
 
 
 def file_json(file: FilesetManifestFile) -> dict[str, Any]:
-    """Return a file of a manifest: all that the proposal names, and of the rest what there is."""
+    """Return a file of a manifest: all fields of the proposal, our fields if they have a value."""
     found = {field.name: getattr(file, field.name) for field in fields(file)}
     found["extra"] = dict(file.extra)
     return {n: found[n] for n in _PROPOSED} | {
@@ -134,7 +131,7 @@ def _part(meta: FileMeta | None, terminal: Terminal | None, cdx: Cdx | None) -> 
 
 
 def _landing(resource: DatasetResource | None) -> Mapping[str, Any] | None:
-    """Return where a request led; what is not known, for no page was fetched, is null."""
+    """Return the final landing page; unknown values are null if no page was fetched."""
     if resource is None:
         return None
     body = resource.body

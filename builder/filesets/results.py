@@ -1,4 +1,4 @@
-"""Keeping: outcomes go into the journal at once, and from there into the intake, many at a time."""
+"""Result log: writes outcomes to the journal at once, and to the intake in batches."""
 
 import time
 from collections.abc import Callable
@@ -14,16 +14,16 @@ _SECONDS = 60.0
 
 
 def is_kept(outcome: IngestOutcome) -> bool:
-    """Tell whether an outcome goes into the intake."""
+    """Return whether an outcome goes into the intake."""
     return outcome.status != "cancelled" and request.is_asked(outcome.request)
 
 
 @dataclass(slots=True)
 class Keeping:
-    """Takes outcomes. `settled` is told of each once a run of the intake has it, without its item.
+    """Collects outcomes. Calls `settled` for each once an intake run has it, without its item.
 
-    One that was `cancelled` is not kept: it would hide what was found before it. Nor is that of a
-    line which is no request.
+    A `cancelled` outcome is not stored: it would hide the earlier result. The outcome of an invalid
+    line is not stored either.
     """
 
     results: Results
@@ -35,7 +35,7 @@ class Keeping:
     _since: float = field(init=False, default=0.0)
 
     def recover(self) -> int:
-        """Put what the journal holds of earlier processes into the intake; tell how many."""
+        """Put the journal of earlier processes into the intake; return the number of outcomes."""
         many = 0
         for outcome in self.journal.outcomes():
             self.results.add(outcome)
@@ -44,7 +44,7 @@ class Keeping:
         return many
 
     def add(self, outcome: IngestOutcome) -> None:
-        """Take an outcome. Raises StoreError."""
+        """Add an outcome. Raises StoreError."""
         if is_kept(outcome):
             self.journal.add(outcome)
             self.results.add(outcome)
@@ -54,12 +54,12 @@ class Keeping:
         self.tick()
 
     def tick(self) -> None:
-        """Commit what was taken, if that is long ago, or much. Raises StoreError."""
+        """Commit if a minute has passed or 1,000 outcomes are waiting. Raises StoreError."""
         if self._held and (len(self._held) >= _MANY or self.clock() - self._since >= _SECONDS):
             self.commit()
 
     def commit(self) -> None:
-        """Make a run of the intake of what was taken. Raises StoreError."""
+        """Commit the waiting outcomes as an intake run. Raises StoreError."""
         self._commit()
         held, self._held = self._held, []
         for outcome in held:

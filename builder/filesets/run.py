@@ -1,4 +1,4 @@
-"""Runs of filesets: what requests came to goes into the intake, from where it is published."""
+"""Intake runs of outcomes, which publish reads."""
 
 import shutil
 import threading
@@ -12,14 +12,14 @@ from builder.intake import intake
 from builder.parquet.plain import PlainWriter
 from functions.snapshot.store import Writer
 
-_HELD = 16  # rows in memory: a document of very many files has some megabytes
+_HELD = 16  # rows in memory: a document with very many files has some megabytes
 
 
 class Results:
-    """Collects outcomes, and makes runs of the intake of them. May be used by many threads.
+    """Collects outcomes and commits them as intake runs. May be used by many threads.
 
-    `folder` is one of this machine for what is not in the store yet; it need not be there. `clock`
-    gives the present, by which runs are named.
+    `folder` is local, for rows not yet in the store; it is created if missing. `clock` returns the
+    present, which names the runs.
     """
 
     def __init__(self, store: Writer, folder: Path, clock: Callable[[], datetime]) -> None:
@@ -32,9 +32,9 @@ class Results:
         self._writer: PlainWriter | None = None
 
     def add(self, outcome: IngestOutcome) -> FilesetEntry:
-        """Take an outcome; return what becomes of it once it is published.
+        """Add an outcome; return the entry that publishing will use.
 
-        Raises StoreError where the folder cannot be written.
+        Raises StoreError if the folder cannot be written.
         """
         found = entry(outcome)
         with self._lock:
@@ -45,9 +45,9 @@ class Results:
         return found
 
     def commit(self) -> intake.IntakeRun | None:
-        """Put into the store what was added since the last time, as one run; None without any.
+        """Commit all outcomes since the last commit as one run; None if there are none.
 
-        What comes after that goes into another run. Raises StoreError; then it may be tried again.
+        Later outcomes go into another run. Raises StoreError; then it may be called again.
         """
         with self._lock:
             folder = self._folder / self._name
@@ -64,7 +64,7 @@ class Results:
             return run
 
     def _open(self) -> PlainWriter:
-        """Return what writes rows of the run that is begun, or of another one."""
+        """Return the open writer, or a new one for the current run or for the next."""
         if self._writer is None:
             if not self._parts:
                 self._name = intake.run_name(self._clock())

@@ -1,4 +1,4 @@
-"""A session: many requests, some at a time, each of which ends in exactly one outcome."""
+"""Session: carries out many requests in parallel; each has exactly one outcome."""
 
 import queue
 import threading
@@ -13,20 +13,20 @@ _TICK = 0.2
 
 
 class Process(Protocol):
-    """Carries out a request; builder.filesets.ingest.Ingest has it."""
+    """Carries out a request, as builder.filesets.ingest.Ingest does."""
 
     def __call__(self, request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
-        """Return what came of it; no error passes."""
+        """Return the outcome; it raises no Exception."""
         ...
 
 
 @dataclass(slots=True)
 class FilesetSession:
-    """Carries out requests by `process`, on so many threads. `stop` ends those at work.
+    """Carries out requests by `process` in that many threads. `stop` ends running requests.
 
-    Requests are taken from their iterable one by one, as threads come free; it is asked by one
-    thread at a time, and is to end soon once `stop` is set. `idle` is called now and then by
-    whoever waits for outcomes.
+    Requests are taken from the iterable one by one, as threads become free. Only one thread at a
+    time asks it, and it must end soon after `stop` is set. `idle` is called now and then while the
+    caller waits for outcomes.
     """
 
     process: Process
@@ -35,13 +35,13 @@ class FilesetSession:
     dry: bool = False
     idle: Callable[[], None] = lambda: None
     rest: list[IngestOutcome] = field(init=False, default_factory=list)
-    """What had come when it was ended early, and was not yet yielded."""
+    """Outcomes that were ready when the session was closed early, and not yet yielded."""
     _asking: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def outcomes(self, requests: Iterable[IngestRequest]) -> Generator[IngestOutcome, None, None]:
-        """Yield the outcomes, as they come. What `requests` raises passes, once all have ended.
+        """Yield outcomes as they arrive. Raises what `requests` raises, after the threads end.
 
-        Whoever closes it early ends all threads; see `rest`.
+        If the caller closes the generator early, all threads end; see `rest`.
         """
         done: queue.Queue[IngestOutcome | BaseException | None] = queue.Queue(self.threads)
         source = iter(requests)
@@ -80,7 +80,7 @@ class FilesetSession:
             done.put(None)
 
     def _next(self, source: Iterator[IngestRequest]) -> IngestRequest | None:
-        """Return one more request; None where there is none, or none is to be begun."""
+        """Return the next request; None at the end, or once `stop` is set."""
         with self._asking:
             return None if self.stop.is_set() else next(source, None)
 
@@ -94,7 +94,7 @@ class _SessionEnd:
     done: "queue.Queue[IngestOutcome | BaseException | None]"
 
     def close(self) -> None:
-        """Tell them to end, wait until they have, and take what they still had."""
+        """Stop the threads, wait for them, and collect their remaining outcomes."""
         if any(thread.is_alive() for thread in self.crew):
             self.session.stop.set()
         for thread in self.crew:

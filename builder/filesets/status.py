@@ -1,7 +1,7 @@
-"""Statuses: what can come of a request and of a file; one row each.
+"""Statuses of requests and files, one row each.
 
-A result has one, each file of its manifest has one. Where a file decides on a result, the result
-has the file's.
+Each result has one, and each file in its manifest has one. If a file decides the result, the result
+has the status of the file.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,11 +12,10 @@ RESULT, FILE, BOTH = "result", "file", "both"
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A status with what it means. `scope` is result, file or both.
+    """A status and its properties. `scope` is result, file or both.
 
-    `hit` says that files were archived. `retryable`: it may be otherwise another time, with
-    nothing changed here. `lists`: the dataset is listed with its metadata all the same. `gone`:
-    what was listed of it is deleted.
+    `hit`: files were archived. `retryable`: a later try may succeed with nothing changed here.
+    `lists`: the dataset is listed with its metadata all the same. `gone`: a listed item is deleted.
     """
 
     name: str

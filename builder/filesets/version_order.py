@@ -1,8 +1,8 @@
-"""Order: which of a dataset's versions is the newer one, as a text that sorts as they do. Pure.
+"""Order of a dataset's versions, as texts that sort like the versions. Pure.
 
-What a text begins with tells what it was made of: two that begin otherwise tell nothing of each
-other. Where makers write versions as they like, no order is made of them, for one that seems lower
-would keep out all that comes later.
+The first letter of a text says what it was made from. Texts with different letters cannot be
+compared. There is no order for platforms where authors choose version names: a version that seems
+lower would block all later ones.
 """
 
 import re
@@ -12,19 +12,19 @@ from builder.filesets.item import FilesetPlatformItem
 
 _INDEX, _NUMBERS, _RECORD = "i", "n", "r"
 _NUMBERED = frozenset({"dataverse", "dryad", "figshare", "mendeley"})
-"""Platforms that number the versions of a dataset themselves."""
+"""Platforms that number the versions of a dataset."""
 _ASCENDING = frozenset({"zenodo"})
-"""Platforms whose versions are records, and whose later records have the higher ids."""
+"""Platforms whose versions are records; later records have higher ids."""
 
 _DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){0,7}")
 _WIDTH = 12
 
 
 def order(platform: str, version: str | None, index: int | None = None) -> str | None:
-    """Return the order of a version; None where nothing tells it.
+    """Return the order of a version, or None if it is unknown.
 
-    `index` is the platform's own count of versions. Else the numbers of `version` are taken, each
-    of at most 12 digits: of a dotted one like Dataverse's 4.1, or of a record's id.
+    `index` is the platform's own count of versions. Otherwise the numbers in `version` are used,
+    each with at most 12 digits: of a dotted version such as Dataverse's 4.1, or of a record's id.
     """
     if index is not None:
         return _text(_INDEX, str(index))
@@ -36,7 +36,7 @@ def order(platform: str, version: str | None, index: int | None = None) -> str |
 
 
 def with_order(item: FilesetPlatformItem) -> FilesetPlatformItem:
-    """Return an item with the order of its version."""
+    """Return the item with the order of its version."""
     return replace(item, order=order(item.platform_name, item.version, item.index))
 
 

@@ -1,4 +1,4 @@
-"""The workshop: what carries out requests, put together from the configuration."""
+"""Wiring: creates the parts of the fileset ingest from the configuration."""
 
 import math
 import threading
@@ -22,9 +22,10 @@ from functions.config.configuration import Configuration
 def ways(
     settings: Configuration, stop: threading.Event, scratch: Path, clock: Callable[[], datetime]
 ) -> Ways:
-    """Return the ways to platforms that the configuration allows; `stop` ends all that goes on.
+    """Create the access to platforms as configured; `stop` ends all requests.
 
-    Raises ConfigurationError where hosts could not tell who asks them.
+    Raises ConfigurationError without a contact, because hosts must be able to see who sends
+    requests.
     """
     check_contact(settings)
     http = http_settings(settings, "fileset")
@@ -35,9 +36,9 @@ def ways(
 def ingest(
     materials: Materials, stop: threading.Event, seconds: float, until: float = math.inf
 ) -> Ingest:
-    """Return what carries out requests, each in at most so many seconds; `stop` ends all.
+    """Create the ingest; each request takes at most `seconds`, and `stop` ends all.
 
-    None goes on after `until`, of time.monotonic, whenever it began.
+    No request continues after `until`, on time.monotonic, whenever it began.
     """
     settings = materials.settings
 

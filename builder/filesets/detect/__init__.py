@@ -1,1 +1,1 @@
-"""Which platform a dataset is at."""
+"""Detection of a dataset's platform."""

@@ -1,7 +1,7 @@
-"""Detection: which platform a request's dataset is at, asking as little as will tell.
+"""Detects the platform of a request's dataset with as few requests as possible.
 
-In this order: the DOI's registry, hosts and URLs that are known, what the host's API shows, and
-last of all the landing page.
+It tries in this order: the DOI's registry, known hosts and URLs, the API of the host, and finally
+the landing page.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,17 +26,17 @@ def detect(
     block: Sequence[str] = (),
     platforms: Sequence[FilesetPlatformHelper] = PLATFORMS,
 ) -> Detected:
-    """Return what is behind a request's URL or DOI, and the platform that it is at.
+    """Return the resource at a request's URL or DOI, and its platform.
 
-    `block` are beginnings of URLs that are not asked for. Raises FilesetError: bad-identifier,
-    skip-url-blocklist, no-platform-match, and what the API raises for a landing page, or for a
-    document that would have told, where that may pass.
+    `block` are prefixes of URLs that must not be requested. Raises FilesetError: bad-identifier,
+    skip-url-blocklist, no-platform-match, or an error of the API. The latter is that of the landing
+    page, or a retryable error of a probe that might have found the platform.
     """
     return _Detection(api, clock, tuple(map(_bare, block)), platforms).find(parse(request.base_url))
 
 
 def _bare(url: str) -> str:
-    """Return a URL without its scheme: http and https lead to one thing."""
+    """Return a URL without its scheme, because http and https reach the same resource."""
     return url.partition("://")[2]
 
 
@@ -74,7 +74,7 @@ class _Detection:
         return detected
 
     def _ask_registry(self, name: Name) -> tuple[DatasetResource, FilesetError | None]:
-        """Return where a handle leads; that of the resolver where its registry did not tell."""
+        """Return the target of a handle, or its resolver's URL if the registry failed."""
         if name.handle is None:
             return DatasetResource(url=name.url), None
         try:
@@ -99,12 +99,12 @@ class _Detection:
         return (resource, named[0]) if named else None
 
     def _be_sure(self) -> None:
-        """Raise FilesetError where what did not answer for now may be the platform."""
+        """Raise FilesetError if a probe failed for now, because it may yet find the platform."""
         for failed in self._unsure:
             raise FilesetError(failed.status, failed.detail, code=failed.code) from failed
 
     def _visited_surely(self, resource: DatasetResource) -> DatasetResource:
-        """Return the resource with its page, whose want means nothing where its host fails."""
+        """Add the landing page; a missing page proves nothing if a probe failed for now."""
         try:
             return self._visit(resource)
         except FilesetError as error:
@@ -134,7 +134,7 @@ class _Detection:
         )
 
     def _follow_citation(self, resource: DatasetResource) -> Detected | None:
-        """Follow what the page says that it is about: one step, to what is known by its URL."""
+        """Follow the page's cite-as and canonical links one step, to a platform known by URL."""
         links = resource.html_biblio.get("links", {})
         for url in (*links.get("cite-as", ()), *links.get("canonical", ())):
             self._allow([url])

@@ -1,7 +1,7 @@
-"""Landing pages: what they say of the dataset in their head, for programs.
+"""Parser for the machine-readable metadata in the head of a landing page.
 
-Only elements without content and scripts of JSON-LD are read, by patterns that take time in
-proportion to the page and no more: a page is anybody's.
+Only empty elements and JSON-LD scripts are read. The patterns take linear time, because the page is
+untrusted.
 """
 
 import codecs
@@ -15,7 +15,7 @@ from typing import Any
 from builder.filesets.metadata.json_document import day, doi, join_url, texts
 
 _READ = 4 << 20
-"""Bytes of a page that are looked at."""
+"""Bytes of a page that are searched."""
 _TAG = re.compile(
     r"<(meta|link)\b((?:[^<>\"']|\"[^\"]{0,65536}\"|'[^']{0,65536}'){0,4096})>", re.IGNORECASE
 )
@@ -27,7 +27,7 @@ _CODECS = re.compile(
     r"|big5(?:hkscs)?|gb(?:k|2312|18030)|hz|euc_[a-z0-9_]+|shift_jis[a-z0-9_]*|iso2022_[a-z0-9_]+"
     r"|johab"
 )
-"""Python's names of charsets. Others of its codecs are none, or take time by the square."""
+"""Python's names of charsets. Its other codecs are not charsets, or take quadratic time."""
 _LINKED = re.compile(r"<([^<>]{1,2048})>([^,<]{0,1024})")
 _REL = re.compile(r";\s*rel\s*=\s*\"?([^\";]+)", re.IGNORECASE)
 
@@ -43,11 +43,11 @@ _LINKS = ("canonical", "cite-as", "describedby", "item", "alternate", "linkset")
 
 
 def biblio(body: bytes, url: str, kind: str = "", link: str = "") -> dict[str, Any]:
-    """Return what a page says: title, doi, contrib_names, release_date, publisher, generator.
+    """Return a page's metadata: title, doi, contrib_names, release_date, publisher, generator.
 
-    Further: `links`, the URLs of its `link` elements and of the header `link`, by relation, and
-    `json_ld`, the schema.org descriptions in it. What it does not say is not there. `kind` is the
-    header `Content-Type`, of which the charset counts.
+    Also: `links`, the URLs of its `link` elements and of the header `link`, by relation, and
+    `json_ld`, its schema.org descriptions. Missing values are left out. `kind` is the header
+    `Content-Type`, used for its charset.
     """
     page = _strip_comments(_text(body[:_READ], kind))
     metas: dict[str, list[str]] = {}
@@ -104,7 +104,7 @@ def _text(body: bytes, kind: str) -> str:
 
 
 def _strip_comments(page: str) -> str:
-    """Return a page without its comments; one that is not ended hides the rest, as in browsers."""
+    """Return a page without comments; an unclosed comment hides the rest, as in browsers."""
     shown = []
     at = 0
     while (start := page.find("<!--", at)) >= 0:

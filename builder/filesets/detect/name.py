@@ -1,4 +1,4 @@
-"""Names of datasets as they are asked for: a URL, a DOI or another handle, in any of its forms."""
+"""Parser for names of datasets: a URL, a DOI or another handle, in any form."""
 
 import re
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ _HANDLE = re.compile(r"[0-9]+(?:\.[0-9A-Za-z]+)*/[^\s]+")
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """What a dataset is asked for by. `url` can be fetched; a handle has that of its resolver.
+    """The name of a dataset. `url` can be requested; for a handle it is the resolver's URL.
 
-    `handle` is a DOI or another handle as it was written, without a resolver before it.
+    `handle` is a DOI or another handle as written, without a resolver's URL.
     """
 
     url: str
@@ -30,12 +30,12 @@ class Name:
 
     @property
     def doi(self) -> str | None:
-        """The DOI in lower case, None if it is none."""
+        """The DOI in lower case, or None."""
         return self.handle.lower() if self.handle and self.handle.startswith("10.") else None
 
 
 def parse(given: str) -> Name:
-    """Return what a request's text asks for. Raises FilesetError (bad-identifier)."""
+    """Parse the name in a request. Raises FilesetError (bad-identifier)."""
     text = given.strip()
     if text and text.isprintable():
         handle = handle_of(text)
@@ -50,9 +50,9 @@ def parse(given: str) -> Name:
 
 
 def handle_of(text: str) -> str | None:
-    """Return the DOI or handle that a text is, in the case it is written in; None if it is none.
+    """Return the DOI or handle in a text, in its original case, or None.
 
-    A bare one is taken for a DOI alone: much looks like a handle.
+    Without a prefix only DOIs are recognised, because many texts look like handles.
     """
     resolved = _RESOLVED.fullmatch(text)
     if resolved:

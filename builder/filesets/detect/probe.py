@@ -1,6 +1,6 @@
-"""Probes: documents of an API by which a host is told to run a platform's software.
+"""Probes: API requests that show which platform's software a host runs.
 
-They are for hosts that no list names, and are asked only where a URL looks as that software's do.
+They are for hosts that no list names. A probe is sent only if the URL fits the software's form.
 """
 
 import json
@@ -23,11 +23,11 @@ _GONE = 410
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A document that shows the platform called `platform`.
+    """A document that identifies the platform `platform`.
 
-    `shape` is what the landing page's URL looks like behind its host: what it captures is put into
-    `path`. With `doi`, a DOI has to be known. `shows` tells by the document, and `buried` by the
-    one that comes with HTTP status 410 in its place: what was deleted is at a platform as well.
+    `shape` matches the landing page's URL after its host; its groups are put into `path`. With
+    `doi`, a DOI must be known. `shows` checks the document. `buried` checks the document of HTTP
+    status 410, which means a deleted dataset of this platform.
     """
 
     platform: str
@@ -72,7 +72,7 @@ PROBES: tuple[Probe, ...] = (
     ),
     Probe("dataverse", re.compile(r".*"), "/api/info/version", _dataverse, doi=True),
 )
-"""One row each, in the order in which they are asked."""
+"""All probes, in the order in which they are sent."""
 
 
 def probe(
@@ -81,10 +81,10 @@ def probe(
     probes: tuple[Probe, ...] = PROBES,
     failed: Callable[[FilesetError], None] = lambda error: None,
 ) -> str | None:
-    """Return the name of the platform that a resource's host is shown to run; None if none is.
+    """Return the name of the platform that a resource's host runs, or None.
 
-    An answer that says nothing, or none at all, shows nothing; `failed` is told of what may be
-    otherwise another time. Raises FilesetError if the run ends.
+    A failed or uninformative response proves nothing; `failed` receives errors that may pass.
+    Raises FilesetError if the run ends.
     """
     parts = urlsplit(resource.url)
     behind = parts.path + (f"?{parts.query}" if parts.query else "")
@@ -109,7 +109,7 @@ def probe(
 
 
 def _is_buried(probe: Probe, url: str, api: Api) -> bool:
-    """Tell whether what is said of something deleted is what the platform says."""
+    """Return whether the response for a deleted dataset comes from the platform."""
     if probe.buried is None:
         return False
     try:

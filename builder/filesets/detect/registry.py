@@ -1,4 +1,4 @@
-"""Registries of DOIs and handles: where a dataset's landing page is, with no page fetched."""
+"""Client for registries of DOIs and handles, which give the landing page's URL."""
 
 from typing import Any
 from urllib.parse import quote
@@ -10,14 +10,14 @@ from builder.filesets.protocols import Api, FilesetError
 _DATACITE = "https://api.datacite.org/dois/"
 _SAFE = "/:;()"
 ENDS = frozenset({"cancelled", "deadline-exceeded"})
-"""Statuses that are of the run, and say nothing of what was asked."""
+"""Statuses caused by the run itself; they say nothing about the request."""
 
 
 def target(handle: str, api: Api) -> str:
     """Return the URL that a DOI or another handle is registered for.
 
-    The handle system is asked first, then, for a DOI, DataCite. Raises FilesetError: as the API
-    does where neither answers, no-platform-match where both know nothing of it.
+    The handle system is asked first, then, for a DOI, DataCite. If neither has a
+    URL, raises FilesetError: an error of the API, or no-platform-match if both responded.
     """
     doi = handle.startswith("10.")
     name = quote(handle, safe=_SAFE)

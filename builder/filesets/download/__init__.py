@@ -1,1 +1,1 @@
-"""Files of datasets: downloaded, checked, resumed."""
+"""Downloads of dataset files, with verification and resuming."""

@@ -1,6 +1,6 @@
-"""Documents of platforms; implements builder.filesets.protocols.Api.
+"""Client for documents of platforms; implements builder.filesets.protocols.Api.
 
-An answer is read whole. It has at most LARGEST bytes, both as it arrives and unpacked.
+A response is read completely. It has at most LARGEST bytes, both as received and decoded.
 """
 
 import json
@@ -26,19 +26,19 @@ T = TypeVar("T")
 
 LARGEST = 32 << 20
 _SECONDS = 300.0
-"""How long one answer may take."""
+"""Seconds that one response may take."""
 _PATIENCE = 1200.0
-"""Seconds for which a resting host is waited for."""
+"""Longest wait in seconds for a host in a pause."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _VALUES = 1 << 21
-"""Values that a document may have, counted by its commas and colons: the smallest of them take some
-seventy bytes of memory each."""
+"""Values that a document may have, estimated by its commas and colons. The smallest values take
+some seventy bytes of memory each."""
 _AGAIN = frozenset({408, 425})
 _JSON = "application/json"
 _PAGE = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5"
 _WALLED = frozenset({401, 403, 405, 429, 503})
 _CHALLENGE = 32 << 10
-"""A page below this size, with a part of a challenge, counts as a mere challenge."""
+"""A smaller page that contains a part of a challenge counts as a challenge."""
 
 STATUSES: Mapping[str, str] = {
     "not-found": "platform-404",
@@ -60,15 +60,15 @@ STATUSES: Mapping[str, str] = {
     "redirect-loop": "platform-bad-response",
     "too-many-hops": "platform-bad-response",
 }
-"""The statuses of a request by the code of a FetchError; others are platform-http-error."""
+"""Statuses of a request by FetchError code; other codes give platform-http-error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformApi:
-    """Asks for each answer at most `tries` times, and not after `until` (the client's clock).
+    """Sends each request at most `tries` times, and none after `until` (the client's clock).
 
-    A resting host is waited for at most `patience` seconds, a busy one as long as there is time.
-    `obey` has robots.txt decide about landing pages.
+    It waits at most `patience` seconds for a host in a pause, and for a busy host as long as time
+    is left. With `obey`, robots.txt decides on landing pages.
     """
 
     client: HttpClient
@@ -82,11 +82,11 @@ class PlatformApi:
     def answer(
         self, url: str, *, accept: str = _JSON, statuses: frozenset[int] = frozenset()
     ) -> ApiAnswer:
-        """Return the answer at `url`, redirects followed: one of 200, or of those `statuses`."""
+        """Return the response at `url` after redirects: its status is 200 or one of `statuses`."""
         return self._answer(url, accept, statuses, ())
 
     def document(self, url: str, *, hosts: Sequence[str] = ()) -> Any:
-        """Return the JSON document at `url`. With `hosts`, none but these are asked for it."""
+        """Return the JSON document at `url`. With `hosts`, no other host receives a request."""
         if hosts and host(url) not in hosts:
             detail = f"a link leads from {', '.join(hosts)} to {url}"
             raise FilesetError("platform-bad-response", detail, code="foreign-link")
@@ -99,7 +99,7 @@ class PlatformApi:
         return self._answer(url, _PAGE, frozenset(), ())
 
     def shows_token(self, host: str) -> bool:
-        """Tell whether there is a token that `host` is shown."""
+        """Return whether there is a token for `host`."""
         return host in self.tokens
 
     def _answer(
@@ -108,7 +108,7 @@ class PlatformApi:
         return self._retry(lambda rested: self._once(url, accept, statuses, within, rested))
 
     def _retry(self, ask: Callable[[float], T]) -> T:
-        """Return the result of `ask`, retried while its failures pass. Raises FilesetError."""
+        """Return the result of `ask`, retried after failures that may pass. Raises FilesetError."""
         rested = min(self.until, self.client.clock() + self.patience)
         said: FetchError | None = None
         for left in reversed(range(self.tries)):
@@ -152,7 +152,7 @@ class PlatformApi:
             )  # fmt: skip
 
     def _check_wall(self, answer: Response) -> None:
-        """Raise FilesetError if a refusal is meant for robots; its host rests as it asks."""
+        """Raise FilesetError if the refusal is a robot challenge; its host then pauses as asked."""
         if answer.status not in _WALLED:
             return
         with suppress(FetchError):
@@ -172,7 +172,7 @@ class PlatformApi:
 
 
 def _check(url: str, headers: Mapping[str, str], body: bytes, accept: str) -> None:
-    """Raise FilesetError for a page in place of a document, or of another page."""
+    """Raise FilesetError for a challenge, a login page, or a page instead of JSON."""
     if not interstitial.is_page(interstitial.media_type(headers), body[: interstitial.LOOKED]):
         return
     if interstitial.blocks_robots(headers, body) and (accept != _PAGE or len(body) < _CHALLENGE):
@@ -184,18 +184,18 @@ def _check(url: str, headers: Mapping[str, str], body: bytes, accept: str) -> No
 
 
 def passes(failure: FetchError) -> bool:
-    """Tell whether a failure may pass."""
+    """Return whether a failure may pass."""
     return OUTCOMES[failure.code].soon or failure.status in _AGAIN
 
 
 def error_of(failure: FetchError) -> FilesetError:
-    """Return the error of a request that a failure means."""
+    """Return the request's error for a failure."""
     status = STATUSES.get(failure.code, "platform-http-error")
     return FilesetError(status, failure.detail, code=failure.code)
 
 
 def parse_document(answer: ApiAnswer) -> Any:
-    """Return the JSON document of an answer. Raises FilesetError if it is invalid or too large."""
+    """Parse the JSON of a response. Raises FilesetError if it is invalid or too large."""
     if sum(map(answer.body.count, (b",", b":"))) > _VALUES:
         detail = f"{answer.url}: more than {_VALUES:,} values"
         raise FilesetError("platform-bad-response", detail)
@@ -213,7 +213,7 @@ def _no_number(name: str) -> float:
 
 
 def _sound(value: Any) -> Any:
-    """Return a value without lone surrogates, which no encoding can write."""
+    """Return a value without lone surrogates, which no encoding can represent."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Digests of a file on its way, and their comparison with those of the platform."""
+"""Digests of a file during its download, and their comparison with the platform's values."""
 
 import hashlib
 import zlib
@@ -14,7 +14,7 @@ EVERY = (*ORDER, "crc32")
 
 @dataclass(slots=True)
 class Digests:
-    """The digests of the bytes so far, in hexadecimal digits, and their number."""
+    """Size and digests of the bytes so far; digests in hexadecimal digits."""
 
     size: int = 0
     _crc32: int = 0

@@ -1,7 +1,8 @@
-"""Downloads of files; implements builder.filesets.protocols.Downloader.
+"""File downloader; implements builder.filesets.protocols.Downloader.
 
-A broken download continues at its last byte, if the validator shows the same file, or if a digest
-will show it in the end. Otherwise it restarts, into a sink of its own.
+An interrupted download continues at its last byte if the rest can be trusted. Either a validator
+shows that the file is unchanged, or a digest will verify it at the end. Otherwise it restarts with
+a new sink.
 """
 
 from collections.abc import Mapping
@@ -25,9 +26,9 @@ from builder.http.outcomes import OUTCOMES
 from builder.http.redirects import normal_url
 
 WORTH = 16 << 20
-"""Bytes after which a download that can continue gets all its tries again."""
+"""Bytes of progress after which a resumable download gets all its tries again."""
 SLACK = 1 << 20
-"""Bytes that may arrive beyond a limit before the excess is noticed."""
+"""Bytes beyond a limit that may arrive before the excess is noticed."""
 _AGAIN = frozenset({202, 408, 425})
 
 STATUSES: Mapping[str, str] = {
@@ -43,12 +44,12 @@ STATUSES: Mapping[str, str] = {
     "address-refused": "blocked-address",
     "port-refused": "blocked-address",
 }
-"""The statuses of a file by the code of a FetchError; others are error-platform-download."""
+"""Statuses of a file by FetchError code; other codes give error-platform-download."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDownloader:
-    """Fetches files: at most `tries` and `seconds` for each, and nothing after `until`."""
+    """Downloads files: at most `tries` and `seconds` for each, and nothing after `until`."""
 
     client: HttpClient
     tries: int
@@ -64,7 +65,7 @@ class FileDownloader:
         *,
         html: bool = False,
     ) -> Received:
-        """Fetch a file of at most `limit` bytes into a sink; see builder.filesets.protocols."""
+        """Download a file of at most `limit` bytes into a sink; see builder.filesets.protocols."""
         if not file.platform_url:
             raise FilesetError("error-platform-download", "the platform tells no URL of it")
         until = min(self.until, self.client.clock() + self.seconds)
@@ -79,7 +80,7 @@ class FileDownloader:
 
 @dataclass(slots=True)
 class _Work:
-    """One file, and what is known so far of how to fetch it."""
+    """State of one file's download over all its attempts."""
 
     by: FileDownloader
     file: FilesetManifestFile
@@ -128,11 +129,11 @@ class _Work:
             partial.take(answer, instant(client.wall()))
 
     def _unpacks(self, headers: Mapping[str, str], url: str) -> bool:
-        """Tell whether to undo a content coding, by earlier digests or by names."""
+        """Return whether to decode a content coding, by earlier digests or by file names."""
         if self.unpack is None:
             known = coding.is_known(coding.coding(headers) or "")
             self.unpack = known and not packs(self.file, url)
-            self.switched = not known  # there is no other way
+            self.switched = not known  # an unknown coding cannot be decoded
         return self.unpack
 
     def _recover(self, failure: FetchError, partial: PartialDownload, came: int) -> None:
@@ -150,7 +151,7 @@ class _Work:
             raise RestartDownload from failure
 
     def _reject(self, mismatch: ContentMismatch, partial: PartialDownload) -> None:
-        """Restart, perhaps with another coding; give up if the same bytes came twice."""
+        """Restart, perhaps with the coding switched; give up if the same bytes came twice."""
         if partial.coding and self._switch():
             raise RestartDownload from mismatch
         known, self.mismatch = self.mismatch, mismatch
@@ -164,7 +165,7 @@ class _Work:
         raise RestartDownload from mismatch
 
     def _switch(self) -> bool:
-        """Undo the coding if it was kept, or keep it if it was undone; only once."""
+        """Decode the coding if it was kept, or keep it if it was decoded; only once."""
         if self.switched or self.unpack is None:
             return False
         self.switched = True
@@ -183,15 +184,15 @@ class _Work:
 
 
 def error_of(failure: FetchError) -> FilesetError:
-    """Return the error of a file that a failure means."""
+    """Return the file's error for a failure."""
     status = STATUSES.get(failure.code, "error-platform-download")
-    if failure.status == 202:  # a page says that the file is being prepared
+    if failure.status == 202:  # the platform is still preparing the file
         status = "html-decoy"
     return FilesetError(status, failure.detail, code=failure.code)
 
 
 def instant(seconds: float) -> str:
-    """Return a time since 1970 in 14 digits (UTC)."""
+    """Convert seconds since 1970 to 14 digits (UTC)."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y%m%d%H%M%S")
 
 

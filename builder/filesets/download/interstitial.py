@@ -1,4 +1,4 @@
-"""Interstitial pages: challenges for robots and login forms in place of a file or document."""
+"""Interstitial pages: robot challenges and login forms in place of a file or document."""
 
 import re
 from collections.abc import Mapping
@@ -30,12 +30,12 @@ def media_type(headers: Mapping[str, str]) -> str | None:
 
 
 def is_html(kind: str | None) -> bool:
-    """Tell whether a media type is that of an HTML page."""
+    """Return whether a media type is that of an HTML page."""
     return kind in _HTML
 
 
 def is_page(kind: str | None, first: bytes) -> bool:
-    """Tell by media type and first bytes whether a body is really an HTML page."""
+    """Return whether a body is an HTML page, by media type and first bytes."""
     text = first.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not text:
         return is_html(kind)
@@ -45,17 +45,17 @@ def is_page(kind: str | None, first: bytes) -> bool:
 
 
 def blocks_robots(headers: Mapping[str, str], body: bytes) -> bool:
-    """Tell whether an answer is a challenge that keeps robots out."""
+    """Return whether a response is a challenge against robots."""
     if any(headers.get(name, "").startswith(value) for name, value in _HEADERS.items()):
         return True
     return bool(_BOTS.search(body[:LOOKED]))
 
 
 def wants_login(body: bytes) -> bool:
-    """Tell whether a page asks for a password."""
+    """Return whether a page asks for a password."""
     return bool(_PASSWORD.search(body[:LOOKED]))
 
 
 def is_login(url: str, body: bytes) -> bool:
-    """Tell whether a page serves to log in, and does not merely offer it."""
+    """Return whether a page is a login page, and not one that merely offers a login."""
     return bool(_SIGN_IN.search(urlsplit(url).path)) and wants_login(body)

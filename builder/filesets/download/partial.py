@@ -1,4 +1,4 @@
-"""A partial download: a file that arrives in one answer or several, checked on the way."""
+"""Partial download: a file received in one or several responses and verified on the way."""
 
 import hashlib
 import re
@@ -17,7 +17,7 @@ from builder.http.url import strip_secrets
 
 _HEAD = 1024
 _RANGE = re.compile(r"bytes\s+([0-9]{1,18})-[0-9]*/([0-9]{1,18}|\*)")
-_LONGEST = 1000  # characters of a tag that is sent back
+_LONGEST = 1000  # characters of an entity tag that is sent back
 _PACKED = (".gz", ".tgz", ".svgz", ".z", ".taz")
 _PAGES = (".html", ".htm", ".xhtml", ".shtml", ".mhtml")
 
@@ -25,7 +25,7 @@ _PAGES = (".html", ".htm", ".xhtml", ".shtml", ".mhtml")
 class ContentMismatch(Exception):
     """The received bytes are not the file: `status` says why, `seen` identifies the bytes.
 
-    `over`: the file is too large, the next time as well.
+    `over`: the file is too large, and a retry cannot change that.
     """
 
     def __init__(self, status: str, detail: str, seen: str, over: bool = False) -> None:
@@ -37,7 +37,7 @@ class ContentMismatch(Exception):
 
 
 class RestartDownload(Exception):
-    """The download must start again. `is_other`: the file changed, or has no ranges."""
+    """The download must start again. `is_other`: the file changed, or the server ignores ranges."""
 
     def __init__(self, is_other: bool = False) -> None:
         super().__init__("the download must start again")
@@ -46,7 +46,7 @@ class RestartDownload(Exception):
 
 @dataclass(slots=True)
 class PartialDownload:
-    """The received part of a file. `unpack`: a content coding is undone, if there is one."""
+    """The received part of a file. With `unpack`, a content coding is decoded, if there is one."""
 
     file: FilesetManifestFile
     limit: int
@@ -67,19 +67,19 @@ class PartialDownload:
         return self._digests.size
 
     def can_continue(self) -> bool:
-        """Tell whether the missing bytes can be asked for alone."""
+        """Return whether only the missing bytes can be requested."""
         if not self.size or self.coding or self._refuses:
             return False
         return self._tag is not None or best(self.file) is not None
 
     def is_whole(self) -> bool:
-        """Tell whether nothing is missing, by the platform's size and digests."""
+        """Return whether the file is complete, by the platform's size and digests."""
         if self.coding or not (self.file.size is not None or best(self.file)):
             return False
         return self._digests.mismatch(self.file) is None
 
     def headers(self) -> dict[str, str]:
-        """Return the headers that ask for the file, or for its rest if it is unchanged."""
+        """Return the headers that request the file, or the rest of an unchanged file."""
         found = {"Accept": "*/*", "Accept-Encoding": "identity"}
         if self.size:
             found["Range"] = f"bytes={self.size}-"
@@ -88,9 +88,9 @@ class PartialDownload:
         return found
 
     def take(self, answer: Response, at: str) -> None:
-        """Take an answer of 200 or 206, given at `at` (14 digits).
+        """Read a response with status 200 or 206, received at `at` (14 digits).
 
-        Raises ContentMismatch and RestartDownload; FetchError if the answer breaks off or cannot
+        Raises ContentMismatch and RestartDownload; FetchError if the response breaks off or cannot
         be decoded; and the errors of the sink.
         """
         if answer.status == 206:
@@ -124,7 +124,7 @@ class PartialDownload:
         )  # fmt: skip
 
     def _continue(self, answer: Response) -> None:
-        """Check that an answer of 206 is the rest of the same file."""
+        """Check that a response with status 206 is the rest of the same file."""
         if not self.size:
             raise FetchError("bad-answer", "a part, though the whole was asked for", 206)
         headers = answer.headers
@@ -152,7 +152,7 @@ class PartialDownload:
             self._write(head)
 
     def _broke_off(self, answer: Response) -> bool:
-        """Tell whether an answer that ends with its connection ended too early."""
+        """Return whether a response without a length ended too early."""
         headers = answer.headers
         framed = "content-length" in headers or "transfer-encoding" in headers
         if framed or self._page or self.coding or self.file.size is None:
@@ -175,7 +175,7 @@ class PartialDownload:
             self._measure(self._total, f"length {self._total}")
 
     def _measure(self, size: int, seen: str) -> None:
-        """Raise ContentMismatch for a size that is not, or must not be, the file's."""
+        """Raise ContentMismatch for a size that differs from the file's or exceeds the limit."""
         if self.file.size is not None and size != self.file.size:
             raise self._mismatch("mismatch-size", f"{size:,} bytes, not {self.file.size:,}", seen)
         if size > self.limit:
@@ -191,7 +191,7 @@ class PartialDownload:
         self.sink.write(data)
 
     def finish(self) -> Received:
-        """Return the whole file. Raises ContentMismatch if it is not the platform's.
+        """Return the complete file. Raises ContentMismatch if it is not the platform's file.
 
         Raises FetchError if it is shorter than the first Content-Length.
         """
@@ -220,7 +220,7 @@ class PartialDownload:
 
 
 def packs(file: FilesetManifestFile, url: str) -> bool:
-    """Tell by names whether the file itself is compressed, whatever its content coding."""
+    """Return whether the file's names show that it is itself compressed, apart from its coding."""
     named = (file.path.lower(), unquote(urlsplit(url).path).lower())
     return any(name.endswith(_PACKED) for name in named)
 

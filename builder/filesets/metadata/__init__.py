@@ -1,1 +1,1 @@
-"""What platforms say of a dataset, in DataCite's terms."""
+"""Readers for platforms' metadata, in DataCite's terms."""

@@ -1,7 +1,7 @@
-"""Documents: JSON of a platform, read with nothing taken for granted.
+"""Accessors for a platform's JSON that assume nothing about its types.
 
-A value that is missing, null or of another type is None or empty; where nothing can be made of an
-answer without it, the answer is refused (platform-bad-response).
+A value that is missing, null or of another type gives None or an empty value. A value without which
+the response is useless raises FilesetError (platform-bad-response).
 """
 
 import re
@@ -30,14 +30,14 @@ def mapping(value: object, what: str) -> Mapping[str, Any]:
 
 
 def inner(value: object, *names: str) -> Mapping[str, Any]:
-    """Return the object that is found by names, one in the other; empty where there is none."""
+    """Return the nested object at a path of names; empty if it is missing."""
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value if isinstance(value, Mapping) else {}
 
 
 def entries(value: object) -> tuple[Mapping[str, Any], ...]:
-    """Return the objects of a list, or the one object that stands for a list of one."""
+    """Return the objects of a list, or a single object as a list of one."""
     if isinstance(value, Mapping):
         return (value,)
     if not isinstance(value, list):
@@ -48,7 +48,7 @@ def entries(value: object) -> tuple[Mapping[str, Any], ...]:
 def objects_of(value: object, what: str) -> tuple[Mapping[str, Any], ...]:
     """Return a list's objects. Raises FilesetError (platform-bad-response) if it is no such list.
 
-    For lists of files: one that could be read in part alone would pass for a whole one.
+    It is for lists of files: one that is only partly readable must not pass for a complete list.
     """
     if not isinstance(value, list) or not all(isinstance(entry, Mapping) for entry in value):
         raise FilesetError("platform-bad-response", f"{what} is no list of JSON objects")
@@ -56,17 +56,17 @@ def objects_of(value: object, what: str) -> tuple[Mapping[str, Any], ...]:
 
 
 def text(value: object) -> str | None:
-    """Return a text without space around it, or a number as one; None if it is empty or neither."""
+    """Return a stripped text, or a number as text; None if it is empty or of another type."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str):
         return None
-    # Lone surrogates are legal in JSON and in no encoding.
+    # Lone surrogates are legal in JSON, but no encoding can represent them.
     return value.encode("utf-8", "replace").decode().strip() or None
 
 
 def texts(value: object, apart: str = "") -> tuple[str, ...]:
-    """Return the texts of a list, or of one text, cut `apart` where that is given; each once."""
+    """Return the distinct texts of a list, or of one text, split at `apart` if given."""
     given = value if isinstance(value, list) else [value]
     found = [one for one in map(text, given) if one]
     if apart:
@@ -75,9 +75,9 @@ def texts(value: object, apart: str = "") -> tuple[str, ...]:
 
 
 def name(value: object, what: str) -> str:
-    """Return a file's name as it is given. Raises FilesetError (platform-bad-response) if empty.
+    """Return a file's name unchanged. Raises FilesetError (platform-bad-response) if it is empty.
 
-    It is not made better here: builder.filesets.strategies.path tells whether it can be kept.
+    builder.filesets.strategies.path decides later whether the name is safe.
     """
     if not isinstance(value, str) or not value:
         raise FilesetError("platform-bad-response", f"{what} has no name")
@@ -85,7 +85,7 @@ def name(value: object, what: str) -> str:
 
 
 def size(value: object) -> int | None:
-    """Return a number of bytes, given as a number or in digits; None if it is neither."""
+    """Return a number of bytes from a number or its digits; None for anything else."""
     if isinstance(value, bool):
         return None
     if isinstance(value, float) and value.is_integer() and 0 <= value < 1e18:
@@ -96,13 +96,13 @@ def size(value: object) -> int | None:
 
 
 def digest(value: object, name: str) -> str | None:
-    """Return a digest in lower case; None if it is none of that name (md5, sha1 and so on)."""
+    """Return a digest in lower case; None unless it fits the algorithm (md5, sha1 and so on)."""
     found = value.strip().lower() if isinstance(value, str) else ""
     return found if len(found) == _DIGITS[name] and _HEX.fullmatch(found) else None
 
 
 def day(value: object) -> str | None:
-    """Return the day (W3CDTF) at which a date or time begins; None if there is no such day."""
+    """Return the day (W3CDTF) at which a date or time begins; None if it is invalid."""
     found = _DAY.match(value.strip()) if isinstance(value, str) else None
     if found is None:
         return None
@@ -115,13 +115,13 @@ def day(value: object) -> str | None:
 
 
 def doi(value: object) -> str | None:
-    """Return a DOI in lower case and without a resolver before it; None if it is none."""
+    """Return a DOI in lower case, without a resolver's URL; None if it is not a DOI."""
     found = _DOI.fullmatch(value) if isinstance(value, str) else None
     return found[1].lower() if found else None
 
 
 def web(value: object) -> str | None:
-    """Return a URL of the Web with a host, spaces in its path escaped; None if it is none."""
+    """Return an http(s) URL with a host, spaces in its path escaped; None for anything else."""
     found = text(value)
     if found is None or not found.isprintable():
         return None
@@ -134,7 +134,7 @@ def web(value: object) -> str | None:
 
 
 def join_url(root: str, value: object) -> str | None:
-    """Return the URL that a link means in a document below `root`; None if it is none."""
+    """Return the absolute URL of a link in a document below `root`; None if it is invalid."""
     link = text(value)
     try:
         return web(urljoin(root, link)) if link else None
@@ -143,7 +143,7 @@ def join_url(root: str, value: object) -> str | None:
 
 
 def host(url: str) -> str:
-    """Return a URL's host in lower case; empty if it has none that can be read."""
+    """Return a URL's host in lower case; empty if it has none or is invalid."""
     try:
         return (urlsplit(url).hostname or "").rstrip(".")
     except ValueError:
@@ -151,7 +151,7 @@ def host(url: str) -> str:
 
 
 def path(url: str) -> str:
-    """Return a URL's path; empty if it cannot be read."""
+    """Return a URL's path; empty if the URL is invalid."""
     try:
         return urlsplit(url).path
     except ValueError:
@@ -161,9 +161,9 @@ def path(url: str) -> str:
 def apart(
     files: Sequence[FilesetManifestFile], names: Sequence[str]
 ) -> tuple[FilesetManifestFile, ...]:
-    """Put files whose path another has as well into folders named by `names`, one a file.
+    """Put files with the same path into folders named by `names`, one name for each file.
 
-    For platforms where a name need not be the only one of its kind, and an id is.
+    It is for platforms where names are not unique but ids are.
     """
     paths = [file.path for file in files]
     return tuple(

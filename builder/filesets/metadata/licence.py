@@ -1,4 +1,4 @@
-"""Licences: a name or a URL as platforms give it, and the SPDX id that it means."""
+"""SPDX ids of licences, from the names or URLs that platforms give."""
 
 import re
 
@@ -26,11 +26,11 @@ _OTHERS = {
     "odc-odbl": "ODbL-1.0",
     "odc-pddl": "PDDL-1.0",
 }
-"""Names that platforms give, in lower case. Those that do not tell a version are not here."""
+"""Platforms' names of licences, in lower case. Names without a version are left out."""
 
 
 def spdx(value: str | None) -> str | None:
-    """Return the SPDX id that a name or a URL of a licence means; None if that is not sure."""
+    """Return the SPDX id of a licence's name or URL; None if it is uncertain."""
     if value is None:
         return None
     commons = _COMMONS.fullmatch(value) or _NAMED.fullmatch(value)
@@ -43,7 +43,7 @@ def spdx(value: str | None) -> str | None:
 
 
 def licences(*, name: object = None, url: object = None) -> tuple[Licence, ...]:
-    """Return the licence that a name and a URL tell; none if both say nothing."""
+    """Return the licence with that name and URL; empty if both are missing."""
     called, address = text(name), web(url)
     if called is None and address is None:
         return ()

@@ -1,4 +1,4 @@
-"""Hosts of platforms that run one software in many places, by name."""
+"""Known hosts of platforms whose software runs in many places, by platform name."""
 
 from urllib.parse import urlsplit
 
@@ -33,7 +33,7 @@ ZENODO = frozenset({"zenodo.org", "www.zenodo.org", "sandbox.zenodo.org"})
 
 
 def base(url: str) -> str:
-    """Return a URL's scheme and host, behind which APIs begin; hosts that are listed speak TLS."""
+    """Return a URL's scheme and host, the start of API URLs; listed hosts always use https."""
     parts = urlsplit(url)
     if host(url) in DATAVERSE | INVENIORDM:
         return f"https://{host(url)}"

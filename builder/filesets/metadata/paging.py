@@ -1,4 +1,4 @@
-"""Paging: what a dataset consists of, where its platform tells it in parts or in pages."""
+"""Requests for a dataset's parts and pages."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,15 +8,15 @@ from builder.filesets.metadata.json_document import mapping
 from builder.filesets.protocols import Api, FilesetError
 
 PAGES = 2_000
-"""How many pages a list may have; with 100 entries each, twice the files that may be allowed."""
+"""Most pages of a list; with 100 entries each, twice the allowed number of files."""
 
 
 @contextmanager
 def parts() -> Iterator[None]:
-    """Wrap the asking for parts of a dataset that is there.
+    """Wrap errors of requests for parts of an existing dataset.
 
-    That one is not there does not mean that the dataset was taken away (platform-404,
-    platform-gone): it is an incomplete-manifest.
+    A missing part does not mean that the dataset was removed (platform-404, platform-gone): it
+    raises incomplete-manifest.
     """
     try:
         yield
@@ -27,16 +27,16 @@ def parts() -> Iterator[None]:
 
 
 def part(api: Api, url: str, hosts: Sequence[str] = ()) -> Any:
-    """Return the document of such a part. Raises FilesetError as the API and `parts` do."""
+    """Return the document of a part. Raises FilesetError as the API and `parts` do."""
     with parts():
         return api.document(url, hosts=hosts)
 
 
 def edition(api: Api, whole: str, url: str, version: str | None) -> Any:
-    """Return the document at `url` of the version that is asked for, that at `whole` if none is.
+    """Return the document at `url` for a requested version, or at `whole` if none is requested.
 
-    Raises FilesetError as the API does; where there is such a dataset and not such a version of it,
-    platform-scope.
+    Raises FilesetError as the API does; platform-scope if the dataset exists but the version does
+    not.
     """
     if version is None:
         return api.document(whole)
@@ -57,10 +57,10 @@ def pages(
     hosts: Sequence[str],
     following: Callable[[Mapping[str, Any]], str | None],
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the pages of a list; `following` tells the URL of the next out of each.
+    """Yield the pages of a list; `following` returns the URL of the next page.
 
-    Raises FilesetError as `part` does, and platform-error for a list that leads back to itself or
-    has no end.
+    Raises FilesetError as `part` does, and platform-error for a list that links back to itself or
+    has too many pages.
     """
     seen: set[str] = set()
     url: str | None = first

@@ -1,4 +1,4 @@
-"""Persons: who made a dataset, as platforms name them."""
+"""Parser for persons' names and ORCID iDs."""
 
 import re
 
@@ -9,7 +9,7 @@ _ORCID = re.compile(r"(?:https?://(?:www\.)?orcid\.org/)?(\d{4}-\d{4}-\d{4}-\d{3
 
 
 def orcid(value: object) -> str | None:
-    """Return an ORCID iD without a resolver before it; None if it is none, by its check digit."""
+    """Return an ORCID iD without a resolver's URL; None if it or its check digit is invalid."""
     found = _ORCID.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None:
         return None
@@ -24,7 +24,7 @@ def orcid(value: object) -> str | None:
 def from_parts(
     given: object, family: object, *, iri: object = None, affiliations: tuple[str, ...] = ()
 ) -> Person | None:
-    """Return a person by the parts of the name, which is told as `Family, Given`.
+    """Return a person by the parts of the name, written as `Family, Given`.
 
     `iri` is an ORCID iD in any form. None if both parts are empty.
     """
@@ -41,9 +41,9 @@ def from_parts(
 
 
 def from_text(value: object) -> Person | None:
-    """Return a person by one text, cut where it is `Family, Given` and nothing else.
+    """Return a person by one text, which is split only if it is exactly `Family, Given`.
 
-    Years of birth and the like stay in the name: `Ford, David, 1761-1835` is not cut.
+    Years and other additions stay in the name: `Ford, David, 1761-1835` is not split.
     """
     name = text(value)
     if name is None:

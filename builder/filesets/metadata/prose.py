@@ -1,4 +1,4 @@
-"""Prose: what a platform says in HTML, as plain text."""
+"""Converter from HTML descriptions to plain text."""
 
 import re
 from html.parser import HTMLParser
@@ -17,7 +17,7 @@ _REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]
 
 
 class _Prose(HTMLParser):
-    """Gathers the text of a page; what is shown in lines of its own begins a line."""
+    """Collects the text of a page; a block element starts a new line."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -25,28 +25,28 @@ class _Prose(HTMLParser):
         self._hidden = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin a line, or what is not shown."""
+        """Start a line or hidden content."""
         self._hidden += tag in _HIDDEN
         if tag in _BREAKS:
             self.parts.append("\n")
 
     def handle_endtag(self, tag: str) -> None:
-        """End a line, or what is not shown."""
+        """End a line or hidden content."""
         self._hidden = max(0, self._hidden - (tag in _HIDDEN))
         if tag in _BREAKS:
             self.parts.append("\n")
 
     def handle_data(self, data: str) -> None:
-        """Take text that is shown."""
+        """Add visible text."""
         if not self._hidden:
             self.parts.append(data)
 
 
 def plain(value: object) -> str | None:
-    """Return a text without HTML, in lines, each without space around it; None if it is empty.
+    """Return a text without HTML, in stripped lines; None if it is empty.
 
-    A text with no markup in it is taken as it is, and so are characters as `<` that begin none.
-    What XML cannot hold is left out.
+    A text without markup is returned as it is, and so is a `<` that starts no tag. Characters that
+    XML forbids are removed.
     """
     if not isinstance(value, str):
         return None

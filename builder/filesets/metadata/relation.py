@@ -1,4 +1,4 @@
-"""Relations: what a dataset is related to, in DataCite's words, out of what platforms write."""
+"""Parser for related identifiers of any form, in DataCite's terms."""
 
 import re
 
@@ -12,7 +12,7 @@ _HANDLE = re.compile(r"(?:https?://hdl\.handle\.net/|hdl:)(\S+/\S+)", re.I)
 
 
 def relate(identifier: object, relation: object) -> Related | None:
-    """Return what an identifier in any form means; None if it or the relation means nothing."""
+    """Return the related identifier; None if it or its relation is unknown."""
     kind = _BY_LOWER.get(relation.lower()) if isinstance(relation, str) else None
     if kind is None or not isinstance(identifier, str):
         return None

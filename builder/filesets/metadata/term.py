@@ -1,4 +1,4 @@
-"""Terms: DataCite's words for what platforms call otherwise."""
+"""DataCite's terms for platforms' terms."""
 
 from collections.abc import Mapping
 
@@ -35,11 +35,11 @@ _SCHEMES = {
     "urn": "URN",
     "w3id": "w3id",
 }
-"""Names of schemes as platforms have them, in lower case, and DataCite's relatedIdentifierType."""
+"""Platforms' names of schemes, in lower case, and DataCite's relatedIdentifierType."""
 
 
 def relate(identifier: object, scheme: object, relation: object) -> tuple[Related, ...]:
-    """Return what is related; nothing where DataCite has no word for the scheme or relation."""
+    """Return the related identifier; empty if DataCite has no term for the scheme or relation."""
     named = text(identifier)
     kind = _SCHEMES.get((text(scheme) or "").lower())
     how = _RELATED.get((text(relation) or "").lower())
@@ -47,15 +47,15 @@ def relate(identifier: object, scheme: object, relation: object) -> tuple[Relate
 
 
 def general(kind: object, types: Mapping[str, str]) -> str:
-    """Return DataCite's resourceTypeGeneral of a platform's kind, `Other` if `types` lacks it.
+    """Return DataCite's resourceTypeGeneral of a platform's type, `Other` if `types` lacks it.
 
-    Nothing told is a dataset.
+    No type means Dataset.
     """
     named = text(kind)
     return "Dataset" if named is None else types.get(named.lower(), "Other")
 
 
 def role(value: object) -> str:
-    """Return DataCite's contributorType of a platform's role, `Other` where it has none."""
+    """Return DataCite's contributorType of a platform's role, `Other` if it has none."""
     named = (text(value) or "").lower().replace(" ", "")
     return _CONTRIBUTORS.get(named, "Other")

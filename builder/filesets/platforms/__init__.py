@@ -1,1 +1,1 @@
-"""Platforms: who hosts a dataset; one file each."""
+"""Platforms that host datasets, one module each."""

@@ -1,7 +1,7 @@
-"""archive.org: items with files that were put there, and others that were made of these.
+"""archive.org: items with uploaded files, and with files derived from these.
 
-An item that does not exist is answered with 200 and an empty document; one that was taken away is
-told to be dark. Numbers are texts, and a list of one is a text as well.
+The response for an unknown item is 200 with an empty document; a removed item is marked as dark.
+Numbers are strings, and a list with one entry is a plain string.
 """
 
 import re
@@ -29,12 +29,12 @@ _HOSTS = frozenset((DOMAIN, "www.archive.org"))
 _ITEM = re.compile(r"/(?P<view>details|download|embed|stream|metadata)/(?P<id>[^/]+)/?(?P<rest>.*)")
 _NAMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 _SHOWN = re.compile(r"(?:page|mode)/.*")
-"""What follows an item's id where a book of it is shown at a page: the item is meant."""
+"""Suffix of URLs that show a book of an item at a page; the item is meant."""
 _MADE = (
     "_archive.torrent", "_files.xml", "_itemimage.jpg", "_meta.sqlite", "_meta.xml",
     "_reviews.xml", "_rules.conf", "_thumb.png", "_thumb.jpg",
 )  # fmt: skip
-"""How names end, after that of the item, of files that archive.org keeps an item with."""
+"""Ends of file names, after the item's name, of archive.org's own metadata files."""
 _TORRENTS = ("academictorrents_", (".torrent", ".bib"))
 _NOT_ONE = {"collection": "a collection", "web": "an item of web captures", "account": "an account"}
 _TYPES = {
@@ -65,7 +65,7 @@ _MEDIA = {
     "XML": "application/xml",
     "ZIP": "application/zip",
 }
-"""Media types of formats; a format that is not here has none."""
+"""Media types by format; other formats have none."""
 
 
 class ArchiveOrg:
@@ -74,14 +74,14 @@ class ArchiveOrg:
     name = NAME
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-        """Tell whether it is an item of archive.org; the Wayback Machine has another host."""
+        """Return whether it is an item of archive.org; the Wayback Machine has another host."""
         known = json_document.host(resource.url) in _HOSTS
         return known and _ITEM.fullmatch(json_document.path(resource.url)) is not None
 
     def process_request(
         self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
-        """Return the item with the files that were put into it. Raises FilesetError."""
+        """Return the item with its uploaded files. Raises FilesetError."""
         name = _item_name(resource)
         answer = api.document(f"https://{DOMAIN}/metadata/{quote(name)}")
         if not answer:
@@ -137,7 +137,7 @@ def _item(name: str, item: Mapping[str, Any], metadata: Mapping[str, Any]) -> Fi
 
 
 def _put(item: str, file: Mapping[str, Any]) -> bool:
-    """Tell whether a file was put into the item, not made there of others or about them."""
+    """Return whether a file was uploaded, not derived or created by archive.org."""
     name = json_document.name(file.get("name"), "a file of the item")
     if file.get("source") != "original" or _true(file.get("old_version")):
         return False

@@ -1,7 +1,7 @@
-"""CKAN: datasets whose resources are files that it keeps, or links to others that it does not.
+"""CKAN: datasets whose resources are hosted files, or links to other sites.
 
-What it says of size and digest counts for files that it keeps; what a link leads to may have
-changed since. A link to a page or to a service is no file.
+CKAN's sizes and digests are used only for hosted files, because the target of a link may have
+changed since. A link to a page or to a service is not a file.
 """
 
 import re
@@ -47,7 +47,7 @@ _NO_FILES = frozenset(
         "wms", "wmts",
     )
 )  # fmt: skip
-"""Formats, in lower case, of what is a page or a service where CKAN does not keep it itself."""
+"""Formats, in lower case, of pages and services, for resources that CKAN does not host."""
 _DOTTED = re.compile(r".*\.[A-Za-z0-9]{1,8}")
 _FORMAT = re.compile(r"[A-Za-z0-9]{1,8}")
 _NO_LABEL = re.compile(r"[/\\\x00-\x1f\x7f]+")
@@ -56,7 +56,7 @@ _BY_LENGTH = {32: "md5", 40: "sha1", 64: "sha256", 128: "sha512"}
 
 @dataclass(frozen=True, slots=True)
 class _CkanRequest:
-    """The dataset that a request is about, by name or id, and the root of its CKAN."""
+    """The requested dataset, by name or id, and the root URL of its CKAN."""
 
     root: str
     id: str
@@ -68,7 +68,7 @@ class Ckan:
     name = NAME
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-        """Tell whether it is CKAN: by host, or by what the page tells that made it."""
+        """Return whether it is CKAN, by host or by the page's generator."""
         if not _DATASET.fullmatch(json_document.path(resource.url)):
             return False
         known = json_document.host(resource.url) in _HOSTS
@@ -77,7 +77,7 @@ class Ckan:
     def process_request(
         self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
-        """Return the dataset as CKAN has it. Raises FilesetError."""
+        """Return the dataset as CKAN describes it. Raises FilesetError."""
         asked = _parse_resource(resource)
         url = f"{asked.root}/api/3/action/package_show?id={quote(asked.id, safe='')}"
         answer = json_document.mapping(api.document(url), "the answer")
@@ -88,7 +88,7 @@ class Ckan:
 
 
 def _parse_resource(resource: DatasetResource) -> _CkanRequest:
-    """Return what is asked for. Raises FilesetError (platform-scope) for what is no dataset."""
+    """Return the requested dataset. Raises FilesetError (platform-scope) for other pages."""
     found = _DATASET.fullmatch(json_document.path(resource.url))
     if found is None:
         raise FilesetError("platform-scope", f"{resource.url} is no dataset", code="no-dataset")
@@ -128,7 +128,7 @@ def _item(
 
 
 def _access_status(dataset: Mapping[str, Any]) -> tuple[str, str]:
-    """Return a status and words for it; success if nothing is against it. Raises FilesetError."""
+    """Return the status of access and a detail; success if it is open. Raises FilesetError."""
     state, kind = json_document.text(dataset.get("state")), json_document.text(dataset.get("type"))
     if kind in _NO_DATASET:
         raise FilesetError("platform-scope", f"it is a {kind}", code="no-dataset")
@@ -142,7 +142,7 @@ def _access_status(dataset: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _resources(dataset: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Return what a dataset has. Raises FilesetError (incomplete-manifest) if some of it lacks."""
+    """Return a dataset's resources. Raises FilesetError (incomplete-manifest) if some lack."""
     found = json_document.objects_of(dataset.get("resources"), "the list of resources")
     count = json_document.size(dataset.get("num_resources"))
     if count is not None and len(found) < count:
@@ -153,7 +153,7 @@ def _resources(dataset: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _is_hosted(resource: Mapping[str, Any]) -> bool:
-    """Tell whether CKAN keeps it itself."""
+    """Return whether CKAN hosts the resource itself."""
     return json_document.text(resource.get("url_type")) == "upload"
 
 
@@ -191,9 +191,9 @@ def _file(resource: Mapping[str, Any]) -> FilesetManifestFile:
 
 
 def _path(resource: Mapping[str, Any], url: str | None) -> str:
-    """Return the name in the URL where that looks like a file's, else the label and the format.
+    """Return the file name in the URL if it looks like one, else the label and the format.
 
-    A label may be any text: what would make a path of it becomes a hyphen.
+    A label may be any text, so characters that would form a path become hyphens.
     """
     leaf = unquote(json_document.path(url or "").rpartition("/")[2])
     if _DOTTED.fullmatch(leaf):

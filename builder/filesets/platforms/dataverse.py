@@ -1,4 +1,4 @@
-"""Dataverse: installations in many places, with one API."""
+"""Dataverse: many installations with one API."""
 
 import re
 from collections.abc import Mapping
@@ -30,20 +30,20 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Dataverse:
-    """The platform. `clock` tells the day that embargoes are compared to."""
+    """The platform. `clock` gives the day to which embargoes are compared."""
 
     clock: Clock = _now
     name: str = "dataverse"
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-        """Tell by the URL: it names a persistent id as Dataverse does, or its host is listed."""
+        """Return whether the URL has a persistent id in Dataverse's form, or its host is listed."""
         asked = persistent(resource)
         return host(resource.url) in origin.DATAVERSE or (asked is not None and asked.named)
 
     def process_request(
         self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
-        """Return the dataset's version that was asked for, the newest one if none was."""
+        """Return the requested version of the dataset, or else the newest one."""
         asked = persistent(resource)
         if asked is None:
             if "/dataverse/" in urlsplit(resource.url).path:
@@ -60,7 +60,7 @@ class Dataverse:
 
 
 def _file(asked: Persistent, api: Api) -> FilesetError:
-    """Return the refusal of what is one file of a dataset, which names the dataset."""
+    """Return the error for a request for one file; it names the dataset."""
     url = asked.url("files", returnDatasetVersion="true")
     found = inner(mapping(api.document(url), "the file"), "data")
     parent = text(inner(found, "datasetVersion").get("datasetPersistentId"))
@@ -85,9 +85,9 @@ def _dataset(asked: Persistent, api: Api) -> Mapping[str, Any]:
 
 
 def _version(asked: Persistent, dataset: Mapping[str, Any], api: Api) -> Mapping[str, Any]:
-    """Return the version that was asked for; empty where the dataset has none any more.
+    """Return the requested version; empty if the dataset has none any more.
 
-    A whole number asks for the newest of its minor versions.
+    A whole number requests the newest of its minor versions.
     """
     newest = inner(dataset, "latestVersion")
     wanted = asked.version
@@ -152,7 +152,7 @@ def _item(
 def _status(
     version: Mapping[str, Any], files: tuple[FilesetManifestFile, ...], until: str | None
 ) -> tuple[str, str]:
-    """Return an item's status, and what was found. Raises FilesetError for a draft."""
+    """Return an item's status and a detail. Raises FilesetError for a draft."""
     state = (text(version.get("versionState")) or "").upper()
     if state == "DRAFT":
         raise FilesetError("platform-scope", "it is a draft", code="draft")

@@ -1,4 +1,4 @@
-"""The citation block of Dataverse's metadata: what a dataset is, as its installation tells it."""
+"""Parser for the citation block of Dataverse's metadata."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ _TYPES = {"dataset": "Dataset", "software": "Software", "workflow": "Workflow"}
 def describe(
     dataset: Mapping[str, Any], version: Mapping[str, Any], persistent: str
 ) -> Description:
-    """Return the description of a dataset's version, which has that persistent id."""
+    """Return the description of a dataset's version; `persistent` is its persistent id."""
     fields = {
         text(field.get("typeName")): field.get("value")
         for field in entries(inner(version, "metadataBlocks", "citation").get("fields"))
@@ -59,7 +59,7 @@ def _version(version: Mapping[str, Any]) -> str | None:
 
 
 def _value(compound: Mapping[str, Any], name: str) -> str | None:
-    """Return a part of a compound field; one of an outer vocabulary has its words beside it."""
+    """Return a part of a compound field; a term of an external vocabulary gives its label."""
     field = inner(compound, name)
     terms = inner(field, "expandedvalue")
     return plain(text(terms.get("termName")) or text(field.get("value")))
@@ -75,7 +75,7 @@ def _people(compounds: object, kind: str) -> Iterator[Person]:
         if person is None:
             continue
         kind_of = _value(one, "contributorType")
-        if kind_of == "Funder":  # DataCite has a place of its own for them
+        if kind_of == "Funder":  # DataCite has a separate property for funders
             continue
         affiliation = _value(one, f"{kind}Affiliation")
         yield replace(
@@ -92,7 +92,7 @@ def _raw(compound: Mapping[str, Any], name: str) -> object:
 
 
 def _licences(version: Mapping[str, Any]) -> tuple[Licence, ...]:
-    """Return the licence, or the terms in its place, in words."""
+    """Return the licence, or the terms of use as text."""
     given = version.get("license")
     if isinstance(given, Mapping):
         name = text(given.get("name"))
@@ -105,7 +105,7 @@ def _licences(version: Mapping[str, Any]) -> tuple[Licence, ...]:
 
 
 def _relations(compounds: object) -> Iterator[Related]:
-    """Yield the publications that the dataset belongs to."""
+    """Yield the dataset's related publications."""
     for one in entries(compounds):
         how = _value(one, "publicationRelationType") or "IsSupplementTo"
         scheme, number = (text(_raw(one, f"publicationID{n}")) for n in ("Type", "Number"))

@@ -1,8 +1,8 @@
-"""Data files: the files of a Dataverse dataset.
+"""Files of a Dataverse dataset.
 
-Digests and original sizes of a table that was ingested are those of the file as it was uploaded,
-not of the derived table that is served by default: the original is asked for. Files are asked for
-by their number, which all have; many have no persistent id.
+For an ingested table, digests and original size describe the uploaded file. Dataverse serves a
+derived table by default, so the original is requested. Files are requested by number, which all
+have; many have no persistent id.
 """
 
 from collections.abc import Mapping
@@ -36,13 +36,13 @@ _EXTENSIONS = {
     "text/comma-separated-values": "csv",
     "text/tsv": "tsv",
 }
-"""What formats of originals end on, for installations that do not tell the original's name."""
+"""File extensions of original formats, for installations that do not give the original's name."""
 
 
 def manifest(version: Mapping[str, Any], api: str, today: str) -> tuple[FilesetManifestFile, ...]:
-    """Return the files of a version, as its installation tells them on a day (W3CDTF).
+    """Return the files of a version, as available on a day (W3CDTF).
 
-    `api` is what URLs of the API begin with. Raises FilesetError (platform-bad-response).
+    `api` is the start of the API's URLs. Raises FilesetError (platform-bad-response).
     """
     files = objects_of(version.get("files", []), "the files")
     return tuple(_file(file, api, today) for file in files)
@@ -81,7 +81,7 @@ def _file(file: Mapping[str, Any], api: str, today: str) -> FilesetManifestFile:
 
 
 def _withheld(file: Mapping[str, Any], data: Mapping[str, Any], today: str) -> dict[str, str]:
-    """Return why the platform does not give a file, empty where it does."""
+    """Return the reason why the platform withholds a file, empty if it does not."""
     available = day(inner(data, "embargo").get("dateAvailable"))
     if available and available > today:
         return {"withheld": "embargoed", "until": available}
@@ -93,7 +93,7 @@ def _withheld(file: Mapping[str, Any], data: Mapping[str, Any], today: str) -> d
 
 
 def _original_name(table: str, original: str) -> str:
-    """Return the original's name by the derived table's, as well as it can be told."""
+    """Return the likely name of the original, from the name of the derived table."""
     extension = _EXTENSIONS.get(original)
     return f"{table.removesuffix('.tab')}.{extension}" if extension else table
 

@@ -1,4 +1,4 @@
-"""Persistent ids: which dataset of Dataverse a URL is about, and at which installation."""
+"""Parser for URLs of Dataverse: the dataset and its installation."""
 
 import re
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ _DRAFTS = frozenset({"draft", ":draft"})
 
 @dataclass(frozen=True, slots=True)
 class Persistent:
-    """What a URL asks for. `base` is what the installation's URLs begin with.
+    """The target of a URL. `base` is the start of the installation's URLs.
 
-    `id` is a persistent id such as doi:10.5072/FK2/ABC, and `number` one in its database, for
-    want of the first. `version` is as asked for, None for the newest; `file` says that it is a
-    file of a dataset, `named` that the URL itself has an id and looks as Dataverse's do.
+    `id` is a persistent id such as doi:10.5072/FK2/ABC. `number` is an id in the database, used if
+    there is no persistent id. `version` is the requested one, None for the newest. `file`: the
+    target is a file of a dataset. `named`: the URL itself has an id, in Dataverse's form.
     """
 
     base: str
@@ -37,16 +37,16 @@ class Persistent:
 
     @property
     def is_draft(self) -> bool:
-        """Tell whether a version is asked for that is not published."""
+        """Return whether an unpublished version is requested."""
         return (self.version or "").lower() in _DRAFTS
 
     @property
     def api(self) -> str:
-        """What URLs of the API begin with."""
+        """The start of URLs of the API."""
         return f"{self.base}/api"
 
     def url(self, kind: str, rest: str = "", **query: str) -> str:
-        """Return a URL of the API, of a dataset or a file, whichever it is asked for by."""
+        """Return the URL in the API of a dataset or file, by persistent id or number."""
         given = {"persistentId": self.id} | query if self.id is not None else query
         called = ":persistentId" if self.id is not None else self.number
         asked = "&".join(f"{name}={quote(value, safe=':/')}" for name, value in given.items())
@@ -54,7 +54,7 @@ class Persistent:
 
 
 def persistent(resource: DatasetResource) -> Persistent | None:
-    """Return what a resource's URL asks for, or its DOI at the URL's host; None if neither does."""
+    """Return the target of a resource's URL, or of its DOI at the URL's host, or None."""
     parts = urlsplit(resource.url)
     query = dict(parse_qsl(parts.query))
     shape = _PAGE.fullmatch(parts.path)

@@ -1,7 +1,7 @@
-"""Dryad: datasets by DOI, with versions that share it, and files in pages.
+"""Dryad: datasets by DOI, whose versions share it, with files listed in pages.
 
-Whoever shows no token may read what there is, and download nothing of it: the item is told then
-with its files as withheld (needs-token).
+Without a token, metadata can be read but nothing can be downloaded. The item then has its files as
+withheld (needs-token).
 """
 
 import re
@@ -44,7 +44,7 @@ _RELATIONS = {
     "supplemental_information": "IsSupplementedBy",
     "data_management_plan": "IsDocumentedBy",
 }
-"""Dryad's words for related works, in DataCite's. Others mean nothing that DataCite has."""
+"""Dryad's relations in DataCite's terms. Dryad's other relations have no equivalent."""
 _DIGESTS = {
     "md5": "md5",
     "sha1": "sha1",
@@ -62,7 +62,7 @@ class Dryad:
     name = NAME
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-        """Tell whether it is Dryad, by host or DOI."""
+        """Return whether it is Dryad, by host or DOI."""
         known = json_document.host(resource.url) in _HOSTS
         return known or (resource.doi or "").startswith(_PREFIX)
 
@@ -108,7 +108,7 @@ def _link(holder: Mapping[str, Any], name: str) -> str | None:
 
 
 def _access_status(dataset: Mapping[str, Any]) -> tuple[str, str | None, str]:
-    """Return a status, the day until which it holds, and words for it; success if none holds."""
+    """Return the status of access, its last day, and a detail; success if it is open."""
     curation = (json_document.text(dataset.get("curationStatus")) or "").lower()
     if curation == "withdrawn":
         return "platform-gone", None, "it was withdrawn"
@@ -182,7 +182,7 @@ def _file(file: Mapping[str, Any]) -> FilesetManifestFile:
         sha256=digest_of("sha256"),
         sha512=digest_of("sha512"),
         mimetype=json_document.text(file.get("mimeType")),
-        # Without this link a file may not be had, though it is listed.
+        # A file without this link is listed but cannot be downloaded.
         status=None if url else "withheld",
         platform_url=url,
     )

@@ -1,7 +1,7 @@
-"""Figshare, its portals under hosts of their own, and 4TU.ResearchData, which speaks its API.
+"""Figshare, its portals on other hosts, and 4TU.ResearchData, which has the same API.
 
-The list of files within an article may be short of some, and the list that is asked for apart comes
-in pages: the size of the article tells whether all are there.
+The file list within an article may be incomplete, and the separate list comes in pages. The size of
+the article shows whether all files are there.
 """
 
 import re
@@ -19,9 +19,9 @@ from builder.filesets.protocols import Api, FilesetError
 NAME = "figshare"
 _API = "https://api.figshare.com/v2"
 _SITES = {"data.4tu.nl": "https://data.4tu.nl/v2"}
-"""Hosts that answer Figshare's API themselves."""
+"""Hosts that serve Figshare's API themselves."""
 _PREFIXES = {"10.6084": _API, "10.4121": "https://data.4tu.nl/v2"}
-"""Prefixes of DOIs that are given to nothing else, and where the API is."""
+"""DOI prefixes used for Figshare's articles only, with the API's address."""
 _PORTALS = frozenset(
     (
         "bridges.monash.edu", "data.dtu.dk", "data.lib.vt.edu", "data.ncl.ac.uk",
@@ -31,7 +31,7 @@ _PORTALS = frozenset(
         "research-repository.rmit.edu.au", "researchdata.smu.edu.sg", "zivahub.uct.ac.za",
     )
 )  # fmt: skip
-"""Hosts of portals; those below figshare.com are known without being here."""
+"""Hosts of portals; hosts below figshare.com need not be listed."""
 
 _KINDS = "|".join(sorted(name.replace(" ", "_") for name in TYPES))
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -47,24 +47,24 @@ _FILE = re.compile(r"(?:/ndownloader)?/files/\d+")
 _DOI = re.compile(rf"10\.\d{{4,9}}/(?:.*[./:])?(?P<id>\d{{1,12}}|{_UUID})(?:\.v(?P<version>\d+))?")
 _GROUP_DOI = re.compile(r"10\.\d{4,9}/.*\.c\.\d+(?:\.v\d+)?")
 _PAGE, _PAGES = 1_000, 100
-"""How many files a page may list, and how many pages are asked for at most."""
+"""Files in a page, and the most pages that are requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class _FigshareRequest:
-    """The article that a request is about: its id, and its version if one is asked for."""
+    """The requested article: its id, and its version if one is requested."""
 
     id: str
     version: str | None
 
 
 class Figshare:
-    """Figshare and what speaks its API."""
+    """Figshare and other platforms with its API."""
 
     name = NAME
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-        """Tell whether it is Figshare: by host, by DOI, or by the form of an article's URL."""
+        """Return whether it is Figshare: by host, by DOI, or by the form of an article's URL."""
         host, path = json_document.host(resource.url), json_document.path(resource.url)
         if _is_listed(host):
             return True
@@ -77,7 +77,7 @@ class Figshare:
     def process_request(
         self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
-        """Return the article as Figshare has it. Raises FilesetError."""
+        """Return the article as Figshare describes it. Raises FilesetError."""
         asked = _parse_resource(resource)
         whole = f"{_root(resource)}/articles/{asked.id}"
         where = f"{whole}/versions/{asked.version}" if asked.version else whole
@@ -100,9 +100,9 @@ def _is_listed(host: str) -> bool:
 
 
 def _is_there(article: Mapping[str, Any], resource: DatasetResource) -> None:
-    """Raise FilesetError (no-platform-match) for an article that lies elsewhere than was asked for.
+    """Raise FilesetError (no-platform-match) for an article that is at another site than requested.
 
-    Many sites have articles with numbers, and each number is an article of Figshare's as well.
+    Many sites number their articles, and each number is also an article of Figshare.
     """
     host, doi = json_document.host(resource.url), json_document.doi(article.get("doi"))
     pages = [json_document.text(article.get(name)) for name in ("url_public_html", "figshare_url")]
@@ -119,7 +119,7 @@ def _root(resource: DatasetResource) -> str:
 
 
 def _parse_resource(resource: DatasetResource) -> _FigshareRequest:
-    """Return what is asked for. Raises FilesetError (platform-scope) for what is no article."""
+    """Return the requested article. Raises FilesetError (platform-scope) for other pages."""
     path = json_document.path(resource.url)
     if _GROUP.match(path) or _GROUP_DOI.fullmatch(resource.doi or ""):
         raise FilesetError("platform-scope", "it is a collection of articles", code="collection")
@@ -136,7 +136,7 @@ def _parse_resource(resource: DatasetResource) -> _FigshareRequest:
 
 
 def _check(article: Mapping[str, Any], asked: _FigshareRequest) -> None:
-    """Raise FilesetError where it is not the article, or the version of it, that was asked for."""
+    """Raise FilesetError unless it is the requested article and version."""
     ids = {json_document.text(article.get("id")), json_document.text(article.get("uuid"))} - {None}
     if not ids:
         raise FilesetError("platform-bad-response", "the article has no id")
@@ -154,7 +154,7 @@ def _check(article: Mapping[str, Any], asked: _FigshareRequest) -> None:
 
 
 def _access_status(article: Mapping[str, Any]) -> tuple[str, str | None, str]:
-    """Return a status, the day until which it holds, and words for it; success if none holds."""
+    """Return the status of access, its last day, and a detail; success if it is open."""
     if article.get("is_metadata_record") is True:
         return "metadata-only", None, plain(article.get("metadata_reason")) or ""
     if article.get("is_confidential") is True:
@@ -162,7 +162,7 @@ def _access_status(article: Mapping[str, Any]) -> tuple[str, str | None, str]:
     if article.get("is_embargoed") is True:
         reason = plain(article.get("embargo_reason")) or plain(article.get("embargo_title")) or ""
         until = json_document.day(article.get("embargo_date"))
-        # An embargo without a day is one that Figshare calls permanent.
+        # Figshare calls an embargo without a day permanent.
         return ("platform-embargoed" if until else "platform-restricted"), until, reason
     if article.get("is_public") is False:
         return "platform-restricted", None, "it is not public"
@@ -195,7 +195,7 @@ def _item(
 
 
 def _files(api: Api, where: str, article: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Return all files of an article. Raises FilesetError (incomplete-manifest) if some lack."""
+    """Return an article's files. Raises FilesetError (incomplete-manifest) if some are missing."""
     given = article.get("files")
     if given is not None:
         files = json_document.objects_of(given, "the list of files")
@@ -218,13 +218,13 @@ def _files(api: Api, where: str, article: Mapping[str, Any]) -> Sequence[Mapping
 
 
 def _total(files: Sequence[Mapping[str, Any]]) -> int | None:
-    """Return the bytes of files in all; None if one does not tell."""
+    """Return the files' bytes in all; None if a size is unknown."""
     sizes = [json_document.size(file.get("size")) for file in files]
     known = [size for size in sizes if size is not None]
     return sum(known) if len(known) == len(sizes) else None
 
 
 def _complete(article: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) -> bool:
-    """Tell whether files are as large as their article, as far as both tell."""
+    """Return whether the files' sizes add up to the article's, as far as known."""
     total, found = json_document.size(article.get("size")), _total(files)
     return total is None or found is None or found == total

@@ -1,4 +1,4 @@
-"""Articles of Figshare: what their JSON says of them and of their files."""
+"""Parser for the JSON of Figshare's articles and their files."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,19 +36,19 @@ TYPES = {
     "thesis": "Dissertation",
     "workflow": "Workflow",
 }
-"""Figshare's types of articles, in DataCite's words."""
+"""Figshare's types of articles, in DataCite's terms."""
 
 _PUBLISHER = re.compile(r"[.\s]*(?P<publisher>.+?)\.\s+[A-Z][A-Za-z ]*\.\s+https?://\S+\s*")
 
 
 def manifest(files: Sequence[Mapping[str, Any]]) -> tuple[FilesetManifestFile, ...]:
-    """Return the files of an article; two of one name are put into folders named by their ids."""
+    """Return the files of an article; files with the same name are put into folders named by id."""
     ids = [json_document.text(file.get("id")) or "" for file in files]
     return json_document.apart([_file(file) for file in files], ids)
 
 
 def _file(file: Mapping[str, Any]) -> FilesetManifestFile:
-    """Return a file. Its MD5 is the platform's own, or else what was told on handing it in."""
+    """Return a file. Its MD5 is the platform's own, or else the one supplied by the depositor."""
     computed = json_document.digest(file.get("computed_md5"), "md5")
     supplied = json_document.digest(file.get("supplied_md5"), "md5")
     link, url = file.get("is_link_only") is True, json_document.web(file.get("download_url"))
@@ -67,7 +67,7 @@ def _file(file: Mapping[str, Any]) -> FilesetManifestFile:
 
 
 def describe(article: Mapping[str, Any], version: str | None, url: str) -> Description:
-    """Return what an article says of itself; `url` is its page."""
+    """Return the description of an article; `url` is its page."""
     licence = json_document.inner(article, "license")
     return Description(
         title=plain(article.get("title")),
@@ -104,7 +104,7 @@ def _creators(article: Mapping[str, Any]) -> Iterator[Person]:
 
 
 def _publisher(article: Mapping[str, Any]) -> str:
-    """Return who published it: the word after the title in its citation, for nothing else tells."""
+    """Return the publisher, from the text after the title in the citation; no field has it."""
     title, citation = plain(article.get("title")), plain(article.get("citation"))
     if title and citation and title in citation:
         found = _PUBLISHER.fullmatch(citation.partition(title)[2])

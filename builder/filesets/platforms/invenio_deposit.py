@@ -1,7 +1,7 @@
-"""Deposits: what the two forms of InvenioRDM's records have in common once they are read.
+"""Common form of InvenioRDM's records, whichever of two JSON forms they were read from.
 
-One form is InvenioRDM's own (invenio_native), the other Zenodo's older one, which it has kept over
-the years with the names of some fields changed (invenio_legacy).
+One form is InvenioRDM's own (invenio_native). The other is Zenodo's older form (invenio_legacy), in
+which some fields were renamed over the years.
 """
 
 from collections.abc import Mapping
@@ -17,13 +17,12 @@ OPEN, EMBARGOED, RESTRICTED = "open", "embargoed", "restricted"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deposit:
-    """A record that was read.
+    """A parsed record.
 
-    `parent` is the id that all its versions have, where there is one, and `index` counts them from
-    1, where that is told. `access` is open, embargoed (`until` a day) or restricted. `count` and
-    `total` are how many files it has and their bytes, where the platform tells that apart from the
-    list; `files` is None where the record has no list of them. `keeps` is false for records that
-    are to have no files.
+    `parent` is the id that all versions share, if there is one. `index` is the version's number
+    from 1, if given. `access` is open, embargoed (`until` a day) or restricted. `count` and `total`
+    are the number and bytes of its files, if the platform gives them apart from the list. `files`
+    is None if the record has no list. `keeps` is false for records that must not have files.
     """
 
     id: str
@@ -44,8 +43,8 @@ class Deposit:
 def file(given: Mapping[str, Any], record: str) -> FilesetManifestFile:
     """Return a file of the record at the URL `record` of its API.
 
-    Its name is `key` or `filename`, its bytes are behind the link `content`, `download` or, if
-    that does not lead to metadata, `self`. Raises FilesetError (platform-bad-response).
+    Its name is `key` or `filename`. The URL of its bytes is the link `content`, `download` or,
+    unless that leads to metadata, `self`. Raises FilesetError (platform-bad-response).
     """
     path = name(given.get("key") or given.get("filename"), "a file")
     links = given.get("links")

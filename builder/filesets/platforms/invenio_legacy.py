@@ -1,8 +1,8 @@
-"""Zenodo's older form of a record, which its API still answers with, in three of its shapes.
+"""Parser for Zenodo's older form of a record, still used by its API, in three variants.
 
-Until 2023 a file had `key`, `size` and a link `self` to its bytes; for a time then `filename`,
-`filesize`, a digest without its name and a link `download`; now it has `key` and `size` again, and
-`self` ends on `/content`.
+Until 2023 a file had `key`, `size` and a link `self` to its bytes. For a time it had `filename`,
+`filesize`, a digest without its algorithm and a link `download`. Now it has `key` and `size` again,
+and `self` ends in `/content`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -48,7 +48,7 @@ _TYPES = {
 
 
 def read(document: Mapping[str, Any], record: str) -> invenio_deposit.Deposit:
-    """Return a record, which is at the URL `record` of its API."""
+    """Parse a record, which is at the URL `record` of its API."""
     metadata = inner(document, "metadata")
     links = inner(document, "links")
     given = document.get("files")
@@ -69,7 +69,7 @@ def read(document: Mapping[str, Any], record: str) -> invenio_deposit.Deposit:
 
 
 def _index(metadata: Mapping[str, Any]) -> int | None:
-    """Return the place among the versions, which this form counts from 0."""
+    """Return the version's number from 1; this form counts from 0."""
     versions = entries(inner(metadata, "relations").get("version"))
     told = size(versions[0].get("index")) if versions else None
     return None if told is None else told + 1

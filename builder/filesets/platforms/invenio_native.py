@@ -1,4 +1,4 @@
-"""InvenioRDM's own form of a record."""
+"""Parser for InvenioRDM's own form of a record."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -26,16 +26,16 @@ _TYPES = {
     "video": "Audiovisual",
     "workflow": "Workflow",
 }
-"""The part before the hyphen of InvenioRDM's ids of types, and what DataCite calls it."""
+"""DataCite's term by the part before the hyphen of InvenioRDM's resource types."""
 
 
 def is_native(document: Mapping[str, Any]) -> bool:
-    """Tell whether a record is of this form."""
+    """Return whether a record has this form."""
     return isinstance(document.get("files"), Mapping) or "parent" in document
 
 
 def read(document: Mapping[str, Any], record: str) -> invenio_deposit.Deposit:
-    """Return a record, which is at the URL `record` of its API."""
+    """Parse a record, which is at the URL `record` of its API."""
     files = inner(document, "files")
     links = inner(document, "links")
     access, until = _access(document)
@@ -57,7 +57,7 @@ def read(document: Mapping[str, Any], record: str) -> invenio_deposit.Deposit:
 
 
 def list_files(files: Mapping[str, Any], record: str) -> tuple[FilesetManifestFile, ...] | None:
-    """Return the files of a list, whose entries are told one after the other or by their names."""
+    """Return the files of a list, whose entries are an array or an object by name."""
     given = files.get("entries")
     if isinstance(given, Mapping):
         given = [
@@ -123,7 +123,7 @@ def _people(given: object, contributors: bool = False) -> Iterator[Person]:
 
 
 def _whole(name: object, organisation: bool, affiliations: tuple[str, ...]) -> Person | None:
-    """Return one whose name is told in one text."""
+    """Return a person whose name is a single text."""
     person = from_text(name)
     if person is None:
         return None

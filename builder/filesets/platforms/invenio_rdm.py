@@ -1,4 +1,4 @@
-"""Records of InvenioRDM and of Zenodo: asked for, and made a dataset of."""
+"""Client for records of InvenioRDM and Zenodo: requests them and describes them as datasets."""
 
 import json
 from collections.abc import Mapping
@@ -21,10 +21,10 @@ _GONE = frozenset({410})
 
 @dataclass(frozen=True, slots=True)
 class InvenioRequest:
-    """Which record is asked for: of the platform called `name`, at `base`, by its id there.
+    """The requested record: its id at the platform `name`, at `base`.
 
-    `base` is what the installation's URLs begin with. `publisher` counts where the record has none.
-    `latest` asks for the newest version of the dataset that the record is a version of.
+    `base` is the start of the installation's URLs. `publisher` is used if the record names none.
+    `latest` requests the newest version of the dataset that the record belongs to.
     """
 
     name: str
@@ -42,7 +42,7 @@ class InvenioRequest:
 def item(asked: InvenioRequest, api: Api) -> FilesetPlatformItem:
     """Return a record as a dataset. Raises FilesetError.
 
-    The platform's id is the one that all versions have, and the version is the record's own id.
+    The platform's id is the one that all versions share; the version is the record's own id.
     """
     if asked.latest:
         asked = replace(asked, id=_latest(asked, api), latest=False)
@@ -72,7 +72,7 @@ def _latest(asked: InvenioRequest, api: Api) -> str:
 
 
 def _is_asked_for(asked: InvenioRequest, found: Deposit) -> None:
-    """Raise FilesetError (platform-scope) unless it is the very record, and published."""
+    """Raise FilesetError (platform-scope) unless it is the requested record, and published."""
     if found.draft:
         raise FilesetError("platform-scope", f"{asked.id} is a draft", code="draft")
     if found.id == asked.id:
@@ -85,9 +85,9 @@ def _is_asked_for(asked: InvenioRequest, found: Deposit) -> None:
 
 
 def _files(asked: InvenioRequest, found: Deposit, api: Api) -> tuple[FilesetManifestFile, ...]:
-    """Return all files, from a list of their own where the record's is short or is not there.
+    """Return all files; if the record's list is incomplete or missing, request the separate list.
 
-    Raises FilesetError: incomplete-manifest where both are short.
+    Raises FilesetError: incomplete-manifest if both lists are incomplete.
     """
     if found.access != invenio_deposit.OPEN or not found.keeps:
         return found.files or ()
@@ -108,7 +108,7 @@ def _listing(asked: InvenioRequest, api: Api) -> Mapping[str, Any]:
     try:
         return mapping(api.document(f"{asked.record}/files"), "the list of files")
     except FilesetError as error:
-        if error.status != "platform-404":  # which the record is not
+        if error.status != "platform-404":  # the record itself was found
             raise
         raise FilesetError("platform-error", "the record has no list of its files") from error
 
@@ -142,7 +142,7 @@ def _item(
 
 
 def _read_tombstone(asked: InvenioRequest, api: Api) -> FilesetPlatformItem:
-    """Return what the tombstone of a record tells, which is not the id that all versions have."""
+    """Return a deleted record by its tombstone, which lacks the id that all versions share."""
     answer = api.answer(asked.record, statuses=_GONE)
     try:
         document = json.loads(answer.body)

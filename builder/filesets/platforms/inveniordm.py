@@ -1,4 +1,4 @@
-"""InvenioRDM: installations in many places, with one API."""
+"""InvenioRDM: many installations with one API."""
 
 import re
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ class InvenioRDM:
     name: str = "inveniordm"
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-        """Tell by the URL's host; others are found by a probe of their API."""
+        """Return whether the URL's host is listed; a probe of the API finds other hosts."""
         return host(resource.url) in origin.INVENIORDM
 
     def process_request(
         self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
-        """Return the record, which is one version; `/latest` behind one asks for the newest."""
+        """Return the record, which is one version; `/latest` behind it requests the newest."""
         path = urlsplit(resource.url).path
         if _DRAFT.fullmatch(path):
             raise FilesetError("platform-scope", f"{resource.url} is a draft", code="draft")

@@ -1,4 +1,4 @@
-"""The platforms that are known, in the order in which they are asked if a request is theirs."""
+"""The list of platforms, in the order in which they are matched with a request."""
 
 from builder.filesets.platforms.archiveorg import ArchiveOrg
 from builder.filesets.platforms.ckan import Ckan

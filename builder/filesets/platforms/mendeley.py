@@ -1,4 +1,4 @@
-"""Mendeley Data: datasets with versions; files are listed folder by folder, each with a SHA-256."""
+"""Mendeley Data: datasets with versions; files are listed by folder, each with a SHA-256."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,12 +29,12 @@ _ROOT = f"https://{DOMAIN}/public-api/datasets"
 _DATASET = re.compile(r"/datasets/(?P<id>[a-z0-9]{6,20})(?:/(?P<version>\d{1,4}))?/?")
 _DOI = re.compile(r"10\.17632/(?P<id>[a-z0-9]{6,20})(?:\.(?P<version>\d{1,4}))?")
 _FOLDERS = 1_000
-"""How many folders a dataset may have: each is asked for by itself."""
+"""Most folders in a dataset; each needs a request."""
 
 
 @dataclass(frozen=True, slots=True)
 class _MendeleyRequest:
-    """The dataset that a request is about, and its version if one is asked for."""
+    """The requested dataset, and its version if one is requested."""
 
     id: str
     version: str | None
@@ -46,14 +46,14 @@ class Mendeley:
     name = NAME
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-        """Tell whether it is Mendeley Data, by host or DOI."""
+        """Return whether it is Mendeley Data, by host or DOI."""
         known = json_document.host(resource.url) == DOMAIN
         return known or _DOI.fullmatch(resource.doi or "") is not None
 
     def process_request(
         self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
-        """Return the version that is asked for, or else the newest. Raises FilesetError."""
+        """Return the requested version, or else the newest. Raises FilesetError."""
         asked = _parse_resource(resource)
         where = f"{_ROOT}/{asked.id}"
         snapshot = f"{where}/snapshot/{asked.version}"
@@ -66,7 +66,7 @@ class Mendeley:
 
 
 def _parse_resource(resource: DatasetResource) -> _MendeleyRequest:
-    """Return what is asked for. Raises FilesetError (platform-scope) for what is no dataset."""
+    """Return the requested dataset. Raises FilesetError (platform-scope) for other pages."""
     by_doi = _DOI.fullmatch(resource.doi or "")
     by_url = None
     if json_document.host(resource.url) == DOMAIN:
@@ -81,7 +81,7 @@ def _parse_resource(resource: DatasetResource) -> _MendeleyRequest:
 
 
 def _check(dataset: Mapping[str, Any], asked: _MendeleyRequest) -> str:
-    """Return the dataset's version. Raises FilesetError where it is not what was asked for."""
+    """Return the dataset's version. Raises FilesetError unless it is the requested one."""
     told = json_document.text(dataset.get("id"))
     if told != asked.id:
         raise FilesetError("platform-error", f"{asked.id} was asked for, and {told} came")
@@ -137,7 +137,7 @@ def _files(
 
 
 def _places(folders: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield the id of each folder, and its path with a slash at its end. Raises FilesetError."""
+    """Yield the id of each folder and its path, which ends with a slash. Raises FilesetError."""
     by_id = {json_document.text(folder.get("id")) or "": folder for folder in folders}
     for id_ in by_id:
         parts: list[str] = []

@@ -1,7 +1,7 @@
-"""OSF: projects and registrations, whose files lie in folders of one or more storage providers.
+"""OSF: projects and registrations with files in folders of one or more storage providers.
 
-Everything comes in pages. Folders have neither sizes nor digests; files of providers other than
-OSF's own may have no digests either.
+All lists come in pages. Folders have neither sizes nor digests; files of providers other than OSF's
+own may lack digests too.
 """
 
 import re
@@ -40,7 +40,7 @@ _CATEGORIES = {"software": "Software", "instrumentation": "Instrument"}
 _OTHERS = {"files": "file-level", "preprints": "no-dataset", "users": "no-dataset"}
 _EMBEDS = "embed=contributors&embed=license&embed=identifiers"
 _DEPTH = 10_000
-"""How many folders a project may have."""
+"""Most folders in a project."""
 
 
 class Osf:
@@ -49,17 +49,14 @@ class Osf:
     name = NAME
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-        """Tell whether it is OSF, by host or DOI."""
+        """Return whether it is OSF, by host or DOI."""
         known = json_document.host(resource.url) in _HOSTS
         return known or _DOI.fullmatch(resource.doi or "") is not None
 
     def process_request(
         self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
-        """Return the project or registration with all files of all providers.
-
-        Raises FilesetError.
-        """
+        """Return the project or registration with all its files. Raises FilesetError."""
         guid = _project_id(resource)
         kind, node = _node(api, guid)
         item = _item(guid, kind, node)
@@ -71,7 +68,7 @@ class Osf:
 
 
 def _project_id(resource: DatasetResource) -> str:
-    """Return the id of what is asked for. Raises FilesetError (platform-scope)."""
+    """Return the id of the requested project. Raises FilesetError (platform-scope)."""
     path = json_document.path(resource.url)
     if json_document.host(resource.url) in _HOSTS:
         if _PREPRINT.fullmatch(path):
@@ -88,7 +85,7 @@ def _project_id(resource: DatasetResource) -> str:
 
 
 def _node(api: Api, guid: str) -> tuple[str, Mapping[str, Any]]:
-    """Return what an id is of (nodes or registrations) and its document. Raises FilesetError."""
+    """Return the type of an id (nodes or registrations) and its document. Raises FilesetError."""
     answer = api.document(f"https://{_API}/v2/guids/{quote(guid)}/")
     data = json_document.mapping(json_document.inner(answer, "data"), "the answer's data")
     kind = json_document.text(data.get("type")) or ""
@@ -103,7 +100,7 @@ def _node(api: Api, guid: str) -> tuple[str, Mapping[str, Any]]:
 
 
 def _access_status(about: Mapping[str, Any]) -> tuple[str, str | None, str]:
-    """Return a status, the day until which it holds, and words for it; success if none holds."""
+    """Return the status of access, its last day, and a detail; success if it is open."""
     if about.get("withdrawn") is True:
         return "platform-gone", None, plain(about.get("withdrawal_justification")) or "withdrawn"
     if about.get("embargoed") is True:
@@ -133,7 +130,7 @@ def _item(guid: str, kind: str, node: Mapping[str, Any]) -> FilesetPlatformItem:
 def _with(
     item: FilesetPlatformItem, files: tuple[FilesetManifestFile, ...], own: bool
 ) -> FilesetPlatformItem:
-    """Return the item with its files; the zip that OSF makes holds those of its own storage."""
+    """Return the item with its files; OSF's zip contains only those of its own storage."""
     url = f"https://files.osf.io/v1/resources/{item.platform_id}/providers/{_OWN}/?zip="
     return replace(item, manifest=files, web_bundle_url=url if own and files else None)
 
@@ -157,7 +154,7 @@ def _walk(api: Api, first: str) -> Iterator[FilesetManifestFile]:
 
 
 def _entries(api: Api, url: str) -> Iterator[Mapping[str, Any]]:
-    """Yield what is in a folder. Raises FilesetError (incomplete-manifest) if some lacks."""
+    """Yield the entries of a folder. Raises FilesetError (incomplete-manifest) if some lack."""
 
     def following(page: Mapping[str, Any]) -> str | None:
         return json_document.text(json_document.inner(page, "links").get("next"))

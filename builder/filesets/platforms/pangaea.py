@@ -1,7 +1,7 @@
-"""PANGAEA: tables, files, lists of files and series of datasets, told by JSON-LD.
+"""PANGAEA: tables, files, lists of files and series of datasets, described by JSON-LD.
 
-A table is one text file whose size is not told. A dataset of files is a table of their names and
-MD5s. A series of datasets has nothing of its own but a zip of all: each is a dataset by itself.
+A table is one text file of unknown size. A dataset of files is a table with their names and MD5s. A
+series consists of separate datasets; the series itself has only a zip of all of them.
 """
 
 import re
@@ -32,9 +32,9 @@ _HOSTS = frozenset((DOMAIN, "pangaea.de", "www.pangaea.de", "doi.pangaea.de"))
 _ID = re.compile(r"/?(?:10\.1594/pangaea\.)(?P<id>\d{1,12})/?", re.I)
 _PREFIX = "10.1594/pangaea."
 _SERIES = "datasets"
-"""The unit of the size of a series."""
+"""Unit of the size of a series."""
 _NAMED, _HASH = "binary", "binary (hash)"
-"""Columns of a table that lists files, in lower case: their names and their MD5s."""
+"""Columns of a table that lists files, in lower case: names and MD5s."""
 _ACCEPT = "text/tab-separated-values, text/plain;q=0.9"
 
 
@@ -44,7 +44,7 @@ class Pangaea:
     name = NAME
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-        """Tell whether it is PANGAEA, by host or DOI."""
+        """Return whether it is PANGAEA, by host or DOI."""
         known = json_document.host(resource.url) in _HOSTS
         return known or (resource.doi or "").startswith(_PREFIX)
 
@@ -86,7 +86,7 @@ def _dataset_number(resource: DatasetResource) -> str:
 
 
 def _restriction(about: Mapping[str, Any]) -> str:
-    """Return in which way it is not open; empty if it is."""
+    """Return how access is restricted; empty if it is open."""
     access = json_document.text(about.get("conditionsOfAccess")) or ""
     if about.get("isAccessibleForFree") is False or access.lower() not in ("", "unrestricted"):
         return f"its access is told to be {access or 'not free'}"
@@ -94,7 +94,7 @@ def _restriction(about: Mapping[str, Any]) -> str:
 
 
 def _files(api: Api, id_: str, about: Mapping[str, Any]) -> Iterator[FilesetManifestFile]:
-    """Yield the files, or the table as one. Raises FilesetError."""
+    """Yield the files, or the table as a file. Raises FilesetError."""
     given = [
         (url, json_document.text(one.get("encodingFormat")))
         for one in json_document.entries(about.get("distribution"))
@@ -117,7 +117,7 @@ def _files(api: Api, id_: str, about: Mapping[str, Any]) -> Iterator[FilesetMani
 
 
 def _single_file(id_: str, url: str, kind: str | None) -> FilesetManifestFile:
-    """Return a file that is given as it is, named by its URL, or as the zip of the dataset."""
+    """Return a single file, named by its URL, or the zip of the dataset."""
     name = unquote(json_document.path(url).rpartition("/")[2])
     if "format=zip" in url:
         name = f"PANGAEA.{id_}.zip"
@@ -127,7 +127,7 @@ def _single_file(id_: str, url: str, kind: str | None) -> FilesetManifestFile:
 
 
 def _lists_files(about: Mapping[str, Any]) -> bool:
-    """Tell whether the table may be one of files: one of its parameters is a file."""
+    """Return whether the table may list files: one of its parameters is a file."""
     measured = json_document.entries(about.get("variableMeasured"))
     names = [(json_document.text(one.get("name")) or "").lower() for one in measured]
     return not names or any(name.startswith(("binary", "file content")) for name in names)

@@ -1,4 +1,4 @@
-"""Zenodo: the one whose records had four shapes."""
+"""Zenodo: an InvenioRDM installation whose records have had four JSON forms."""
 
 import re
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ class Zenodo:
     name: str = "zenodo"
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-        """Tell by the URL's host, or by a DOI that Zenodo gave."""
+        """Return whether it is Zenodo, by the URL's host or by the DOI."""
         return host(resource.url) in origin.ZENODO or _DOI.fullmatch(resource.doi or "") is not None
 
     def process_request(
         self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
-        """Return the record, which is one version; `/latest` behind one asks for the newest."""
+        """Return the record, which is one version; `/latest` behind it requests the newest."""
         path = urlsplit(resource.url).path if host(resource.url) in origin.ZENODO else ""
         record = _RECORD.fullmatch(path) or _IN_URL.fullmatch(path)
         if _DRAFT.fullmatch(path):

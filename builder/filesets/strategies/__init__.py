@@ -1,1 +1,1 @@
-"""Strategies: how the files of a dataset are kept; one file each."""
+"""Strategies: ways to archive the files of a dataset, one module each."""

@@ -1,8 +1,8 @@
-"""Files in an item of archive.org: each of its own, or all of them as one zip.
+"""Strategy that stores files in an archive.org item, one by one or as one zip.
 
-A file is downloaded to a scratch file first, one at a time, for archive.org asks for its size and
-MD5 before its bytes. An item is named by its manifest: none has files of two manifests. What
-archive.org hosts itself is not put there again.
+Each file is first downloaded to a scratch file, because archive.org requires its size and MD5
+before its bytes. The manifest determines the item's name, so an item never mixes two manifests.
+Files that archive.org itself hosts are not uploaded again.
 """
 
 import tempfile
@@ -35,7 +35,7 @@ FILE, FILESET, BUNDLED = "archiveorg-file", "archiveorg-fileset", "archiveorg-fi
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """The strategies archiveorg-*; `name` is which of them. `scratch` is a folder of this machine.
+    """The strategies archiveorg-*, of which `name` is one. `scratch` is a folder on this machine.
 
     `go_on` is called now and then, and may raise a FilesetError.
     """
@@ -49,7 +49,7 @@ class Items:
     go_on: Callable[[], None] = lambda: None
 
     def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
-        """Return what is kept of the very item already, None where that is not all of it."""
+        """Return what is archived of exactly this item; None if it is missing or incomplete."""
         with files.wrap_store_errors(item, "error-store-verify"):
             known = record.read(self.store, place(item))
             if known is None:
@@ -60,7 +60,7 @@ class Items:
         return _existing(known, self.archive.contents(archiveorg_item.name(item)), item)
 
     def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-        """Keep the item's files at archive.org. Raises FilesetError."""
+        """Archive the item's files at archive.org. Raises FilesetError."""
         with files.wrap_store_errors(item):
             known = record.of_strategy(self.store, place(item), self.name)
             archived = _ArchiveOrgRun(self, item, known).archive()
@@ -72,7 +72,7 @@ class Items:
 def _existing(
     known: KeepingRecord, contents: ItemContents, item: FilesetPlatformItem
 ) -> ArchiveStrategyResult | None:
-    """Return what is recorded, if the item has it; what it is at work on may not be told yet."""
+    """Return the recorded result if archive.org has the files, or is still busy with the item."""
     archived = known.archived
     bundle = archived.bundle_file_meta
     wanted = (_bundle_file(bundle),) if bundle else archived.manifest
@@ -95,7 +95,7 @@ def _existing(
 
 
 def _is(file: FilesetManifestFile, stored: Stored | None) -> bool | None:
-    """Tell whether archive.org has that very file; None where it has none, or does not tell."""
+    """Return whether archive.org has exactly this file; None if it is missing or has no digests."""
     if stored is None:
         return None
     if file.size is not None and stored.size is not None and file.size != stored.size:
@@ -112,7 +112,7 @@ def _bundle_file(meta: FileMeta) -> FilesetManifestFile:
 
 
 class _ArchiveOrgRun:
-    """One go at the files of an item; `known` is what was recorded when they were complete."""
+    """One attempt to archive an item; `known` is its record, if it was complete before."""
 
     def __init__(
         self, asked: Items, item: FilesetPlatformItem, known: KeepingRecord | None
@@ -128,7 +128,7 @@ class _ArchiveOrgRun:
         self._contents = asked.archive.contents(self._name)
 
     def archive(self) -> ArchiveStrategyResult:
-        """Return what came of it, once all is there."""
+        """Archive all files and return the result."""
         if self._item.platform_name == ARCHIVEORG:
             return self._result([self._find_hosted(file) for file in self._item.files])
         if self._asked.name == BUNDLED:
@@ -136,7 +136,7 @@ class _ArchiveOrgRun:
         return self._result(list(files.each(self._item, self._keep, self._item.files)))
 
     def _find_hosted(self, file: FilesetManifestFile) -> FilesetManifestFile:
-        """Return a file that archive.org hosts, and has as it listed it a moment ago."""
+        """Return a file hosted by archive.org. Raises FilesetError if it changed after listing."""
         stored = self._contents.files.get(file.path)
         if stored is None or _is(file, stored) is False:
             detail = f"{file.path} is not at archive.org as it was listed"
@@ -144,7 +144,7 @@ class _ArchiveOrgRun:
         return _as_stored(file, stored)
 
     def _keep(self, file: FilesetManifestFile) -> FilesetManifestFile:
-        """Return the file, once the item has it."""
+        """Return the file once the item has it; upload it if necessary."""
         known = self._known.get(file.path)
         stored = self._contents.files.get(file.path)
         wanted = files.like(file, known) if known else file
@@ -163,7 +163,7 @@ class _ArchiveOrgRun:
         return known or arrived
 
     def _bundle(self) -> ArchiveStrategyResult:
-        """Return what came of one zip of all files, which is made anew if need be."""
+        """Archive all files as one zip, which is started again if necessary."""
         for left in reversed(range(http_settings(self._asked.settings, "fileset").tries)):
             with self._scratch() as scratch:
                 try:
@@ -193,7 +193,7 @@ class _ArchiveOrgRun:
         )
 
     def _put(self, file: FilesetManifestFile, path: Path) -> None:
-        """Put a file into the item, unless it has it; see that it has no other then."""
+        """Upload a file unless the item has it; check that archive.org did not store another."""
         same = _is(file, self._contents.files.get(file.path))
         if same is False:
             raise self._mismatch(file.path)
@@ -230,21 +230,21 @@ class _ArchiveOrgRun:
 
 @dataclass(frozen=True, slots=True)
 class _Scratch:
-    """A file of this machine that takes the bytes of one file."""
+    """A scratch file for the bytes of one file."""
 
     file: IO[bytes]
     path: Path
 
     @contextmanager
     def open(self) -> Iterator["_Scratch"]:
-        """Give what takes the bytes from the first on."""
+        """Yield a sink for the file's bytes, from the start."""
         self.file.seek(0)
         self.file.truncate()
         yield self
         self.file.flush()
 
     def write(self, data: bytes) -> None:
-        """Take some more. Raises FilesetError (error-store-upload) if the disk is full."""
+        """Append bytes. Raises FilesetError (error-store-upload) if the disk is full."""
         try:
             self.file.write(data)
         except OSError as error:
@@ -253,7 +253,7 @@ class _Scratch:
 
 
 def _as_stored(file: FilesetManifestFile, stored: Stored) -> FilesetManifestFile:
-    """Return a file that archive.org had before."""
+    """Return a file that archive.org had before this run."""
     return replace(
         file,
         status="exists",

@@ -1,7 +1,7 @@
-"""The Internet Archive: items at archive.org, read and written. The only file to use its library.
+"""Client for items of archive.org. The only module that uses the internetarchive library.
 
-The library is not told the configuration of whoever runs this, and it does not try again by
-itself: it would sleep, and hear of no interrupt meanwhile.
+The library does not read the user's configuration, and its own retries are off: its sleep cannot be
+interrupted.
 """
 
 import os
@@ -20,7 +20,7 @@ from builder.http.settings import Settings, http_settings
 T = TypeVar("T")
 GoOn = Callable[[], None]
 
-_SECONDS = 120  # of silence
+_SECONDS = 120  # seconds without data
 _STEP = 0.5
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 _ONE_LINE = re.compile(r"\s+")
@@ -28,7 +28,7 @@ _ONE_LINE = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A file of an item, as archive.org tells it; digests in hexadecimal digits."""
+    """A file of an item, as archive.org describes it; digests in hexadecimal digits."""
 
     size: int | None
     md5: str | None
@@ -38,9 +38,9 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class ItemContents:
-    """The files of an item by path; none where there is no such item.
+    """The files of an item by path; empty if the item does not exist.
 
-    While archive.org is at work on an item (`busy`), files that it has may not be told yet.
+    While archive.org is processing the item (`busy`), the list may lack files that it has.
     """
 
     files: Mapping[str, Stored] = field(default_factory=dict)
@@ -49,10 +49,11 @@ class ItemContents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveClient:
-    """archive.org with somebody's keys; without them it can be read only.
+    """A connection to archive.org with an account's keys; without keys it is read-only.
 
     A request is tried `tries` times, with `rest` seconds between, longer each time. `go_on` is
-    called meanwhile, and may raise a FilesetError. `adapters` carry requests to URLs that begin so.
+    called meanwhile and may raise a FilesetError. `adapters` handle the URLs that start with their
+    keys.
     """
 
     access: str | None = None
@@ -68,7 +69,7 @@ class ArchiveClient:
     def of(
         cls, environment: Mapping[str, str], settings: Settings, agent: str, go_on: GoOn
     ) -> "ArchiveClient":
-        """Return archive.org with the keys IA_ACCESS_KEY and IA_SECRET_KEY of an environment."""
+        """Create a client with the keys IA_ACCESS_KEY and IA_SECRET_KEY of an environment."""
         http = http_settings(settings, "fileset")
         return cls(
             access=environment.get("IA_ACCESS_KEY"),
@@ -87,7 +88,7 @@ class ArchiveClient:
         self._session().close()
 
     def contents(self, item: str) -> ItemContents:
-        """Return what an item has. Raises FilesetError (error-store-verify)."""
+        """Return the files of an item. Raises FilesetError (error-store-verify)."""
 
         def ask(session: Any) -> object:
             return session.get_metadata(item, request_kwargs={"timeout": _SECONDS})
@@ -102,10 +103,10 @@ class ArchiveClient:
         return ItemContents(files, waiting)
 
     def put(self, item: str, path: str, file: Path, metadata: Mapping[str, Any], hint: int) -> None:
-        """Put a file into an item, which is made with that metadata where there is none.
+        """Upload a file to an item, which is created with the metadata if it does not exist.
 
-        `hint` is how many bytes the item will have. archive.org refuses what has not the MD5 that
-        it is told to have. Raises FilesetError (error-store-upload).
+        `hint` is the expected size of the item in bytes. archive.org rejects bytes whose MD5
+        differs from the declared one. Raises FilesetError (error-store-upload).
         """
 
         def ask(session: Any) -> object:
@@ -122,7 +123,7 @@ class ArchiveClient:
         self._retry(ask, "error-store-upload")
 
     def _retry(self, ask: Callable[[Any], T], status: str) -> T:
-        """Return what archive.org answers; again where what it refuses may pass."""
+        """Return the response of archive.org; retry failures that may pass."""
         for left in reversed(range(self.tries)):
             self.go_on()
             try:
@@ -175,7 +176,7 @@ def _parse_file(file: Mapping[str, Any]) -> Stored:
 
 
 def _passes(error: Exception) -> bool:
-    """Tell whether it may be otherwise another time: no answer, or one that says so."""
+    """Return whether a failure may pass: there was no response, or a status that says so."""
     code = inner({"of": vars(error)}, "of").get("response")
     status = getattr(code, "status_code", None)
     return status is None or status in _PASSING

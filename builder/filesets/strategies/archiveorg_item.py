@@ -1,4 +1,4 @@
-"""Holdings: the item of archive.org that has a dataset's files, its name and what it tells."""
+"""The archive.org item of a dataset: its name and its metadata."""
 
 import hashlib
 import re
@@ -13,10 +13,10 @@ _DIGITS = 12
 
 
 def name(item: FilesetPlatformItem) -> str:
-    """Return the name of the item: the one that it has, or one for that very manifest.
+    """Return the name of the item: the existing one, or a name derived from the manifest.
 
-    It is of the letters that archive.org takes, begins with the platform's host, and another
-    manifest of the dataset has another.
+    It has only letters that archive.org accepts, and starts with the platform's host. Another
+    manifest of the same dataset has another name.
     """
     if item.archiveorg_item_name:
         return item.archiveorg_item_name
@@ -27,7 +27,7 @@ def name(item: FilesetPlatformItem) -> str:
 
 
 def metadata(item: FilesetPlatformItem) -> dict[str, Any]:
-    """Return the metadata with which the item is made; what the platform tells of it counts."""
+    """Return the metadata for creating the item; archiveorg_item_meta overrides the rest."""
     told = item.description
     found = {
         "mediatype": "data",

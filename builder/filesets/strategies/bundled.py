@@ -1,4 +1,4 @@
-"""Files as one zip of the store, below `filesets/`: made here, or as the platform makes it."""
+"""Strategy that stores files as one zip below `filesets/`, packed here or by the platform."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Bundled:
         return NAME
 
     def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
-        """Return what is kept of the very item already, None where that is not all of it."""
+        """Return what is archived of exactly this item; None if it is missing or incomplete."""
         with files.wrap_store_errors(item, "error-store-verify"):
             return record.existing(
                 self.store,
@@ -54,10 +54,10 @@ class Bundled:
             )
 
     def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-        """Keep the item's files as one zip. Raises FilesetError.
+        """Archive the item's files as one zip. Raises FilesetError.
 
-        The bundle is there as a whole or not at all. With `platform_bundle` of fileset.strategy it
-        is the one that the platform makes, where that has all files as they are listed.
+        The bundle is written atomically. With `platform_bundle` of fileset.strategy it is the
+        platform's own bundle, which must hold all files as listed.
         """
         with files.wrap_store_errors(item):
             known = record.of_strategy(self.store, place(item), NAME)
@@ -69,7 +69,7 @@ class Bundled:
 
 
 class _BundleRun:
-    """One go at the bundle of an item; `known` is what was recorded when it was complete."""
+    """One attempt to archive an item; `known` is its record, if it was complete before."""
 
     def __init__(
         self, asked: Bundled, item: FilesetPlatformItem, known: KeepingRecord | None
@@ -80,7 +80,7 @@ class _BundleRun:
         self._key = place(item) + BUNDLE
 
     def archive(self) -> KeepingRecord:
-        """Return the record of the bundle, once it is there. Raises FilesetError and StoreError."""
+        """Create the bundle and return its record. Raises FilesetError and StoreError."""
         try:
             return self._download() if self._is_foreign() else self._pack()
         except Conflict:
@@ -89,16 +89,16 @@ class _BundleRun:
             return first
 
     def _is_foreign(self) -> bool:
-        """Tell whether it is the platform that makes the bundle."""
+        """Return whether the bundle comes from the platform."""
         if self._known is not None:
             return self._known.archived.bundle_terminal is not None
         strategy = self._asked.settings["fileset.strategy"]
         return bool(self._item.web_bundle_url and strategy["platform_bundle"])
 
     def find_existing(self) -> KeepingRecord | None:
-        """Return the record of a bundle that is there, if it holds the files as they are listed.
+        """Return the record of an existing bundle that holds the files as listed, or None.
 
-        One that does not, and was never recorded, was told to nobody: it is removed.
+        A bundle that differs and was never recorded is removed, because no result mentions it.
         """
         there = [e.key for e in self._asked.store.entries(self._key)]
         if self._key not in there:
@@ -114,7 +114,7 @@ class _BundleRun:
             return None
 
     def _download(self) -> KeepingRecord:
-        """Return the record of the platform's bundle, once it is there. Raises FilesetError."""
+        """Download the platform's bundle and return its record. Raises FilesetError."""
         known = self._known.archived.bundle_file_meta if self._known else None
         wanted = FilesetManifestFile(
             path=BUNDLE,
@@ -136,7 +136,7 @@ class _BundleRun:
             raise
 
     def _examine(self, terminal: Terminal | None) -> KeepingRecord:
-        """Return the record of a bundle that was not made in this run. Raises FilesetError."""
+        """Return the record of a bundle that this run did not pack. Raises FilesetError."""
         store, go_on = self._asked.store, self._asked.go_on
         try:
             most = self._asked.settings["fileset.limits"]["bytes"]
@@ -157,10 +157,10 @@ class _BundleRun:
         return self._record(manifest, of, terminal)
 
     def _pack(self) -> KeepingRecord:
-        """Return the record of a bundle that is made of the files, one by one.
+        """Pack the files into a bundle one by one, and return its record.
 
-        A large member that comes anew from its start spoils what was written of the bundle, which
-        is then begun anew as well. The last time such a member is fetched for its status alone.
+        If a large member restarts from its beginning, the bundle written so far is spoilt, and
+        packing starts again. In the last try such a member is downloaded only to learn its status.
         """
         for left in reversed(range(http_settings(self._asked.settings, "fileset").tries)):
             try:

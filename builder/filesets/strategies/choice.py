@@ -1,4 +1,4 @@
-"""The choice of a strategy, and the limits of what is taken: pure functions of what is listed."""
+"""Choice of a strategy, and limits on datasets. Pure functions of the manifest."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,12 +21,12 @@ STRATEGIES = (
     "s3-fileset-bundled",
 )
 ARCHIVEORG = "archiveorg"
-"""Name of the platform that keeps what it has for good."""
+"""Name of the platform that preserves its files itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class StrategyChoice:
-    """A strategy, one of STRATEGIES, and why it is that one, in one line."""
+    """A strategy, one of STRATEGIES, and the reason for it in one line."""
 
     strategy: str
     reason: str
@@ -34,7 +34,7 @@ class StrategyChoice:
 
 @dataclass(frozen=True, slots=True)
 class _Tally:
-    """What counts of files: how many, of how many bytes, and of how many these are not told."""
+    """Number of files, their total and largest bytes, and how many sizes are unknown."""
 
     files: int
     bytes: int
@@ -49,12 +49,12 @@ class _Tally:
 
 
 def apply_limits(item: FilesetPlatformItem, settings: Settings) -> FilesetPlatformItem:
-    """Return a dataset that is to be taken, its paths made safe.
+    """Return a dataset within the limits, with its paths made safe.
 
-    Files whose size is not told count as empty here: their bytes are counted as they come. Raises
-    FilesetError with the item: platform-restricted (files are withheld, and fileset.partial
-    forbids the others, or there are no others), empty-manifest, too-many-files, too-large-size,
-    too-large-file, unsafe-path, duplicate-path.
+    Files of unknown size count as empty here; the download counts their bytes. Raises FilesetError
+    with the item: platform-restricted (files are withheld, and there are no others or
+    fileset.partial forbids a part), empty-manifest, too-many-files, too-large-size, too-large-file,
+    unsafe-path, duplicate-path.
     """
     given, withheld = item.files, item.withheld
     if withheld and (not given or not settings["fileset.partial"]):
@@ -94,10 +94,10 @@ def choose(
     *,
     bundle_url: str | None = None,
 ) -> StrategyChoice:
-    """Return how the files that a platform gives, one or more, are kept.
+    """Return the strategy for one or more files that a platform gives.
 
-    `bundle_url` is where the platform makes one zip of them, if it does: a WARC keeps what a
-    server sent, so `web-fileset-bundled` is of such a zip alone.
+    `bundle_url` is the platform's zip of them, if it has one. `web-fileset-bundled` requires it: a
+    WARC stores what a server sent.
     """
     tally, strategy = _tally(files), settings["fileset.strategy"]
     backend, why = _backend(tally, platform, strategy)
@@ -119,7 +119,7 @@ def choose(
 
 
 def _backend(tally: _Tally, platform: str, strategy: Mapping[str, Any]) -> tuple[str, str]:
-    """Return where the files are kept, and why."""
+    """Return the backend for the files, and the reason."""
     asked: str = strategy["backend"]
     if asked != "auto":
         return asked, f"{tally}; fileset.strategy is {asked}"
@@ -133,7 +133,7 @@ def _backend(tally: _Tally, platform: str, strategy: Mapping[str, Any]) -> tuple
 
 
 def _largeness(tally: _Tally, strategy: Mapping[str, Any]) -> Sequence[tuple[bool, str]]:
-    """Return what makes files many or large, and whether it is so."""
+    """Return what makes the files many or large, and whether they are."""
     count, total, one = strategy["files"], strategy["bytes"], strategy["file_bytes"]
     return (
         (tally.files > count, f"more than {count:,} (fileset.strategy.files)"),

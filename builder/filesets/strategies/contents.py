@@ -1,4 +1,4 @@
-"""What a bundle of a platform holds beside what the platform lists."""
+"""Comparison of a platform's bundle with the platform's list of files."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,18 +11,18 @@ from builder.filesets.strategies.zip_reader import ArchivedMember
 
 MISSING, EXTRA = "bundle-missing-member", "bundle-extra-member"
 PACKED = "packed_bytes"
-"""What `extra` of a deflated file has: how many bytes it takes in the bundle."""
+"""Key in `extra` of a deflated file: its size in the bundle, in bytes."""
 
 
 def reconcile(
     item: FilesetPlatformItem, members: Sequence[ArchivedMember], key: str
 ) -> tuple[FilesetManifestFile, ...]:
-    """Return the files of an item as they lie in the bundle at `key`, and what it has besides.
+    """Return the item's files with their places in the bundle at `key`, and its extra files.
 
-    Platforms make bundles that lack what is large or is given to others only, and that have files
-    of the platform's own. Raises FilesetError with all files in its manifest: bundle-missing-member
-    or mismatch-size, mismatch-md5 and so on. Those that are right are skipped then, for the bundle
-    is not kept.
+    A platform's bundle may lack large or restricted files, and may have files of the platform's
+    own. Raises FilesetError with all files in its manifest: bundle-missing-member, mismatch-size,
+    mismatch-md5 and so on. Correct files are then marked as skipped, because the bundle is not
+    kept.
     """
     by_path = _by_path(item, members)
     manifest = []
@@ -57,7 +57,7 @@ def reconcile(
 def _by_path(
     item: FilesetPlatformItem, members: Sequence[ArchivedMember]
 ) -> dict[str, ArchivedMember]:
-    """Return the members by path; a folder that all of them lie in is none of the manifest's."""
+    """Return the members by path, without a common top folder that the manifest does not have."""
     by_path = {member.entry.path: member for member in members}
     listed = {file.path for file in item.manifest or ()}
     heads = {path.partition("/")[0] for path in by_path}

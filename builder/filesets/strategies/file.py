@@ -1,4 +1,4 @@
-"""A file of a manifest: what its platform tells of its bytes, and what is known once they came."""
+"""Functions on manifest files: digests, the result of a download, and store errors."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from functions.snapshot.errors import StoreError
 
 
 def compute_digests(chunks: Iterable[bytes]) -> Digests:
-    """Return the digests of bytes that come one after the other."""
+    """Return the digests of a sequence of chunks."""
     digests = Digests()
     for chunk in chunks:
         digests.take(chunk)
@@ -20,14 +20,14 @@ def compute_digests(chunks: Iterable[bytes]) -> Digests:
 
 
 def with_digests(file: FilesetManifestFile, digests: Digests) -> FilesetManifestFile:
-    """Return the file with the digests of its bytes, which are its own, and with its status."""
+    """Return the file with its status and with the digests of its bytes."""
     status = "verified" if best(file) else "unverified"
     every: dict[str, Any] = digests.every()
     return replace(file, status=status, size=digests.size, **every)
 
 
 def with_received(file: FilesetManifestFile, received: Received) -> FilesetManifestFile:
-    """Return the file with what is known since it came."""
+    """Return the file with what its download showed."""
     return replace(
         file,
         status="verified" if received.verified else "unverified",
@@ -40,12 +40,12 @@ def with_received(file: FilesetManifestFile, received: Received) -> FilesetManif
 
 
 def like(file: FilesetManifestFile, known: FilesetManifestFile) -> FilesetManifestFile:
-    """Return the file to be fetched again: the very bytes that are known, whatever is told now."""
+    """Return the file with the size and digests archived before, so that only those bytes match."""
     return replace(file, size=known.size, **{name: getattr(known, name) for name in ORDER})
 
 
 def meta(file: FilesetManifestFile) -> FileMeta:
-    """Return what a result tells of a file that is archived."""
+    """Return the size, digests and media type of an archived file."""
     return FileMeta(
         size_bytes=file.size or 0,
         md5hex=file.md5 or "",
@@ -56,7 +56,7 @@ def meta(file: FilesetManifestFile) -> FileMeta:
 
 
 def terminal(received: Received) -> Terminal:
-    """Return where it came from."""
+    """Return the source of a downloaded file."""
     return Terminal(
         terminal_url=received.terminal_url,
         terminal_dt=received.terminal_dt,
@@ -72,11 +72,11 @@ def each(
     *,
     together: bool = False,
 ) -> Iterator[FilesetManifestFile]:
-    """Yield what `keep` makes of each file, in order, and stop at the first that fails.
+    """Yield `keep(file)` for each file, in order; stop at the first failure.
 
-    Raises its FilesetError with the item and its manifest, in which it has the status, those
-    before have theirs, and those behind are skipped. Of files that are kept `together` or not at
-    all, those before are skipped as well: none of them is kept.
+    Raises its FilesetError with the item and a manifest: the failed file has the error's status,
+    earlier files have theirs, and later files are skipped. With `together`, earlier files are
+    skipped too, because none of them is kept.
     """
     done: dict[str, FilesetManifestFile] = {}
     for file in files:
@@ -102,7 +102,7 @@ def each(
 def wrap_store_errors(
     item: FilesetPlatformItem, status: str = "error-store-upload"
 ) -> Iterator[None]:
-    """Wrap what the store raises as a FilesetError with that status."""
+    """Wrap store errors as a FilesetError with that status."""
     try:
         yield
     except StoreError as error:

@@ -1,7 +1,7 @@
-"""Places: the keys below which the store keeps a dataset.
+"""Keys of a dataset's objects in the store.
 
-The same manifest has the same place, and another manifest has another: so no key is ever used
-again for other bytes. The keys hold no character that needs care anywhere.
+The same manifest always has the same prefix, and another manifest has another. So no key is reused
+for other bytes. The keys contain only characters that are safe everywhere.
 """
 
 import hashlib
@@ -21,23 +21,23 @@ RECORD = "fileset.json"
 _PLAIN = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-~+=@"
 )  # fmt: skip
-_PART = 200  # bytes of a part of a key
-_PATH = 320  # bytes of a path in a key: S3 takes 1,024 in all, with the store's prefix
+_PART = 200  # bytes in a part of a key
+_PATH = 320  # bytes in the path part of a key: S3 takes 1,024 in all, with the store's prefix
 _DIGITS = 12
-_CUT = 20  # hexadecimal digits that stand for what was cut off
+_CUT = 20  # hexadecimal digits of the digest that replaces a cut end
 _NOT_EMPTY = {"": "%00", ".": "%2E", "..": "%2E%2E"}
 _NUMBER = re.compile(rf"[0-9a-f]{{{_DIGITS}}}")
 
 
 def place(item: FilesetPlatformItem) -> str:
-    """Return the prefix of all keys of a dataset with that very manifest; it ends with `/`."""
+    """Return the key prefix for a dataset with exactly this manifest; it ends with `/`."""
     parts = (item.platform_name, item.platform_domain or "", item.platform_id or "")
     last = f"{part(item.version or '0', _PART - _DIGITS - 1)}.{digest(item)}"
     return FILESETS + "".join(part(text) + "/" for text in parts) + last + "/"
 
 
 def digest(item: FilesetPlatformItem) -> str:
-    """Return 12 hexadecimal digits that are of the files that the platform gives."""
+    """Return a digest of the files that the platform gives, in 12 hexadecimal digits."""
     rows = sorted(
         json.dumps([f.path, f.size, f.md5, f.sha1, f.sha256, f.sha512]) for f in item.files
     )
@@ -45,10 +45,10 @@ def digest(item: FilesetPlatformItem) -> str:
 
 
 def files(base: str, paths: Iterable[str]) -> dict[str, str]:
-    """Return the key of each file below a place.
+    """Return the key of each file below a prefix.
 
-    A disk may take names for one that differ by case alone, and no name is both a file and a
-    folder there. So such a path is named by its digest, as is one that is too long.
+    Some disks ignore case in names, and a name cannot be both a file and a folder. A path with such
+    a conflict is named by its digest, and so is a path that is too long.
     """
     escaped = {path: "/".join(map(part, path.split("/"))) for path in paths}
     folded = Counter(text.lower() for text in escaped.values())
@@ -66,14 +66,14 @@ def files(base: str, paths: Iterable[str]) -> dict[str, str]:
 
 
 def warc(item: FilesetPlatformItem, at: str) -> str:
-    """Return the key of the WARC that a request makes which began `at` (14 digits, UTC)."""
+    """Return the key of the WARC of a request that started `at` (14 digits, UTC)."""
     names = (item.platform_name, item.platform_domain or "", item.platform_id or "")
     head = _short("-".join(part(text) for text in names), _PART)
     return f"{WARCS}{head}-{digest(item)}-{at}.warc.gz"
 
 
 def of(key: str) -> str | None:
-    """Return the place that a key lies in, None where that is none that `place` gives."""
+    """Return the prefix that a key belongs to, None if `place` cannot have created it."""
     parts = key.split("/")
     if len(parts) < 6 or parts[0] + "/" != FILESETS:
         return None
@@ -82,7 +82,7 @@ def of(key: str) -> str | None:
 
 
 def part(text: str, longest: int = _PART) -> str:
-    """Return a text as one part of a key: percent-encoded, of `longest` bytes at the most."""
+    """Return a text as one part of a key: percent-encoded, at most `longest` bytes."""
     if text in _NOT_EMPTY:
         return _NOT_EMPTY[text]
     escaped = "".join(
@@ -93,7 +93,7 @@ def part(text: str, longest: int = _PART) -> str:
 
 
 def _short(escaped: str, longest: int) -> str:
-    """Return an escaped text, the end of it replaced by a digest of it where it is too long."""
+    """Return an escaped text; if it is too long, a digest replaces its end."""
     if len(escaped) <= longest:
         return escaped
     head = re.sub(r"%[0-9A-F]?$", "", escaped[: longest - _CUT - 3])
@@ -101,5 +101,5 @@ def _short(escaped: str, longest: int) -> str:
 
 
 def _by_digest(path: str) -> str:
-    # No path is escaped to %7E, for ~ is plain: such a key is no other file's.
+    # No path is escaped to %7E, because ~ is plain: such a key belongs to no other file.
     return f"%7E{hashlib.sha256(path.encode()).hexdigest()[:32]}/{part(path.rpartition('/')[2])}"

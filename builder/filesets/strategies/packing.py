@@ -1,4 +1,4 @@
-"""Packing: files of a platform that come into a bundle one after the other."""
+"""Packs files of a platform into a bundle, one after the other."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -15,14 +15,14 @@ ZIP = "application/zip"
 
 
 class Spoilt(Exception):
-    """What was written of a bundle is of no use: a large member of it comes anew."""
+    """The bundle written so far is useless: the download of a large member has restarted."""
 
 
 class Packing:
-    """Fetches files into a bundle; `known` are the files that it had before, if it had any.
+    """Downloads files into a bundle; `known` are the files that it had before, if any.
 
-    A member that is larger than a part, and comes anew from its start, spoils the bundle: Spoilt is
-    raised. If `is_last`, such a member is fetched all the same, for the status of what is wrong.
+    If a member larger than a part restarts from its beginning, the bundle is spoilt, and Spoilt is
+    raised. With `is_last`, such a member is downloaded all the same, to learn its status.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Packing:
         self._spoilt = False
 
     def keep(self, file: FilesetManifestFile) -> FilesetManifestFile:
-        """Return the file once it is in the bundle. Raises FilesetError and Spoilt."""
+        """Download a file into the bundle and return it. Raises FilesetError and Spoilt."""
         known = self._known.get(file.path)
         wanted = files.like(file, known) if known else file
         limit = min(self._largest, self._left)
@@ -72,7 +72,7 @@ class Packing:
     def finish(
         self, kept: Sequence[FilesetManifestFile], key: str
     ) -> tuple[FilesetManifestFile, ...]:
-        """End the bundle, which is the object at `key`, and return the files with their places."""
+        """Complete the bundle, the object at `key`, and return the files with their places."""
         members = {member.name: member for member in self._bundle.end()}
         found = []
         for file in kept:
@@ -83,12 +83,12 @@ class Packing:
         return tuple(found)
 
     def meta(self) -> FileMeta:
-        """Return what there is to tell of the bundle, once it is ended."""
+        """Return the size and digests of the completed bundle."""
         return self._whole.meta()
 
 
 class _Whole:
-    """Takes a bundle's bytes, and keeps its digests."""
+    """Sink for a bundle's bytes that also computes their digests."""
 
     def __init__(self, sink: ZipSink) -> None:
         self._sink = sink
@@ -96,14 +96,14 @@ class _Whole:
         self._made = [hashlib.new(n, usedforsecurity=False) for n in ("md5", "sha1", "sha256")]
 
     def write(self, data: bytes) -> None:
-        """Take some more."""
+        """Append bytes."""
         self._sink.write(data)
         self._size += len(data)
         for one in self._made:
             one.update(data)
 
     def meta(self) -> FileMeta:
-        """Return what there is to tell of it."""
+        """Return size and digests."""
         md5, sha1, sha256 = (one.hexdigest() for one in self._made)
         return FileMeta(
             size_bytes=self._size, md5hex=md5, sha1hex=sha1, sha256hex=sha256, mimetype=ZIP
@@ -111,7 +111,7 @@ class _Whole:
 
 
 class _Nowhere:
-    """Takes bytes that are of no use."""
+    """Sink that discards its bytes."""
 
     def write(self, data: bytes) -> None:
-        """Forget them."""
+        """Discard bytes."""

@@ -1,7 +1,7 @@
-"""Paths of files: the one rule for what platforms list and for what zips hold.
+"""Rule for safe file paths, for platforms' lists and for zips.
 
-A path that passes can be kept and unpacked anywhere: it is relative, with `/` between its parts,
-in Unicode's normal form C, and every part of it is a name that every system takes.
+A safe path can be stored and unpacked anywhere. It is relative, with `/` between its parts, and in
+Unicode's normal form C. Each part is a valid name on every system.
 """
 
 import re
@@ -16,14 +16,14 @@ from builder.filesets.item import FilesetManifestFile
 from builder.filesets.protocols import FilesetError
 
 LONGEST = 255
-"""Bytes of a part in UTF-8, which is what disks take."""
+"""Bytes of a part in UTF-8, the limit of disks."""
 _WHOLE, _DEPTH = 4096, 100
-"""Bytes of a path, and parts: more than any system takes, and few enough to look at each folder."""
+"""Bytes and parts of a path: more than any system accepts, few enough to check each folder."""
 _TOLD = 10
-"""Twins of a path that are told: many letters have very many forms."""
+"""Number of twins listed, because some names have very many variants."""
 RAW, TWINS = "raw_path", "twins"
-"""What `extra` of a file has: its path as the platform wrote it, where that is another, and the
-first of those that differ from its own by case or by compatible characters alone."""
+"""Keys in `extra` of a file: the platform's spelling of its path, if it differs, and its twins.
+These are the first paths that differ from it only by case or by compatible characters."""
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 _UNSEEN = {"Cc": "a control character", "Cs": "half a character", "Zl": "a line separator",
@@ -31,9 +31,9 @@ _UNSEEN = {"Cc": "a control character", "Cs": "half a character", "Zl": "a line 
 
 
 def safe(raw: str) -> str:
-    """Return the path in normal form C. Raises FilesetError (unsafe-path) for one that is unsafe.
+    """Return the path in normal form C. Raises FilesetError (unsafe-path) if it is unsafe.
 
-    Most paths are safe as they are; nothing is left out of one to make it so.
+    An unsafe path is rejected, never repaired by leaving parts out. Most paths are safe.
     """
     path = unicodedata.normalize("NFC", raw)
     if found := _fault(path):
@@ -42,10 +42,10 @@ def safe(raw: str) -> str:
 
 
 def make_safe(files: Iterable[FilesetManifestFile]) -> tuple[FilesetManifestFile, ...]:
-    """Return the files with safe paths, in their order; `extra` tells what was made of them.
+    """Return the files with safe paths, in their order; `extra` records the changes.
 
-    Raises FilesetError, unsafe-path or duplicate-path, with all files in its manifest: those at
-    fault have its status.
+    Raises FilesetError, unsafe-path or duplicate-path, with all files in its manifest: the faulty
+    files have its status.
     """
     given = tuple(files)
     found, faults, status = [], {}, ""
@@ -73,7 +73,7 @@ def make_safe(files: Iterable[FilesetManifestFile]) -> tuple[FilesetManifestFile
 
 
 def _fault(path: str) -> str:
-    """Return what is wrong with a path, in words that follow it; nothing where it is safe."""
+    """Return the fault of a path, in words that follow the path; empty if it is safe."""
     if not path:
         return "is empty"
     if path.startswith("/"):
@@ -99,7 +99,7 @@ def _fault(path: str) -> str:
 
 
 def _find_duplicates(paths: Sequence[str]) -> dict[int, str]:
-    """Return which paths were there before, by their place in the sequence."""
+    """Return the indexes of paths that occurred before."""
     seen: set[str] = set()
     found = {}
     for at, path in enumerate(paths):
@@ -110,7 +110,7 @@ def _find_duplicates(paths: Sequence[str]) -> dict[int, str]:
 
 
 def _in_files(paths: Sequence[str]) -> dict[int, str]:
-    """Return which paths lead through a file as if it were a folder."""
+    """Return the indexes of paths that use a file as a folder."""
     files = set(paths)
     found = {}
     for at, path in enumerate(paths):
@@ -135,6 +135,6 @@ def _twins(paths: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _show(path: str) -> str:
-    """Return a path as a line of text can bear it."""
+    """Return a path that is safe to print in a line."""
     text = ascii(path) if not path.isprintable() else repr(path)
     return text if len(text) <= 120 else f"{text[:80]}...{text[-30:]}"

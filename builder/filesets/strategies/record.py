@@ -1,7 +1,7 @@
-"""Records of what is kept: one JSON document a place, written last.
+"""Records of archived datasets: one JSON document for each key prefix, written last.
 
-What has no record is unfinished and told to nobody. A record says what came of archiving, and of
-which objects it is made, so that whoever reads it can tell whether they are as they were.
+Without a record the dataset is unfinished and no result mentions it. A record holds the result and
+the objects with their digests, so that readers can verify them.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from functions.snapshot.errors import Conflict, MissingObject
 from functions.snapshot.store import Reader, Writer
 
 SCHEMA = 1
-"""Of the document; a later one may hold what this program cannot know."""
+"""Schema version of the document; readers reject other versions."""
 _CHUNK = 1 << 20
 _ALTERED = "altered since it was archived, left as it is; remove it to have it fetched again"
 
@@ -38,9 +38,9 @@ class KeptObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepingRecord:
-    """What was archived of a dataset, with the status of the first time, and its objects.
+    """The first result of archiving a dataset, and its objects.
 
-    `archived` has no files that the platform withholds: those may be others each time.
+    `archived` omits files that the platform withholds, because these may change.
     """
 
     platform_name: str
@@ -54,7 +54,7 @@ class KeepingRecord:
 def of(
     item: FilesetPlatformItem, archived: ArchiveStrategyResult, objects: tuple[KeptObject, ...]
 ) -> KeepingRecord:
-    """Return the record of what was just archived of an item."""
+    """Create the record of an item that was just archived."""
     kept = tuple(file for file in archived.manifest if file.status != "withheld")
     return KeepingRecord(
         platform_name=item.platform_name,
@@ -70,11 +70,11 @@ def serialize(record: KeepingRecord) -> bytes:
     """Return the document: JSON in UTF-8, the same bytes for the same record."""
     document = {"schema": SCHEMA, **plain(record)}
     text = json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
-    return text.encode("utf-8", "backslashreplace")  # half characters, as JSON escapes them
+    return text.encode("utf-8", "backslashreplace")  # lone surrogates, in JSON's escapes
 
 
 def parse(data: bytes, key: str) -> KeepingRecord:
-    """Return what the document at `key` says. Raises FilesetError (error-store-verify)."""
+    """Parse the document at `key`. Raises FilesetError (error-store-verify)."""
     try:
         document = json.loads(data)
         if not isinstance(document, dict) or document.pop("schema", None) != SCHEMA:
@@ -85,7 +85,7 @@ def parse(data: bytes, key: str) -> KeepingRecord:
 
 
 def read(store: Reader, base: str) -> KeepingRecord | None:
-    """Return the record of the place `base`, None where it is unfinished.
+    """Return the record below the prefix `base`, None if the dataset is unfinished.
 
     Raises FilesetError (error-store-verify) and StoreError.
     """
@@ -96,10 +96,11 @@ def read(store: Reader, base: str) -> KeepingRecord | None:
 
 
 def of_strategy(store: Writer, base: str, strategy: str) -> KeepingRecord | None:
-    """Return the record of a place of which objects are missing, if that strategy made it.
+    """Return the record of an incomplete dataset if that strategy made it, or None.
 
-    Another strategy's is removed: what it told of is not there, and the place begins anew. Raises
-    FilesetError (error-store-verify) where all of it is there: another run was at it meanwhile.
+    Another strategy's record is removed, because objects that it names are missing; archiving
+    starts again. Raises FilesetError (error-store-verify) if no object is missing: another run
+    completed it.
     """
     if (record := read(store, base)) is None or record.archived.ingest_strategy == strategy:
         return record
@@ -110,11 +111,11 @@ def of_strategy(store: Writer, base: str, strategy: str) -> KeepingRecord | None
 
 
 def write(store: Writer, base: str, record: KeepingRecord) -> KeepingRecord:
-    """Write the record of a place, all of whose objects are there and verified; return it.
+    """Write the record of a dataset whose objects are all stored and verified; return it.
 
-    If another run was first, its record is returned, for the bytes are the same. What lies there
-    besides, of runs that did not end or went another way, is removed. Raises FilesetError
-    (mismatch-existing) where the bytes are not the same, (error-store-verify) where an object went
+    If another run was first with the same bytes, its record is returned. Other objects below the
+    prefix, left by interrupted or different runs, are removed. Raises FilesetError
+    (mismatch-existing) if the bytes differ, (error-store-verify) if an object was removed
     meanwhile, and StoreError.
     """
     first = None
@@ -139,9 +140,9 @@ def write(store: Writer, base: str, record: KeepingRecord) -> KeepingRecord:
 
 
 def forget(store: Writer, base: str, key: str) -> None:
-    """Remove an object of a place that no record names, for it was told to nobody.
+    """Remove an object that no record names; no result mentions it.
 
-    Raises FilesetError (error-store-verify) where another run has recorded the place meanwhile.
+    Raises FilesetError (error-store-verify) if another run has written the record meanwhile.
     """
     if read(store, base) is not None:
         raise FilesetError("error-store-verify", f"another run archived {base} meanwhile")
@@ -156,12 +157,11 @@ def existing(
     check: str = "digest",
     go_on: Callable[[], None] = lambda: None,
 ) -> ArchiveStrategyResult | None:
-    """Return what is kept at a place, if all of it is there; its strategy may be any.
+    """Return the archived result below a prefix, of any strategy; None if it is incomplete.
 
-    `check` is by what an object is told to be as it was: digest, for which it is read, or size.
-    The status is success-existing, with the manifest of the first time, or mismatch-existing where
-    an object was altered. `go_on` is called now and then, and may raise. Raises FilesetError and
-    StoreError.
+    `check` selects how objects are compared: by digest, which reads them, or by size. The status is
+    success-existing, with the first manifest, or mismatch-existing if an object was altered.
+    `go_on` is called now and then, and may raise. Raises FilesetError and StoreError.
     """
     if (record := read(store, base)) is None:
         return None
@@ -180,7 +180,7 @@ def state(
     check: str = "digest",
     go_on: Callable[[], None] = lambda: None,
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the keys of the record's objects that are missing, and of those that are altered."""
+    """Return the keys of the record's missing objects and of its altered objects."""
     look = _read if check == "digest" else _check_sizes
     missing, altered = set(), set()
     for key, is_it in look(store, record.objects, go_on):
@@ -194,7 +194,7 @@ def state(
 def _read(
     store: Writer, objects: Iterable[KeptObject], go_on: Callable[[], None]
 ) -> Iterator[tuple[str, bool | None]]:
-    """Yield keys with whether the object has the digest, None where it is missing."""
+    """Yield each key and whether the object's digest matches; None if it is missing."""
     for kept in objects:
         digest = hashlib.sha256()
         try:
@@ -209,7 +209,7 @@ def _read(
 def _check_sizes(
     store: Writer, objects: Iterable[KeptObject], go_on: Callable[[], None]
 ) -> Iterator[tuple[str, bool | None]]:
-    """Yield the same by sizes alone."""
+    """Yield each key and whether the object's size matches; None if it is missing."""
     found: dict[str, dict[str, int]] = {}
     for kept in objects:
         go_on()
@@ -226,7 +226,7 @@ def _check_sizes(
 def add_withheld(
     archived: ArchiveStrategyResult, item: FilesetPlatformItem
 ) -> ArchiveStrategyResult:
-    """Return the result with the files that the platform withholds now, in the item's order."""
+    """Add the files that the platform withholds now, in the item's order."""
     by_path = {file.path: file for file in (*item.withheld, *archived.manifest)}
     order = [file.path for file in item.manifest or () if file.path in by_path]
     rest = [path for path in by_path if path not in set(order)]
@@ -234,14 +234,14 @@ def add_withheld(
 
 
 def success_status(item: FilesetPlatformItem, strategy: str) -> str:
-    """Return the status of an item all of whose given files were archived by a strategy."""
+    """Return the status of an item whose available files were all archived by a strategy."""
     if item.withheld:
         return "success-partial"
     return "success-file" if strategy.endswith("-file") else "success"
 
 
 def chunks(store: Reader, key: str, go_on: Callable[[], None] = lambda: None) -> Iterator[bytes]:
-    """Yield an object's bytes, a little at a time. Raises MissingObject and StoreError."""
+    """Yield an object's bytes in chunks. Raises MissingObject and StoreError."""
     with store.open(key) as stream:
         while chunk := stream.read(_CHUNK):
             go_on()

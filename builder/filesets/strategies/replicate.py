@@ -1,7 +1,7 @@
-"""Carriage: what is kept of datasets is brought to another store, as it is.
+"""Copies archived datasets to another store.
 
-Of each place all objects come first, and its record last, so nobody sees a part of it there. They
-are held against the record on the way. What is unfinished stays behind.
+The objects of a dataset are copied first and its record last, so no reader sees a part of it. The
+bytes are verified against the record on the way. Unfinished datasets are not copied.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ _TELLS = "`sheaf verify` tells what else is wrong"
 
 
 class FilesetReplication:
-    """What there is to copy: `objects` and their `bytes`; the target has `there` already."""
+    """Copy of datasets: `objects` and `bytes` to copy; `there` counts what the target has."""
 
     def __init__(self, source: Writer, target: Writer) -> None:
         """Compare the stores. Raises DamagedStore for a record that cannot be read."""
@@ -39,11 +39,11 @@ class FilesetReplication:
                 self._lacking.append(base)
 
     def __call__(self, advance: Advance) -> None:
-        """Copy. Raises DamagedStore where the source has other bytes than its records say."""
+        """Copy the objects. Raises DamagedStore if bytes of the source differ from their record."""
         for base in self._lacking:
             record = self._read(base)
             if base + RECORD in self._sizes and not self._same(base):
-                self._target.remove(base + RECORD)  # what it tells of is no longer so
+                self._target.remove(base + RECORD)  # it describes an older state
             for kept in record.objects:
                 if not self._has(kept):
                     self._copy(kept, advance)
@@ -69,7 +69,7 @@ class FilesetReplication:
         return self._sizes.get(kept.key) == kept.bytes
 
     def _same(self, base: str) -> bool:
-        """Tell whether the target has that very record."""
+        """Return whether the target has the same record."""
         key = base + RECORD
         return self._target.tag(key) is not None and self._target.read(key) == self._source.read(
             key
@@ -77,7 +77,7 @@ class FilesetReplication:
 
     def _copy(self, kept: KeptObject, advance: Advance) -> None:
         if kept.key in self._sizes:
-            self._target.remove(kept.key)  # of another size, so it is damaged there
+            self._target.remove(kept.key)  # its size differs, so it is damaged
         digest = hashlib.sha256()
         with self._target.creating(kept.key) as sink:
             for chunk in records.chunks(self._source, kept.key):

@@ -1,4 +1,4 @@
-"""Files as objects of the store, below `filesets/`: one each."""
+"""Strategy that stores each file as one object below `filesets/`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ FILE, FILESET = "s3-file", "s3-fileset"
 
 @dataclass(frozen=True, slots=True)
 class ObjectStrategy:
-    """The strategies s3-file and s3-fileset; `name` is which of them.
+    """The strategies s3-file and s3-fileset, of which `name` is one.
 
     `go_on` is called now and then while the store is read, and may raise a FilesetError.
     """
@@ -36,7 +36,7 @@ class ObjectStrategy:
     go_on: Callable[[], None] = lambda: None
 
     def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
-        """Return what is kept of the very item already, None where that is not all of it."""
+        """Return what is archived of exactly this item; None if it is missing or incomplete."""
         with files.wrap_store_errors(item, "error-store-verify"):
             return record.existing(
                 self.store,
@@ -47,9 +47,9 @@ class ObjectStrategy:
             )
 
     def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-        """Keep the item's files as objects of their own. Raises FilesetError.
+        """Archive each of the item's files as an object. Raises FilesetError.
 
-        What a run that was ended left, and what is missing of what was recorded, is completed.
+        It completes what an interrupted run left, and restores missing objects of a record.
         """
         with files.wrap_store_errors(item):
             known = record.of_strategy(self.store, place(item), self.name)
@@ -62,7 +62,7 @@ class ObjectStrategy:
 
 
 class _FileRun:
-    """One go at the files of an item; `known` is what was recorded when they were complete."""
+    """One attempt to archive an item; `known` is its record, if it was complete before."""
 
     def __init__(
         self, asked: ObjectStrategy, item: FilesetPlatformItem, known: KeepingRecord | None
@@ -77,7 +77,7 @@ class _FileRun:
         self._terminal: Terminal | None = None
 
     def keep(self, file: FilesetManifestFile) -> FilesetManifestFile:
-        """Return the file, once its object is there."""
+        """Return the file once its object is stored."""
         key = self._keys[file.path]
         known = self._known.get(file.path)
         found = self._reuse(file, key, known) if key in self._there else None
@@ -89,10 +89,10 @@ class _FileRun:
     def _reuse(
         self, file: FilesetManifestFile, key: str, known: FilesetManifestFile | None
     ) -> FilesetManifestFile | None:
-        """Return a file whose object is there, None where it is to be fetched.
+        """Return a file whose object exists, None if it must be downloaded.
 
-        What was never recorded and is another file was told to nobody: it is removed. Raises
-        FilesetError (mismatch-existing) for what was recorded and is not as it was.
+        An unrecorded object with other bytes is removed, because no result mentions it. Raises
+        FilesetError (mismatch-existing) if a recorded object was altered.
         """
         if known is not None:
             if self._there[key] != known.size:
@@ -112,7 +112,7 @@ class _FileRun:
         self, file: FilesetManifestFile, key: str, known: FilesetManifestFile | None
     ) -> FilesetManifestFile:
         wanted = file
-        if known is not None:  # the same bytes as the first time, whatever the platform tells
+        if known is not None:  # the same bytes as the first time, whatever the platform lists now
             wanted = files.like(file, known)
         limit = min(self._asked.settings["fileset.limits"]["file_bytes"], self._left)
         try:
@@ -129,7 +129,7 @@ class _FileRun:
         return known or replace(files.with_received(file, received), key=key)
 
     def verify(self, kept: tuple[FilesetManifestFile, ...]) -> None:
-        """See that the store lists what was written. Raises FilesetError (error-store-verify)."""
+        """Check that the store lists the objects. Raises FilesetError (error-store-verify)."""
         there = {entry.key: entry.bytes for entry in self._asked.store.entries(self._base)}
         for file in kept:
             if there.get(file.key or "") != file.size:

@@ -1,4 +1,4 @@
-"""Strategies by their names: the one table of what makes each of them."""
+"""Table of strategies by name."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from functions.config.configuration import Configuration
 from functions.snapshot.store import Writer
 
 GoOn = Callable[[], None]
-"""Called now and then; raises FilesetError where a request is to end."""
+"""Called now and then; raises FilesetError to end a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Materials:
-    """What strategies are made of.
+    """Dependencies of strategies.
 
-    `scratch` is a folder of this machine for what need not last. Of `environment` the keys of
-    archive.org are asked for (IA_ACCESS_KEY, IA_SECRET_KEY).
+    `scratch` is a folder on this machine for temporary files. `environment` may have the keys for
+    archive.org (IA_ACCESS_KEY, IA_SECRET_KEY).
     """
 
     store: Writer
@@ -36,9 +36,9 @@ class Materials:
 
 
 def strategy(materials: Materials, name: str, until: float, go_on: GoOn) -> FilesetIngestStrategy:
-    """Return the strategy of that name, which fetches nothing after `until` (the ways' clock).
+    """Create a strategy by name; it downloads nothing after `until` (the clock of `ways`).
 
-    Raises FilesetError (not-implemented) where this machine has not what it takes.
+    Raises FilesetError (not-implemented) if this machine lacks what the strategy requires.
     """
     try:
         make = MAKERS[name]

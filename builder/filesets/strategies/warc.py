@@ -1,7 +1,7 @@
-"""WARC/1.1 as answers of platforms are kept in: one member of gzip a record, written forwards.
+"""WARC/1.1 writer for responses of platforms, with one gzip member for each record.
 
-A response record has the answer's head as it was received, and behind it the file's bytes. A field
-that is not true of these bytes, for a coding was taken off them, stands under another name.
+A response record holds the response's header as received, and the file's bytes. If a content coding
+was decoded, header fields that no longer describe the bytes are renamed.
 """
 
 import hashlib
@@ -20,30 +20,30 @@ from functions import distribution
 from functions.snapshot import instant
 
 WARC = "warc"
-"""The compression of a file that lies in a record: at its offset begins the record's member."""
+"""Compression of a file in a WARC record: its offset is the start of the record's gzip member."""
 LENGTH = "warc_length"
-"""What `extra` of such a file has: how many bytes the record's member has."""
+"""Key in `extra` of such a file: the size of the record's gzip member, in bytes."""
 
 _CONFORMS = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 _MEDIA_TYPE = "application/warc"
 _GZIP = zlib.MAX_WBITS | 16
 _LEVEL, _STORED = 4, 0
 _SHRINKS = 0.95
-"""What a file's beginning must shrink to for packing it to be worth its time."""
+"""Compression is used only if it shrinks a file's first bytes to this fraction."""
 _RENAMED = "X-Archive-Orig-"
 _TEXT = dict.fromkeys(range(32), " ")
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where a record lies: its member's first byte, and how many it has."""
+    """Place of a record: offset and size of its gzip member, in bytes."""
 
     offset: int
     bytes: int
 
 
 class WarcRecords:
-    """Writes the WARC at `key` to a sink, after a record that says what it is."""
+    """Writes the WARC at `key` to a sink, beginning with a warcinfo record."""
 
     def __init__(self, sink: ZipSink, key: str, at: str, about: str) -> None:
         self._sink = sink
@@ -67,7 +67,7 @@ class WarcRecords:
         self._record(head, len(body), [body], _LEVEL)
 
     def response(self, received: Received, payload: Iterable[bytes]) -> Placed:
-        """Write what was received, whose bytes `payload` has. Raises StoreError."""
+        """Write a response record with the bytes of `payload`. Raises StoreError."""
         http = _head(received)
         pieces = iter(payload)
         first = next(pieces, b"")
@@ -82,7 +82,7 @@ class WarcRecords:
         return self._record(head, len(http) + received.size, blocks, _level(first))
 
     def meta(self) -> FileMeta:
-        """Return what there is to tell of all that was written."""
+        """Return size and digests of everything written."""
         md5, sha1, sha256 = (one.hexdigest() for one in self._made)
         return FileMeta(
             size_bytes=self._at, md5hex=md5, sha1hex=sha1, sha256hex=sha256, mimetype=_MEDIA_TYPE
@@ -111,7 +111,7 @@ class WarcRecords:
 
 
 def cdx(received: Received, placed: Placed, key: str) -> Cdx:
-    """Return the line of an index that tells where a response lies."""
+    """Return the CDX line of a response."""
     return Cdx(
         surt=address.parse(received.terminal_url.encode()).surt,
         datetime=received.terminal_dt,
@@ -126,22 +126,22 @@ def cdx(received: Received, placed: Placed, key: str) -> Cdx:
 
 
 def base32(hexadecimal: str) -> str:
-    """Return a digest as web archives write it."""
+    """Return a digest in base32, as in web archives."""
     return b32encode(bytes.fromhex(hexadecimal)).decode()
 
 
 def date(at: str) -> str:
-    """Return an instant of 14 digits (UTC) as WARC writes it."""
+    """Return an instant of 14 digits (UTC) in the format of WARC."""
     return instant.to_text(datetime.strptime(at, "%Y%m%d%H%M%S").replace(tzinfo=UTC))
 
 
 def _level(first: bytes) -> int:
-    """Return how hard to pack a file: what is packed already takes time and gets no smaller."""
+    """Return the compression level of a file; 0 for data that does not shrink."""
     return _LEVEL if len(zlib.compress(first, 1)) <= _SHRINKS * len(first) else _STORED
 
 
 def _head(received: Received) -> bytes:
-    """Return an answer's head, true of the bytes that were kept of it."""
+    """Return a response's header, with fields that describe the stored bytes."""
     size = str(received.size)
     untrue = {"transfer-encoding"} | ({"content-encoding"} if received.unpacked else set())
     fields = []

@@ -1,4 +1,4 @@
-"""Files as a web archive keeps them: the answers of the platform, in one WARC a request."""
+"""Strategy that stores the platform's responses in one WARC for each request."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -30,16 +30,16 @@ from functions.snapshot.store import Writer
 FILE, FILESET, BUNDLED = "web-file", "web-fileset", "web-fileset-bundled"
 
 _MEMORY = 8 << 20
-"""Bytes of a file that are in memory until all of it came: a larger one lies on this disk."""
+"""Bytes of a file kept in memory; a larger file goes to this machine's disk."""
 _STEP = 1 << 18
 _ZIP = "application/zip"
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """The strategies web-file, web-fileset and web-fileset-bundled; `name` is which of them.
+    """The strategies web-file, web-fileset and web-fileset-bundled, of which `name` is one.
 
-    `wall` counts seconds since 1970: by its time the WARC is named. `go_on` is called now and
+    `wall` counts seconds since 1970; its time is part of the WARC's name. `go_on` is called now and
     then while the store is read, and may raise a FilesetError.
     """
 
@@ -52,16 +52,16 @@ class Captured:
     go_on: Callable[[], None] = lambda: None
 
     def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
-        """Return what is kept of the very item already, None where that is not all of it."""
+        """Return what is archived of exactly this item; None if it is missing or incomplete."""
         with files.wrap_store_errors(item, "error-store-verify"):
             check = self.settings["fileset.check"]
             return record.existing(self.store, place(item), item, check=check, go_on=self.go_on)
 
     def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-        """Keep the item's files, or its platform's bundle, as answers. Raises FilesetError.
+        """Archive the responses for the item's files or its platform's bundle. Raises FilesetError.
 
-        The WARC is there as a whole or not at all. Where one that was recorded is missing, another
-        is made, which has a name of its own: it has other times.
+        The WARC is written atomically. If a recorded WARC is missing, the new one has another name,
+        because its times differ.
         """
         base = place(item)
         with files.wrap_store_errors(item):
@@ -72,13 +72,13 @@ class Captured:
             run = _WebRun(self, item, key_of(item, instant(self.wall())))
             made = run.bundle() if self.name == BUNDLED else run.each()
             kept = record.write(self.store, base, made)
-            if kept.objects != made.objects:  # another run was first; nobody was told of this one
+            if kept.objects != made.objects:  # another run was first; no result mentions this WARC
                 self.store.remove(run.key)
             return record.add_withheld(kept.archived, item)
 
 
 class _WebRun:
-    """One go at the files of an item, which come into the WARC at `key`."""
+    """One attempt to archive an item's files in the WARC at `key`."""
 
     def __init__(self, asked: Captured, item: FilesetPlatformItem, key: str) -> None:
         self.key = key
@@ -88,7 +88,7 @@ class _WebRun:
         self._last: tuple[Received, Cdx] | None = None
 
     def each(self) -> KeepingRecord:
-        """Return the record of the files, one answer each. Raises FilesetError and StoreError."""
+        """Archive one response for each file. Raises FilesetError and StoreError."""
         with self._records() as records:
             kept = tuple(
                 files.each(
@@ -113,7 +113,7 @@ class _WebRun:
         return self._record(archived, records)
 
     def bundle(self) -> KeepingRecord:
-        """Return the record of the platform's bundle. Raises FilesetError and StoreError."""
+        """Archive the platform's bundle. Raises FilesetError and StoreError."""
         if not self._item.web_bundle_url:
             raise FilesetError("not-implemented", "the platform makes no bundle", item=self._item)
         wanted = FilesetManifestFile(
@@ -156,7 +156,7 @@ class _WebRun:
 
     @contextmanager
     def _fetch(self, file: FilesetManifestFile, limit: int) -> Iterator[tuple[Received, IO[bytes]]]:
-        """Give what came, and its bytes: a record tells their number before them."""
+        """Download a file to a spool first: a WARC record states its length before its bytes."""
         scratch = self._asked.scratch
         with tempfile.SpooledTemporaryFile(_MEMORY, "w+b", dir=str(scratch)) as spool:
             received = self._asked.downloader.download(
@@ -185,7 +185,7 @@ class _WebRun:
         return reconcile(self._item, members, self.key)
 
     def _record(self, archived: ArchiveStrategyResult, records: WarcRecords) -> KeepingRecord:
-        """Return the record, once the store has what was written. Raises FilesetError."""
+        """Return the record once the store has the WARC. Raises FilesetError."""
         meta = records.meta()
         if (had := self._asked.store.size(self.key)) != meta.size_bytes:
             detail = f"{self.key} has {had} bytes where {meta.size_bytes} were written"
@@ -203,7 +203,7 @@ def _open_spool(spool: "tempfile.SpooledTemporaryFile[bytes]", scratch: Path) ->
 
 @dataclass(frozen=True, slots=True)
 class _Spooled:
-    """Takes bytes into a file of this machine; raises StoreError where its disk is full."""
+    """Sink for a file on this machine; raises StoreError if the disk is full."""
 
     spool: "tempfile.SpooledTemporaryFile[bytes]"
     scratch: Path
@@ -219,7 +219,7 @@ def _at(file: FilesetManifestFile, placed: Placed, key: str) -> FilesetManifestF
 
 
 def _within(file: FilesetManifestFile, placed: Placed) -> FilesetManifestFile:
-    """Return a file of a bundle that is in a record: where that one is, and not where in it."""
+    """Return a file inside a bundled response with the place of the bundle's record."""
     if file.key is None:
         return file
     extra = {"member": file.path, **file.extra, warc.LENGTH: placed.bytes}

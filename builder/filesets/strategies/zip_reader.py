@@ -1,7 +1,7 @@
-"""Zips that others made: what they hold, by bounds, and every member's digests in one pass.
+"""Reader for foreign zips: lists members within limits, and hashes all of them in one pass.
 
-Nothing is unpacked to a disk. What a zip says of itself is checked before any of it is inflated,
-and what comes is counted while it is.
+Nothing is unpacked to a disk. The zip's directory is checked before any member is inflated, and
+inflated bytes are counted against it.
 """
 
 import stat
@@ -20,11 +20,11 @@ from builder.filesets.strategies.file import compute_digests
 from functions.archive.zip_headers import DAMAGE, SeekableStream
 
 MEMBERS = 20_000
-"""The most entries of a zip, folders among them."""
+"""Most entries of a zip, folders included."""
 DIRECTORY = 4 << 20
-"""Bytes of a directory that is read: some 200 for each entry of so many."""
+"""Most bytes of a directory: some 200 for each of so many entries."""
 RATIO = 1032
-"""Bytes that one byte can inflate to: deflate has no more."""
+"""Most bytes that one byte can inflate to, a limit of deflate."""
 
 _COMPRESSIONS = {zipfile.ZIP_STORED: "stored", zipfile.ZIP_DEFLATED: "deflated"}
 _ENCRYPTED, _UTF8 = 1 | 1 << 6 | 1 << 13, 1 << 11
@@ -35,7 +35,7 @@ _STEP = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class ArchivedEntry:
-    """What a zip's directory says of a member; `path` is safe, `raw` as it is written there."""
+    """A member in the zip's directory; `path` is safe, `raw` as it is in the zip."""
 
     path: str
     raw: bytes
@@ -48,7 +48,7 @@ class ArchivedEntry:
 
 @dataclass(frozen=True, slots=True)
 class ArchivedMember:
-    """A member that was read to its end: where its bytes begin, packed or not, and its digests."""
+    """A member that was read completely: offset of its bytes, packed or not, and its digests."""
 
     entry: ArchivedEntry
     offset: int
@@ -56,7 +56,7 @@ class ArchivedMember:
 
 
 class Local(Protocol):
-    """What gives files in which spans of objects are right, as functions.snapshot.store.Reader."""
+    """A store that provides ranges of objects in a local file (functions.snapshot.store.Reader)."""
 
     def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
         """Return such a file; it has the object's size."""
@@ -64,14 +64,14 @@ class Local(Protocol):
 
 
 class Ranges(SeekableStream):
-    """An object of a store that is read here and there, no more than DIRECTORY bytes at once."""
+    """Random access to an object of a store, at most DIRECTORY bytes at once."""
 
     def __init__(self, store: Local, key: str) -> None:
         super().__init__(store.local(key, [(0, 0)]).stat().st_size)
         self._store, self._key = store, key
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return so many bytes, or what is left. Raises FilesetError (bundle-bomb) for too many."""
+        """Return up to `size` bytes. Raises FilesetError (bundle-bomb) if that is too many."""
         left = max(0, self._size - self._at)
         many = left if size is None or size < 0 else size
         if many > DIRECTORY:
@@ -87,10 +87,10 @@ class Ranges(SeekableStream):
 def directory(
     stream: BinaryIO | Ranges, most: int, members: int = MEMBERS
 ) -> tuple[ArchivedEntry, ...]:
-    """Return the members of a zip, in the order in which they lie; folders are none.
+    """Return the members of a zip in the order of their offsets, without folders.
 
-    `most` is how many bytes they may have in all once inflated. Raises FilesetError:
-    bundle-unreadable, bundle-unsafe-member, bundle-bomb.
+    `most` bounds their inflated bytes in all. Raises FilesetError: bundle-unreadable,
+    bundle-unsafe-member, bundle-bomb.
     """
     try:
         with zipfile.ZipFile(cast(Any, stream)) as archive:
@@ -112,7 +112,7 @@ def directory(
 def read(
     entries: Sequence[ArchivedEntry], stream: BinaryIO, go_on: Callable[[], None] = lambda: None
 ) -> Iterator[ArchivedMember]:
-    """Yield the members, in the order in which they lie, of a zip that is read forwards.
+    """Yield the members, in the order of their offsets, of a zip that is read forwards.
 
     Raises FilesetError: bundle-unreadable, bundle-bomb, mismatch-crc32.
     """
@@ -140,7 +140,7 @@ def read(
 def inflate(
     entry: ArchivedEntry, stream: BinaryIO, go_on: Callable[[], None] = lambda: None
 ) -> Iterator[bytes]:
-    """Yield a member's bytes, of a stream that is where they begin; all packed bytes are read.
+    """Yield a member's bytes from a stream at their start; it consumes all packed bytes.
 
     Raises FilesetError: bundle-unreadable, and bundle-bomb for more bytes than the directory says.
     """
@@ -166,7 +166,7 @@ def inflate(
 
 
 def _steps(inflater: "zlib._Decompress", packed: bytes) -> Iterator[bytes]:
-    """Yield what some packed bytes inflate to, a little at a time."""
+    """Yield the inflated bytes of some packed bytes, in small chunks."""
     while not inflater.eof:
         chunk = inflater.decompress(packed, _STEP)
         packed = inflater.unconsumed_tail
@@ -177,7 +177,7 @@ def _steps(inflater: "zlib._Decompress", packed: bytes) -> Iterator[bytes]:
 
 
 def _entry(info: zipfile.ZipInfo) -> ArchivedEntry | None:
-    """Return what is told of a member, None for a folder. Raises FilesetError."""
+    """Return the entry of a member, None for a folder. Raises FilesetError."""
     flagged = bool(info.flag_bits & _UTF8)
     raw = info.orig_filename.encode("utf-8" if flagged else "cp437")
     name = info.orig_filename if flagged else _decode_name(raw)
@@ -208,7 +208,7 @@ def _entry(info: zipfile.ZipInfo) -> ArchivedEntry | None:
 
 
 def _decode_name(raw: bytes) -> str:
-    """Return a name that is not flagged as UTF-8; many are."""
+    """Return a name that has no UTF-8 flag; many are UTF-8 all the same."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -216,7 +216,7 @@ def _decode_name(raw: bytes) -> str:
 
 
 def _check_bounds(entries: Sequence[ArchivedEntry], end: int, most: int) -> None:
-    """See that members lie one behind the other, before the directory, and are not too large."""
+    """Check that members do not overlap, end before the directory, and are not too large."""
     total = 0
     ends = [*(entry.header for entry in entries[1:]), end]
     for entry, following in zip(entries, ends, strict=False):
@@ -234,7 +234,7 @@ def _check_bounds(entries: Sequence[ArchivedEntry], end: int, most: int) -> None
 
 
 def _header(entry: ArchivedEntry, data: bytes) -> int:
-    """Return how many bytes lie between a member's header and its bytes, header included."""
+    """Read a member's header and return how many bytes precede its data."""
     if len(data) == _LOCAL.size + len(entry.raw):
         mark, *_, name, extra = _LOCAL.unpack_from(data)
         if mark == b"PK\3\4" and name == len(entry.raw) and data[_LOCAL.size :] == entry.raw:
@@ -243,7 +243,7 @@ def _header(entry: ArchivedEntry, data: bytes) -> int:
 
 
 def _some(stream: BinaryIO, many: int) -> Iterator[bytes]:
-    """Yield the next bytes, `many` in all. Raises FilesetError where it ends before."""
+    """Yield the next bytes, `many` in all. Raises FilesetError if the stream ends before."""
     while many > 0:
         chunk = stream.read(min(many, _STEP))
         if not chunk:
