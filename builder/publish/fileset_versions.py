@@ -2,8 +2,8 @@
 
 Results are applied in order, each to the state that the earlier ones left. An older version never
 replaces a newer one (builder.filesets.version_order). If two versions cannot be compared, the later
-result wins, except that a result for another version that is only still archived changes nothing.
-The removal of one version does not affect another version.
+result wins. There is one exception: that another version is still archived changes nothing. The
+removal of one version does not affect another version.
 """
 
 from builder.filesets.entry import DELETE, LEAVE

@@ -14,10 +14,7 @@ DESCRIBED = tuple(name for name in _CAPTURE if name not in schema.LOCATION)
 """The columns that describe a capture: all except its location."""
 
 REQUESTED = ("url_surtkey", "fetch_method", "fetch_body")
-"""Columns of the request.
-
-They come from one copy: another copy may have answered another request.
-"""
+"""Columns of the request, all from one copy: another copy may have answered another request."""
 
 FOLDED = (
     "list_reduce({lists}, lambda have, more: list_concat(have, list_filter(more, "

@@ -1,8 +1,8 @@
 """Identity of a store: its id, and the witness that holds the id and the newest snapshot.
 
 An id is generated once, by `sheaf init` or by the first publish. Copies of the store keep it. A
-copy that is published to gets an id of its own: it has another history than its source, so
-resumption tokens of the source must not be valid for it.
+copy that is published to gets an id of its own: from then on, resumption tokens of its source
+belong to another history.
 """
 
 import contextlib

@@ -17,7 +17,7 @@ from functions.snapshot import layout
 from functions.snapshot.manifest import Span
 
 SPREAD = 2
-"""A set is copied if a page (a quarter of a row group) would touch more than SPREAD of them."""
+"""A set is copied if a page (a quarter of a row group) would touch more than SPREAD groups."""
 _SLACK = 2  # row groups that any set may touch in addition
 
 _FILES = engine.table("$files")

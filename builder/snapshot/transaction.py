@@ -35,7 +35,7 @@ from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
 _TRIES = 8
-_LEFTOVERS = 8  # interrupted publishes, of the last ones
+_LEFTOVERS = 8  # latest interrupted publishes whose files are removed
 
 
 class NothingSelectedError(SheafError):

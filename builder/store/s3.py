@@ -205,7 +205,7 @@ class S3Store(BucketReader):
             self._proved = True
 
     def _try_write(self, name: str, tag: str | None) -> bool:
-        # Each test object is unique, so it cannot be mistaken for one whose response was lost.
+        # Each write is unique, so that it is not taken for an earlier one whose response was lost.
         data = f"By this object Sheaf sees that conditions are honoured: {secrets.token_hex(8)}\n"
         try:
             self._client.put_if(name, data.encode(), tag)

@@ -133,8 +133,8 @@ class Inventory:
     def _kept_numbers(self, newest_only: bool) -> tuple[int, ...]:
         there, newest = snapshots(self.store), self.pointer.newest()
         if newest is None:
-            # Leftovers of an interrupted first publish are no snapshot. Without a pointer, read
-            # everything.
+            # Leftovers of an interrupted first publish are no snapshot. If the pointer is damaged
+            # or missing, all manifests are read.
             there = there if any(f.kind == DAMAGE for f in self.findings) else []
             return tuple(there[-1:] if newest_only else there)
         if newest_only:
