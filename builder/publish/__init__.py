@@ -1,1 +1,1 @@
-"""Publish: runs of the intake and the newest snapshot in, the next snapshot out."""
+"""Publishing: merges the finished intake runs into the newest snapshot and commits the next one."""

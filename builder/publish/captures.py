@@ -1,14 +1,18 @@
-"""The merge: the intake held against the last snapshot, giving what is new or changed.
+"""Merge of captures: compares the intake with the last snapshot and finds new and changed items.
 
-Of several copies of one capture one leads: one from an archive file before one from an index (which
-tells no length of payload), then a whole one before a damaged one, then one with a payload before a
-revisit, then the first by file name and offset, then the one that was read last. Against the
-snapshot it is the copy that is published already, unless the very record was read again (same file,
-same offset), or only a revisit, a damaged copy or what an index says was published. The leading
-copy gives the description; what it lacks is filled from the others, but a whole copy gets nothing
-from a damaged one. Its sets stand, and to them come the others' collections, and hierarchies of
-which it has none. Where copies lie is no part of the description, so a copy elsewhere changes
-nothing by itself. A published revisit counts here without what it has from its original.
+A capture can have several copies. The leading copy is chosen in this order: a copy from an archive
+file before one from an index (which gives no payload length); a whole copy before a damaged one; a
+copy with a payload before a revisit; then the first by file name and offset; then the one that was
+read last.
+
+Against the snapshot, the published copy leads. There are two exceptions: the same record was read
+again (same file, same offset); or the published copy is only a revisit, damaged, or from an index.
+
+The leading copy gives the description. Missing values are filled from the other copies, but a whole
+copy takes nothing from a damaged one. The leading copy's sets are kept. Collections of the other
+copies are added, and so are their sets in hierarchies that the leading copy lacks. The location of
+a copy is not part of the description, so a copy elsewhere changes nothing by itself. A published
+revisit is compared without the values inherited from its original.
 """
 
 from dataclasses import dataclass
@@ -38,7 +42,7 @@ _GIVEN = (
     "hive_partitioning = false)"
 )
 _INTAKE = engine.table("getvariable('intake')")
-# Few identities share a hash by chance, so those that come twice are looked for among few.
+# Few identities share a hash by chance, so the exact search for repetitions reads only those.
 _REPEATED = f"""
 CREATE TABLE repeated AS
 WITH suspect AS (
@@ -48,7 +52,7 @@ SELECT 'oai:' || $namespace || ':' || identity AS identifier FROM {_INTAKE}
 WHERE hash(identity) IN (SELECT hash FROM suspect)
 GROUP BY identity HAVING count(*) > 1
 """
-# What is as its file has it is never copied: the larger part by far is read, sorted and written.
+# Rows that need no change are never copied: most rows are only read, sorted and written.
 _ALONE = f"""
 SELECT identifier, sets, {COLUMNS}
 FROM (SELECT 'oai:' || getvariable('namespace') || ':' || identity AS identifier,
@@ -61,9 +65,9 @@ _NEW = (
     f"[]::VARCHAR[] AS left_sets, {_PUBLISHED} FROM incoming"
 )
 FRESH = "CREATE VIEW fresh AS SELECT * FROM altered UNION ALL SELECT * FROM unaltered"
-"""Makes the view `fresh` of what the tables or views `altered` and `unaltered` have."""
+"""Makes the view `fresh` of the rows of the tables or views `altered` and `unaltered`."""
 NONE_UNALTERED = "CREATE VIEW unaltered AS SELECT * FROM altered WHERE false"
-"""Makes `unaltered` where there is nothing but what is `altered`."""
+"""Makes an empty view `unaltered`, for when all rows are in `altered`."""
 
 
 def _unite_column(column: str) -> str:
@@ -71,7 +75,7 @@ def _unite_column(column: str) -> str:
 
 
 def _request_of(column: str) -> str:
-    """Return the value of the first copy that tells its request, be it that there is no method."""
+    """Return SQL for the value of the first copy that describes its request (even by NULL)."""
     told = "content_length IS NOT NULL OR fetch_method IS NOT NULL"
     first = f"first_value(CASE WHEN {told} THEN [{column}] END IGNORE NULLS) OVER copy"
     return f"coalesce({first}, first_value([{column}]) OVER copy)[1]"
@@ -92,7 +96,7 @@ WINDOW copy AS (
 """
 
 
-# Where records of withdrawn items lie: what was found wrong there is not to be told in detail.
+# Locations of records of withdrawn items: the details of their faults must not be published.
 _HUSHED = f"""
 CREATE TABLE hushed AS
 SELECT DISTINCT warc_filename AS source, warc_record_offset AS place FROM ({_GIVEN})
@@ -105,7 +109,7 @@ _OWN = f"CREATE VIEW own AS SELECT * REPLACE ({OWN}), sets AS published FROM old
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """How many items of the intake are new, changed, as they were, and further copies of these."""
+    """Numbers of items in the intake: new, changed and unchanged ones, and further copies."""
 
     new: int
     changed: int
@@ -116,17 +120,17 @@ class Merged:
 def merge(
     connection: engine.Connection, captures: list[str], before: Manifest, draft: Draft
 ) -> Merged:
-    """Make the view `fresh` (versions to publish) and the table `superseded` (those they replace).
+    """Make the view `fresh` (versions to publish) and the table `superseded` (the replaced ones).
 
-    `captures` are Parquet files with the columns of intake.CAPTURES, the earliest run's first;
-    `draft` begins as the snapshot `before`. `fresh` has the columns of `records` but
-    position and sequence; `superseded` has those of schema.SUPERSEDED.
-    `hushed` has source and place of records of withdrawn items.
+    `captures` are Parquet files with the columns of intake.CAPTURES, the earliest run's first.
+    `draft` begins as the snapshot `before`. `fresh` has the columns of `records` except position
+    and sequence; `superseded` has those of schema.SUPERSEDED. `hushed` has the source and place of
+    records of withdrawn items.
 
-    `fresh` is what the table `altered` has, which others may change, and where the snapshot has
-    nothing of the intake, `unaltered`: the whole of `incoming`, a view too, of the intake's files
-    and, where something came repeatedly, of the table `apart`, which has the rows that are not to
-    be as their files have them.
+    `fresh` combines the table `altered`, which callers may change, and the view `unaltered`. If the
+    snapshot has none of the intake's items, `unaltered` is the whole view `incoming`. `incoming`
+    reads the intake's files. If items came repeatedly, their united rows come from the table
+    `apart`.
     """
     with engine.reading("the intake"):
         several = _gather(connection, captures, before.namespace)
@@ -143,9 +147,9 @@ def merge(
 
 
 def _gather(connection: engine.Connection, captures: list[str], namespace: str) -> bool:
-    """Make `incoming`: one row for each identity of the intake; tell whether some came repeatedly.
+    """Make `incoming`, one row for each identity of the intake. Return whether any came repeatedly.
 
-    Where none did, which is usual, nothing has to be united.
+    Usually none did, and no rows have to be united.
     """
     connection.execute("SET VARIABLE intake = $files", {"files": captures})
     connection.execute("SET VARIABLE namespace = $namespace", {"namespace": namespace})
@@ -158,8 +162,7 @@ def _gather(connection: engine.Connection, captures: list[str], namespace: str) 
 
 
 def _unite(connection: engine.Connection, captures: list[str], namespace: str) -> None:
-    """Make `apart`: one row for each identity that came several times."""
-    # A bucket's files have names on this machine that say nothing of their order.
+    # The local names of a bucket's files do not give their order.
     connection.execute(
         "CREATE TABLE parts AS SELECT unnest($files) AS part, unnest(range(len($files))) AS number",
         {"files": captures},
@@ -174,7 +177,7 @@ def _unite(connection: engine.Connection, captures: list[str], namespace: str) -
 
 
 def _revise(connection: engine.Connection) -> tuple[int, int]:
-    """Make `altered`, `fresh` and `superseded`; return how many were there, how many change."""
+    """Make `altered`, `fresh` and `superseded`. Return the numbers of matched and changed items."""
     matched = changed = 0
     if _row(connection, "SELECT count(*) FROM old") != (0,):
         connection.execute(_OWN)

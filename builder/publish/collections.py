@@ -1,9 +1,9 @@
-"""Collections as items: what each one holds, made anew from its captures when these change.
+"""Collections as items: rewrites a collection's document when its captures change.
 
-A publish, a withdrawal or a restoration adds to and takes from the tallies of the collections that
-it touches, and of those above them: captures and bytes by host, media type, status and day. Out of
-the tallies, and out of what the archive files say of their crawl, comes the collection's document;
-where that differs from the published one, it is a new version of the item. A collection without
+The tallies of a collection count its captures and bytes by host, media type, status and day. A
+publish, a withdrawal or a restoration updates the tallies of the touched collections and of their
+parent collections. The document is made from the tallies and from the crawl metadata in the archive
+files. If it differs from the published document, the item gets a new version. A collection without
 captures is deleted.
 """
 
@@ -20,7 +20,7 @@ from functions.snapshot import identifier, schema, setspec
 
 KIND = "collection"
 SHOWN = 100
-"""Values of each facet that a document names, those with the most captures."""
+"""Number of values of each facet in a document: those with the most captures."""
 
 FACETS = {
     # facet: the column or expression that it counts by
@@ -35,14 +35,14 @@ _COUNTED = (
 )
 _FILES = engine.table("$files")
 _AT_ONCE = 256  # collections whose documents are in memory
-# The collections that a list of sets names, and those above them, each once.
+# The collections in a list of sets and their parent collections, each once.
 _WITHIN = (
     "unnest(list_distinct(flatten(list_transform("
     "list_filter({sets}, lambda s: starts_with(s, 'collection:')), lambda s: list_transform("
     "range(2, len(string_split(s, ':')) + 1), lambda n: "
     "array_to_string(string_split(s, ':')[:n], ':'))))))"
 )
-# Most publishes are of no collection, which is told much sooner than what they would change.
+# Most publishes touch no collection. This query finds that out much faster than the full one.
 _CONCERNED = """
 SELECT 1 FROM (SELECT sets FROM fresh UNION ALL SELECT sets FROM superseded
     UNION ALL SELECT collections FROM {added})
@@ -98,10 +98,9 @@ _CRAWL_FIELDS = ("operator", "software", "part_of", "description")
 
 
 def restate(connection: engine.Connection, draft: Draft, base: Transaction, added: str = "") -> int:
-    """Add to `fresh` and `superseded` the collections that other items there change; say how many.
+    """Add to `fresh` and `superseded` the collections affected by their rows; return how many.
 
-    `added` is a table of archive files that were read, with their `collections`, which are looked
-    at as well.
+    `added` is a table of archive files that were read. Its `collections` are updated as well.
     """
     with engine.reading("the collections"):
         added = added or "(SELECT NULL::VARCHAR[] AS collections WHERE false)"
@@ -129,7 +128,7 @@ def restate(connection: engine.Connection, draft: Draft, base: Transaction, adde
 
 
 def _tally(connection: engine.Connection, draft: Draft) -> None:
-    """Make `tallied` of the touched collections, and write it in the place of what was there."""
+    """Make `tallied` of the touched collections and replace their rows in the table of tallies."""
     files = find_files(connection, draft, "tallies", ("SELECT collection FROM touched", {}))
     values: dict[str, Any] = {"files": draft.paths(files)} if files else {}
     earlier = _FILES if files else _NOTHING
@@ -140,7 +139,7 @@ def _tally(connection: engine.Connection, draft: Draft) -> None:
 def _items(
     connection: engine.Connection, draft: Draft, base: Transaction, some: list[str]
 ) -> Iterator[tuple[str, str, bool, str | None]]:
-    """Yield identifier, set, whether it is deleted, and document of some of what is touched."""
+    """Yield identifier, set, deleted flag and document of each collection in `some`."""
     names = base.configuration["sets.names"]
     descriptions = base.configuration["sets.descriptions"]
     crawls = _crawls(connection, draft, some)
@@ -167,7 +166,7 @@ def _items(
 def _crawls(
     connection: engine.Connection, draft: Draft, some: list[str]
 ) -> dict[str, tuple[Any, ...]]:
-    """Return what the archive files of some collections say, behind their number and bytes."""
+    """Return by collection: number and bytes of its archive files, then values of _CRAWL_FIELDS."""
     files = draft.paths(draft.files(draft.tables.get("sources", ())))
     if not files:
         return {}
@@ -189,7 +188,7 @@ def _describe_crawl(crawl: tuple[Any, ...] | None, description: str | None) -> d
 
 
 def _count_facets(facets: Mapping[str, list[tuple[Any, ...]]]) -> dict[str, Any]:
-    """Return the document's counts; each row is as _RANKED gives it."""
+    """Return the document's counts; each row has the columns of _RANKED."""
     days = facets["day"][0]
     found: dict[str, Any] = {
         "captures": int(days[6]),
@@ -207,12 +206,12 @@ def _count_facets(facets: Mapping[str, list[tuple[Any, ...]]]) -> dict[str, Any]
 
 
 def _revise(connection: engine.Connection, draft: Draft) -> int:
-    """Make `restated`: the collections that get another version; say how many these are."""
+    """Make `restated`, the collections that get a new version; return how many."""
     find(connection, draft, "collections", newest=True)
     files = draft.files(draft.tables.get("documents", ()))
     values = {"files": draft.paths(files)} if files else {}
     told = _FILES if files else "(SELECT NULL AS identifier, NULL AS document WHERE false)"
-    # One that never was is not deleted.
+    # A collection that was never published is not deleted.
     connection.execute(
         "CREATE TABLE restated AS SELECT c.* FROM collections c LEFT JOIN old o USING (identifier) "
         f"LEFT JOIN {told} d USING (identifier) "

@@ -1,4 +1,4 @@
-"""Provenance: the faults that were found and the archive files that were read, each row once."""
+"""Provenance tables: each fault and each archive file read, once."""
 
 from collections.abc import Sequence
 
@@ -9,12 +9,12 @@ from functions.database import engine
 from functions.snapshot import layout, schema
 
 KEYS = {"faults": schema.names("faults"), "sources": ("source", "digest", "collections")}
-"""What makes two rows of a table the same."""
+"""The columns that identify a row of each table."""
 DETAIL = (
     "CASE WHEN EXISTS (SELECT 1 FROM hushed h WHERE h.source = f.source AND h.place = f.place) "
     "THEN NULL ELSE detail END"
 )
-"""A fault's detail, but for the records that the table `hushed` names: it may quote them."""
+"""A fault's detail, or NULL for records in the table `hushed`: the detail may quote them."""
 _FULL = layout.LEAF_FILES * layout.FILE_GROUPS * layout.GROUP_ROWS
 _FILES = engine.table("$files")
 
@@ -47,7 +47,7 @@ def add(
 def _gather(
     connection: engine.Connection, draft: Draft, table: str, intake: list[str], more: str
 ) -> int:
-    """Make the table `added_<table>` and return how many rows it has."""
+    """Make the table `added_<table>`; return how many rows it has."""
     key, names = KEYS[table], ", ".join(schema.names(table))
     queries = [f"SELECT {names} FROM {_FILES}"] if intake else []
     queries += [f"SELECT {names} FROM ({more})"] if more else []
@@ -86,6 +86,6 @@ def _sort_query(table: str, earlier: list[str]) -> Query:
 
 
 def order(table: str) -> str:
-    """Return a total order: the table's own, then every other column."""
+    """Return a total order: the table's own sort columns, then every other column."""
     names = dict.fromkeys((*schema.ORDER[table], *schema.names(table)))
     return ", ".join(f"{name} NULLS FIRST" for name in names)

@@ -1,15 +1,15 @@
-"""Offers: of several results for one dataset, the one that its item is to tell of.
+"""Selection of the result that determines a dataset's item, among several results.
 
-They are taken in turn, and each is held against what the item tells by then. An older version
-never takes a newer one back (builder.filesets.version_order). Where nothing tells,
-the newer result counts, but that another version is still archived changes nothing. That one
-version is gone says nothing of another.
+Results are applied in order, each to the state that the earlier ones left. An older version never
+replaces a newer one (builder.filesets.version_order). If two versions cannot be compared, the later
+result wins. There is one exception: that another version is still archived changes nothing. The
+removal of one version does not affect another version.
 """
 
 from builder.filesets.entry import DELETE, LEAVE
 from functions.database import engine
 
-# What came of one version with nothing between is one step: however often it was asked for.
+# Consecutive results for one version are one step, however many requests there were.
 _STEPS = f"""
 CREATE TABLE steps AS
 SELECT *, row_number() OVER (PARTITION BY identifier ORDER BY turn) AS step
@@ -43,7 +43,7 @@ CASE WHEN s.gone THEN c.living AND (s.version != c.version) IS NOT TRUE
     WHEN {_COMPARABLE} THEN s.version_order >= c.version_order
     ELSE NOT s.existing END
 """
-# `onward` tells that what is listed was an older version.
+# `onward` is true if the listed version was older.
 _OFFERED = f"""
 CREATE TABLE offered AS
 WITH RECURSIVE course AS (
@@ -75,13 +75,13 @@ LISTED = f"""
 (SELECT identifier FROM steps WHERE NOT gone
     EXCEPT SELECT identifier FROM offered WHERE deed = '{DELETE}')
 """
-"""The datasets that results list, and that none says to be gone."""
+"""The datasets that the results list and that no result reports as gone."""
 
 
 def offer(connection: engine.Connection) -> None:
-    """Make `offered` of the tables `resolved` and `old`: the result of each item that is to change.
+    """Make `offered` of the tables `resolved` and `old`: the one result that changes each item.
 
-    One whose results all leave it as it is has none. Beside it `steps` is made, for LISTED.
+    An item that no result changes has no row. Also makes `steps`, which LISTED reads.
     """
     connection.execute(_STEPS)
     connection.execute(_OFFERED)

@@ -1,10 +1,10 @@
-"""Filesets as items: what requests came to changes the items of datasets, and their tables.
+"""Filesets as items: results of requests change the items of datasets and their tables.
 
-Of several results for one dataset the newest counts, whatever they were asked by, unless it is of
-an older version (builder.publish.fileset_versions). One that lists nothing leaves the item as it
-is. A dataset that is gone becomes a tombstone and keeps its sets; it takes its item up again when
-it is back, but for an item that was withdrawn. Of that no table tells more than that it was asked
-for.
+Of several results for one dataset, the newest counts, whatever URL was requested. A result for an
+older version does not count (builder.publish.fileset_versions). A result that lists nothing leaves
+the item unchanged. If a dataset is gone, its item becomes a tombstone and keeps its sets. If the
+dataset is back, its item is live again, unless it was withdrawn. For a withdrawn item, the tables
+record only that the dataset was requested.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from functions.snapshot import fileset, schema
 from functions.snapshot.manifest import Manifest
 
 RESULTS, FILES = "ingest_fileset_platform", "files"
-"""The tables that are of filesets alone."""
+"""The tables that hold only filesets."""
 
 _TELLING = [one.name for one in STATUSES.values() if one.lists or one.gone]
 _KINDS = engine.texts(schema.DATASETS)
@@ -31,12 +31,12 @@ _TOLD = frozenset(
     {"total_size", "file_count", "manifest", "detail", "until", "archiveorg_item_name"}
     | {"archiveorg_item_bundle_path", "web_bundle_url", "web_bundle_dt"}
 )
-"""Columns of a result that say what a dataset is like."""
+"""Columns of a result that describe the dataset."""
 _EARLIER = engine.table("$earlier")
 _NO_EARLIER = (
     "(SELECT " + ", ".join(f"NULL::{c.type} AS {c.name}" for c in fileset.RESULT) + " WHERE false)"
 )
-# A bucket's files have names on this machine that say nothing of their order.
+# The local names of a bucket's files do not give their order.
 _GIVEN = """
 CREATE TABLE given AS
 SELECT * EXCLUDE (part, number, file_row_number, identity),
@@ -50,8 +50,8 @@ _STALE = (
     "DELETE FROM given g USING asked a WHERE a.ingest_type = g.ingest_type "
     "AND a.base_url = g.base_url AND a.updated > g.updated"
 )
-# What lists nothing may still be known by the URL that it was asked for by. What is gone is what
-# was there, for a tombstone may not tell the id that all versions had.
+# A result without a list may still be identified by its requested URL. A dataset that is gone is
+# identified by its earlier result: a tombstone may not give the id that all versions share.
 _RESOLVED = f"""
 CREATE TABLE resolved AS
 SELECT * EXCLUDE (before) REPLACE (
@@ -67,7 +67,7 @@ FROM (
 )
 """
 _LEFT = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="n.sets")
-# That one version of a dataset is gone says nothing of another.
+# The removal of one version of a dataset does not affect another version.
 _ANOTHER = "o.document ->> '$.version' != n.known_version"
 _REVISED = f"""
 CREATE TABLE filesets AS
@@ -82,12 +82,12 @@ WHERE CASE WHEN o.identifier IS NULL THEN NOT n.gone WHEN o.reason IS NOT NULL T
     ELSE o.deleted OR o.kind != n.kind OR o.sets != n.sets
         OR o.document IS DISTINCT FROM n.document END
 """
-# Runs come late where a machine was cut off: what was published may be newer, asked by another URL.
+# Runs can arrive late, for example after a crash: a newer result for another URL may be published.
 _LATE = """
 SELECT count(*) FROM filesets JOIN offered USING (identifier)
 WHERE was IS NOT NULL AND updated < $since
 """
-# A later result of another version says nothing of one that is newer than what is listed, or gone.
+# A later result for another version does not override a change to a newer version or a deletion.
 _OUTDONE = f"""
 DELETE FROM filesets WHERE identifier IN (
     SELECT o.identifier FROM offered o JOIN {engine.table("$results")} r USING (identifier)
@@ -112,7 +112,7 @@ FROM (SELECT {_RESULT}, identifier, turn FROM resolved
 QUALIFY row_number() OVER (PARTITION BY ingest_type, base_url ORDER BY turn DESC) = 1
 """
 _KNOWN = "SELECT identifier FROM old WHERE reason IS NOT NULL"
-# What came of a dataset before it was listed has no identifier, and still tells of it.
+# Results from before the dataset was listed have no identifier, but still belong to it.
 _NAMES = ", ".join(f"url_decode(string_split(string_split(identifier, ':')[3], ',')[{n}])"
                    for n in (2, 3, 4))  # fmt: skip
 _IS_OF = (
@@ -129,7 +129,7 @@ _HELD = (
 
 @dataclass(frozen=True, slots=True)
 class RevisedFilesets:
-    """How many datasets are new as items, how many changed, and of these how many are gone."""
+    """Numbers of datasets: new, changed, deleted ones among these, and unchanged."""
 
     new: int = 0
     changed: int = 0
@@ -140,9 +140,9 @@ class RevisedFilesets:
 def revise(
     connection: engine.Connection, draft: Draft, files: Sequence[str], before: Manifest
 ) -> RevisedFilesets:
-    """Add to `altered` and `superseded` what the intake's `files` say of datasets.
+    """Add the changes of datasets in the intake's `files` to `altered` and `superseded`.
 
-    The earliest run's files come first. The tables of filesets are written. `draft` begins as the
+    The earliest run's files come first. Also writes the tables of filesets. `draft` begins as the
     snapshot `before`.
     """
     with engine.reading("the intake"):
@@ -177,9 +177,9 @@ def revise(
 
 
 def _leave_what_is_newer(connection: engine.Connection, draft: Draft, since: datetime) -> None:
-    """Take out of `filesets` what was published since `since` or before by a newer result.
+    """Remove from `filesets` the items for which a newer result is already published.
 
-    The whole table of results is read for it, unless all that is to change came about later.
+    The whole table of results is read for it, unless all changes are later than `since`.
     """
     ((late,),) = connection.execute(_LATE, {"since": since.replace(tzinfo=None)}).fetchall()
     if late and (published := draft.paths(draft.files(draft.tables.get(RESULTS, ())))):
@@ -187,7 +187,7 @@ def _leave_what_is_newer(connection: engine.Connection, draft: Draft, since: dat
 
 
 def hold(connection: engine.Connection, draft: Draft) -> None:
-    """Write of the datasets in `altered` the files anew."""
+    """Rewrite the table of files for the datasets in `altered`."""
     with engine.reading("the last snapshot"):
         connection.execute(
             f"CREATE TABLE held AS SELECT identifier FROM altered WHERE kind IN {_KINDS}"
@@ -197,7 +197,7 @@ def hold(connection: engine.Connection, draft: Draft) -> None:
 
 
 def hush(connection: engine.Connection, draft: Draft) -> None:
-    """Write the tables anew without what they say of datasets that are withdrawn by `altered`."""
+    """Rewrite the tables without the descriptions of datasets that `altered` withdraws."""
     hold(connection, draft)
     files = draft.paths(draft.files(draft.tables.get(RESULTS, ())))
     if not files:
@@ -227,7 +227,7 @@ def hush(connection: engine.Connection, draft: Draft) -> None:
 
 
 def shows(connection: engine.Connection, draft: Draft, wanted: str) -> bool:
-    """Tell whether the table of results says what a dataset is like that `wanted` identifies."""
+    """Return whether the table of results describes a dataset that `wanted` identifies."""
     known = f"SELECT identifier FROM {wanted} WHERE identifier LIKE 'oai:%:dataset,%'"
     with engine.reading("an older snapshot"):
         if not rows_of(connection, f"({known})"):
@@ -242,7 +242,7 @@ def shows(connection: engine.Connection, draft: Draft, wanted: str) -> bool:
 
 
 def _without_withdrawn(table: str, withdrawn: str) -> str:
-    """Return the query of results without what they say of datasets that are withdrawn."""
+    """Return a query of results with the descriptions of withdrawn datasets set to NULL."""
     which = _IS_OF.format(withdrawn=withdrawn)
     columns = ", ".join(
         f"if({which}, NULL, {c.name}) AS {c.name}" if c.name in _TOLD else c.name

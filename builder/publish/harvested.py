@@ -1,8 +1,8 @@
-"""Harvested items: what other repositories told, as versions of items.
+"""Harvested items: records from other repositories, as versions of items.
 
-An item is one of one repository, and holds a record of each format that it came in. It is deleted
-once its repository says so of a format in which nothing newer came. Its identifier is its own, but
-where an item that is listed under that is of another repository or of another kind.
+An item belongs to one repository and holds one record for each format. It is deleted when its
+repository reports a deletion in one format and no newer record in another. The item keeps its own
+identifier, unless an item of another repository or of another kind is listed under that identifier.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ from functions.snapshot import schema
 
 KIND = "harvested"
 
-# Whose an item is: its repository's, by http or https.
+# The owner of an item: its repository's URL without http or https.
 _PLACE = "rtrim(regexp_replace({}, '^https?://', ''), '/')"
 
-# A bucket's files have names on this machine that say nothing of their order.
+# The local names of a bucket's files do not give their order.
 _GIVEN = f"""
 CREATE TABLE came AS
 SELECT * EXCLUDE (part, number, file_row_number), {_PLACE.format("base_url")} AS place
@@ -32,7 +32,7 @@ QUALIFY row_number() OVER (PARTITION BY {_PLACE.format("base_url")}, id, prefix
 _WANTED = (
     "CREATE TABLE wanted_harvested AS SELECT identifier FROM came UNION SELECT other FROM came"
 )
-# Whose an identifier is: the repository's whose item is listed so, else the first's that asks.
+# The owner of an identifier: the repository of its listed item, else the first that claims it.
 _IS_OTHERS = f"""
 (o.identifier IS NOT NULL AND (o.kind != '{KIND}'
     OR NOT o.deleted AND {_PLACE.format("(o.document ->> '$.base_url')")} != c.place)
@@ -47,7 +47,7 @@ FROM (SELECT DISTINCT c.place, c.id, c.identifier, c.other,
     FROM came c LEFT JOIN old o ON o.identifier = c.identifier
     LEFT JOIN old p ON p.identifier = c.other)
 """
-# What came and is the same as what is listed does not count as newer: it says when it came first.
+# An incoming record equal to the listed one is not newer: the first harvest date is kept.
 _RECORDS = f"""
 CREATE TABLE record AS
 WITH listed AS (
@@ -141,7 +141,7 @@ _NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class RevisedHarvests:
-    """How many harvested items are new, how many changed, and of these how many are gone."""
+    """Numbers of harvested items: new, changed, deleted ones among these, and unchanged ones."""
 
     new: int = 0
     changed: int = 0
@@ -152,7 +152,7 @@ class RevisedHarvests:
 def revise(
     connection: engine.Connection, draft: Draft, files: Sequence[str], names: Sequence[str]
 ) -> RevisedHarvests:
-    """Add to `altered` and `superseded` what the intake's `files` say of harvested items.
+    """Add the changes of harvested items in the intake's `files` to `altered` and `superseded`.
 
     The earliest run's files come first. `names` are files with names of sets.
     """

@@ -1,7 +1,7 @@
-"""The tables of the obi store in a snapshot: what the fold made, written in full and in one order.
+"""Tables of the obi store in a snapshot: the result of the replay, in full and in one order.
 
-The same runs give the same files, so that what a publish finds unchanged is shared, and anybody can
-make them anew out of the store.
+The same runs give the same files. So a publish shares unchanged files, and anyone can rebuild them
+from the store.
 """
 
 from builder.obi import replay
@@ -10,7 +10,7 @@ from functions.snapshot import obi
 
 
 def write(draft: Draft) -> None:
-    """Write the tables that the fold made in the draft's database in the place of the last ones."""
+    """Replace the draft's obi tables by those that the replay made in the database."""
     for table in obi.TABLES:
         leaves = draft.leaves(draft.write(table, [(replay.query(table), {})]))
         draft.tables.pop(table, None)

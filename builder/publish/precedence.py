@@ -1,8 +1,8 @@
-"""Precedence: which copy of a capture leads, and what the copies come to, as SQL. Pure.
+"""Precedence: SQL that chooses the leading copy of a capture and unites the copies. Pure.
 
-The leading copy gives the description; what it lacks is filled from the others, but a whole copy
-gets nothing from a damaged one. Its sets stand, and to them come the others' collections, and
-hierarchies of which it has none.
+The leading copy gives the description. Missing values are filled from the other copies, but a whole
+copy takes nothing from a damaged one. The leading copy's sets are kept. Collections of the other
+copies are added, and so are their sets in hierarchies that the leading copy lacks.
 """
 
 from functions.snapshot import schema
@@ -11,30 +11,30 @@ _CAPTURE = tuple(column.name for column in schema.CAPTURE)
 COLUMNS = ", ".join(_CAPTURE)
 """The columns of a capture, for SELECT."""
 DESCRIBED = tuple(name for name in _CAPTURE if name not in schema.LOCATION)
-"""Those that describe it: all but where it lies."""
+"""The columns that describe a capture: all except its location."""
 
 REQUESTED = ("url_surtkey", "fetch_method", "fetch_body")
-"""Columns of the request, which are one copy's: another one may have answered another request."""
+"""Columns of the request, all from one copy: another copy may have answered another request."""
 
 FOLDED = (
     "list_reduce({lists}, lambda have, more: list_concat(have, list_filter(more, "
     "lambda s: starts_with(s, 'collection:') OR NOT list_contains("
     "list_transform(have, lambda h: split_part(h, ':', 1)), split_part(s, ':', 1)))))"
 )
-"""The `lists` of sets, the leading copy's first, folded into one."""
+"""The `lists` of sets united into one; the leading copy's list comes first."""
 SPECIFIC = (
     "list_sort(list_filter(list_distinct({sets}), lambda s: NOT coalesce(list_bool_or("
     "list_transform({sets}, lambda o: starts_with(o, s || ':'))), false)))"
 )
-"""The `sets` without those above others, sorted."""
+"""The `sets` without their parent sets, sorted."""
 LEFT = (
     f"list_filter({SPECIFIC.format(sets='{earlier}')}, lambda s: NOT coalesce(list_bool_or("
     "list_transform({now}, lambda t: t = s OR starts_with(t, s || ':'))), false))"
 )
-"""The most specific of the `earlier` sets that a version in the sets `now` is not in, sorted."""
+"""The most specific of the `earlier` sets that a version with the sets `now` has left, sorted."""
 
-# Whether the intake's copy leads is told once a row, and each column asks for it: told in each one,
-# the statement took a fifth of the time of a small publish before it was carried out.
+# `leads` is computed once a row and used by each column. Computed in each column, it took a fifth
+# of the time of a small publish for planning alone.
 _LEADS = (
     "o.deleted OR CASE WHEN (i.content_length IS NULL) != (o.content_length IS NULL) "
     "THEN o.content_length IS NULL WHEN i.warc_filename = o.warc_filename "
@@ -54,7 +54,7 @@ UNITED = (
     "first_value(CASE WHEN content_damaged IS NULL THEN {name} END IGNORE NULLS) OVER copy "
     "ELSE first_value({name} IGNORE NULLS) OVER copy END"
 )
-"""What the copies of a capture come to in a column, in the window `copy` with the leader first."""
+"""The united value of a column over the window `copy`, whose first row is the leading copy."""
 _BOTH = ", ".join(
     f"i.{name} AS given_{name}, o.{name} AS had_{name}" for name in ("sets", *_CAPTURE)
 )
@@ -63,7 +63,7 @@ _PAIRS = (
     f"o.identifier, o.published, o.left_sets, o.deleted, "
     f"o.reason, {_BOTH} FROM incoming i JOIN own o USING (identifier))"
 )
-# What an index does not say of the request, an archive file may; what an archive file has, stands.
+# Where an index lacks the request, an archive file may give it; a value from an archive file stays.
 _ASKED = (
     "(CASE WHEN leads THEN given_content_length IS NOT NULL OR given_fetch_method IS NOT NULL "
     "OR had_fetch_method IS NULL ELSE had_content_length IS NULL AND had_fetch_method IS NULL "
@@ -86,13 +86,13 @@ _CHOSEN += ", " + ", ".join(
         if n not in REQUESTED
     )
 )
-# A tombstone does not say whether its set of a media type was its original's.
+# A tombstone does not show whether it inherited its media type set from its original.
 _EARLIER = (
     "CASE WHEN deleted AND given_warc_record_type = 'revisit' THEN "
     "list_filter(had_sets, lambda s: NOT starts_with(s, 'mime:')) ELSE had_sets END"
 )
 _LISTS = f"(CASE WHEN leads THEN [given_sets, {_EARLIER}] ELSE [{_EARLIER}, given_sets] END)"
-# A SURT follows from the URL and the request: where it alone differs, it is only written otherwise.
+# A SURT is derived from the URL and the request: a SURT that differs alone is no change.
 _TOLD = ("sets", *(name for name in DESCRIBED if name != "url_surtkey"))
 _DIFFERS = " OR ".join(f"{name} IS DISTINCT FROM had_{name}" for name in _TOLD)
 REVISED = f"""
@@ -104,7 +104,7 @@ SELECT position AS old_position, identifier, sets, {COLUMNS},
 FROM (SELECT *, {SPECIFIC.format(sets=FOLDED.format(lists=_LISTS))} AS sets, {_CHOSEN}
       FROM ({_PAIRS}))
 """
-"""Makes `revised`: of each item of `incoming` that is in `own` what both come to.
+"""Makes `revised`: the united version of each item that is in both `incoming` and `own`.
 
-With its position as `old_position`, and whether it `changed`.
+It has the published position as `old_position`, and the flag `changed`.
 """

@@ -1,8 +1,8 @@
-"""Publish: the intake becomes the next snapshot, which takes effect at an instant just ahead.
+"""Publish: turns the intake into the next snapshot, which takes effect shortly afterwards.
 
-So do the runs of the obi store that came since the last one: what they did to templates are changes
-of items, and what all runs come to are tables of the snapshot. What requests for datasets came to
-is in the intake, as captures are, and so is what was harvested from other repositories.
+The intake holds captures, results of requests for datasets, and records harvested from other
+repositories. New runs of the obi store are published too: their changes of templates become changes
+of items, and the replay of all runs gives tables of the snapshot.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,10 +42,10 @@ def publish(
 ) -> ChangeResult:
     """Publish the intake of `store` and return when the new snapshot is in effect.
 
-    `formats` says by prefix the digest of what makes each format that is offered now. Where it is
-    another than before, there is a new snapshot, from whose instant on the format is so.
+    `formats` maps each offered metadata prefix to the digest of the code that makes it. If a digest
+    differs from the last one, there is a new snapshot, and the format changes at its instant.
 
-    Raises NothingToPublish and what revision.revise raises.
+    Raises NothingToPublish and the errors of transaction.revise.
     """
     change = _Intake(store, configuration, outside, formats or {})
     return revise(store, configuration, outside, change)
@@ -53,7 +53,7 @@ def publish(
 
 @dataclass
 class _Changes:
-    """What the parts of a publish come to, by what they are about."""
+    """The results of the parts of a publish."""
 
     merged: merge.Merged
     moved: int = 0
@@ -94,9 +94,9 @@ class _Changes:
 
 
 class _Intake:
-    """The change that the finished runs of the intake are, and the runs of the obi store.
+    """The change made by the finished runs of the intake and the new runs of the obi store.
 
-    Implements revision.Change.
+    Implements transaction.Change.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class _Intake:
         self._runs: list[intake.IntakeRun] = []
 
     def build(self, base: Transaction) -> ChangeResult:
-        """Build on the newest snapshot out of the runs that are there now."""
+        """Build on the newest snapshot from the runs that are there now."""
         self._runs = list(intake.runs(self._store))
         found = history(self._store)
         news = found if found and found[-1].tist > base.before.run else ()
@@ -130,7 +130,7 @@ class _Intake:
             raise
 
     def _rebuild(self, base: Transaction) -> ChangeResult:
-        """Build where nothing is new but, it may be, what makes the formats."""
+        """Build where nothing is new except, possibly, a format."""
         before, formats = base.before, self._formats(base.before)
         records = sum(before.kinds().values())
         after = before if formats == before.formats else replace(before, formats=formats)
@@ -141,11 +141,11 @@ class _Intake:
         try:
             for run in self._runs:
                 intake.discard(self._store, run)
-        except StoreError as error:  # it is published; the next publish will find it unchanged
+        except StoreError as error:  # published already; the next publish finds the run unchanged
             self._outside.say(f"the intake could not be removed: {error}")
 
     def _build(self, base: Transaction, news: Sequence[Committed]) -> ChangeResult:
-        """Build what the intake brings and, where runs of the obi store are new, all of them."""
+        """Build the changes of the intake. If the obi store has new runs, replay all its runs."""
         before = base.before
         begin = template.prefix(self._configuration, before) if news else before.prefix
         with base.draft() as (connection, draft):
@@ -199,7 +199,7 @@ class _Intake:
         draft: Draft,
         news: Sequence[Committed],
     ) -> tuple[int, int]:
-        """Add what was wrong, and what was read; return how many rows of each are new."""
+        """Add the faults and sources; return how many rows of each are new."""
         queries = {"faults": template.FAULTS, "sources": template.SOURCES} if news else {}
         faults, sources = (
             provenance.add(
@@ -214,7 +214,7 @@ class _Intake:
         return faults, sources
 
     def _formats(self, before: Manifest) -> Mapping[str, Making]:
-        """Return what makes the formats now; one that was made otherwise is so from now on."""
+        """Return what makes the formats; a new digest takes effect with this snapshot."""
         found = dict(before.formats)
         for prefix, digest in self._digests.items():
             known = found.get(prefix)
@@ -230,7 +230,7 @@ class _Intake:
 
 
 def _nothing(connection: engine.Connection) -> None:
-    """Make `fresh` and `superseded` of an intake without captures."""
+    """Make `fresh` and `superseded` for an intake without captures."""
     types = ", ".join(f"{c.name} {c.type}" for c in schema.TABLES["records"])
     connection.execute(f"CREATE TABLE old ({types})")
     connection.execute("CREATE TABLE altered AS SELECT * EXCLUDE (position, sequence) FROM old")

@@ -1,9 +1,8 @@
-"""The search for originals: of each pending revisit, the one that the first rule finds.
+"""Search for the originals of pending revisits; the first rule with a match wins.
 
-What the table of originals tells is held against the records that it names: two texts may have one
-key, and a record may be gone. Then the next best is tried, until there is none. However many
-captures have one digest, of these only those are read that are dated in the very second that is
-the best.
+The rows of the table of originals are checked against the records that they name: two texts may
+share a key, and a record may be gone. If the check fails, the next best row is tried, until none is
+left. Many captures can have the same digest; only those dated in the best second are read.
 """
 
 from builder.snapshot import revisit_keys
@@ -14,7 +13,7 @@ from functions.database import engine
 
 _FILES = engine.table("$files")
 
-# `upto` and `since` are the seconds from which the search goes back, and then forth.
+# The search goes back from the second `upto`, and then forward from the second `since`.
 _SEEKING = (
     "CREATE TABLE seeking AS SELECT *, moment AS upto, moment + 1 AS since "
     f"FROM ({revisit_keys.wanted_keys('pending', 'identifier')})"
@@ -23,8 +22,8 @@ _SOUGHT = (
     "(SELECT dated AS key FROM seeking WHERE dated IS NOT NULL "
     "UNION SELECT digested FROM seeking WHERE digested IS NOT NULL)"
 )
-# What is not published yet has no position: those below zero stand for rows of `fresh`, of which
-# only those are kept in hand that have a key that is sought.
+# Unpublished rows have no position: negative numbers stand for rows of `fresh`. Only rows with a
+# sought key are kept.
 _NAMED = f"(SELECT identifier AS position, * FROM fresh WHERE {revisit_keys.ORIGINAL})"
 _NOVEL = (
     "CREATE TABLE novel AS SELECT -row_number() OVER () AS position, * FROM fresh "
@@ -59,7 +58,7 @@ high AS (
 FROM low UNION ALL FROM high
 """
 _BEST = {
-    # rule: of each revisit that has no original yet, where the best ones may be
+    # rule: the best candidates for each revisit that has no original yet
     1: f"""
 SELECT identifier, dated AS key, NULL::INTEGER AS url, referred AS address, second, digest,
     NULL::BIGINT AS moment
@@ -131,7 +130,7 @@ _ONWARDS = (
 
 
 class RevisitSearch:
-    """Finds the originals of what is in `pending`; adds to `bonds`, and makes `models` of them."""
+    """Finds the originals of the rows in `pending`; adds to `bonds` and makes `models`."""
 
     def __init__(self, connection: engine.Connection, draft: Draft) -> None:
         self._connection = connection
@@ -149,7 +148,7 @@ class RevisitSearch:
         self._connection.execute("DROP TABLE seeking; DROP TABLE offers; DROP TABLE novel")
 
     def _offer(self) -> None:
-        """Make `offers`: the rows of live originals that have any of the keys that are sought."""
+        """Make `offers`: the rows of live originals that have a sought key."""
         self._connection.execute(_NOVEL)
         self._connection.execute(_OFFERS)
         files = find_files(self._connection, self._draft, "originals", (_SOUGHT[1:-1], {}))
@@ -158,7 +157,7 @@ class RevisitSearch:
             living(self._connection, self._draft, "offers")
 
     def _apply(self, rule: int) -> bool:
-        """Bind what a rule finds; tell whether an offer failed, so that others are to be tried."""
+        """Bind the matches of a rule; return whether a candidate failed, so the next is tried."""
         execute = self._connection.execute
         execute(_RANKED.format(best=_BEST[rule]))
         if not rows_of(self._connection, "best"):

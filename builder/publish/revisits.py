@@ -1,16 +1,19 @@
-"""Revisits: each gets its original by the first of three rules that finds one, and what it lacks.
+"""Revisits: each one gets its original and the values that it lacks.
 
-1. the URL and the date, to the second, that it refers to (of several, one with its digest first);
+The first of three rules with a match gives the original:
+
+1. the URL and the date, to the second, that the revisit refers to (a match with its digest first);
 2. its own URL and its payload digest;
 3. its payload digest alone.
 
-Only live captures that are no revisits are originals. Of several the latest that is not later than
-the revisit is taken, else the earliest after it; of one second, the first by identifier. One whose
-bytes are damaged is taken by its digest where no whole one has it. A digest is that of the payload
-or the one that the original declares. So what a revisit gets follows from what is published,
-whatever the order in which it was: when an original comes, changes or goes, those published
-revisits are looked at again that it can make a difference to (builder.snapshot.revisit_keys), and
-where it does they are changes as well.
+Only live captures that are not revisits can be originals. Of several, the latest one not later than
+the revisit is taken, else the earliest after it. Within one second, the first by identifier is
+taken. A damaged original is taken by its digest only if no whole one has that digest. The digest is
+that of the payload or the one that the original declares.
+
+The result depends only on the published items, not on the order in which they were published. When
+an original is added, changed or deleted, the published revisits that it can affect are resolved
+again (builder.snapshot.revisit_keys). If their original or its values differ, they change as well.
 """
 
 from builder.publish.precedence import LEFT
@@ -27,7 +30,7 @@ _MIME = "list_filter({sets}, lambda s: starts_with(s, 'mime:'))"
 _GONE = revisit_keys.originals(f"(FROM superseded WHERE {revisit_keys.ORIGINAL})")
 _BONDS = "CREATE TABLE bonds (identifier VARCHAR, rule INTEGER, goal BIGINT, model BIGINT)"
 
-# Published revisits that what comes, changes or goes can make a difference to.
+# Published revisits that an added, changed or deleted original can affect.
 _NEW_ORIGINALS = f"(SELECT 0 AS position, * FROM fresh WHERE {revisit_keys.ORIGINAL})"
 _STIRRED = (
     "CREATE TABLE stirred AS SELECT DISTINCT key, url, moment FROM "
@@ -98,7 +101,7 @@ _MOVED = (
     "CREATE TABLE moved AS SELECT o.position FROM settled n JOIN standing o ON o.position = n.was "
     f"WHERE {_DIFFERS}"
 )
-# None of what is as its file has it is a revisit any more: these are among what is altered.
+# `unaltered` must not contain revisits any more: they are in `altered` now.
 _ORIGINALS = (
     "CREATE OR REPLACE VIEW fresh AS SELECT * FROM altered "
     f"UNION ALL SELECT * FROM unaltered WHERE NOT ({revisit_keys.REVISIT})"
@@ -112,7 +115,7 @@ _REPLACED = (
     "WHERE position IN (SELECT position FROM moved)"
 )
 
-# What withdrawn originals have left in versions of revisits.
+# Values of withdrawn originals that are still in versions of revisits.
 _HEIRS = f"""
 CREATE TABLE heirs AS
 WITH held AS MATERIALIZED (SELECT * FROM {_FILES} WHERE key IN (SELECT key FROM ever))
@@ -121,7 +124,7 @@ UNION
 SELECT position FROM held
 SEMI JOIN (SELECT key, moment AS goal FROM ever WHERE moment IS NOT NULL) USING (key, goal)
 """
-# An item that was of another digest or date once had other keys.
+# An item that once had another digest or date also had other keys.
 _EVER = "CREATE TABLE ever AS " + revisit_keys.originals(
     f"(FROM {_FILES} WHERE position IN (SELECT position FROM versions) AND {revisit_keys.ORIGINAL})"
 )
@@ -134,11 +137,11 @@ _SHOWN = (
 
 
 def resolve(connection: engine.Connection, draft: Draft) -> int:
-    """Resolve the revisits in `fresh`, and those published ones that what is there affects.
+    """Resolve the revisits in `fresh`, and the published revisits that the changes affect.
 
-    These are added to `fresh` and `superseded` where they change; returns how many do. Makes
-    `bonds`: by the identifier of a revisit in `fresh`, the rule that found its original, and the
-    date of that (`goal`).
+    Adds the latter to `fresh` and `superseded` if they change; returns how many do. Makes `bonds`:
+    by the identifier of a revisit in `fresh`, the rule that found its original and the original's
+    date (`goal`).
     """
     with engine.reading("the revisits"):
         connection.execute(_BONDS)
@@ -162,7 +165,7 @@ def resolve(connection: engine.Connection, draft: Draft) -> int:
 
 
 def heirs(connection: engine.Connection, draft: Draft) -> None:
-    """Add to `versions` those of revisits that hold something of an original in `superseded`."""
+    """Add to `versions` those of revisits that inherited from an original in `superseded`."""
     with engine.reading("the revisits"):
         versions = find_files(connection, draft, "records", ("SELECT position FROM versions", {}))
         if not versions or not draft.tables.get("revisits"):
@@ -179,7 +182,7 @@ def heirs(connection: engine.Connection, draft: Draft) -> None:
 
 
 def _standing(connection: engine.Connection, draft: Draft) -> int:
-    """Make `standing`: the published revisits that may have another original now; say how many."""
+    """Make `standing`, the published revisits whose original may change; return how many."""
     types = ", ".join(f"{c.name} {c.type}" for c in schema.TABLES["records"])
     files = []
     if draft.tables.get("revisits"):

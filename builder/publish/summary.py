@@ -1,4 +1,4 @@
-"""The account of a publish: what it came to, for people and for programs."""
+"""Report of a publish, as text and as JSON."""
 
 from builder.display import tally
 from builder.snapshot.transaction import ChangeResult
@@ -6,7 +6,7 @@ from functions.snapshot import instant
 
 
 def text(built: ChangeResult) -> str:
-    """Return the account in a line or two."""
+    """Return the report in one or two lines."""
     if built.manifest is None:
         return "nothing new to publish; " + tally(
             built.records, "record is as it was", "records are as they were"
@@ -33,7 +33,7 @@ def _deleted_text(built: ChangeResult) -> str:
 
 
 def document(built: ChangeResult) -> dict[str, object]:
-    """Return the account as --json prints it; `snapshot` is None where there is no new one."""
+    """Return the report as --json prints it; `snapshot` is None if there is no new one."""
     manifest = built.manifest
     return {
         "snapshot": manifest.snapshot if manifest else None,

@@ -1,8 +1,8 @@
-"""Templates as items: a publish makes versions of those to which something happened in new runs.
+"""Templates as items: a publish adds versions of the templates that new runs changed.
 
-What happened to a file behind a URL is no change of the template that names it. A template that is
-lost becomes a tombstone and keeps its sets; one that is back takes its item up again, but for an
-item that was withdrawn.
+A change of the file behind a URL is not a change of the template that names it. A lost template
+becomes a tombstone and keeps its sets. A template that is back makes its item live again, unless
+the item was withdrawn.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from functions.snapshot.store import Reader
 
 KIND = "template"
 FAULTS = "SELECT * FROM fault WHERE tist > {run}"
-"""The query of what was wrong in what runs after `run` read."""
+"""The query of the faults of runs after `run`."""
 SOURCES = (
     "SELECT replace(v.id, 'RePEc-file:', '') AS source, v.sha256 AS digest, "
     "replace(v.id, 'RePEc-file:', '') AS path, 'redif' AS format, v.bytes, 0::BIGINT AS captures, "
@@ -36,9 +36,9 @@ SOURCES = (
     "f.source = replace(v.id, 'RePEc-file:', '') "
     f"WHERE v.kind = '{SOURCE}' AND v.tist > {{run}}"
 )
-"""The query of the files of ReDIF that runs after `run` found new or changed."""
+"""The query of the ReDIF files that runs after `run` found new or changed."""
 
-_LONGEST = 1 << 25  # bytes of a document, of which DuckDB holds two for each thread
+_LONGEST = 1 << 25  # bytes of a document; DuckDB holds two documents for each thread
 _MET = f"""
 CREATE TABLE met AS
 SELECT {{identifier}} AS identifier, o.id AS handle, o.noted, o.lost IS NOT NULL AS lost
@@ -77,7 +77,7 @@ _REPLACED = (
 
 @dataclass(frozen=True, slots=True)
 class RevisedTemplates:
-    """How many templates are new as items, and how many changed, of which so many are gone."""
+    """Numbers of templates: new items, changed items, and deleted ones among these."""
 
     new: int = 0
     changed: int = 0
@@ -85,9 +85,9 @@ class RevisedTemplates:
 
 
 def prefix(configuration: Configuration, before: Manifest) -> str:
-    """Return what stands before handles in identifiers.
+    """Return the text before handles in identifiers.
 
-    Raises ConfigurationError for another one than was published with.
+    Raises ConfigurationError if templates were published with another one.
     """
     found = str(configuration["redif.identifier_prefix"]) or identifier.to_oai(before.namespace, "")
     if before.prefix not in ("", found):
@@ -106,10 +106,10 @@ def revise(
     begin: str,
     since: int,
 ) -> RevisedTemplates:
-    """Add to `altered` and `superseded` the templates that runs after `since` did something to.
+    """Add the templates that runs after `since` changed to `altered` and `superseded`.
 
-    The fold of all `runs` is in the database; `begin` is what stands before handles. Raises
-    DamagedStore for a run without a document that it should have.
+    The replay of all `runs` is in the database; `begin` is the text before handles. Raises
+    DamagedStore if a run lacks the document of a template.
     """
     condition = (
         f"o.id IN (SELECT id FROM incidence WHERE kind = '{TEMPLATE}' AND tist > {int(since)})"
@@ -128,9 +128,9 @@ def revise(
 
 
 def recover(connection: engine.Connection, draft: Draft, base: Transaction) -> None:
-    """Put into `recovered` the templates of `withdrawn` as the obi store has them now.
+    """Add to `recovered` the templates of `withdrawn` as the obi store has them now.
 
-    That is as of the last run that is published; those that are lost are not put there.
+    The state is that after the last published run. Lost templates are not added.
     """
     with engine.reading("the last snapshot"):
         wanted = f"SELECT identifier FROM withdrawn WHERE kind = '{KIND}'"
@@ -159,9 +159,9 @@ def meet(
     condition: str,
     scratch: Path,
 ) -> None:
-    """Make `met`, the templates for which a condition of `obi o` holds, and `told`.
+    """Make `met`, the templates for which a condition on `obi o` holds, and `told`.
 
-    That has sets and documents of those of them that are not lost. Raises DamagedStore.
+    `told` has the sets and documents of those that are not lost. Raises DamagedStore.
     """
     with engine.reading("what the logs of the runs come to"):
         name = identifier.template_sql(_literal(begin), "o.id")

@@ -1,1 +1,1 @@
-"""Snapshots: their tables, how one is drafted and committed, expiry and recovery."""
+"""Snapshots: tables, drafts, commit, expiry and recovery."""

@@ -1,10 +1,10 @@
-"""The commit: a manifest gets its number and instant, and the pointer is moved to it.
+"""Commit of a snapshot: the manifest gets its number and instant, and the pointer is moved to it.
 
-The pointer is to be written before the instant at which the snapshot takes effect. It says itself
-whether that is known: it is written unsettled, and settled once its writer has looked at the clock
-again. Should it have come too late, readers may already have answered, as of that instant, from
-the old snapshot: a later instant is then chosen, by the same process, or, where that has ended, by
-the next one that finds the pointer unsettled.
+The pointer must be written before the instant at which the snapshot takes effect. The pointer is
+first written as unsettled. Its writer then checks the clock again and settles it. If the pointer
+was written too late, readers may already have answered from the old snapshot as of that instant.
+Then a later instant is chosen: by the same process or, if that has ended, by the next process that
+finds the pointer unsettled.
 """
 
 import contextlib
@@ -25,15 +25,15 @@ from functions.store.catalog import Catalogue
 
 _FARTHEST = timedelta(hours=2)  # publish.lead is an hour at most
 _LONG = 60
-"""Seconds beyond its lead from which a publish tells that it is about to wait."""
+"""Seconds beyond the lead from which a publish announces that it waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A manifest that is whole but for its number and instant.
+    """A complete manifest that lacks only its number and instant.
 
-    `since` is the first instant that is to be chosen anew: sequences and formats of that one or a
-    later one take effect with this snapshot. `keys` are the objects that were written for it.
+    Sequences and formats whose instant is `since` or later take effect with this snapshot. `keys`
+    are the objects that were written for it.
     """
 
     manifest: Manifest
@@ -46,14 +46,14 @@ def commit(
 ) -> Manifest:
     """Write the manifest, move the pointer, and wait until the snapshot is in effect.
 
-    `pointer` is what the change was built on, `tag` its tag. The witness follows the pointer, once
-    that is known to have been in time. Raises Conflict if somebody else published meanwhile, or
-    removed what this snapshot needs.
+    The change was built on `pointer`, whose tag was `tag`. The witness is written after the pointer
+    is known to have been in time. Raises Conflict if another process published meanwhile or removed
+    an object that this snapshot needs.
     """
     base = pointer.newest()
     mine: list[PointerEntry] = []
     if tag is None:
-        # From now on a store without a pointer is one that has lost it.
+        # From now on, a missing pointer means that the pointer was lost.
         pointer = replace(pointer, store=ready.manifest.store)
         tag = store.replace(layout.POINTER, pointer.to_json(), None)
     skipped: list[int] = []
@@ -63,12 +63,13 @@ def commit(
         number += 1
         now = outside.clock()
         effective = _effective(now, lead, newest)
-        # With its publisher, so that no rival's manifest of the same second is taken for this one.
+        # With its publisher, so that another publisher's manifest of the same second is not taken
+        # for ours.
         stamped = _stamp(ready, number, effective, skipped)
         manifest = replace(stamped, publisher=outside.publisher)
         _announce(outside, newest, effective, lead)
         if not _claim(store, manifest, tag):
-            skipped.append(number)  # left by a publish that did not come to its end
+            skipped.append(number)  # left by an interrupted publish
             continue
         lead *= 2
         if outside.clock() >= effective:
@@ -86,7 +87,7 @@ def commit(
             return _wait_for_effect(outside, later)
         if outside.clock() < effective:
             break
-    # Should this fail, it is in effect all the same; the next change stamps it anew.
+    # If this fails, the snapshot is in effect anyway; the next change gives it a new instant.
     with contextlib.suppress(StoreError):
         settle(store, pointer, tag)
         remove_leftovers(store, skipped)
@@ -96,7 +97,7 @@ def commit(
 def _announce(
     outside: Runtime, newest: PointerEntry | None, effective: datetime, lead: int
 ) -> None:
-    """Say why a publish is about to wait for much longer than its lead, and what can be done."""
+    """Announce a wait much longer than the lead, with its reason and the remedy."""
     wait = (effective - outside.clock()).total_seconds()
     if newest is None or wait < lead + _LONG:
         return
@@ -110,7 +111,6 @@ def _announce(
 
 
 def _wait_for_effect(outside: Runtime, manifest: Manifest) -> Manifest:
-    """Return the manifest once it is in effect."""
     when = manifest.effective
     outside.say(f"snapshot {manifest.snapshot} takes effect at {instant.to_text(when)}")
     outside.sleep(max(0.0, (when - outside.clock()).total_seconds()))
@@ -118,9 +118,9 @@ def _wait_for_effect(outside: Runtime, manifest: Manifest) -> Manifest:
 
 
 def _find_successor(store: Writer, mine: Collection[PointerEntry]) -> Manifest | None:
-    """Return the newest manifest if one of `mine` was published and somebody has built on it.
+    """Return the newest manifest if one of `mine` was published and another process built on it.
 
-    That comes about where the answer to its write was lost, or it came too late for its instant.
+    This happens if the response to our write was lost, or if our pointer came too late.
     """
     catalogue = Catalogue(store)
     pointer = catalogue.pointer()
@@ -131,7 +131,7 @@ def _find_successor(store: Writer, mine: Collection[PointerEntry]) -> Manifest |
 
 
 def remove_leftovers(store: Writer, numbers: Iterable[int]) -> None:
-    """Remove what was written of snapshots that never took effect and never will."""
+    """Remove the files of snapshots that never took effect and never will."""
     for number in numbers:
         store.remove(layout.manifest_key(number), layout.views_key(number))
 
@@ -139,7 +139,7 @@ def remove_leftovers(store: Writer, numbers: Iterable[int]) -> None:
 def _effective(now: datetime, lead: int, newest: PointerEntry | None) -> datetime:
     """Return a whole second at least `lead` ahead and later than every earlier instant.
 
-    Raises StoreError where the newest one lies so far ahead that somebody's clock must be wrong.
+    Raises StoreError if the newest instant is so far ahead that one of the clocks must be wrong.
     """
     chosen = datetime.fromtimestamp(math.ceil(now.timestamp()) + lead, UTC)
     if newest is not None and newest.effective > now + _FARTHEST:
@@ -154,7 +154,7 @@ def _effective(now: datetime, lead: int, newest: PointerEntry | None) -> datetim
 
 
 def _stamp(ready: Ready, number: int, effective: datetime, skipped: list[int]) -> Manifest:
-    """Return the manifest as snapshot `number`, with what of it takes effect with it."""
+    """Return the manifest as snapshot `number`; its new sequences and formats get the instant."""
     return replace(
         ready.manifest,
         snapshot=number,
@@ -174,9 +174,9 @@ def _stamp(ready: Ready, number: int, effective: datetime, skipped: list[int]) -
 
 
 def _claim(store: Writer, manifest: Manifest, tag: str | None) -> bool:
-    """Write the snapshot's views and manifest; tell whether nothing else lies in their place.
+    """Write the snapshot's views and manifest; return False if other files have their keys.
 
-    Raises Conflict if a leaf is gone and the pointer is not the one with that tag any more.
+    Raises Conflict if a leaf is gone and the pointer's tag has changed.
     """
     number, catalogue = manifest.snapshot, Catalogue(store)
     try:
@@ -195,7 +195,7 @@ def _claim(store: Writer, manifest: Manifest, tag: str | None) -> bool:
 
 
 def _inline_leaves(manifest: Manifest, catalogue: Catalogue) -> dict[str, Leaf]:
-    """Return the leaves that the manifest holds itself: of each table that has room all."""
+    """Return the leaves inlined in the manifest: all leaves of each table that fits."""
     found: dict[str, Leaf] = {}
     left = layout.INLINED
     for table in layout.SERVED:
@@ -238,9 +238,9 @@ def _move_pointer(
 ) -> tuple[Pointer, str]:
     """Move the pointer of the store `name` to `entry`; return it and its tag. Raises Conflict.
 
-    Somebody who settles or trims the pointer, or expires snapshots, is no rival: where the newest
-    snapshot is still the one that this one was built on, and what was written for this one is
-    still there once no expiry is going on, the pointer is moved all the same.
+    A process that settles or trims the pointer, or expires snapshots, is not a conflict. After any
+    expiry has ended, the pointer is still moved if two conditions hold: the newest snapshot is the
+    one that this snapshot was built on, and the objects of this snapshot still exist.
     """
     while True:
         target = pointer.move_to(entry, outside.clock(), name)
@@ -256,10 +256,9 @@ def _move_pointer(
 
 
 def settle(store: Writer, pointer: Pointer, tag: str | None) -> None:
-    """Write down that the pointer was in time, unless somebody has moved it on.
+    """Record that the pointer was in time, unless another process has moved it on.
 
-    The witness says so, and it is written beside the snapshot, where it stays when the pointer is
-    lost.
+    It is recorded in the witness and beside the snapshot, where it remains if the pointer is lost.
     """
     identity.attest(store, pointer)
     newest = pointer.newest()

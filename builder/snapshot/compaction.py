@@ -1,9 +1,9 @@
 """Compaction: which runs of a table the next snapshot merges, and which it rewrites. Pure.
 
-A run is a stretch of the log whose files are sorted as a whole: one publish, or several that were
-merged. Each publish adds a run; it takes the runs before it along for as long as they are not much
-larger, so small publishes end up in few runs and a row is rewritten about as often as its run
-doubles. A run of which half is superseded is rewritten without what is superseded.
+A run is a span of the log whose files are sorted as a whole: one publish, or several that were
+merged. Each publish adds a run and merges the preceding runs into it while they are not much
+larger. So small publishes end up in few runs, and a row is rewritten about as often as its run
+doubles. If half of a run is superseded, the run is rewritten without the superseded rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,16 +14,16 @@ from functions.snapshot import layout
 from functions.snapshot.manifest import LeafReference, Span
 
 RECORDS_RATIO = 2
-"""A run of records joins a publish if it has less than so many times the rows gathered so far."""
+"""A run of records is merged if it has less than this many times the rows collected so far."""
 LOOKUP_RATIO = 4
-"""The same for the look-up and the dead: their rows are short, and each run costs a read."""
+"""The same for the tables `lookup` and `dead`: their rows are short, and each run costs a read."""
 MOST_ROWS = 1 << 22
-"""Rows of a run of records that is not merged any further."""
+"""Maximum number of rows of a merged run of records."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeafRun:
-    """A run: its stretch of the log, its leaves, and the rows that its files hold."""
+    """A run: its span of the log and its leaves."""
 
     span: Span
     leaves: tuple[LeafReference, ...]
@@ -36,13 +36,13 @@ class LeafRun:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Neighbouring runs that become one, with or without what is published now behind them."""
+    """Adjacent runs that become one. If `fresh`, the rows of this publish are appended."""
 
     runs: tuple[LeafRun, ...]
     fresh: bool
 
     def span(self, fresh: Span) -> Span:
-        """Return the stretch of the run that comes out; `fresh` is the publish's own."""
+        """Return the span of the resulting run; `fresh` is the span of this publish."""
         first = self.runs[0].span.first if self.runs else fresh.first
         return Span(first, fresh.last if self.fresh else self.runs[-1].span.last)
 
@@ -57,7 +57,7 @@ def runs(leaves: Sequence[LeafReference]) -> list[LeafRun]:
 
 
 def tail(rows: Sequence[int], fresh: int, ratio: int, most: int | None = None) -> int:
-    """Return how many of the last runs, which have `rows`, are merged with `fresh` new rows."""
+    """Return how many of the last runs, of `rows` rows each, are merged with `fresh` new rows."""
     total, count = fresh, 0
     for size in reversed(rows):
         if size >= ratio * total or (most is not None and size + total > most):
@@ -68,9 +68,9 @@ def tail(rows: Sequence[int], fresh: int, ratio: int, most: int | None = None) -
 
 
 def plan(some: Sequence[LeafRun], fresh: int, live: Callable[[Span], int]) -> list[Rewrite]:
-    """Return what is rewritten of the records, in the order of the log; the publish's own is last.
+    """Return the rewrites of the records in the order of the log; that of this publish is last.
 
-    `live` gives how many rows of a stretch are listed after this publish of `fresh` rows.
+    `live` gives the number of rows of a span that are listed after this publish of `fresh` rows.
     """
     listed = [live(run.span) for run in some]
     merged = tail(listed, fresh, RECORDS_RATIO, MOST_ROWS)

@@ -1,6 +1,6 @@
-"""Consistency: what a store's pointer, manifests and leaves must say of themselves and each other.
+"""Consistency checks within and between a store's pointer, manifests and leaves.
 
-Pure: it looks at what was read, not at the store.
+Pure: checks objects that were read, without access to the store.
 """
 
 import hashlib
@@ -14,10 +14,10 @@ from functions.snapshot.manifest import DataFile, Key, Leaf, LeafReference, Mani
 from functions.snapshot.pointer import Pointer, PointerEntry
 
 DISTINCT = frozenset({"records", "copies", "sets", "dead"})
-"""Tables of which no two rows have the same bounding columns (schema.KEY)."""
-# Each leaf of these has a span.
+"""Tables without two rows that have the same bounding columns (schema.KEY)."""
+# Tables whose leaves all have a span.
 _BY_RUN = frozenset({"records", "copies", "lookup", "dead", "originals", "revisits", "urls"})
-_AS_A_WHOLE = frozenset({"records", "sets"})  # the others are sorted by run, or by leaf
+_AS_A_WHOLE = frozenset({"records", "sets"})  # the others are sorted by run or by leaf
 
 
 def of_pointer(pointer: Pointer, now: datetime) -> Iterator[Finding]:
@@ -29,7 +29,7 @@ def of_pointer(pointer: Pointer, now: datetime) -> Iterator[Finding]:
     ends = [0, *(number for span in pointer.retired for number in span)]
     if any(later < earlier for earlier, later in pairwise(ends)):
         yield Finding("pointer-wrong", key, "its retired snapshots are not in order")
-    if newest is None:  # before the first publish comes to its end
+    if newest is None:  # before the first publish is complete
         if pointer.retired:
             yield Finding("pointer-wrong", key, "it names no snapshot, but some are retired")
         return
@@ -47,7 +47,7 @@ def of_pointer(pointer: Pointer, now: datetime) -> Iterator[Finding]:
 
 
 def kept_snapshots(pointer: Pointer, skipped: Sequence[int]) -> list[int]:
-    """Return the numbers of the snapshots that must be there; `skipped` are the newest one's."""
+    """Return the numbers of snapshots that must exist; `skipped` is from the newest manifest."""
     newest = pointer.newest()
     if newest is None:
         return []
@@ -160,7 +160,7 @@ def succession(older: Manifest, newer: Manifest) -> Iterator[Finding]:
         yield Finding("manifest-wrong", key, f"it lacks sequences of snapshot {older.snapshot}")
     for before, after in zip(older.sequences, newer.sequences, strict=False):
         moved = before.effective != after.effective
-        # One that came too late for its instant gets a later one.
+        # A snapshot that came too late for its instant gets a later one.
         if moved and before.effective == older.effective < after.effective:
             moved = False
         if (before.first, before.last) != (after.first, after.last) or moved:
@@ -178,13 +178,13 @@ def of_leaf(table: str, reference: LeafReference, leaf: Leaf) -> Iterator[Findin
 
 
 def is_of(table: str, file: DataFile) -> bool:
-    """Tell whether the file is named as those of the table are."""
+    """Return whether the file's key has the form of the table's keys."""
     digest = layout.digest_of(file.key)
     return digest is not None and file.key == layout.data_key(table, digest)
 
 
 def is_named_by(data: bytes, key: str) -> bool:
-    """Tell whether the object is named by its content."""
+    """Return whether the object's key contains the hash of its data."""
     return hashlib.sha256(data).hexdigest()[:32] == layout.digest_of(key)
 
 
@@ -224,7 +224,7 @@ def _files(table: str, reference: LeafReference, files: Sequence[DataFile]) -> I
 def of_table(
     snapshot: int, table: str, leaves: Sequence[tuple[LeafReference, Leaf]]
 ) -> Iterator[Finding]:
-    """Check that the leaves of a table follow each other, where they must; a run's always do."""
+    """Check the order of a table's leaves: within each run, or in the whole table."""
     for (before, _), (after, _) in pairwise(leaves):
         same_run = before.span is not None and before.span == after.span
         bounds = [(before.first, before.last), (after.first, after.last)]

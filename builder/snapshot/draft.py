@@ -1,4 +1,4 @@
-"""A snapshot in the making: data files and leaves go into the store, named by their content."""
+"""Draft of a snapshot: writes data files and leaves into the store, named by their content."""
 
 import hashlib
 import io
@@ -22,7 +22,8 @@ Query = tuple[str, Mapping[str, Any]]
 class Draft:
     """Collects the tables of a snapshot; `tables` begins with the leaves of the last one.
 
-    `written` are the keys of what was put into the store so far; `threads` compress at a time.
+    `written` are the keys of the objects written to the store so far. `threads` is the number of
+    threads that compress.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Draft:
 
     @property
     def folder(self) -> Path:
-        """A folder of this machine for what is only needed while the snapshot is made."""
+        """A local folder for files that are only needed while the snapshot is made."""
         return self._folder
 
     def over(self, tables: Mapping[str, tuple[LeafReference, ...]]) -> "Draft":
@@ -61,10 +62,10 @@ class Draft:
         constants: Mapping[str, int] | None = None,
         advance: Callable[[int], None] = lambda rows: None,
     ) -> list[DataFile]:
-        """Write the rows that the queries give, one after the other, as data files of `table`.
+        """Write the rows of the queries, one query after the other, as data files of `table`.
 
         The rows are sorted as a whole. `constants` are those of parquet.write_table. `advance` is
-        told of rows written.
+        called with the number of rows written.
         """
         files = []
         with engine.reading(f"the table {table}"):
@@ -79,9 +80,9 @@ class Draft:
         return files
 
     def write_segments(self, table: str, query: Query, column: str) -> dict[int, list[DataFile]]:
-        """Write what a query gives; where `column`, no part of the table, changes, a file ends.
+        """Write the rows of a query; a new file begins where the value of `column` changes.
 
-        Returns the files by the column's value.
+        `column` is not part of the table. Returns the files by the column's value.
         """
         found: dict[int, list[DataFile]] = {}
         with engine.reading(f"the table {table}"):
@@ -98,7 +99,7 @@ class Draft:
         return tuple(self._leaves(files, None if span is None else (span.first, span.last)))
 
     def substitute(self, table: str, files: Mapping[str, Sequence[DataFile]]) -> None:
-        """Put other files, or none, in the place of the files of those keys."""
+        """Replace the files with those keys by other files, or remove them."""
         leaves: list[LeafReference] = []
         for reference in self.tables.get(table, ()):
             known = self._catalogue.leaf(reference).files
@@ -114,10 +115,11 @@ class Draft:
         return [file for leaf in leaves for file in self._catalogue.leaf(leaf).files]
 
     def paths(self, files: Iterable[DataFile]) -> list[str]:
-        """Return where the files can be read on this machine.
+        """Return the local paths of the files.
 
-        Damage must not be carried on under a new name, so each is read through once. Raises
-        DamagedStore for one that is not what it is named by, MissingObject, and StoreError.
+        Each file is read once in full, so that damage is not copied under a new name. Raises
+        DamagedStore if a file's content does not match its name. Also raises MissingObject and
+        StoreError.
         """
         return [self._sound.get(file.key) or self._check(file.key) for file in files]
 

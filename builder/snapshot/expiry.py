@@ -1,9 +1,9 @@
-"""Expire: snapshots that nobody needs are retired, and what no kept snapshot names is removed.
+"""Expiry: retires unneeded snapshots and removes the objects that no kept snapshot names.
 
-While it removes, the pointer says so, and up to which instant. A publish that finds that waits,
-and then looks whether all that it wrote is still there, so nothing that a publish in progress
-needs is ever missed. An expiry that died is completed by whoever comes next: data files go first,
-then leaves, then manifests, so what is left to do can always be found.
+During the removal, the pointer holds an entry with the instant until which it may last. A publish
+that finds this entry waits, then checks that all objects it wrote still exist. So a publish in
+progress never loses objects unnoticed. An interrupted expiry is completed by the next process. Data
+files are removed first, then leaves, then manifests: so the remaining objects can always be found.
 """
 
 import secrets
@@ -23,17 +23,17 @@ from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
 _LEASE = timedelta(minutes=2)
-_BATCH = 500  # objects removed between two looks at the clock
+_BATCH = 500  # objects removed between two checks of the clock
 _TRIES = 8
 _POLL = 1.0  # seconds
-_MANIFESTS = 4  # kept in memory: each holds as many instants as there were publishes
+_MANIFESTS = 4  # kept in memory: each holds one instant for each publish
 
 _Choice = Callable[[Catalogue, Pointer, Sequence[int]], list[int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """What an expiry did: the snapshots it retired, those that are kept, and objects removed."""
+    """Report of an expiry: snapshots retired, snapshots kept, and number of objects removed."""
 
     snapshots: tuple[int, ...]
     kept: tuple[int, ...]
@@ -49,10 +49,11 @@ def snapshots(store: Writer) -> list[int]:
 def expire(
     store: Writer, outside: Runtime, keep: int = 1, older: timedelta = timedelta(0)
 ) -> Expired:
-    """Retire the snapshots but the newest `keep`, those that were in effect within `older`, and
-    those that the pointer names; remove what no kept snapshot names.
+    """Retire old snapshots and remove the objects that no kept snapshot names.
 
-    Raises Conflict if other changes of the store came in between every time, and StoreError.
+    Kept are the newest `keep` snapshots, those that were in effect within `older`, and those that
+    the pointer names. Raises Conflict if other changes of the store interfered every time. Also
+    raises StoreError.
     """
 
     def choose(catalogue: Catalogue, pointer: Pointer, numbers: Sequence[int]) -> list[int]:
@@ -70,9 +71,10 @@ def expire(
 
 
 def retire(store: Writer, outside: Runtime, numbers: Collection[int]) -> Expired:
-    """Retire the snapshots of these numbers, but none that the pointer names.
+    """Retire the snapshots with these numbers, except those that the pointer names.
 
-    What no snapshot names goes with them, however young: a publish in progress starts over.
+    Also removes all objects that no snapshot names, even new ones: a publish in progress starts
+    over.
     """
 
     def choose(catalogue: Catalogue, pointer: Pointer, there: Sequence[int]) -> list[int]:
@@ -83,7 +85,7 @@ def retire(store: Writer, outside: Runtime, numbers: Collection[int]) -> Expired
 
 
 def complete(store: Writer, outside: Runtime) -> tuple[Pointer, str | None]:
-    """Return the pointer and its tag once no expiry is going on; one that died is completed."""
+    """Return the pointer and its tag when no expiry is in progress; complete an interrupted one."""
     told = False
     while True:
         tag = store.tag(layout.POINTER)
@@ -103,11 +105,11 @@ def complete(store: Writer, outside: Runtime) -> tuple[Pointer, str | None]:
 def _take_over(store: Writer, outside: Runtime, pointer: Pointer, tag: str | None) -> None:
     assert pointer.expiry is not None
     try:
-        # By an old pointer with an expiry in it, whatever came later would be removed.
+        # An outdated pointer with an expiry would cause the removal of everything published later.
         recovery.check(store, pointer, tag)
         _Expiry(store, outside, pointer, tag, pointer.expiry.snapshots, ORPHAN_AGE)()
     except Conflict:
-        return  # somebody else was faster
+        return  # another process was faster
 
 
 def _expire(
@@ -127,7 +129,7 @@ def _expire(
             there = _in_effect(catalogue, pointer, snapshots(store))
             retired = choose(catalogue, pointer, there)
             kept = tuple(number for number in there if number not in retired)
-            # A store that is damaged is told of before anything is removed or announced.
+            # Damage of the store must be reported before anything is removed or announced.
             named = NamedObjects.of(catalogue, kept)
         except MissingObject:
             if store.tag(layout.POINTER) == tag:
@@ -144,10 +146,10 @@ def _expire(
 
 
 def _in_effect(catalogue: Catalogue, pointer: Pointer, numbers: Iterable[int]) -> list[int]:
-    """Return those of the numbers that are of snapshots which took effect, or will.
+    """Return the numbers whose snapshots took effect or will take effect.
 
-    A manifest under the number of a retired one was written by a publish that began before it was
-    retired, and that started over.
+    A manifest with a retired number comes from a publish that began before the number was retired.
+    That publish started over.
     """
     newest = pointer.newest()
     assert newest is not None
@@ -160,7 +162,7 @@ def _in_effect(catalogue: Catalogue, pointer: Pointer, numbers: Iterable[int]) -
 
 
 class _Expiry:
-    """Removes, for as long as the pointer says that it may."""
+    """Removes objects while the pointer's expiry entry allows it."""
 
     def __init__(
         self,
@@ -182,7 +184,7 @@ class _Expiry:
         self._leased = False
 
     def __call__(self) -> int:
-        """Return how many objects were removed. Raises Conflict if somebody else took over."""
+        """Return how many objects were removed. Raises Conflict if another process took over."""
         self._lease()
         kept = _in_effect(self._catalogue, self._pointer, snapshots(self._store))
         named = NamedObjects.of(self._catalogue, kept)
@@ -215,9 +217,9 @@ class _Expiry:
             self._store.remove(*keys[start : start + _BATCH])
 
     def _sure(self) -> bool:
-        """Tell whether there is time for a removal that takes long.
+        """Return whether enough time is left for a slow removal.
 
-        To write the lease may have taken long as well.
+        Writing the lease may have been slow as well.
         """
         expiry = self._pointer.expiry
         return expiry is not None and self._outside.clock() <= expiry.until - _LEASE / 2
@@ -230,9 +232,9 @@ class _Expiry:
         self._leased = True
 
     def _write(self, held: Expiry | None) -> None:
-        """Write the pointer; `held` is the expiry of this one that it should have until now.
+        """Write the pointer; `held` is the expiry entry that it should have until now.
 
-        A publish may settle the pointer meanwhile, which is no reason to give up.
+        A publish may settle the pointer meanwhile. That is no reason to stop.
         """
         while True:
             try:
@@ -250,11 +252,11 @@ def _manifest(catalogue: Catalogue, number: int) -> Manifest | None:
     try:
         return catalogue.manifest(number)
     except MissingObject:
-        return None  # an expiry that died was as far as that
+        return None  # removed by an interrupted expiry
 
 
 def _data(catalogue: Catalogue, reference: LeafReference) -> list[str]:
     try:
         return [file.key for file in catalogue.leaf(reference).files]
     except MissingObject:
-        return []  # the same, and its data files went before it
+        return []  # removed by an interrupted expiry, after its data files

@@ -1,8 +1,8 @@
-"""Identity: the store's id, and the witness that holds it and the newest snapshot.
+"""Identity of a store: its id, and the witness that holds the id and the newest snapshot.
 
-An id is drawn once, by `sheaf init` or by the first publish. Copies keep it. A copy that is
-published to becomes a store of its own, with an id of its own: resumption tokens that its source
-gives from then on are of another history.
+An id is generated once, by `sheaf init` or by the first publish. Copies of the store keep it. A
+copy that is published to gets an id of its own: from then on, resumption tokens of its source
+belong to another history.
 """
 
 import contextlib
@@ -19,9 +19,9 @@ from functions.store.catalog import Catalogue
 
 
 def begin(store: Writer, draw: Callable[[], str]) -> bool:
-    """Give an empty store its id, which `draw` draws; tell whether it had none.
+    """Give an empty store an id from `draw`; return False if it already had an id or snapshots.
 
-    A store that holds snapshots is left alone: its next publish gives it an id.
+    A store with snapshots is not changed: its next publish gives it an id.
     """
     if store.tag(layout.POINTER) is not None or layout.numbers_in(store.folders(layout.SNAPSHOTS)):
         return False
@@ -34,9 +34,9 @@ def begin(store: Writer, draw: Callable[[], str]) -> bool:
 
 
 def identify(store: Writer, draw: Callable[[], str], pointer: Pointer) -> str:
-    """Return the id for the next snapshot; see that there is a witness before any pointer has it.
+    """Return the id for the next snapshot, and write the witness before any pointer has the id.
 
-    `pointer` is what the snapshot is built on.
+    The snapshot is built on `pointer`.
     """
     if pointer.store and pointer.copied is None:
         return pointer.store
@@ -45,17 +45,17 @@ def identify(store: Writer, draw: Callable[[], str], pointer: Pointer) -> str:
 
 
 def prepare(store: Writer, name: str, pointer: Pointer) -> str:
-    """Return the id in the witness; where there is no witness, write one with the id `name`."""
+    """Return the id in the witness. If there is no witness, write one with the id `name`."""
     catalogue = Catalogue(store)
     if catalogue.witness() is None:
-        with contextlib.suppress(Conflict):  # of two that create it one wins
+        with contextlib.suppress(Conflict):  # if two processes create it, one wins
             store.create(layout.WITNESS, Witness(name, pointer.newest()).to_json())
     witness = catalogue.witness()
     return witness.store if witness else name
 
 
 def stamp(manifest: Manifest, before: Manifest, store: str) -> Manifest:
-    """Return the manifest with the store's id; one that is another than before is kept as well."""
+    """Return the manifest with the store's id; if the id changed, add the old one to `former`."""
     former = before.former
     if before.snapshot and before.store != store:
         former = (*former, (before.snapshot, before.store))
@@ -63,9 +63,9 @@ def stamp(manifest: Manifest, before: Manifest, store: str) -> Manifest:
 
 
 def attest(store: Writer, pointer: Pointer) -> None:
-    """Have the witness name the pointer's newest snapshot, unless it names a newer one.
+    """Make the witness name the pointer's newest snapshot, unless it names a newer one.
 
-    `pointer` is one that was written: the witness must never be ahead of it.
+    `pointer` has been written already: the witness must never be ahead of it.
     """
     while True:
         tag, witness = store.tag(layout.WITNESS), Catalogue(store).witness()

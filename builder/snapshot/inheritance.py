@@ -1,4 +1,4 @@
-"""Inheritance: what a revisit may have from its original, and what it has of its own. Pure."""
+"""Inheritance: values that a revisit takes from its original, and its own values. Pure."""
 
 INHERITED = (
     "content_charset",
@@ -8,10 +8,13 @@ INHERITED = (
     "content_mime_type",
     "title",
 )
-"""The columns that a revisit gets from its original; and of `sets` those of media types."""
+"""The columns that a revisit inherits from its original.
+
+Media types in `sets` are inherited too.
+"""
 
 TAKEN = (*INHERITED, "sets", "refers_to", "inherited")
-"""The columns in which a revisit with an original differs from what it has of its own."""
+"""The columns in which a revisit with an original may differ from its own values."""
 
 _OWN = {
     **{n: f"CASE WHEN list_contains(inherited, '{n}') THEN NULL ELSE {n} END" for n in INHERITED},
@@ -21,4 +24,4 @@ _OWN = {
     "inherited": "CASE WHEN inherited IS NOT NULL THEN []::VARCHAR[] END",
 }
 OWN = ", ".join(f"{expression} AS {name}" for name, expression in _OWN.items())
-"""Of a version, in SQL, what it has of its own: for * REPLACE."""
+"""SQL for a version without its inherited values, for * REPLACE."""

@@ -1,4 +1,4 @@
-"""Look-ups: the versions of given items, and the data files that can hold given keys."""
+"""Look-ups: finds the versions of given items, and the data files that can hold given keys."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ LOCATED = (
     f"{engine.table('$records')} r JOIN places p "
     "ON r.position = p.position AND r.identifier = p.identifier"
 )
-"""The versions that `locate` found, as a table expression of the files that it returned."""
+"""The versions found by `locate`, as a table expression over the files that it returned."""
 _FILES = engine.table("$files")
 
 
 def find(connection: engine.Connection, draft: Draft, wanted: str, *, newest: bool = False) -> None:
-    """Make `old`: the listed versions of the items that the table `wanted` names.
+    """Make `old`: the listed versions of the items in the table `wanted`.
 
-    `wanted` has rows with an `identifier` each. Of the last snapshot only those files are read
-    that can hold them; with `newest` only those that can hold the version with the highest
-    position, for items that have very many.
+    Each row of `wanted` has an `identifier`. Only those files of the last snapshot are read that
+    can hold the items. With `newest`, only the files are read that can hold the version with the
+    highest position. That is for items with very many versions.
     """
     records = locate(connection, draft, wanted, newest=newest)
     if not records:
@@ -49,10 +49,10 @@ def find(connection: engine.Connection, draft: Draft, wanted: str, *, newest: bo
 def locate(
     connection: engine.Connection, draft: Draft, wanted: str, *, newest: bool = False
 ) -> list[str]:
-    """Make `places`: where versions of the wanted items may lie, or only where the newest may.
+    """Make `places`: the possible positions of all versions, or only of the newest ones.
 
-    Returns the paths of the files for $records in LOCATED, which has these versions; none where
-    there are none.
+    Returns the paths of the files for $records in LOCATED. The list is empty if there are no
+    versions.
     """
     connection.execute("CREATE OR REPLACE TABLE places (identifier VARCHAR, position BIGINT)")
     keys: Query = (f"SELECT {identifier.LOOKUP_KEY} FROM {wanted}", {})
@@ -74,10 +74,10 @@ def locate(
 def find_files(
     connection: engine.Connection, draft: Draft, table: str, keys: Query
 ) -> list[DataFile]:
-    """Return the files of a table of which some row group can hold one of the keys.
+    """Return the files of a table in which some row group can hold one of the keys.
 
-    The query `keys` gives them, in any order: the columns that bound row groups (schema.KEY).
-    However many there are, few are in memory; once all files are found no more are asked for.
+    The query `keys` returns the columns that bound row groups (schema.KEY), in any order. The keys
+    are read in batches to save memory, and only until all files are found.
     """
     files = draft.files(draft.tables.get(table, ()))
     left = dict(enumerate(files))
@@ -97,10 +97,10 @@ def _holds(group: RowGroup, keys: Sequence[Any]) -> bool:
 def put(
     connection: engine.Connection, draft: Draft, table: str, key: str, touched: str, query: str
 ) -> None:
-    """Put rows in the place of those of a table whose key is one of the table `touched`.
+    """Replace the rows of a table whose key is in the table `touched` by the rows of `query`.
 
-    Files that have such rows go, and their other rows come along into a leaf of their own; where
-    there are no such files, small leaves before it join.
+    Files with such rows are dropped; their other rows are written to the new leaf as well. If there
+    are no such files, the small leaves at the end of the table are merged with the new rows.
     """
     files = find_files(connection, draft, table, (f"SELECT {key} FROM {touched}", {}))
     draft.substitute(table, {file.key: () for file in files})
@@ -121,6 +121,6 @@ def put(
 
 
 def rows_of(connection: engine.Connection, table: str) -> int:
-    """Return how many rows a table has."""
+    """Return the number of rows of a table."""
     ((number,),) = connection.execute(f"SELECT count(*) FROM {table}").fetchall()
     return int(number)

@@ -1,4 +1,4 @@
-"""Orphans: objects that no kept snapshot names, and intake that has no end."""
+"""Orphans: objects that no kept snapshot names, and unfinished intake runs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
 ORPHAN_AGE = timedelta(days=1)
-"""What no snapshot names may belong to a publish in progress until it is as old as that."""
+"""Younger objects that no snapshot names may belong to a publish in progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class NamedObjects:
 
     @staticmethod
     def of(catalogue: Catalogue, numbers: Iterable[int]) -> "NamedObjects":
-        """Return what the snapshots of those numbers name. Raises MissingObject."""
+        """Return the objects named by the snapshots with those numbers. Raises MissingObject."""
         references: dict[str, LeafReference] = {}
         for number in numbers:
             references.update((r.key, r) for r in references_of(catalogue.manifest(number)))
@@ -35,7 +35,8 @@ def orphans(
 ) -> list[str]:
     """Return the keys of objects that no kept snapshot names, and of unfinished intake.
 
-    `age` is how old the former must be; none at all means of whatever age, by any clock.
+    `age` is the minimum age of the unnamed objects. If it is zero, their age is not checked at all,
+    because clocks may differ.
     """
     own = {key for number in kept for key in layout.snapshot_keys(number)}
     old = [
@@ -50,7 +51,7 @@ def orphans(
 
 
 def _unfinished_runs(store: Writer, now: datetime) -> list[str]:
-    """Return the keys of intake runs that have no summary and are old: their ingest died."""
+    """Return the keys of old intake runs without a summary: their ingest was interrupted."""
     runs: dict[str, list[str]] = {}
     young = set()
     for entry in store.entries(layout.INTAKE):
@@ -67,5 +68,5 @@ def _unfinished_runs(store: Writer, now: datetime) -> list[str]:
 
 
 def references_of(manifest: Manifest) -> list[LeafReference]:
-    """Return the leaves of all tables."""
+    """Return the leaf references of all tables."""
     return [reference for leaves in manifest.tables.values() for reference in leaves]

@@ -1,4 +1,4 @@
-"""A question in SQL: which tables of the newest snapshot it reads, and these on this machine."""
+"""SQL queries: finds the tables of the newest snapshot that a query reads and fetches them."""
 
 import re
 import shutil
@@ -15,18 +15,18 @@ from functions.snapshot.errors import NothingPublished, StoreError
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 
-_FETCHES = 4  # files side by side
+_FETCHES = 4  # files fetched in parallel
 _TRIES = 4
 _STORED = frozenset(table for names in views.TABLES.values() for table in names)
-# What reads tables that DuckDB does not tell of, within a SELECT too.
+# These read tables that DuckDB does not report, even within a SELECT.
 _UNTOLD = re.compile(r"\b(show|pragma\w*|query\w*)\b", re.IGNORECASE)
 
 
 def prepare(connection: engine.Connection, store: FolderStore | S3Store, sql: str) -> None:
-    """Make the views of the newest snapshot, over what the statements read of it.
+    """Make the views of the newest snapshot, over the tables that the statements read.
 
-    If that is expired while it is fetched, those of the next one. Raises NothingPublished and
-    StoreError.
+    If the snapshot is expired while it is fetched, the next one is used. Raises NothingPublished
+    and StoreError.
     """
     for left in reversed(range(_TRIES)):
         catalogue = Catalogue(store)
@@ -50,8 +50,9 @@ def prepare(connection: engine.Connection, store: FolderStore | S3Store, sql: st
 def tables(store: FolderStore | S3Store, manifest: Manifest, sql: str) -> set[str]:
     """Return the store's tables that the statements may read.
 
-    Of a single SELECT DuckDB itself says so, of views over tables that are empty. Of anything else
-    a folder gives all, which costs nothing, and a bucket those of every view that is named at all.
+    For a single SELECT, DuckDB reports them, given views over empty tables. For other statements, a
+    folder gives all tables, as that costs nothing. A bucket gives the tables of each view that the
+    text names.
     """
     with engine.connect() as connection:
         for table in _STORED:
@@ -69,8 +70,8 @@ def tables(store: FolderStore | S3Store, manifest: Manifest, sql: str) -> set[st
 def statements(store: FolderStore | S3Store, manifest: Manifest, wanted: Collection[str]) -> str:
     """Return the statements that make the views, over local files of the `wanted` tables.
 
-    The other views have their columns, and whatever reads them is refused. Raises StoreError, too
-    where a bucket's files would not fit on this machine's disk.
+    The other views have their columns, but statements that read them fail. Raises StoreError, also
+    if a bucket's files do not fit on the local disk.
     """
     catalogue = Catalogue(store)
     if isinstance(store, S3Store):
@@ -82,7 +83,7 @@ def statements(store: FolderStore | S3Store, manifest: Manifest, wanted: Collect
         paths = _local(store, [file.key for file in catalogue.files(manifest, table)])
         return views.files(paths) if paths else views.empty(table)
 
-    # A view outlives its table, and is refused then before anything of it can be optimised away.
+    # The views outlive these tables: reading such a view fails before it can be optimised away.
     absent = sorted(_STORED.difference(wanted))
     made = [f"CREATE OR REPLACE TEMP TABLE {_absent(t)} AS {views.empty(t)[1:-1]};" for t in absent]
     dropped = [f"DROP TABLE {_absent(table)};" for table in absent]
@@ -90,7 +91,7 @@ def statements(store: FolderStore | S3Store, manifest: Manifest, wanted: Collect
 
 
 def _absent(table: str) -> str:
-    """Return the name of a table that is not there: it is what DuckDB's refusal says."""
+    """Return the name of an absent table. DuckDB's error message shows it."""
     return f'"{table}: name this view in the statement"'
 
 

@@ -1,9 +1,8 @@
-"""Recovery: what a store says of its pointer where that was lost, or an old copy was put back.
+"""Recovery: checks the pointer for loss or an old copy, and finds the correct pointer.
 
-Three things say which snapshot is the newest: the pointer, the witness that a publish writes behind
-it, and `settled` beside a snapshot. A pointer that names an earlier snapshot is not one to go on
-from: what came later would be overwritten. Every command that uses a snapshot asks `current` or
-`check` first.
+Three objects show which snapshot is the newest: the pointer, the witness that a publish writes
+after it, and `settled` beside a snapshot. A pointer to an earlier snapshot must not be used: later
+snapshots would be overwritten. Every command that uses a snapshot first calls `current` or `check`.
 """
 
 import json
@@ -22,15 +21,15 @@ from functions.store.catalog import Catalogue
 _CERTAIN = frozenset(
     {"pointer-missing", "pointer-damaged", "pointer-behind", "witness-missing", "witness-damaged"}
 )
-"""Faults of which the rest of the store says what is right."""
+"""Faults for which the rest of the store shows the correct content."""
 _TRIES = 8
 _NOTHING = Pointer()
 
 
 def current(store: Writer) -> tuple[Pointer, str | None]:
-    """Return the pointer and its tag, and see that nothing was published behind it.
+    """Return the pointer and its tag; check that no later snapshot was published.
 
-    Raises DamagedStore, or Conflict if others moved the pointer every time.
+    Raises DamagedStore, or Conflict if other processes moved the pointer every time.
     """
     for _ in range(_TRIES):
         tag, pointer = store.tag(layout.POINTER), Catalogue(store).pointer()
@@ -43,9 +42,9 @@ def current(store: Writer) -> tuple[Pointer, str | None]:
 
 
 def check(store: Writer, pointer: Pointer, tag: str | None) -> None:
-    """See that nothing was published that the pointer does not know of.
+    """Check that no snapshot was published that the pointer does not know.
 
-    Raises DamagedStore, or Conflict if the pointer has another tag than `tag` by now.
+    Raises DamagedStore, or Conflict if the pointer's tag is no longer `tag`.
     """
     found = behind(store, pointer, written=tag is not None)
     if found is None:
@@ -56,10 +55,10 @@ def check(store: Writer, pointer: Pointer, tag: str | None) -> None:
 
 
 def behind(store: Writer, pointer: Pointer, *, written: bool) -> Finding | None:
-    """Return what is wrong if the store has snapshots that the pointer does not know of.
+    """Return a finding if the store has snapshots that the pointer does not know.
 
-    `written` tells that there is a pointer: a first publish writes an empty one before all else, so
-    without one there must be no snapshot.
+    `written` is True if the pointer exists. A first publish writes an empty pointer before anything
+    else, so a store without a pointer must have no snapshot.
     """
     there = layout.numbers_in(store.folders(layout.SNAPSHOTS))
     if not written and there:
@@ -90,12 +89,11 @@ def _missing(store: Writer, there: list[int]) -> Finding:
 
 
 def rebuilt(store: Writer, pointer: Pointer = _NOTHING) -> Pointer | None:
-    """Return a pointer to the newest snapshot that is there; None where there is none.
+    """Return a pointer to the newest existing snapshot; None if there is no snapshot.
 
-    `pointer` is the one that there is, empty if it cannot be read: what it says of snapshots up to
-    its newest one stays. A snapshot of which nothing says that it took effect is named only where
-    there is no other, and then as one that may have come too late; of earlier ones such as these
-    count as retired.
+    `pointer` is the existing one, or empty if it cannot be read. Its statements on snapshots up to
+    its newest one are kept. A snapshot without evidence that it took effect is named only if there
+    is no other, and then as unsettled. Earlier snapshots without such evidence count as retired.
     """
     there, known = list_snapshots(store)
     witness = find_witness(store)
@@ -116,7 +114,7 @@ def rebuilt(store: Writer, pointer: Pointer = _NOTHING) -> Pointer | None:
 
 
 def diagnose(store: Writer, pointer: Pointer, now: datetime, *, written: bool) -> Finding | None:
-    """Return what pointer and witness have against each other, with what to write to repair it."""
+    """Return a finding on pointer and witness, with the content to write as a repair."""
     found = behind(store, pointer, written=written)
     if found is None:
         return _check_witness(store, pointer, now)
@@ -130,13 +128,13 @@ def diagnose(store: Writer, pointer: Pointer, now: datetime, *, written: bool) -
 
 
 def advise(store: Writer, pointer: Pointer) -> str:
-    """Return in words what to write into the pointer; empty where nothing is there to name."""
+    """Return text on the correct content of the pointer; empty if there is no snapshot."""
     right = _right_pointer(store, pointer)
     return _remedy(layout.POINTER, right.to_json()) if right is not None else ""
 
 
 def advise_witness(store: Writer, pointer: Pointer) -> str:
-    """Return in words what to write into the witness of a pointer that is right."""
+    """Return text on the correct content of the witness, given a correct pointer."""
     right = _right_witness(store, pointer)
     if right is None:
         return f"; remove {layout.WITNESS}, and the next publish writes it"
@@ -144,9 +142,10 @@ def advise_witness(store: Writer, pointer: Pointer) -> str:
 
 
 def find_repair(store: Writer) -> tuple[Finding, bytes] | None:
-    """Return what is wrong with the pointer or the witness, and what it has to hold.
+    """Return the fault of the pointer or the witness, and its correct content.
 
-    None where nothing is wrong, or where the store does not say for certain what is right.
+    Returns None if there is no fault, or if the store does not show the correct content for
+    certain.
     """
     try:
         pointer = Catalogue(store).pointer()
@@ -162,7 +161,7 @@ def find_repair(store: Writer) -> tuple[Finding, bytes] | None:
     newest = right.newest() if right else None
     if right is None or newest is None or not right.settled:
         return None
-    # What the witness names may be gone: then no pointer is right.
+    # The witness may name a snapshot that is gone: then no pointer is correct.
     return (found, right.to_json()) if not witness or witness.number <= newest.snapshot else None
 
 
@@ -170,7 +169,7 @@ def _right_pointer(store: Writer, pointer: Pointer) -> Pointer | None:
     try:
         return rebuilt(store, pointer)
     except (MissingObject, DamagedStore):
-        return None  # verify tells of it where the snapshot's turn comes
+        return None  # verify reports it when it checks the snapshot
 
 
 def _right_witness(store: Writer, pointer: Pointer) -> Witness | None:
@@ -185,7 +184,7 @@ def _remedy(key: str, data: bytes) -> str:
 
 
 def _check_witness(store: Writer, pointer: Pointer, now: datetime) -> Finding | None:
-    """Return a note of a publish that died before it wrote the witness."""
+    """Return a finding if a publish was interrupted before it wrote the witness."""
     newest, witness = pointer.newest(), Catalogue(store).witness()
     if newest is None or newest.effective > now or witness is None or witness.covers(pointer):
         return None
@@ -194,13 +193,13 @@ def _check_witness(store: Writer, pointer: Pointer, now: datetime) -> Finding | 
 
 
 def has_published(store: Writer) -> bool:
-    """Tell whether anything beside the pointer says that a snapshot took effect here."""
+    """Return whether an object other than the pointer shows that a snapshot took effect."""
     witness = find_witness(store)
     return bool(list_snapshots(store)[1]) or (witness is not None and witness.newest is not None)
 
 
 def find_witness(store: Writer) -> Witness | None:
-    """Return the witness; None also where it cannot be read."""
+    """Return the witness; None if it is missing or cannot be read."""
     try:
         return Catalogue(store).witness()
     except DamagedStore:
@@ -215,7 +214,7 @@ def _manifest(store: Writer, number: int) -> Manifest | None:
 
 
 def list_snapshots(store: Writer) -> tuple[set[int], set[int]]:
-    """Return the snapshots that have a manifest, and those that are known to have taken effect."""
+    """Return the snapshots with a manifest, and those that are known to have taken effect."""
     there, settled = set(), set()
     for key in store.keys(layout.SNAPSHOTS):
         number = layout.snapshot_of(key)

@@ -1,34 +1,35 @@
-"""Ties: the keys by which a revisit and its original find each other, as SQL. Pure.
+"""Keys by which revisits and originals are matched, as SQL. Pure.
 
-The table `originals` has two rows for most captures that are no revisits, of 40 bits of hash each:
+The table `originals` has two rows for most captures that are not revisits. Keys have 40 bits of
+hash:
 
-- one of its URL and date, to the second: what a revisit may refer to;
-- one of its payload digest (and one of the digest that it declares besides), with 24 bits of its
-  URL's hash and with its date, so that the best original is found out of very many with one digest
-  without any of their records being read. One whose bytes are damaged has no URL there, and a date
-  behind all others: it is taken where no whole one has the digest.
+- one row for the URL and date, to the second: a revisit may refer to these;
+- one row for the payload digest, and one for a declared digest. They also have 24 bits of the URL's
+  hash and the date, so the best of many originals with one digest is found without reading records.
+  A damaged original has no URL there, and a date after all others: it is taken only if no whole one
+  has the digest.
 
-The table `revisits` has for each revisit the keys of that rule by which its original was found, and
-of the rules before it, for an original by one of these would be a better one; where it has none,
-of all that could find one. Where a digest found it, that row has also the dates of the revisit
-(`moment`) and of the original (`goal`): only one that is dated between them can be a better one.
+The table `revisits` has, for each revisit, the keys of the rule that found its original and of the
+rules before it: an original found by an earlier rule would be better. A revisit without an original
+has the keys of all rules. If the original was found by its digest, that row also has the dates of
+the revisit (`moment`) and of the original (`goal`): only an original dated between them is better.
 
-Keys of different texts may be alike, so what they find is held against the records.
+Different texts may have the same key, so matches are checked against the records.
 """
 
 SPAN = 1 << 40
-"""Keys of a URL and date are below it, those of a digest are not."""
+"""Keys of a URL and date are below this value, those of a digest are not."""
 UNDATED = 1 << 38
-"""Seconds since 1970 by which what has no date is ordered: behind all else."""
+"""Sort value of undated captures, in seconds since 1970: after all dates."""
 
 _DAMAGED = 2 * UNDATED
-"""Seconds that are added to the date of what is damaged."""
+"""Seconds added to the date of a damaged capture."""
 
 ORIGINAL = "kind = 'capture' AND NOT deleted AND warc_record_type != 'revisit'"
 REVISIT = "kind = 'capture' AND NOT deleted AND warc_record_type = 'revisit'"
 
 SECOND = "epoch_us(fetch_time) // 1000000"
-"""The date of a capture in seconds since 1970, NULL where it is less exact."""
+"""The date of a capture in seconds since 1970; NULL if the date is less exact."""
 
 _DATE = "rtrim({}, 'Z')"
 _WHOLE = "epoch_us(try_cast({0} || substr('0001-01-01T00:00:00', length({0}) + 1) AS TIMESTAMP))"
@@ -44,7 +45,7 @@ def _hash(text: str) -> str:
 
 
 def _date_key(mark: str, second: str) -> str:
-    """Return the key of a URL, of whose text `mark` is the hash, and of a date."""
+    """Return the key of a URL and a date; `mark` is the hash of the URL."""
     return f"((({mark} >> 24)::BIGINT + {second} * 1000003) % {SPAN} + {SPAN}) % {SPAN}"
 
 
@@ -54,7 +55,7 @@ _NO_MARK = -1
 
 
 def originals(items: str) -> str:
-    """Return the query of the rows of originals in `items`, which has their `position`."""
+    """Return the query of the table rows for the originals in `items` (with `position`)."""
     digested = (
         "SELECT {key}, if(damaged, {none}, {url}), if(damaged, {late}, 0) + moment, position "
         "FROM (SELECT *, {column} AS digest FROM m) "
@@ -74,11 +75,11 @@ def originals(items: str) -> str:
 
 
 def wanted_keys(items: str, given: str) -> str:
-    """Return the query of what revisits in `items` are resolved by, one row each.
+    """Return the query of the search keys of the revisits in `items`, one row each.
 
-    It has the columns `given`, `dated` (the key of the URL and second that it refers to, as
-    `referred` and `second`), `digested` (the key of `digest`), `mark` (of `address`, its own URL),
-    and its date `moment`.
+    Its columns are `given`, `dated` (the key of the URL `referred` and the second `second` that the
+    revisit refers to), `digested` (the key of `digest`), `mark` (the hash of `address`, its own
+    URL) and its date `moment`.
     """
     return (
         f"SELECT {given}, address, digest, referred, second, moment, {_MARK} AS mark, "
@@ -92,9 +93,10 @@ def wanted_keys(items: str, given: str) -> str:
 
 
 def revisits(items: str) -> str:
-    """Return the query of the rows of revisits in `items`, which has position, `rule` and `goal`.
+    """Return the query of the table rows for the revisits in `items`.
 
-    `rule` is that by which the original was found, NULL where it was not, and `goal` its date.
+    `items` has their position, `rule` and `goal`. `rule` found the original (NULL without an
+    original); `goal` is the original's date.
     """
     return f"""
 SELECT unnest(ties, recursive := true), position FROM (

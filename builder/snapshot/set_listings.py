@@ -1,11 +1,11 @@
-"""Listings: how many records of each publish a set has, and between which positions they lie.
+"""Listings: number of records of each set by publish, and the positions between which they lie.
 
-A set whose records lie close together is read from the main files; one that is scattered thinly
-over many row groups gets a sorted copy of its records, so that a page of it is one read as well.
-Both are decided for each run of records anew when the run is written.
+A set whose records are close together is read from the main files. A set whose records are
+scattered over many row groups gets a sorted copy of them, so that a page is one read as well. Both
+are decided for each run of records when the run is written.
 
-A set lists what is in it, and what has left it since an earlier version: that has departed. Live is
-what is in the set and no tombstone.
+A set lists its items and those that have left it since an earlier version (departed items). Live
+records are in the set and are not tombstones.
 """
 
 from collections.abc import Sequence
@@ -17,21 +17,21 @@ from functions.snapshot import layout
 from functions.snapshot.manifest import Span
 
 SPREAD = 2
-"""A set is copied if a page, a quarter of a row group, were read from more than SPREAD of them."""
-_SLACK = 2  # row groups that any set may touch besides
+"""A set is copied if a page (a quarter of a row group) would touch more than SPREAD groups."""
+_SLACK = 2  # row groups that any set may touch in addition
 
 _FILES = engine.table("$files")
 _SETS = engine.table("$sets")
 
-# Of each set that tells an item's listings, whether it is live there. One that it has left may lie
-# below a parent that it is in.
+# One row for each set that lists the item, with whether it is live there. A set that the item has
+# left may share a parent with a set that contains it.
 _SPECS = (
     "(SELECT * EXCLUDE (sets, left_sets, deleted), unnest(sets) AS spec, NOT deleted AS live "
     "FROM {items} UNION ALL SELECT * EXCLUDE (sets, left_sets, deleted), unnest(left_sets), false "
     "FROM {items})"
 )
 
-# Items of a row group that are in the same sets count alike; as neighbours they are often many.
+# Items of a row group with the same sets are counted together: neighbours often have the same sets.
 _ALIKE = f"""
 CREATE TABLE alike AS
 SELECT row_number() OVER () AS number, *, len(left_sets) > 0 OR
@@ -49,7 +49,8 @@ _LINEAGE = (
     "SELECT unnest(list_concat(sets, left_sets)) AS spec FROM alike UNION ALL "
     "SELECT unnest(list_concat(sets, left_sets)) FROM superseded))"
 )
-# An item may be in two sets below one parent, and counts once there: such items go the long way.
+# An item may be in two sets of one parent, but counts once there: such items are counted
+# separately.
 _CELLS = f"""
 CREATE TABLE cells AS
 WITH plain AS (
@@ -147,8 +148,8 @@ FROM (SELECT set_spec, unnest(ranges) AS r FROM {_SETS})
 WHERE NOT EXISTS (SELECT 1 FROM rewritten w WHERE r.first BETWEEN w.first AND w.last);
 """
 
-# An odd number of turns says that a set had live records before. A set that began without any has
-# its first publish twice; earlier programs gave it no turns.
+# An odd number of turns means that the set had live records before. A set that began without any
+# has its first publish twice; earlier versions of Sheaf wrote no turns.
 _SUMMED = """
 CREATE TABLE summed AS
 SELECT listing, live, name,
@@ -162,8 +163,8 @@ FROM (
     LEFT JOIN earlier USING (listing) LEFT JOIN called USING (listing)
 )
 """
-# A template of a series, or of an archive, tells how the set is named in which it is; so does a
-# repository of its sets, from which there are harvested items (builder.publish.harvested).
+# The template of a series or archive gives the name of its set. A repository gives the names of its
+# sets, from which items were harvested (builder.publish.harvested).
 _TOLD = """
 CREATE TABLE called AS
 SELECT listing, max(name) AS name FROM (
@@ -175,13 +176,13 @@ SELECT listing, max(name) AS name FROM (
 ) WHERE name IS NOT NULL GROUP BY listing
 """
 NAMED = "CREATE TABLE IF NOT EXISTS named (listing VARCHAR, name VARCHAR)"
-"""Makes the table of names of sets that repositories told, where none did."""
+"""Makes the table of set names given by repositories, if it does not exist."""
 _EMPTIED = (
     "SELECT (SELECT count(*) FROM summed WHERE live = 0), "
     "(SELECT count(*) FROM earlier WHERE coalesce(len(turns), 0) % 2 = 0)"
 )
 
-# Sets of one home are dealt out evenly, so that a file that has just been divided has room.
+# Sets of one home are divided evenly, so that a file that was just split has room.
 _ROWS = """
 WITH listed AS (
     SELECT listing AS set_spec, sum(records)::BIGINT AS records,
@@ -211,21 +212,21 @@ SELECT home * 1000000 + number * ceil(size / $most)::BIGINT // size AS part,
 FROM placed ORDER BY set_spec
 """
 PART = "part"
-"""The column of the rows of sets that tells files apart; see `home`."""
+"""The column of the rows of sets that determines their file; see `home`."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A run that was just written: its stretch of the log and its records' files here."""
+    """A run that was just written: its span of the log and the local paths of its records."""
 
     span: Span
     paths: Sequence[str]
 
 
 class SetIndex:
-    """The sets of the runs that a publish wrote, whose own sequence is `sequence`.
+    """The sets of the runs that a publish wrote; its own sequence is `sequence`.
 
-    `superseded` is as merge left it; `rewritten` has the stretches of the runs.
+    Reads the tables `superseded` (made by the merge) and `rewritten` (the spans of the runs).
     """
 
     def __init__(
@@ -248,11 +249,11 @@ class SetIndex:
             connection.execute(_COUNTS, {"sequence": sequence})
 
     def copies(self, run: int) -> Query:
-        """Return the query of the copies of scattered sets' records in the run of that number."""
+        """Return the query of the copies of scattered sets' records in run number `run`."""
         return _COPIES, {"files": list(self._runs[run].paths), "run": run}
 
     def find_files(self, firsts: Sequence[str]) -> list[int]:
-        """Return the numbers of the files of sets that change; `firsts` are their first sets."""
+        """Return the numbers of the set files that change; `firsts` are the files' first sets."""
         starts = ["", *firsts[1:]]
         with engine.reading("the index of sets"):
             self._connection.execute(
@@ -276,7 +277,7 @@ class SetIndex:
     def count_empty(self) -> tuple[int, int]:
         """Return how many sets of the touched files have no live record: now, and before.
 
-        `rows` must have been asked for.
+        Call `rows` first.
         """
         with engine.reading("the index of sets"):
             ((now, before),) = self._connection.execute(_EMPTIED).fetchall()
@@ -284,5 +285,5 @@ class SetIndex:
 
     @staticmethod
     def home(part: int) -> int:
-        """Return the number of the file that rows of this PART take the place of."""
+        """Return the number of the file that rows of this PART replace."""
         return part // 1_000_000

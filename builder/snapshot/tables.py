@@ -1,8 +1,8 @@
-"""The build: the tables of the next snapshot, out of what is fresh and the last snapshot.
+"""Tables of the next snapshot, built from the last snapshot and the changes.
 
-What a change brings are the tables `fresh` (versions to publish) and `superseded` (those they
-replace) in DuckDB. What is written follows from their size: a new run of each table, into which
-small runs before it are merged (see compaction), and the files of sets that are touched.
+The changes are the DuckDB tables `fresh` (versions to publish) and `superseded` (versions they
+replace). Each table gets a new run, into which small preceding runs are merged (see compaction).
+The files of touched sets are rewritten.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ _GONE_BEFORE = f"INSERT INTO gone SELECT position FROM {_FILES}"
 _KEPT = (
     f"SELECT * FROM {_FILES} WHERE position NOT IN (SELECT position FROM gone) ORDER BY position"
 )
-# A kind after the other: as part of the key it would make each comparison dearer.
+# One query for each kind: sorting by the kind as well would make each comparison more expensive.
 _FRESH = f"SELECT * FROM fresh WHERE kind = $kind ORDER BY {lookup.WITHIN_KIND}"
 _REWRITTEN = "CREATE TABLE rewritten AS SELECT unnest($firsts) AS first, unnest($lasts) AS last"
 _OWN_KEYS = (
@@ -38,7 +38,7 @@ _OWN_DEAD = (
 )
 _OWN_RECORDS = f"(FROM {engine.table('$records')} WHERE position >= $base AND {{}})"
 _OWN_TIES = {
-    # table: the query of its rows, what they are about, and about how many one has
+    # table: the query of its rows, the condition on records, the maximum rows of a record
     "originals": (
         revisit_keys.originals(_OWN_RECORDS.format(revisit_keys.ORIGINAL)),
         revisit_keys.ORIGINAL,
@@ -52,7 +52,7 @@ _OWN_TIES = {
         3,
     ),
 }
-_TIES_EACH = 2  # rows of a record, of most
+_TIES_EACH = 2  # usual number of rows of a record
 _OWN_URLS = url_index.rows(_OWN_RECORDS.format(url_index.CAPTURE))
 _UNRESOLVED = f"{revisit_keys.REVISIT} AND refers_to IS NULL"
 _ASKED = ("deleted", revisit_keys.ORIGINAL, revisit_keys.REVISIT, _UNRESOLVED, url_index.CAPTURE)
@@ -62,9 +62,9 @@ _THERE = f"WHERE position IN (SELECT position FROM {engine.table('$there')})"
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """How many versions there are: in groups, by these, sorted; of all, by a condition of _ASKED.
+    """Numbers of versions: by group, sorted; and in total for each condition of _ASKED.
 
-    To count anew for each question would be to read and bind the whole view as often.
+    One query for all, because each query would read and bind the whole view again.
     """
 
     groups: Mapping[tuple[object, ...], int]
@@ -93,7 +93,7 @@ class SnapshotTables:
         self._superseded = _Counts.of(connection, "superseded", "sequence", "kind")
 
     def items(self, progress: Progress) -> Manifest:
-        """Write what `fresh` and `superseded` ask for; return the manifest with a new sequence.
+        """Write the changes of `fresh` and `superseded`; return the manifest with a new sequence.
 
         The sequence is UNSTAMPED.
         """
@@ -140,7 +140,7 @@ class SnapshotTables:
         )
 
     def _sequences(self) -> list[Sequence]:
-        """Return the earlier sequences, less the versions that are superseded now."""
+        """Return the earlier sequences without the versions that are superseded now."""
         gone = self._superseded.groups
         touched = {sequence for sequence, _ in gone}
         return [
@@ -158,11 +158,11 @@ class SnapshotTables:
         return Sequence(self._number, UNSTAMPED, self._base, last, kinds, several)
 
     def _more(self, condition: str) -> int:
-        """Return how many more listed records there are than before that meet a condition."""
+        """Return by how much the number of listed records that meet a condition has grown."""
         return self._fresh.meeting[condition] - self._superseded.meeting[condition]
 
     def _make_gone(self, plan: Iterable[Rewrite]) -> None:
-        """Make `gone`: the superseded positions of what is rewritten, and of this publish."""
+        """Make `gone`: the superseded positions of the rewritten runs and of this publish."""
         self._connection.execute(_GONE)
         leaves = self._draft.tables.get("dead", ())
         spans = [run.span for rewrite in plan for run in rewrite.runs]
@@ -200,7 +200,7 @@ class SnapshotTables:
     def _replace(
         self, table: str, spans: list[Span], instead: Mapping[int, tuple[LeafReference, ...]]
     ) -> None:
-        """Put new leaves in the place of the runs that lie within `spans`, in the log's order."""
+        """Replace the runs within `spans` by new leaves, in the order of the log."""
         kept = {
             run.span.first: run.leaves
             for run in compaction.runs(self._draft.tables.get(table, ()))
@@ -210,9 +210,9 @@ class SnapshotTables:
         self._draft.tables[table] = tuple(leaf for _, leaves in runs for leaf in leaves)
 
     def _sets(self, index: SetIndex) -> tuple[int, int]:
-        """Write the files of the sets that are touched.
+        """Write the files of the touched sets.
 
-        Returns how many sets there are now, and how many of them have no live record.
+        Returns the number of sets, and how many of them have no live record.
         """
         files = self._draft.files(self._draft.tables.get("sets", ()))
         firsts = [str(file.groups[0].first) for file in files]
@@ -232,7 +232,7 @@ class SnapshotTables:
         new = sum(file.rows for part in parts.values() for file in part)
         sets = self._before.sets - sum(file.rows for file in earlier) + new
         now, before = index.count_empty()
-        # Where every file is touched, a wrong count of an earlier program ends.
+        # If all files are touched, the earlier count is not used, as it may be wrong.
         others = self._before.emptied - before if len(earlier) < len(files) else 0
         return sets, others + now
 
@@ -241,14 +241,13 @@ class SnapshotTables:
         self._append("lookup", own, own.last - own.first + 1, (_OWN_KEYS, values))
 
     def _ties(self, own: Span, records: list[str]) -> None:
-        """Add the keys by which revisits and originals that are published now find each other."""
+        """Add the keys that match the published revisits and originals."""
         values = {"records": records, "base": own.first}
         for table, (sql, condition, most) in _OWN_TIES.items():
             most_rows = most * self._fresh.meeting[condition]
             self._append(table, own, most_rows, (sql, values), each=_TIES_EACH)
 
     def _urls(self, own: Span, records: list[str]) -> None:
-        """Add the rows by which captures are found."""
         count = self._fresh.meeting[url_index.CAPTURE]
         query = (_OWN_URLS, {"records": records, "base": own.first})
         self._append(url_index.TABLE, own, count, query)
@@ -261,11 +260,10 @@ class SnapshotTables:
     def _append(
         self, table: str, own: Span, rows: int, query: Query, live: int = 0, each: int = 1
     ) -> None:
-        """Add rows about positions as a run, merged with runs before it.
+        """Add rows about positions as a run, merged with preceding runs.
 
-        A row may outlive the record that it is about. When more than half of the table's rows have,
-        it is written anew, without them; `live` rows of the records need none here, the others
-        about `each` of them.
+        A row may outlive its record. If more than half of the table's rows do, the table is
+        rewritten without them. `live` records need no row here; the others need about `each` rows.
         """
         runs = compaction.runs(self._draft.tables.get(table, ()))
         count = compaction.tail([run.rows for run in runs], rows, LOOKUP_RATIO)

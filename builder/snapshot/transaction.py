@@ -1,8 +1,8 @@
-"""A revision: a change of what is published becomes the next snapshot.
+"""Transaction: a change of the published content becomes the next snapshot.
 
-Data files, leaves and manifest are written first; then one pointer moves, by a conditional write.
-Whatever fails before that leaves the old snapshot in effect. Two revisions at once: one wins, the
-other starts over from the winner's snapshot.
+Data files, leaves and the manifest are written first. Then the pointer is moved by a conditional
+write. If anything fails before that, the old snapshot stays in effect. Of two concurrent changes,
+one wins, and the other starts over from the winner's snapshot.
 """
 
 import tempfile
@@ -35,20 +35,20 @@ from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
 _TRIES = 8
-_LEFTOVERS = 8  # of the last publishes that did not come to their end
+_LEFTOVERS = 8  # latest interrupted publishes whose files are removed
 
 
 class NothingSelectedError(SheafError):
-    """No item is what the operator described."""
+    """No item matches the operator's selection."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeResult:
-    """What a change comes to; `manifest` is None where it changes nothing at all.
+    """The result of a change; `manifest` is None if nothing changes.
 
-    `records` are all listed ones, tombstones included; `moved` are published revisits that have
-    another original now, or none any more; `deleted` are templates that are lost, which count as
-    changed; `keys` the objects that were written.
+    `records` are all listed ones, tombstones included. `moved` are published revisits whose
+    original changed or is gone. `deleted` are lost templates, which also count as changed. `keys`
+    are the objects that were written.
     """
 
     manifest: Manifest | None
@@ -67,7 +67,7 @@ class ChangeResult:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """What a change is built on: the newest snapshot, and the pointer as it was then."""
+    """The base of a change: the newest snapshot, and the pointer at that time."""
 
     store: Writer
     catalogue: Catalogue
@@ -79,7 +79,7 @@ class Transaction:
 
     @staticmethod
     def of(store: Writer, configuration: Configuration, outside: Runtime) -> "Transaction":
-        """Return the newest snapshot as a base. Raises NothingPublished where there is none."""
+        """Return the newest snapshot as a base. Raises NothingPublished if there is none."""
         catalogue = Catalogue(store)
         pointer, tag = recovery.current(store)
         newest = pointer.newest()
@@ -90,7 +90,7 @@ class Transaction:
 
     @contextmanager
     def draft(self) -> Iterator[tuple[engine.Connection, Draft]]:
-        """Give a database and a draft that begins as the last snapshot, for as long as it takes."""
+        """Context of a database and a draft that begins as the last snapshot."""
         with tempfile.TemporaryDirectory(prefix="sheaf-publish-") as scratch:
             folder = Path(scratch)
             connection = engine.connect(
@@ -110,14 +110,14 @@ class Transaction:
 
 
 class Change(Protocol):
-    """A change of what is published; it may have to be built several times."""
+    """A change of the published content; it may have to be built several times."""
 
     def build(self, base: Transaction) -> ChangeResult:
         """Build on the newest snapshot. Raises Conflict to start over, and SheafError."""
         ...
 
     def clean_up(self) -> None:
-        """Clear away what is published now."""
+        """Remove the inputs that are published now."""
         ...
 
 
@@ -126,8 +126,8 @@ def revise(
 ) -> ChangeResult:
     """Make the change the next snapshot, and return when it is in effect.
 
-    Raises ConfigurationError for another namespace than the last snapshot's, Conflict if other
-    publishers won every time, what `change` raises, and StoreError.
+    Raises ConfigurationError if the namespace differs from the last snapshot's, Conflict if other
+    publishers won every time, the errors of `change`, and StoreError.
     """
     for _ in range(_TRIES):
         try:
@@ -146,7 +146,7 @@ def _attempt(
     except Conflict:
         raise
     except StoreError as error:
-        # What it was built on may be gone: somebody else published, or expired since.
+        # Its base may be gone: another process has published or expired since.
         if store.tag(layout.POINTER) == tag:
             raise
         raise Conflict("somebody else changed the store meanwhile") from error
@@ -171,14 +171,14 @@ def _carried_out(
     before = catalogue.manifest(newest.snapshot) if newest else nothing
     _check(before, namespace)
     remove_leftovers(store, before.skipped[-_LEFTOVERS:])
-    # What is not in effect yet was written in time, whoever wrote it.
+    # A snapshot that is not in effect yet was written in time, by any process.
     late = newest is not None and not pointer.settled and newest.effective <= now
     since = newest.effective if newest and late else UNSTAMPED
     base = Transaction(store, catalogue, configuration, outside, pointer, tag, before)
     refusal: NothingSelectedError | None = None
     try:
         built = change.build(base)
-    except NothingSelectedError as error:  # what the last publish began is completed all the same
+    except NothingSelectedError as error:  # an interrupted publish is completed in any case
         built, refusal = ChangeResult(None, 0), error
     if built.manifest is None and _begins(before, since):
         outside.say(f"snapshot {before.snapshot} came too late for its instant: it gets another")
@@ -194,14 +194,14 @@ def _carried_out(
             raise Conflict("somebody else changed the store meanwhile")
         if newest is not None:
             identity.identify(store, outside.identity, pointer)
-        settle(store, pointer, tag)  # where it was late there is nothing to stamp anew
+        settle(store, pointer, tag)  # a snapshot that was late has nothing that needs a new instant
     if refusal is not None:
         raise refusal
     return built
 
 
 def _begins(manifest: Manifest, since: datetime) -> bool:
-    """Tell whether a sequence or a format takes effect at `since` or later."""
+    """Return whether a sequence or a format takes effect at `since` or later."""
     instants = [s.effective for s in manifest.sequences]
     instants += [m.since for m in manifest.formats.values() if m.since is not None]
     return any(instant >= since for instant in instants)

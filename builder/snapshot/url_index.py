@@ -1,8 +1,8 @@
-"""URLs: the table by which captures are found, of what a publish lists.
+"""Table of URLs: finds captures by URL among the listed items.
 
 A capture has one row for each of its published versions, with the beginning of its SURT and its
-date (schema.URLS). Versions that were superseded stay until more than half of the table is stale,
-as in the look-up; what is withdrawn goes at once.
+date (schema.URLS). Rows of superseded versions stay until more than half of the table is stale, as
+in the look-up. Rows of withdrawn items are removed at once.
 """
 
 from builder.snapshot.draft import Draft, Query
@@ -12,18 +12,18 @@ from functions.snapshot import schema
 
 TABLE = "urls"
 CAPTURE = "kind = 'capture' AND NOT deleted"
-"""What has rows here."""
+"""Items that have rows here."""
 SURT = f"left(url_surtkey, {schema.SURT_LONGEST})"
 _DIGITS = "translate(left(fetch_date, 19), '-T:Z', '')"
 STAMP = (
     f"CASE WHEN length({_DIGITS}) >= 4 "
     f"THEN ({_DIGITS} || substr('00000101000000', length({_DIGITS}) + 1))::BIGINT ELSE 0 END"
 )
-"""The date of a capture as Capture.stamp has it, as a number; 0 where it has none."""
+"""The date of a capture as Capture.stamp gives it, as a number; 0 without a date."""
 
 _RECORDS, _FILES = engine.table("$records"), engine.table("$files")
-# Versions of an item are of one URL and date, for these are part of its identity: so rows of them
-# are known also where no file of records has the version any more.
+# All versions of an item have the same URL and date, which are part of its identity. So their rows
+# are found even if no file of records has the version any more.
 _SHOWN = "SELECT DISTINCT surt, stamp FROM versions WHERE surt IS NOT NULL"
 _LEFT = (
     "CREATE OR REPLACE TEMP TABLE leftover AS "
@@ -40,14 +40,14 @@ _KEPT = (
 
 
 def rows(records: str) -> str:
-    """Return the query of the rows of captures that are there among `records`."""
+    """Return the query of the rows of the captures in `records`."""
     return f"SELECT {SURT} AS surt, {STAMP} AS stamp, position FROM {records}"
 
 
 def scrub(connection: engine.Connection, draft: Draft) -> None:
-    """Write those files of the draft anew that hold rows of the items in `versions`.
+    """Rewrite the draft's files that hold rows of the items in `versions`.
 
-    `versions` is as takedown.versions made it.
+    `versions` is made by purge.versions.
     """
     with engine.reading("the last snapshot"):
         files = find_files(connection, draft, TABLE, (_SHOWN, {}))

@@ -1,4 +1,4 @@
-"""SQL views of a snapshot, so that plain DuckDB reads it with no Sheaf installed."""
+"""SQL views of a snapshot, so that plain DuckDB reads it without Sheaf."""
 
 import hashlib
 from collections.abc import Callable, Iterable
@@ -26,23 +26,23 @@ TABLES = {
 }
 
 NAMES = ("snapshots", *TABLES)
-"""Every view. The manifest alone has what `snapshots` shows."""
+"""All views. `snapshots` shows only data of the manifest."""
 
 _TEMPLATE = Path(__file__).parents[2] / "templates" / "sql" / "views.sql"
 _ROOT = "coalesce(getvariable('root'), '')"
 
 
 def store_views(catalogue: Catalogue, manifest: Manifest) -> str:
-    """Return the statements that make the views where the store is.
+    """Return the statements that make the views for use at the store's location.
 
-    Data files are named below DuckDB's variable `root`, which ends with a slash. Without it they
-    are named as seen from the store's root, where DuckDB is then to be started.
+    Data files are named below DuckDB's variable `root`, which ends with a slash. If it is not set,
+    they are relative to the store's root, and DuckDB must be started there.
     """
     return naming(manifest, lambda table: catalogue.files(manifest, table))
 
 
 def naming(manifest: Manifest, files: Callable[[str], Iterable[DataFile]]) -> str:
-    """Return what `stored` does; `files` gives the data files of a table."""
+    """Return the statements as for `store_views`; `files` gives the data files of a table."""
 
     def source(table: str) -> str:
         keys = [file.key for file in files(table)]
@@ -54,7 +54,7 @@ def naming(manifest: Manifest, files: Callable[[str], Iterable[DataFile]]) -> st
 def views(manifest: Manifest, source: Callable[[str], str]) -> str:
     """Return the statements that make the views of the snapshot.
 
-    `source` gives the table expression that stands for a table of the store.
+    `source` returns the table expression for a table of the store.
     """
     values = {
         f"{table}_files": source(table)
@@ -76,15 +76,15 @@ def views(manifest: Manifest, source: Callable[[str], str]) -> str:
 
 
 def digest(text: str) -> str:
-    """Return the SHA-256 by which a manifest knows its views."""
+    """Return the SHA-256 of the views, as recorded in the manifest."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def fault(manifest: Manifest, data: bytes, expected: Callable[[], str]) -> str:
-    """Return what is wrong with the views of a snapshot as the store has them, "" for nothing.
+    """Return the fault of a snapshot's stored views, or "" if they are correct.
 
-    They are right by the digest in the manifest, or if they are `expected`: what this program
-    writes for that manifest, as a repair does.
+    They are correct if the manifest has their digest, or if they are `expected`. `expected` is what
+    this version of Sheaf writes for that manifest, as a repair does.
     """
     if manifest.views == hashlib.sha256(data).hexdigest() or data == expected().encode():
         return ""
@@ -92,7 +92,7 @@ def fault(manifest: Manifest, data: bytes, expected: Callable[[], str]) -> str:
 
 
 def files(paths: Iterable[Path]) -> str:
-    """Return the table expression over files of this machine, of which there is at least one."""
+    """Return the table expression over local files; there is at least one."""
     return engine.table(_list(map(str, paths)))
 
 

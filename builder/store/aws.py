@@ -1,7 +1,7 @@
-"""Clients of AWS. The only file that imports boto3, and not before there is one to make.
+"""AWS clients. The only module that imports boto3, and only when a client is needed.
 
 boto3 finds the credentials: variables, profiles, single sign-on, roles of machines and containers.
-Requests are not tried again here (functions.store.object.ObjectClient.attempt does that).
+Requests are not retried here (functions.store.object.ObjectClient.attempt does that).
 """
 
 import base64
@@ -32,7 +32,7 @@ _OF_KEYS = ("AssumeRole", "GetRoleCredentials", "CreateToken", "CreateOAuth2Toke
 
 
 def errors() -> tuple[type[Exception], ...]:
-    """Return the errors that clients raise; see `refusal` for what each means."""
+    """Return the errors that clients raise; `refusal` gives the meaning of each."""
     import botocore.exceptions
     from botocore.parsers import ResponseParserError
 
@@ -46,9 +46,9 @@ def s3(
     environment: Mapping[str, str],
     timeouts: Sequence[float],
 ) -> list[Any]:
-    """Return a client of S3 for each of the timeouts: seconds without a byte of an answer.
+    """Return one S3 client for each read timeout (seconds without a byte of a response).
 
-    Raises StoreError for settings, keys or a profile that cannot be used.
+    Raises StoreError for invalid settings, keys or profiles.
     """
     import botocore
     from botocore.config import Config
@@ -61,7 +61,7 @@ def s3(
         s3={"addressing_style": "virtual" if is_by_host(bucket, connection, endpoint) else "path"},
         retries={"total_max_attempts": 1, "mode": "standard"},
         max_pool_connections=_POOL,
-        # Not every server takes the checksums that boto3 adds by itself; writes have an MD5.
+        # Not every server accepts the checksums that boto3 adds by default; writes have an MD5.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )
@@ -90,7 +90,7 @@ def sqs(region: str | None) -> Any:
 
 
 def refusal(error: Exception) -> Refusal | None:
-    """Return what an error of boto3 means; None for any other error."""
+    """Return the meaning of an error of boto3; None for any other error."""
     from botocore.exceptions import (
         BotoCoreError,
         ClientError,
@@ -112,13 +112,13 @@ def refusal(error: Exception) -> Refusal | None:
         return Refusal(credentials=True, text=text)
     if isinstance(error, ParamValidationError):
         return Refusal(text=text)
-    # What is left comes from profiles, single sign-on and other sources of keys.
+    # The other errors concern profiles, single sign-on and other sources of credentials.
     known = isinstance(error, BotoCoreError)
     return Refusal(credentials=True, reason=text.partition("\n")[0]) if known else None
 
 
 def error_of_key(code: str, operation: str) -> Exception:
-    """Return the error of one key, in an answer of status 200 to a request about many."""
+    """Return the error of one key in a response of status 200 to a request for many keys."""
     import botocore.exceptions
 
     answer: Any = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": 200}}
@@ -127,11 +127,11 @@ def error_of_key(code: str, operation: str) -> Exception:
 
 
 class SessionEnvironment(Mapping[str, str]):
-    """An environment, completed by the keys and the region of boto3's session in it.
+    """Environment variables, completed by the keys and the region of boto3's session.
 
-    A reader that knows variables only, as functions do, so follows profiles and single sign-on.
-    Keys are renewed when AWS_ACCESS_KEY_ID is looked up; a thread then sees the others of the same
-    moment. boto3 is not imported where the environment has keys. Look-ups raise StoreError.
+    So a reader that knows only variables, as functions do, supports profiles and single sign-on.
+    Keys are renewed when AWS_ACCESS_KEY_ID is looked up; the same thread then gets the other keys
+    of that moment. boto3 is not imported if the environment has keys. Look-ups raise StoreError.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -191,7 +191,7 @@ def _store_errors() -> Iterator[None]:
 
 
 def _session(environment: Mapping[str, str]) -> Any:
-    """Return a session with the environment's keys, else with what boto3 finds."""
+    """Return a session with the environment's keys, else with those that boto3 finds."""
     import boto3
 
     forget_empty()
@@ -218,14 +218,14 @@ def _transports() -> tuple[tuple[str, tuple[type[Exception], ...]], ...]:
 
 
 def _add_md5(params: dict[str, Any], **_: object) -> None:
-    """Give a removal the MD5 that older servers require."""
+    """Add the MD5 that older servers require for a removal."""
     digest = hashlib.md5(params["body"], usedforsecurity=False).digest()
     params["headers"]["Content-MD5"] = base64.b64encode(digest).decode()
 
 
 def _unknown_region(**_: object) -> tuple[Any, dict[str, Any]]:
-    """Answer boto3's own question for the region of a bucket, which a redirect did not name.
+    """Answer boto3's own request for the region of a bucket if a redirect did not name the region.
 
-    It would ask the server, and be redirected again, without end.
+    The server would redirect that request again, endlessly.
     """
     return SimpleNamespace(status_code=200), {"ResponseMetadata": {"HTTPHeaders": {}}}

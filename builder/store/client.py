@@ -1,4 +1,4 @@
-"""The builder's client of one bucket: it reads, writes and lists through boto3."""
+"""S3 client for one bucket: reads, writes and lists through boto3."""
 
 import base64
 import hashlib
@@ -24,9 +24,9 @@ from functions.store.refusal import Refusal
 T = TypeVar("T")
 
 _CHUNK = 1 << 16  # bytes
-_TOGETHER = 1000  # keys that one request removes
+_TOGETHER = 1000  # keys removed by one request
 _LARGE = 10
-"""So many times `timeout` has a request that sends a large object or a part."""
+"""Factor on `timeout` for requests that send a large object or a part."""
 
 _SPAN = re.compile(r"bytes (\d+)-\d+/(\d+)")
 
@@ -35,7 +35,7 @@ BYTES = "application/octet-stream"
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An object of a listing, by the bucket's own key; `modified` is UTC."""
+    """An object in a listing, with the bucket's own key; `modified` is in UTC."""
 
     key: str
     bytes: int
@@ -43,7 +43,7 @@ class Listed:
 
 
 class S3Client(ObjectClient):
-    """Requests to one bucket through boto3, which is imported at the first request."""
+    """Client for one bucket. boto3 is imported at the first request."""
 
     def __init__(
         self, address: StoreAddress, connection: BucketConnection, environment: Mapping[str, str]
@@ -103,8 +103,8 @@ class S3Client(ObjectClient):
     def put_if(self, key: str, data: bytes, tag: str | None) -> str:
         """Write an object if its tag is `tag` (None: if there is none), and return its new tag.
 
-        An answer can be lost although the write took place; the condition then fails when the
-        request is made again. So the object is read, and where it is `data` the write was ours.
+        A response can be lost although the write succeeded; the condition then fails when the
+        request is retried. So the object is read: if its content is `data`, the write succeeded.
         Raises Conflict.
         """
         condition = {"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}
@@ -132,9 +132,9 @@ class S3Client(ObjectClient):
             raise
 
     def put_file_if_absent(self, key: str, path: Path) -> None:
-        """Write an object out of a file, read in blocks, if there is none.
+        """Write an object from a file, read in blocks, if there is no such object.
 
-        Raises Conflict, and OSError for the file.
+        Raises Conflict, and OSError if the file cannot be read.
         """
         with path.open("rb") as file:
             found = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False))
@@ -150,8 +150,8 @@ class S3Client(ObjectClient):
     def list(self, prefix: str, delimiter: str = "") -> tuple[list[Listed], list[str]]:
         """Return the objects whose keys begin with `prefix`, in the server's order.
 
-        The second value has the common prefixes of keys with the delimiter behind `prefix`; these
-        keys are not among the objects.
+        The second value has the common prefixes of keys with the delimiter after `prefix`. Keys
+        below them are not among the objects.
         """
         objects: list[Listed] = []
         folders: list[str] = []
@@ -168,7 +168,7 @@ class S3Client(ObjectClient):
             what["ContinuationToken"] = page["NextContinuationToken"]
 
     def remove(self, keys: Sequence[str]) -> None:
-        """Remove the objects, a thousand with each request; one that is not there is no error."""
+        """Remove the objects, a thousand with each request; a missing object is not an error."""
         for start in range(0, len(keys), _TOGETHER):
             some = keys[start : start + _TOGETHER]
             where = some[0] if len(some) == 1 else f"{some[0]} and {len(some) - 1} more"
@@ -182,17 +182,17 @@ class S3Client(ObjectClient):
             self.attempt(where, "s3:DeleteObject", request, self.connection.removal_seconds)
 
     def refusal(self, error: Exception) -> Refusal | None:
-        """Return what an error of boto3 means; None for any other error."""
+        """Return the meaning of an error of boto3; None for any other error."""
         return aws.refusal(error)
 
     def attempt(self, key: str, action: str, request: Callable[[], T], most: float = math.inf) -> T:
-        """Make a request until it is answered (see ObjectClient.attempt)."""
+        """Send a request until there is a response (see ObjectClient.attempt)."""
         with self._in_use():
             return super().attempt(key, action, request, most)
 
     @property
     def large(self) -> Any:
-        """boto3's client for requests that send much."""
+        """The boto3 client for requests that send much data."""
         return self._both()[1]
 
     @property
@@ -210,7 +210,7 @@ class S3Client(ObjectClient):
 
     @contextmanager
     def _in_use(self) -> Iterator[None]:
-        """Close connections that were idle for too long, before the first new request."""
+        """Mark a request as running; first close connections that were idle for too long."""
         with self._lock:
             if not self._running and time.monotonic() - self._ended > self.connection.idle:
                 for client in self._clients:
@@ -224,7 +224,7 @@ class S3Client(ObjectClient):
                 self._ended = time.monotonic()
 
     def names(self, key: str) -> dict[str, Any]:
-        """Return the arguments by which boto3 is told the object."""
+        """Return the arguments that name the object in a boto3 call."""
         return {"Bucket": self._bucket, "Key": key}
 
     def _body(self, answer: Any, stopped: Callable[[], bool] = lambda: False) -> bytes:
@@ -242,5 +242,5 @@ class S3Client(ObjectClient):
 
 
 def md5_of(data: bytes | bytearray) -> str:
-    """Return the MD5 of some bytes in the form of the header Content-MD5."""
+    """Return the MD5 of `data` in the form of the header Content-MD5."""
     return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()

@@ -1,7 +1,7 @@
-"""Durable writes: temporary files, which then take their places, and syncs of the disk.
+"""Durable writes: temporary files that are moved into place, and syncs of the disk.
 
-A writer holds its temporary file's lock for as long as it lives, whatever ends it. An unlocked file
-was left by a writer that is gone, and the next writer removes it.
+A writer holds the lock of its temporary file until it ends in any way. An unlocked file was left by
+a writer that is gone, and the next writer removes it.
 """
 
 import ctypes
@@ -14,16 +14,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-_BESIDE = ".d"  # the end of the name of a file's folder
-_MOST = 4096  # objects of a batch
+_BESIDE = ".d"  # suffix of the name of a file's folder
+_MOST = 4096  # objects in a batch
 _BYTES = 32 << 20
 
 
 @contextmanager
 def temporary(folder: Path) -> Iterator[tuple[BinaryIO, Path]]:
-    """Give a new file in `folder`, opened for writing and locked, and its path.
+    """Context of a new file in `folder`, locked and open for writing, and its path.
 
-    It is removed in the end if it is still there. Raises OSError.
+    The file is removed at the end if it still exists. Raises OSError.
     """
     out, path = _lock(folder)
     with out:
@@ -35,9 +35,9 @@ def temporary(folder: Path) -> Iterator[tuple[BinaryIO, Path]]:
 
 @contextmanager
 def folder_beside(path: Path) -> Iterator[Path]:
-    """Give a folder for many files, which belongs to its writer as long as `path` does.
+    """Context of a folder for many files. Its writer owns it as long as `path` exists.
 
-    It is removed in the end. Raises OSError.
+    The folder is removed at the end. Raises OSError.
     """
     folder = path.with_name(path.name + _BESIDE)
     folder.mkdir()
@@ -59,11 +59,11 @@ def sweep(folder: Path) -> None:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 path.unlink(missing_ok=True)
         except OSError:
-            continue  # held, removed by somebody else, or another user's
+            continue  # locked, already removed, or another user's
 
 
 def sync(path: Path) -> None:
-    """Sync a file or a folder, so that it outlives a power cut. Raises OSError."""
+    """Sync a file or a folder, so that it survives a power cut. Raises OSError."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -72,7 +72,7 @@ def sync(path: Path) -> None:
 
 
 def batches(objects: Iterable[tuple[str, bytes]]) -> Iterator[list[tuple[str, bytes]]]:
-    """Yield the objects in batches of 4,096, and fewer where they are large."""
+    """Yield the objects in batches of 4,096, or fewer if they are large."""
     some: list[tuple[str, bytes]] = []
     size = 0
     for one in objects:
@@ -91,7 +91,7 @@ def sync_system(folder: Path) -> None:
     try:
         syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
         if syncfs is None:
-            os.sync()  # not on Linux: all file systems
+            os.sync()  # not on Linux: sync all file systems
         elif syncfs(handle):
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(folder))
     finally:
@@ -110,4 +110,4 @@ def _lock(folder: Path) -> tuple[BinaryIO, Path]:
         out = os.fdopen(handle, "wb")
         if os.fstat(handle).st_nlink:
             return out, Path(name)
-        out.close()  # swept before it was locked
+        out.close()  # removed by another writer's sweep before it was locked

@@ -1,4 +1,4 @@
-"""Findings: what is wrong with a store, from a table of codes that says what to do about each."""
+"""Findings on a store, and a table of their codes with the remedy for each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _FETCH = "put it back from a copy, or ask for its dataset again with `sheaf file
 _REBUILD = "put the store back from a copy, or publish its archives into a new one"
 
 CODES: Mapping[str, tuple[str, str]] = {
-    # code: kind, and what to do
+    # code: kind and remedy
     "pointer-missing": (DAMAGE, _POINTER),
     "pointer-damaged": (DAMAGE, _POINTER),
     "pointer-wrong": (DAMAGE, "put current.json back from a copy of the store"),
@@ -97,12 +97,12 @@ CODES: Mapping[str, tuple[str, str]] = {
     ),
     "temporary": (NOTE, "remove it unless a command is writing to the store"),
 }
-"""Every finding that there is."""
+"""All codes of findings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was found: its code, the key of the object, and what is wrong with it."""
+    """A finding: its code, the key of the object, and the problem."""
 
     code: str
     object: str
@@ -110,10 +110,10 @@ class Finding:
 
     @property
     def kind(self) -> str:
-        """DAMAGE, or NOTE for what harms no reader."""
+        """DAMAGE, or NOTE if it harms no reader."""
         return CODES[self.code][0]
 
     @property
     def remedy(self) -> str:
-        """What to do about it."""
+        """The text on what to do about it."""
         return CODES[self.code][1]

@@ -1,4 +1,4 @@
-"""A folder as a store that can be written to."""
+"""Writable store in a local folder."""
 
 import contextlib
 import errno
@@ -25,27 +25,27 @@ _TRIES = 100
 
 @dataclass(frozen=True, slots=True)
 class _Forward:
-    """Writes into a file, only forwards: what writes a zip must not go back in one.
+    """File that is only written forwards, so that a zip writer does not seek back.
 
-    `errors` turns errors of the disk into those of a store.
+    `errors` turns disk errors into StoreError.
     """
 
     out: BinaryIO
     errors: Callable[[], AbstractContextManager[None]]
 
     def write(self, data: bytes) -> int:
-        """Write some more. Raises StoreError."""
+        """Write more bytes. Raises StoreError."""
         with self.errors():
             return self.out.write(data)
 
     def flush(self) -> None:
-        """Do nothing: the file is looked at when it is whole."""
+        """Do nothing: the file is only read when it is complete."""
 
 
 class FolderStore(FolderReader):
-    """A folder. Every write goes to a temporary file that is synced and then takes its place.
+    """Store in a folder. Each write goes to a temporary file, which is synced and moved into place.
 
-    The first write also removes temporary files of writers that were cut off.
+    The first write also removes temporary files of interrupted writers.
     """
 
     def __init__(self, root: Path) -> None:
@@ -53,7 +53,7 @@ class FolderStore(FolderReader):
         self._swept = False
 
     def put(self, key: str, source: BinaryIO) -> None:
-        """Write an object that is named by its content; one that is there already stays."""
+        """Write an object that is named by its content; an existing one is kept."""
         target = self.path(key)
         with self._store_errors(target):
             if target.exists():
@@ -64,7 +64,7 @@ class FolderStore(FolderReader):
             _place(path, target, os.replace)
 
     def create(self, key: str, data: bytes) -> None:
-        """Write an object that must not be there yet. Raises Conflict if it is."""
+        """Write a new object. Raises Conflict if it exists."""
         target = self.path(key)
         with self._temporary(key) as (out, path):
             out.write(data)
@@ -72,7 +72,7 @@ class FolderStore(FolderReader):
             _link(path, target)
 
     def create_file(self, key: str, path: Path) -> None:
-        """Write an object out of another file; it must not be there yet. Raises Conflict."""
+        """Write a new object from another file. Raises Conflict if it exists."""
         target = self.path(key)
         with self._temporary(key) as (out, scratch):
             with path.open("rb") as source:
@@ -82,7 +82,7 @@ class FolderStore(FolderReader):
 
     @contextlib.contextmanager
     def creating(self, key: str) -> Iterator[Sink]:
-        """Write an object that must not be there yet, as its bytes come. Raises Conflict."""
+        """Context that writes a new object as its bytes arrive. Raises Conflict if it exists."""
         target = self.path(key)
         with contextlib.ExitStack() as stack:
             with self._store_errors(target):
@@ -99,10 +99,10 @@ class FolderStore(FolderReader):
                     stack.close()
 
     def create_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[bool]:
-        """Write objects that must not be there yet; yield whether each was written.
+        """Write new objects; yield for each whether it was written.
 
-        A sync of each file would take most of the time. So a batch is written, the file system is
-        synced once, and then the files take their places: none can be there and be torn.
+        Syncing each file would take most of the time. So a batch is written, the file system is
+        synced once, and then the files are moved into place: no file in place can be incomplete.
         """
         for some in batches(objects):
             yield from self._create_some(some)
@@ -122,12 +122,12 @@ class FolderStore(FolderReader):
         return written
 
     def folds_case(self) -> bool:
-        """Tell whether names that differ by case alone are one on this disk."""
+        """Return whether this disk treats names that differ only in case as the same."""
         with self._temporary(layout.POINTER) as (_, path):
             return path.with_name(path.name.swapcase()).exists()
 
     def tag(self, key: str) -> str | None:
-        """Return the digest of the object, or None where there is none."""
+        """Return the digest of the object, or None if it does not exist."""
         try:
             return hashlib.sha256(self.read(key)).hexdigest()
         except MissingObject:
@@ -144,7 +144,7 @@ class FolderStore(FolderReader):
         return hashlib.sha256(data).hexdigest()
 
     def remove(self, *keys: str) -> None:
-        """Remove the objects, and the folders that they leave empty."""
+        """Remove the objects, and the folders that become empty."""
         for key in keys:
             self._remove(self.path(key))
 
@@ -157,14 +157,14 @@ class FolderStore(FolderReader):
             try:
                 parent.rmdir()
             except OSError:
-                break  # not empty, or removed meanwhile
+                break  # not empty, or already removed
 
     def keys(self, prefix: str) -> Iterator[str]:
-        """Yield the keys that begin with `prefix`, in the order of their bytes."""
+        """Yield the keys that begin with `prefix`, in byte order."""
         yield from (entry.key for entry in self.entries(prefix))
 
     def entries(self, prefix: str) -> Iterator[ListedObject]:
-        """Yield what is listed of each object whose key begins with `prefix`, in that order."""
+        """Yield the entries of the objects whose keys begin with `prefix`, in byte order."""
         start = self.root / prefix.rpartition("/")[0]
         found = []
         try:
@@ -175,7 +175,7 @@ class FolderStore(FolderReader):
             raise StoreError(f"{start} cannot be read: {error.strerror}") from error
         for key in sorted(k for k in found if k.startswith(prefix)):
             if key.startswith(".") and not prefix.startswith("."):
-                continue  # a lock or a temporary file, no object of the store
+                continue  # a lock or a temporary file, not an object of the store
             try:
                 status = (self.root / key).stat()
             except FileNotFoundError:
@@ -185,7 +185,7 @@ class FolderStore(FolderReader):
             yield ListedObject(key, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
     def folders(self, prefix: str) -> list[str]:
-        """Return what lies directly below a folder: objects, and folders with `/` at the end."""
+        """Return the objects directly below a folder, and the folders with `/` at the end."""
         with self._store_errors(self.root / prefix):
             try:
                 with os.scandir(self.root / prefix) as found:
@@ -195,13 +195,12 @@ class FolderStore(FolderReader):
 
     @contextlib.contextmanager
     def _temporary(self, key: str) -> Iterator[tuple[BinaryIO, Path]]:
-        """Give a temporary file for the object, opened for writing, and its path."""
         with self._store_errors(self.path(key)), self._scratch() as given:
             yield given
 
     @contextlib.contextmanager
     def _scratch(self) -> Iterator[tuple[BinaryIO, Path]]:
-        """Give a temporary file and its path. Raises OSError."""
+        """Context of a temporary file, open for writing, and its path. Raises OSError."""
         self.root.mkdir(parents=True, exist_ok=True)
         scratch = self.root / layout.TEMPORARY
         scratch.mkdir(exist_ok=True)
@@ -225,7 +224,7 @@ class FolderStore(FolderReader):
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
-        """Hold the store's lock, so that comparing and replacing are one step."""
+        """Hold the store's lock, so that comparison and replacement are atomic."""
         with self._store_errors(self.root / _LOCK):
             self.root.mkdir(parents=True, exist_ok=True)
             with (self.root / _LOCK).open("w") as lock:
@@ -234,7 +233,7 @@ class FolderStore(FolderReader):
 
 
 def _unless_missing(error: OSError) -> None:
-    """Pass over a folder that was removed meanwhile."""
+    """Ignore a folder that was removed meanwhile."""
     if not isinstance(error, FileNotFoundError):
         raise error
 
@@ -245,7 +244,7 @@ def _sync(out: BinaryIO) -> None:
 
 
 def _try_link(path: Path, target: Path) -> bool:
-    """Give the file its place, without a sync, if there is one and the place is free."""
+    """Link the file into place without a sync; return whether the file was linked."""
     for left in reversed(range(_TRIES)):
         try:
             os.link(path, target)
@@ -253,7 +252,7 @@ def _try_link(path: Path, target: Path) -> bool:
             return False
         except FileNotFoundError:
             if not path.exists():
-                return False  # its place was taken before it was written
+                return False  # not written, because its place was already taken
             if not left:
                 raise
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -263,7 +262,7 @@ def _try_link(path: Path, target: Path) -> bool:
 
 
 def _link(path: Path, target: Path) -> None:
-    """Give the file its place durably if that is free. Raises Conflict if it is not."""
+    """Link the file into place durably. Raises Conflict if the place is taken."""
     try:
         _place(path, target, os.link)
     except FileExistsError as error:
@@ -271,10 +270,10 @@ def _link(path: Path, target: Path) -> None:
 
 
 def _place(path: Path, target: Path, move: Callable[[Path, Path], None]) -> None:
-    """Give the file at `path` its place, for good; `move` is os.replace or os.link.
+    """Move the file at `path` into place durably; `move` is os.replace or os.link.
 
-    Raises OSError. Whoever removes the last object of a folder removes the folder as well, which
-    may happen just before.
+    Raises OSError. The target's folder may vanish at any time, because a process that removes the
+    last object of a folder also removes the folder.
     """
     for left in reversed(range(_TRIES)):
         try:
@@ -284,5 +283,5 @@ def _place(path: Path, target: Path, move: Callable[[Path, Path], None]) -> None
         except FileNotFoundError:
             if not left or not path.exists():
                 raise
-    with contextlib.suppress(FileNotFoundError):  # the object was removed again, with its folder
+    with contextlib.suppress(FileNotFoundError):  # the object and its folder were removed again
         sync(target.parent)

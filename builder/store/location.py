@@ -1,4 +1,4 @@
-"""Opens a store for writing, by its address: a folder or a bucket."""
+"""Opens a store for writing by its address: a folder or a bucket."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,9 +13,9 @@ from functions.store.connection import BucketConnection
 def open_store(
     uri: str, base: Path, settings: Configuration, environment: Mapping[str, str]
 ) -> FolderStore | S3Store:
-    """Return the store at `uri`: s3://bucket/prefix, or a folder's path seen from `base`.
+    """Return the store at `uri`: s3://bucket/prefix, or a folder's path relative to `base`.
 
-    Raises StoreError for an address that is neither.
+    Raises StoreError for any other address.
     """
     at = bucket_of(uri)
     if at is not None:

@@ -1,7 +1,7 @@
-"""Writes an object of a bucket in parts, as its bytes come; nothing of it is on a disk.
+"""Multipart upload of an object to a bucket as its bytes arrive, without a local file.
 
-The object appears when it is ended. Whatever goes wrong before leaves nothing to be seen, nor
-parts that would be paid for.
+The object appears when the upload is completed. A failed upload leaves neither an object nor parts
+that would be charged for.
 """
 
 import contextlib
@@ -20,15 +20,15 @@ from functions.store import tally
 T = TypeVar("T")
 
 _GROWS = 1500
-"""Parts behind which they become twice as large: S3 allows 10,000 to an object."""
+"""Number of parts after which the part size doubles: S3 allows 10,000 parts for an object."""
 _MD5 = re.compile(r'"?([0-9a-f]{32})"?')
 
 
 class Multipart:
-    """Takes the bytes of the object `key`; one no larger than a part is one request.
+    """Writes the object `key`; an object no larger than a part takes one request.
 
-    `width` parts are sent at a time, and one more is in memory. Where `absent`, the object must not
-    be there yet; otherwise it is named by its content, and a second copy does no harm.
+    `width` parts are sent in parallel, and one more is in memory. If `absent`, the object must not
+    exist yet. Otherwise it is named by its content, and a second copy does no harm.
     """
 
     def __init__(self, client: S3Client, key: str, width: int = 2, *, absent: bool = True) -> None:
@@ -59,16 +59,16 @@ class Multipart:
             self._pool.shutdown(cancel_futures=True)
         self._data.clear()
         if kind is not None and self._upload:
-            with contextlib.suppress(StoreError):  # what went wrong before says more
+            with contextlib.suppress(StoreError):  # the first error says more
                 abort = "s3:AbortMultipartUpload"
                 self._ask(lambda s3: s3.abort_multipart_upload(**self._upload), abort)
 
     def write(self, data: bytes) -> int:
-        """Take some more. Raises StoreError, also for an earlier part."""
+        """Write more bytes. Raises StoreError, also for an earlier part."""
         view = memoryview(data)
         while view:
             part = self._part_size()
-            if len(self._data) == part:  # so the last part is never an empty one
+            if len(self._data) == part:  # more follows: the last part is never empty
                 self._send()
                 continue
             room = part - len(self._data)
@@ -81,7 +81,7 @@ class Multipart:
         """Do nothing: a part is sent when it is full."""
 
     def end(self) -> None:
-        """Make the object appear. Raises Conflict where another one is there, and StoreError."""
+        """Complete the upload. Raises Conflict if another object exists, and StoreError."""
         if not self._upload:
             if self._absent:
                 self._client.put_if(self._key, bytes(self._data), None)
@@ -139,7 +139,7 @@ class Multipart:
         try:
             self._ask(complete)
         except (Conflict, MissingObject) as error:
-            # An answer can be lost although the write took place, as of any conditional write.
+            # A response can be lost although the write succeeded, as with any conditional write.
             if tries > 1 and self._is_ours():
                 return
             raise Conflict(f"{self._client.where(self._key)} is there already") from error
@@ -148,9 +148,9 @@ class Multipart:
         return self._client.attempt(self._key, action, lambda: request(self._client.large))
 
     def _is_ours(self) -> bool:
-        """Tell whether the object there is made of these very parts.
+        """Return whether the existing object consists of exactly these parts.
 
-        One that is named by its content is, if it has the size.
+        For an object named by its content, only the size is compared.
         """
         try:
             found = self._client.piece(self._key, 0, 1)

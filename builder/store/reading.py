@@ -1,4 +1,4 @@
-"""Reading an object of a store to its end, in chunks."""
+"""Reads an object of a store to its end, in chunks."""
 
 import errno
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _CHUNK = 1 << 20  # bytes
 
 
 def chunks(source: BinaryIO, key: str) -> Iterator[bytes]:
-    """Yield what is left of an object's stream. Raises DamagedStore where its disk fails."""
+    """Yield the rest of an object's stream. Raises DamagedStore on an I/O error of the disk."""
     while True:
         try:
             chunk = source.read(_CHUNK)

@@ -1,8 +1,8 @@
-"""A bucket of S3 as a store that can be written to.
+"""Writable store in an S3 bucket.
 
-S3 needs no lock: an object appears whole, and a conditional write (If-Match, If-None-Match) is one
-step. With a server that ignores conditions, two publishers could overwrite each other in silence.
-So it is tested before the first such write.
+S3 needs no lock: an object appears complete, and a conditional write (If-Match, If-None-Match) is
+atomic. If a server ignored conditions, two publishers could overwrite each other unnoticed. So the
+server is tested before the first such write.
 """
 
 import secrets
@@ -22,20 +22,20 @@ from functions.snapshot.store import ListedObject, Sink
 from functions.store.bucket import BucketReader
 from functions.store.connection import BucketConnection
 
-_LONGEST = 1024  # bytes of a key of S3; not every server that speaks its language refuses more
+_LONGEST = 1024  # bytes of an S3 key; some compatible servers do not check it
 _THREADS = 16
 _CHUNK = 1 << 20  # bytes
-_AHEAD = 64  # small objects that are in memory at a time
+_AHEAD = 64  # small objects in memory at a time
 
 PROOF = ".conditional"
-"""Key of the object by which a server shows that it honours conditions; never listed."""
+"""Key of the object that tests whether the server honours conditions; never listed."""
 
 
 class S3Store(BucketReader):
-    """A bucket below a prefix; implements functions.snapshot.store.Writer.
+    """Store in a bucket below a prefix; implements functions.snapshot.store.Writer.
 
-    Local files of what it reads and writes are kept until it is closed or the process ends,
-    because a publish reads them more than once.
+    Local copies of the objects read and written are kept until the store is closed or the process
+    ends, because a publish reads them more than once.
     """
 
     def __init__(
@@ -47,10 +47,10 @@ class S3Store(BucketReader):
         self._proved = False
 
     def put(self, key: str, source: BinaryIO) -> None:
-        """Write an object that is named by its content; one that is there already stays.
+        """Write an object that is named by its content; an existing one is kept.
 
-        One larger than a part is written in parts, a few of which are in memory at a time. A local
-        file is kept besides, because a publish reads again what it wrote.
+        An object larger than a part is sent in parts, a few of which are in memory at a time. A
+        local file is kept as well, because a publish reads again what it wrote.
         """
         name = self._name(key)
         if self._client.has(name):
@@ -66,15 +66,15 @@ class S3Store(BucketReader):
             self._mirror.adopt(name, Path(path))
 
     def create(self, key: str, data: bytes) -> None:
-        """Write an object that must not be there yet. Raises Conflict if it is."""
+        """Write a new object. Raises Conflict if it exists."""
         name = self._name(key)
         self._prove()
         self._client.put_if(name, data, None)
 
     def create_file(self, key: str, path: Path) -> None:
-        """Write an object out of a file; it must not be there yet. Raises Conflict if it is.
+        """Write a new object from a file. Raises Conflict if it exists.
 
-        It is one request, however large the object is; little of it is in memory.
+        It takes one request for any size, and only a little of the object is in memory.
         """
         name = self._name(key)
         self._prove()
@@ -82,7 +82,7 @@ class S3Store(BucketReader):
 
     @contextmanager
     def creating(self, key: str) -> Iterator[Sink]:
-        """Write an object that must not be there yet, as its bytes come. Raises Conflict."""
+        """Context that writes a new object as its bytes arrive. Raises Conflict if it exists."""
         name = self._name(key)
         self._prove()
         with Multipart(self._client, name) as sink:
@@ -90,7 +90,7 @@ class S3Store(BucketReader):
             sink.end()
 
     def create_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[bool]:
-        """Write objects that must not be there yet, 16 at a time; yield if each was."""
+        """Write new objects, 16 in parallel; yield for each whether it was written."""
         pending: deque[Future[bool]] = deque()
         pool = ThreadPoolExecutor(_THREADS)
         try:
@@ -111,18 +111,18 @@ class S3Store(BucketReader):
         return True
 
     def folds_case(self) -> bool:
-        """Tell that keys differ by case, as in any bucket."""
+        """Return False: the keys of any bucket are case-sensitive."""
         return False
 
     def tag(self, key: str) -> str | None:
-        """Return the object's ETag, or None where there is none."""
+        """Return the object's ETag, or None if it does not exist."""
         try:
             return self._client.piece(self._address.key(key), 0, 1).tag
         except MissingObject:
             return None
 
     def size(self, key: str) -> int | None:
-        """Return how many bytes the object has, or None where there is none."""
+        """Return the object's size in bytes, or None if it does not exist."""
         try:
             return self._client.piece(self._address.key(key), 0, 1).size
         except MissingObject:
@@ -135,20 +135,20 @@ class S3Store(BucketReader):
         return self._client.put_if(name, data, tag)
 
     def remove(self, *keys: str) -> None:
-        """Remove the objects, many with one request; one that is not there is no error."""
+        """Remove the objects, many with one request; a missing object is not an error."""
         names = [self._address.key(key) for key in keys]
         if names:
             self._mirror.forget(*names)
             self._client.remove(names)
 
     def keys(self, prefix: str) -> Iterator[str]:
-        """Yield the keys that begin with `prefix`, in the order of their bytes."""
+        """Yield the keys that begin with `prefix`, in byte order."""
         yield from (entry.key for entry in self.entries(prefix))
 
     def entries(self, prefix: str) -> Iterator[ListedObject]:
-        """Yield what is listed of each object whose key begins with `prefix`, in that order.
+        """Yield the entry of each object whose key begins with `prefix`, in byte order of the keys.
 
-        Raises StoreError for an object whose key no store can have.
+        Raises StoreError for an object whose key is not valid in a store.
         """
         root = self._root()
         found = [
@@ -156,7 +156,7 @@ class S3Store(BucketReader):
             for one in self._client.list(root + prefix[: prefix.rfind("/") + 1])[0]
             if not _marks_a_folder(one)
         ]
-        # Not every server lists in the order of bytes, and only AWS documents it.
+        # Not every server lists in byte order, and only AWS documents it.
         for entry in sorted(found, key=lambda entry: entry.key.encode()):
             if not is_key(entry.key):
                 raise StoreError(
@@ -167,7 +167,7 @@ class S3Store(BucketReader):
                 yield entry
 
     def folders(self, prefix: str) -> list[str]:
-        """Return what lies directly below a folder: objects, and folders with `/` at the end."""
+        """Return the objects directly below a folder, and the folders with `/` at the end."""
         root = self._root()
         objects, folders = self._client.list(root + prefix, "/")
         names = [*folders, *(one.key for one in objects if not _marks_a_folder(one))]
@@ -177,7 +177,10 @@ class S3Store(BucketReader):
         return f"{self._address.prefix}/" if self._address.prefix else ""
 
     def _name(self, key: str) -> str:
-        """Return the bucket's key of what is to be written. Raises StoreError for a longer one."""
+        """Return the bucket's key for an object to be written.
+
+        Raises StoreError if it is too long.
+        """
         name = self._address.key(key)
         if len(name.encode()) > _LONGEST:
             raise StoreError(
@@ -187,7 +190,7 @@ class S3Store(BucketReader):
         return name
 
     def _prove(self) -> None:
-        """Test, once, that the server refuses a write whose condition is not met.
+        """Test, once, that the server rejects a write whose condition is not met.
 
         Raises StoreError if it does not.
         """
@@ -202,7 +205,7 @@ class S3Store(BucketReader):
             self._proved = True
 
     def _try_write(self, name: str, tag: str | None) -> bool:
-        # No two writes are alike, so that none is taken for another whose answer was lost.
+        # Each write is unique, so that it is not taken for an earlier one whose response was lost.
         data = f"By this object Sheaf sees that conditions are honoured: {secrets.token_hex(8)}\n"
         try:
             self._client.put_if(name, data.encode(), tag)
@@ -218,5 +221,5 @@ class S3Store(BucketReader):
 
 
 def _marks_a_folder(one: Listed) -> bool:
-    """Tell whether it is an empty object by which S3's console shows a folder."""
+    """Return whether it is an empty object by which S3's console shows a folder."""
     return one.bytes == 0 and one.key.endswith("/")

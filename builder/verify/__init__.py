@@ -1,1 +1,1 @@
-"""Verify: a store held against its own manifests, logs and records."""
+"""Verification: checks a store against its own manifests, logs and records."""

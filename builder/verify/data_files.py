@@ -1,8 +1,7 @@
-"""Evidence: what the data files of a store hold, each file read once, into a database on disk.
+"""Index of data files: reads each file of a store once, into a database on disk.
 
-A file is held against what its leaf says of it. Of its rows only what the checks of whole
-snapshots need is kept: memory is what the database may use, and disk about as much as the data
-files take.
+Each file is checked against its leaf. Only the columns that the checks of whole snapshots need are
+kept. Memory use is limited by the database's setting; disk use is about the size of the data files.
 """
 
 import hashlib
@@ -34,7 +33,7 @@ _DEPARTED = (
     "list_transform(sets, lambda o: o = s OR starts_with(o, s || ':'))), false)) END"
 )
 _TABLES = {
-    # table: the columns that are kept of it, and how they come from its files
+    # table: the columns kept of it, and the expressions that read them from its files
     "records": (
         "part INTEGER, position BIGINT, sequence INTEGER, kind VARCHAR, "
         "deleted BOOLEAN, key BIGINT, name UBIGINT, listings VARCHAR[], departed VARCHAR[], "
@@ -62,7 +61,7 @@ _TABLES = {
     ),
     "urls": ("mark UBIGINT, position BIGINT", "hash(surt, stamp), position"),
 }
-# Of the same files: the ties that originals should have, and what revisits are resolved by.
+# From the same files: the keys that originals should have, and the keys that resolve revisits.
 _OWED = (
     "CREATE TABLE held_owed (file INTEGER, key BIGINT, url INTEGER, moment BIGINT, position BIGINT)"
 )
@@ -99,8 +98,8 @@ _UNREADABLE = (
 _HELD_PREFIXES = (
     "CREATE TABLE held_prefixes (file INTEGER, handled BOOLEAN, prefix VARCHAR, position BIGINT)"
 )
-# Of identifiers, all but the local part, a handle of a template: one a file, if nothing is wrong.
-# What was harvested keeps the identifier that it has where it came from.
+# Identifiers without the local part, or without a template's handle: a sound file has one prefix.
+# Harvested items keep the identifiers of their source.
 _HANDLED = r"^oai:([A-Za-z][A-Za-z0-9-]*([.][A-Za-z][A-Za-z0-9-]*)+:)?"
 _PREFIXES = (
     "INSERT INTO held_prefixes SELECT $number, kind = 'template' AS handled, if(handled, "
@@ -116,7 +115,7 @@ FROM parquet_metadata($path)
 
 
 class DataFileIndex:
-    """Collects what files hold; the tables are `held_<table>`, whose `file` is its number."""
+    """Index of the rows of data files, in tables `held_<table>`; `file` is the file's number."""
 
     def __init__(self, connection: engine.Connection, scratch: Path) -> None:
         self.connection = connection
@@ -137,9 +136,9 @@ class DataFileIndex:
         *,
         keep: bool = True,
     ) -> list[Finding]:
-        """Read a data file whole, and with `keep` keep what it holds; return what is wrong.
+        """Read a whole data file and return its faults; with `keep`, also index its rows.
 
-        `advance` is told of bytes read.
+        `advance` is called with the number of bytes read.
         """
         try:
             foreign = self._fetch(store, file, advance)
@@ -158,7 +157,7 @@ class DataFileIndex:
         return found
 
     def _fetch(self, store: Reader, file: DataFile, advance: Callable[[int], None]) -> str | None:
-        """Bring the file here; return what is wrong with its bytes, if anything is."""
+        """Copy the file to local disk; return the fault of its bytes, or None."""
         digest, size = hashlib.sha256(), 0
         with store.open(file.key) as source, self._path.open("wb") as out:
             for chunk in chunks(source, file.key):
@@ -223,9 +222,9 @@ class DataFileIndex:
                     yield f"at {sum(group.span):,} no footer ends of {group.tail:,} bytes"
 
     def _groups(self) -> list[tuple[int, int, int]]:
-        """Return of each row group how many rows it has, where its bytes begin, and how many.
+        """Return the number of rows, the offset and the length in bytes of each row group.
 
-        Reckoned here: a file has few row groups, and to plan as much in SQL takes longer.
+        Computed in Python: a file has few row groups, and planning the same in SQL takes longer.
         """
         spans: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for number, rows, size, page, words in self._rows(_METADATA):

@@ -1,8 +1,8 @@
-"""Audit: what is kept of datasets is read and held against the records that say so.
+"""Audit of filesets: reads the stored files of datasets and checks them against their records.
 
-Listings and records come first, which is quick; then every object that a record names is read.
-What has no record is unfinished, and what lies in no place that is ever made is none of ours: both
-are seen by no reader.
+Listings and records are checked first, which is quick. Then every object that a record names is
+read. An object without a record is unfinished. An object at a place that Sheaf never writes is a
+stray. Readers see neither of them.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import ListedObject, Writer
 
 _WARC = re.compile(rf"{WARCS}[^/]+-[0-9a-f]{{12}}-[0-9]{{14}}\.warc\.gz")
-# Of what is packed or compressed no more is known than where it begins.
+# For packed or compressed files, only the offset is known.
 _HELD = """
 SELECT key, max(coalesce(place, 0) + if(compression IS NULL OR compression = 'stored', bytes, 0)),
     bool_and(place IS NULL)
@@ -33,7 +33,7 @@ FROM {} WHERE key IS NOT NULL GROUP BY key ORDER BY key
 
 @dataclass
 class FilesetAudit:
-    """What was found: `places` with a record, `objects` that these name, `bytes` to be read."""
+    """Report: `places` with a record, `objects` that these name, and `bytes` to be read."""
 
     store: Writer
     chosen: Callable[[str], bool]
@@ -47,12 +47,12 @@ class FilesetAudit:
 
     @staticmethod
     def none(store: Writer) -> "FilesetAudit":
-        """Check nothing at all."""
+        """Return an audit without any checks."""
         return FilesetAudit(store, lambda key: False)
 
     @staticmethod
     def begin(store: Writer, chosen: Callable[[str], bool] = lambda key: True) -> "FilesetAudit":
-        """Check all but the bytes of objects; `chosen` tells which of these are to be read."""
+        """Check all but the bytes of objects; `chosen` returns whether an object is to be read."""
         found = FilesetAudit(store, chosen)
         found._sizes = {entry.key: entry.bytes for entry in store.entries(WARCS)}
         warcs = {*found._sizes}
@@ -66,7 +66,7 @@ class FilesetAudit:
         return found
 
     def finish(self, advance: Advance) -> None:
-        """Read the objects that are chosen; what is wrong with them is found."""
+        """Read the chosen objects and add findings on their content."""
         for kept in self._due:
             digest = hashlib.sha256()
             try:
@@ -83,9 +83,9 @@ class FilesetAudit:
     def check_listed(
         self, connection: engine.Connection, paths: Iterable[str]
     ) -> Iterator[Finding]:
-        """Hold what a snapshot lists, in files of its table `files`, against what is there.
+        """Check the objects that a snapshot lists; `paths` are the files of its table `files`.
 
-        There is at least one of these files.
+        There is at least one such file.
         """
         told = {finding.object for finding in self.findings}
         values = {"files": list(paths)}
@@ -103,7 +103,7 @@ class FilesetAudit:
                 yield Finding("fileset-wrong", key, problem)
 
     def _place(self, base: str | None, entries: list[ListedObject]) -> set[str]:
-        """Check what lies in one place, None for in none; return the keys that its record names."""
+        """Check the objects at one place (None: at no place); return the keys in its record."""
         sizes = {entry.key: entry.bytes for entry in entries}
         self._sizes |= sizes
         own = base or ""
@@ -148,12 +148,12 @@ class FilesetAudit:
         for key in sorted(sizes.keys() - named - {base + RECORD}):
             if not key.removeprefix(base).startswith((FILES, BUNDLE)):
                 continue
-            if self.store.size(key) is not None:  # a run removes such when it ends
+            if self.store.size(key) is not None:  # a run removes such objects when it ends
                 self._find("fileset-stray", key, "its dataset's record does not name it")
         return named
 
     def _size(self, key: str) -> int | None:
-        """Return an object's size; what came after its listing is asked for by itself."""
+        """Return an object's size; ask the store for objects written after the listing."""
         size = self._sizes.get(key)
         return self.store.size(key) if size is None else size
 

@@ -1,8 +1,8 @@
-"""The inventory: what the kept snapshots of a store name, and what is there.
+"""Inventory of a store: the objects that its kept snapshots name, and those that exist.
 
-Each manifest holds every sequence up to its own, so no more than two are in memory at a time. What
-is kept of a snapshot is which leaves it names; a leaf or a data file is kept once, however many
-share it.
+Each manifest holds all sequences up to its own, so at most two manifests are in memory at a time.
+Of a snapshot, only the keys of its leaves are kept. A leaf or a data file is kept once, even if
+several snapshots share it.
 """
 
 import hashlib
@@ -26,26 +26,26 @@ from functions.snapshot.store import Writer
 
 @dataclass(frozen=True, slots=True)
 class SnapshotContents:
-    """A kept snapshot: its manifest and, by table, its leaves; `whole` if none of them lacks."""
+    """A kept snapshot: its manifest and, by table, its leaves; `whole` if no leaf is missing."""
 
     manifest: Manifest
     leaves: Mapping[str, tuple[tuple[LeafReference, Leaf], ...]]
     whole: bool
 
     def files(self, *tables: str) -> Iterator[DataFile]:
-        """Yield the data files of the tables, of all where none is named."""
+        """Yield the data files of the tables; of all tables if none is given."""
         for table in tables or self.leaves:
             for _, leaf in self.leaves.get(table, ()):
                 yield from leaf.files
 
     def views(self) -> str:
-        """Return the snapshot's views as this program writes them."""
+        """Return the snapshot's views as this version of Sheaf writes them."""
         return views.naming(self.manifest, self.files)
 
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """What is kept of a snapshot: its manifest's digest, the keys of its leaves; see Held."""
+    """A snapshot's manifest digest and the keys of its leaves; see SnapshotContents."""
 
     digest: bytes
     leaves: tuple[str, ...]
@@ -54,7 +54,7 @@ class _Named:
 
 @dataclass
 class Inventory:
-    """What was read of a store, beginning with its pointer; `findings` grow on the way."""
+    """The contents of a store as read, beginning with its pointer; checks add to `findings`."""
 
     store: Writer
     pointer: Pointer
@@ -68,7 +68,7 @@ class Inventory:
     def take(store: Writer, now: datetime, *, newest_only: bool = False) -> "Inventory":
         """Read pointer, manifests, views and leaves, and check them against each other.
 
-        Raises NewerSchema, and StoreError where the store does not answer.
+        Raises NewerSchema, and StoreError if the store cannot be read.
         """
         found = Inventory(store, Pointer())
         found.pointer = found._read_pointer(now)
@@ -86,13 +86,13 @@ class Inventory:
         return self._files
 
     def sound(self) -> list[int]:
-        """Return the numbers of the snapshots whose manifest is sound by itself, ascending."""
+        """Return the numbers of the snapshots whose manifest is sound in itself, ascending."""
         return list(self._named)
 
     def read_snapshot(self, number: int) -> SnapshotContents:
         """Read one of the sound snapshots again.
 
-        Raises MissingObject where it was removed meanwhile, DamagedStore where it was changed.
+        Raises MissingObject if it was removed meanwhile, DamagedStore if it was changed.
         """
         data = self.store.read(layout.manifest_key(number))
         if hashlib.sha256(data).digest() != self._named[number].digest:
@@ -101,12 +101,12 @@ class Inventory:
 
     @property
     def complete(self) -> bool:
-        """Tell whether all that the kept snapshots name is known, and nothing is being removed."""
+        """True if all objects named by kept snapshots are known, and no expiry is in progress."""
         whole = [named for named in self._named.values() if named.whole]
         return self.pointer.expiry is None and len(whole) == len(self.numbers)
 
     def names(self, numbers: Collection[int] | None = None) -> set[str]:
-        """Return the keys of all that those snapshots name, of all kept ones without `numbers`."""
+        """Return the keys that those snapshots name, or all kept snapshots if `numbers` is None."""
         chosen = self.numbers if numbers is None else numbers
         found = {key for number in chosen for key in layout.snapshot_keys(number)}
         leaves = {key for n in chosen if n in self._named for key in self._named[n].leaves}
@@ -133,7 +133,8 @@ class Inventory:
     def _kept_numbers(self, newest_only: bool) -> tuple[int, ...]:
         there, newest = snapshots(self.store), self.pointer.newest()
         if newest is None:
-            # What a first publish that died has left is none; without a pointer, look at all.
+            # Leftovers of an interrupted first publish are no snapshot. If the pointer is damaged
+            # or missing, all manifests are read.
             there = there if any(f.kind == DAMAGE for f in self.findings) else []
             return tuple(there[-1:] if newest_only else there)
         if newest_only:
@@ -152,10 +153,10 @@ class Inventory:
         try:
             return Manifest.from_json(self.store.read(layout.manifest_key(number)))
         except (MissingObject, DamagedStore):
-            return None  # told where the snapshot's turn comes
+            return None  # reported when the snapshot itself is read
 
     def _add(self, number: int) -> Manifest | None:
-        """Read a snapshot and check it; return its manifest where that is sound by itself."""
+        """Read and check a snapshot; return its manifest if that is sound in itself."""
         key = layout.manifest_key(number)
         try:
             data = self.store.read(key)
@@ -169,7 +170,7 @@ class Inventory:
         wrong = list(consistency.of_manifest(number, manifest, self.pointer.entries))
         self.findings += wrong
         if wrong:
-            return None  # what it names may be anything
+            return None  # the keys that it names cannot be trusted
         held = self._describe(manifest)
         for table, leaves in held.leaves.items():
             self.findings += consistency.of_table(number, table, leaves)
@@ -180,7 +181,7 @@ class Inventory:
         return manifest
 
     def _describe(self, manifest: Manifest) -> SnapshotContents:
-        """Return the snapshot with its leaves; only those that are not known yet are read."""
+        """Return the snapshot with its leaves; leaves that are already known are not read again."""
         leaves: dict[str, tuple[tuple[LeafReference, Leaf], ...]] = {}
         whole = True
         for table, references in manifest.tables.items():
@@ -190,7 +191,7 @@ class Inventory:
         return SnapshotContents(manifest, leaves, whole)
 
     def _leaf(self, table: str, reference: LeafReference) -> Leaf | None:
-        """Return a leaf, checked once for all snapshots that say the same of it."""
+        """Return a leaf; it is checked once for all snapshots with the same reference."""
         known = self._leaves.get(reference.key)
         if known is not None and known[:2] == (table, reference):
             return known[2]
@@ -203,7 +204,7 @@ class Inventory:
         return leaf
 
     def _share(self, table: str, leaf: Leaf) -> Leaf:
-        """Return the leaf, with the data files that others describe alike shared with them."""
+        """Return the leaf; equal descriptions of data files are shared in memory."""
         for file in leaf.files:
             if self._files.get(file.key) != (table, file):
                 self._files[file.key] = (table, file)
@@ -228,7 +229,7 @@ class Inventory:
         except MissingObject:
             self._find("views-missing", key, "the snapshot's views are not there")
             return
-        # What this program writes is not known where a leaf lacks.
+        # If a leaf is missing, the views that this version of Sheaf writes cannot be computed.
         if not (held.whole or held.manifest.views):
             return
         if problem := views.fault(held.manifest, data, held.views):
@@ -239,9 +240,9 @@ class Inventory:
 
 
 def leftovers(store: Writer, named: Collection[str] | None, now: datetime) -> Iterator[Finding]:
-    """Yield what is in the store and no part of it; of old objects, all that are not `named`.
+    """Yield objects in the store that are not part of it, and old objects that are not `named`.
 
-    Without `named` these are not looked for.
+    If `named` is None, old objects are not checked.
     """
     for prefix in (layout.RECORDS, layout.SNAPSHOTS) if named is not None else ():
         for entry in store.entries(prefix):

@@ -1,7 +1,7 @@
-"""References: that revisits and originals can find each other, row by row, from the evidence.
+"""Checks of the look-up keys of revisits and originals, row by row, from the index of data files.
 
-The ties of each record are made anew from the record; what a revisit refers to is looked for among
-the listed records.
+The keys of each record are computed again from the record. The original that a revisit names must
+be among the listed records.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _VIEWS = "".join(
     "USING (file);"
     for table in ("owed", "referring")
 )
-# An original by what its row of the look-up knows it by; its ties as far as a revisit needs them.
+# The original of each listed revisit, found by the hash of its identifier.
 _FOUND = (
     "CREATE OR REPLACE TEMP VIEW found AS SELECT f.*, r.position AS original "
     "FROM (SELECT * FROM referring SEMI JOIN live USING (position)) f "
@@ -28,7 +28,7 @@ _SAME = (
     "o.key = t.key AND o.position = t.position AND o.url IS NOT DISTINCT FROM t.url "
     "AND o.moment IS NOT DISTINCT FROM t.moment"
 )
-# By file: how many rows, and an example.
+# By file: number of rows, and an example.
 _BY_FILE = (
     (
         "tie-wrong",
@@ -64,8 +64,8 @@ LEFT JOIN originals t ON """
     + _SAME
     + " WHERE t.key IS NULL"
 )
-# One that refers to a URL and date can always be healed by these; one without an original by its
-# digest too; and one with an original is found by that.
+# A revisit with a URL and date needs their key. A revisit without an original also needs the key of
+# its digest. A revisit with an original needs a key of that original.
 _NO_KEY = """
 SELECT count(*), min(f.position) FROM found f WHERE
     (f.dated IS NOT NULL AND f.position NOT IN (
@@ -85,9 +85,9 @@ _COUNTS = (
 
 
 def findings(evidence: DataFileIndex, held: SnapshotContents) -> Iterator[Finding]:
-    """Yield what is wrong with the ties of the snapshot that was proved last.
+    """Yield findings on the keys of the snapshot that TableChecks checked last.
 
-    Raises StoreError where scratch space or memory does not suffice.
+    Raises StoreError if scratch space or memory is insufficient.
     """
     manifest, connection = held.manifest, evidence.connection
     key = layout.manifest_key(manifest.snapshot)

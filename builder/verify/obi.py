@@ -1,7 +1,7 @@
-"""Audit: the obi store is read and held against the logs of its runs.
+"""Audit of the obi store: reads it and checks it against the logs of its runs.
 
-Logs and listings of all runs come first, which is quick; then every object that a log names is
-read, many at once. What an open or an abandoned run has written counts for nothing.
+Logs and listings of all runs are checked first, which is quick. Then every object that a log names
+is read, several in parallel. Objects of open and abandoned runs are ignored.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ _AHEAD = 64
 
 @dataclass
 class ObiAudit:
-    """What was found: `objects` there should be, and how many `bytes` those have to be read."""
+    """Report: number of `objects` that should exist, and `bytes` to be read."""
 
     store: Writer
     chosen: Callable[[str], bool]
@@ -40,12 +40,12 @@ class ObiAudit:
 
     @staticmethod
     def none(store: Writer) -> "ObiAudit":
-        """Check nothing at all."""
+        """Return an audit without any checks."""
         return ObiAudit(store, lambda where: False, Chain())
 
     @staticmethod
     def begin(store: Writer, chosen: Callable[[str], bool] = lambda where: True) -> "ObiAudit":
-        """Check all but the bytes of objects; `chosen` tells which of these are to be read."""
+        """Check all but the bytes of objects; `chosen` returns whether an object is to be read."""
         chain = Chain.of(store)
         found = ObiAudit(store, chosen, chain, findings=list(chain.findings))
         places = {key.ROOT + key.folder(tist): tist for tist in chain.members}
@@ -57,7 +57,7 @@ class ObiAudit:
         return found
 
     def finish(self, advance: Advance) -> None:
-        """Read the objects that are chosen; what is wrong with them is found."""
+        """Read the chosen objects and add findings on their content."""
         pending: deque[tuple[Version | Redirect, Future[tuple[str, int]]]] = deque()
         pool = ThreadPoolExecutor(_THREADS)
         try:
@@ -71,7 +71,7 @@ class ObiAudit:
             pool.shutdown(cancel_futures=True)
 
     def _check(self, run: Committed) -> None:
-        """Hold the listing of a run's objects against its log."""
+        """Check the listing of a run's objects against its log."""
         prefix = key.run(run.tist)
         if not self._as_committed(prefix + LOG, run.log, "obi-log-edited"):
             return
@@ -103,13 +103,13 @@ class ObiAudit:
                 return True
             self._find(code, where, "it is not the one that was committed")
         except MissingObject:
-            pass  # told by the chain
+            pass  # reported by the chain
         except DamagedStore as error:
             self._find(code, where, str(error))
         return False
 
     def _named_keys(self, run: Committed) -> Iterator[tuple[str, int | None]]:
-        """Yield the keys that a log names, with sizes; what is wrong with its rows is found."""
+        """Yield the keys that a log names, with sizes; add findings on its rows."""
         where = key.run(run.tist) + LOG
         counts: dict[str, int] = {}
         try:
@@ -127,7 +127,7 @@ class ObiAudit:
             self._find("obi-log-edited", where, problem)
 
     def _places(self) -> Iterator[str]:
-        """Yield the folders in which content lies; objects elsewhere are found to be strays."""
+        """Yield the folders with content; report objects elsewhere as strays."""
         above = [key.ROOT]
         for depth in range(3):
             below = [where for place in above for where in self.store.folders(place)]
@@ -138,11 +138,11 @@ class ObiAudit:
         yield from above
 
     def _check_unopened(self, place: str) -> None:
-        """Find what lies in the folder of a run that was never opened, or that was removed."""
+        """Add findings on the folder of a run that was never opened or that was removed."""
         tist = key.tist_of(place + "x")
         keys = list(self.store.keys(place))
         if tist is not None and any(self.store.keys(key.run(tist))):
-            return  # it was opened meanwhile
+            return  # opened meanwhile
         if tist is not None and keys:
             problem = f"of the run {tist} there are {len(keys):,} objects, and nothing else"
             self._find("obi-run-removed", place, problem)
@@ -151,7 +151,7 @@ class ObiAudit:
                 self._find("obi-stray", where, "it belongs to no run")
 
     def _objects(self) -> Iterator[Version | Redirect]:
-        """Yield the rows of objects that are to be read."""
+        """Yield the rows of the objects to be read."""
         for run in self._sound:
             for row in log.rows(self.store, run):
                 if isinstance(row, Version | Redirect) and row.key is not None:
@@ -160,7 +160,7 @@ class ObiAudit:
                         yield row
 
     def _check_object(self, row: Version | Redirect, data: Future[tuple[str, int]]) -> int:
-        """Hold an object against its row, and return its size."""
+        """Check an object against its row, and return its size."""
         assert row.key is not None
         try:
             digest, size = data.result()
@@ -187,7 +187,7 @@ class ObiAudit:
 
 
 def make_sample(percent: float, seed: int) -> Callable[[str], bool]:
-    """Return what tells of a key whether it is in a sample of so many in a hundred."""
+    """Return a function that returns whether a key is in a sample of `percent` of all keys."""
     below = int(percent / 100 * (1 << 64))
 
     def is_chosen(where: str) -> bool:
@@ -198,7 +198,7 @@ def make_sample(percent: float, seed: int) -> Callable[[str], bool]:
 
 
 def _place(row: Row, tist: int) -> tuple[str | None, str | None]:
-    """Return where a row says that its object lies, and where it has to."""
+    """Return the key that a row gives for its object, and the correct key."""
     if isinstance(row, Version):
         return row.key, key.key(tist, row.id)
     if isinstance(row, Redirect) and not _is_earlier(row, tist):
@@ -207,7 +207,7 @@ def _place(row: Row, tist: int) -> tuple[str | None, str | None]:
 
 
 def _is_earlier(row: Redirect, tist: int) -> bool:
-    """Tell whether an earlier run wrote down that the URL leads there, which is so still."""
+    """True if the redirect is recorded by an earlier run and has not changed since."""
     found = key.parse((row.key or "").removesuffix(key.REDIRECT))
     return found is not None and found[0] < tist and key.redirect(found[0], row.origin) == row.key
 

@@ -1,4 +1,4 @@
-"""The chain of runs, put to the proof: each commit names the one before it by its digest."""
+"""Check of the hash chain of runs: each commit names the digest of the commit before it."""
 
 import json
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ from functions.snapshot.store import Writer
 
 @dataclass
 class Chain:
-    """The runs of a store: those that count and can be read, and what is wrong with their chain.
+    """The runs of a store that are committed and readable, and findings on their chain.
 
-    `members` has of each run, by tist, what belongs to it itself.
+    `members` has, by tist, the names of the run's own objects.
     """
 
     members: Mapping[int, frozenset[str]] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Chain:
 
     @staticmethod
     def of(store: Writer) -> "Chain":
-        """Read the commits, and hold each against the one before it. Raises StoreError."""
+        """Read the commits, and check each against the one before it. Raises StoreError."""
         keys = list(store.keys(key.RUNS))
         chain = Chain(told_by(keys))
         told: dict[int, tuple[int, str] | None] = {}
@@ -59,7 +59,7 @@ class Chain:
         except DamagedStore as error:
             self._find("obi-run-edited", tist, OPEN, str(error))
         except MissingObject:
-            return  # told already
+            return  # already reported
         else:
             problem = f"the run {named} is neither committed nor abandoned"
             self._find("obi-run-unfinished", tist, OPEN, problem)
@@ -86,7 +86,7 @@ class Chain:
                     self._find("obi-missing", tist, name, "the run was committed with it")
 
     def _check_begun(self, store: Writer, run: Committed) -> None:
-        """Hold what a run says of its beginning against its commit."""
+        """Check a run's opening record against its commit."""
         try:
             opened = OpenedRun.read(store, run.tist)
             said = (opened.tist, opened.kind, opened.source, opened.begun)
@@ -95,7 +95,7 @@ class Chain:
         except DamagedStore as error:
             self._find("obi-run-edited", run.tist, OPEN, str(error))
         except MissingObject:
-            pass  # told already
+            pass  # already reported
 
     def _link(self, told: Mapping[int, tuple[int, str] | None]) -> None:
         before: Committed | None = None
@@ -109,7 +109,7 @@ class Chain:
                 problem = f"the run {run.tist} follows on it, and it says that it was abandoned"
                 self._find("obi-run-edited", int(number or 0), COMMIT, problem)
             elif number is not None and number not in told:
-                pass  # its commit cannot be read, which is told
+                pass  # its commit cannot be read, which is already reported
             elif number != (before and before.tist):
                 problem = f"it follows on {number or 'no run'}, and not on the one before it"
                 self._find("obi-run-edited", run.tist, COMMIT, problem)

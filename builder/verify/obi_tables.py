@@ -1,4 +1,4 @@
-"""Rebuilding: whether the tables of the obi store are what the logs of its runs come to."""
+"""Check of the obi store's tables: replays the logs of its runs and compares the results."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,10 +21,10 @@ def findings(
     connection: engine.Connection,
     scratch: Path,
 ) -> Iterator[Finding]:
-    """Make the tables of a snapshot anew out of the logs alone, and hold them against its files.
+    """Build the tables of a snapshot again from the logs alone, and compare them with its files.
 
-    Files with other bytes, as another version of a library writes them, are no damage while they
-    have the same rows. Raises DamagedStore for a log that was edited.
+    Another version of a library may write other bytes: files with the same rows are not damaged.
+    Raises DamagedStore for a log that was edited.
     """
     shown = [run for run in runs if run.tist <= manifest.run]
     key, catalogue = layout.manifest_key(manifest.snapshot), Catalogue(store)
@@ -44,7 +44,7 @@ def findings(
 
 
 def keys(connection: engine.Connection, table: str, scratch: Path) -> list[str]:
-    """Return the keys of the files that a publish writes of a table of the fold."""
+    """Return the keys of the files that a publish writes for a table of the replay."""
     found = []
     with engine.reading(f"the table {table}"):
         stream = engine.stream(connection, replay.query(table))
@@ -57,7 +57,7 @@ def keys(connection: engine.Connection, table: str, scratch: Path) -> list[str]:
 def _differing(
     store: Reader, connection: engine.Connection, table: str, files: Sequence[DataFile]
 ) -> int:
-    """Return in how many rows the files differ from the fold."""
+    """Return the number of rows in which the files differ from the replay."""
     values = {"files": [str(store.local(file.key)) for file in files]}
     names = ", ".join(column.name for column in obi.TABLES[table])
     there = f"SELECT {names} FROM {engine.table('$files')}"

@@ -1,7 +1,7 @@
-"""Repair: what follows from other objects of a store is written anew where it is damaged.
+"""Repair: writes damaged objects again if other objects of the store determine their content.
 
-The manifest and its leaves give views.sql to the letter. Pointer and witness follow from each other
-and from the snapshots, unless one of them names what is not there.
+The manifest and its leaves determine views.sql exactly. Pointer and witness follow from each other
+and from the snapshots, unless one of them names a missing snapshot.
 """
 
 from builder.snapshot import recovery
@@ -16,9 +16,9 @@ _REPAIRED = frozenset({"views-missing", "views-damaged"})
 
 
 def repair_pointer(store: Writer) -> list[Finding]:
-    """Write a pointer or a witness anew that the store contradicts; return a note of each.
+    """Rewrite a pointer or a witness that contradicts the store; return a note for each.
 
-    Raises Conflict if somebody publishes meanwhile, and StoreError.
+    Raises Conflict if another process publishes meanwhile, and StoreError.
     """
     notes: list[Finding] = []
     for _ in layout.POINTER, layout.WITNESS:  # a lost witness is found once the pointer is right
@@ -34,9 +34,9 @@ def repair_pointer(store: Writer) -> list[Finding]:
 
 
 def repair(store: Writer, inventory: Inventory) -> None:
-    """Write damaged views anew; what was repaired is a note in the inventory's findings then.
+    """Rewrite damaged views; the finding on each repaired object becomes a note.
 
-    Views stay as they are where the manifest is damaged or lacks a leaf. Raises StoreError.
+    Views do not change if the manifest is damaged or lacks a leaf. Raises StoreError.
     """
     inventory.findings = [
         _repair_views(store, inventory, finding) if finding.code in _REPAIRED else finding
@@ -53,6 +53,6 @@ def _repair_views(store: Writer, inventory: Inventory, finding: Finding) -> Find
         if not held.whole or Catalogue(store).pointer().is_retired(number):
             return finding
     except (DamagedStore, MissingObject):
-        return finding  # another finding tells of it
+        return finding  # another finding reports it
     store.replace(key, held.views().encode(), store.tag(key))
     return Finding("views-repaired", key, f"{finding.problem}; it was written anew")

@@ -1,6 +1,6 @@
-"""Signposts: that captures can be found by their URLs, row by row, from the evidence.
+"""Checks of the table of URLs, row by row, from the index of data files.
 
-What the table of URLs should say of each capture is made anew from its record.
+The correct row of each capture is computed again from its record.
 """
 
 from collections.abc import Iterator
@@ -28,9 +28,9 @@ _MISSING = (
 
 
 def findings(evidence: DataFileIndex, held: SnapshotContents) -> Iterator[Finding]:
-    """Yield what is wrong with the table of URLs of the snapshot that was proved last.
+    """Yield findings on the table of URLs of the snapshot that TableChecks checked last.
 
-    Raises StoreError where scratch space or memory does not suffice.
+    Raises StoreError if scratch space or memory is insufficient.
     """
     manifest, connection = held.manifest, evidence.connection
     key = layout.manifest_key(manifest.snapshot)

@@ -1,7 +1,7 @@
-"""Proof: that the tables of one snapshot agree with each other, row by row, from the evidence.
+"""Checks that the tables of one snapshot agree, row by row, from the index of data files.
 
-Each check is one statement that gives what is wrong; an object has one finding for each check,
-with the first example. Counts and ranges of sets are made anew from the listed records.
+Each check is one statement that returns the faults. An object gets one finding for each check, with
+the first example. Counts and ranges of sets are computed again from the listed records.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ CREATE OR REPLACE TABLE ranges AS
 SELECT file, set_spec AS listing, unnest(r)
 FROM (SELECT file, set_spec, unnest(ranges) AS r FROM sets)
 """
-# Most sets can be told by the row groups' bounds; these are looked at record by record.
+# Most sets are checked by the bounds of row groups; only these are checked record by record.
 _PLACED = """
 CREATE OR REPLACE TABLE placed AS
 WITH looked AS (
@@ -66,7 +66,7 @@ FROM (SELECT listing, position FROM members SEMI JOIN looked USING (listing)) m
 ASOF LEFT JOIN ranges r ON m.listing = r.listing AND m.position >= r.first
 """
 
-# By file: how many rows, and an example.
+# By file: number of rows, and an example.
 _BY_FILE = (
     (
         "position-wrong",
@@ -120,8 +120,8 @@ _BY_FILE = (
     ),
 )
 
-# By leaf: how many positions are not of its run, and the first. A superseded position lies before
-# its run, or in it; what superseded it lies in the run, and the last that did there or behind it.
+# By leaf: number of positions outside its run, and the first. A superseded position lies before or
+# in the run. The item's last version lies in the run or after it.
 _BY_LEAF = (
     *(
         f"SELECT leaf, count(*), min(position) FROM {table} JOIN homes USING (file) "
@@ -164,7 +164,7 @@ FROM records ANTI JOIN lookup USING (key, position) ORDER BY ALL LIMIT 1"""
 
 
 class TableChecks:
-    """The checks of one snapshot, all of whose files are in the evidence."""
+    """The checks of one snapshot; all its files are in the index."""
 
     def __init__(self, evidence: DataFileIndex, held: SnapshotContents) -> None:
         self._connection = evidence.connection
@@ -180,7 +180,7 @@ class TableChecks:
         ]
 
     def findings(self) -> Iterator[Finding]:
-        """Yield what is wrong. Raises StoreError where scratch space or memory does not suffice."""
+        """Yield the findings. Raises StoreError if scratch space or memory is insufficient."""
         with engine.reading(self._key):
             self._prepare()
             yield from self._by_file()
@@ -285,7 +285,7 @@ class TableChecks:
             yield Finding("lookup-missing", self._home("lookup", key, position), problem)
 
     def _home(self, table: str, bound: Any, position: int | None = None) -> str:
-        """Return the key of the file in which a row should be, or the manifest's where none is."""
+        """Return the key of the file in which a row should be; the manifest's if there is none."""
         files: list[DataFile] = []
         for reference, leaf in self._held.leaves.get(table, ()):
             span = reference.span

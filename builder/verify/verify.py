@@ -1,8 +1,8 @@
-"""Verify: a whole store is read and held against itself.
+"""Verify: reads a whole store and checks it for consistency.
 
-Every kept snapshot's manifest, views and leaves are read, and each data file once, however many
-snapshots share it; then the obi store's runs and their objects, and what is kept of datasets. What
-was retired while it was read is no damage.
+It reads the manifest, views and leaves of every kept snapshot, and each data file once, even if
+several snapshots share it. Then it reads the obi store's runs and their objects, and the stored
+files of datasets. Objects that were retired meanwhile are not damage.
 """
 
 import math
@@ -34,12 +34,12 @@ from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
 _PASSING = ("pointer-behind", "pointer-foreign", "witness-ahead", "witness-behind")
-"""What may come of a publish while the store is read."""
+"""Findings that a concurrent publish can cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Which data files are read: so many in a hundred, drawn by `seed`."""
+    """Which data files are read: `percent` of them, drawn by `seed`."""
 
     percent: float
     seed: int
@@ -47,7 +47,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class VerifyRuntime:
-    """What a verification may use: time, a bar over bytes, memory in megabytes, threads."""
+    """Injected dependencies and limits: clock, progress by bytes, memory in megabytes, threads."""
 
     clock: Callable[[], datetime]
     progress: Callable[[int], AbstractContextManager[Advance]]
@@ -57,10 +57,10 @@ class VerifyRuntime:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What was checked: snapshots, data files there should be, files and bytes that were read.
+    """Report: snapshots, data files that should exist, and files and bytes that were read.
 
-    Of the obi store: runs, objects there should be, and those that were read; of datasets: places
-    and the same.
+    For the obi store: runs, objects that should exist, and objects read. For datasets: places,
+    objects that should exist, and objects read.
     """
 
     snapshots: tuple[int, ...]
@@ -77,7 +77,7 @@ class Verified:
 
     @property
     def damaged(self) -> bool:
-        """Tell whether any finding is damage."""
+        """True if any finding is damage."""
         return any(finding.kind == DAMAGE for finding in self.findings)
 
 
@@ -89,12 +89,12 @@ def verify(
     sample: Sample | None = None,
     repair: bool = False,
 ) -> Verified:
-    """Check the store and return what was found; with `sample` only some data files are read.
+    """Check the store and return the report; with `sample`, only some data files are read.
 
-    With `repair` it also writes anew what follows from the rest of the store
+    With `repair`, objects that the rest of the store determines are written again
     (builder.verify.repair).
 
-    Raises NewerSchema, and StoreError where the store does not answer or scratch space runs out.
+    Raises NewerSchema, and StoreError if the store cannot be read or scratch space runs out.
     """
     notes = repair_pointer(store) if repair else []
     inventory = Inventory.take(store, means.clock(), newest_only=newest_only)
@@ -141,7 +141,7 @@ def verify(
 
 
 def draw_sample(keys: list[str], sample: Sample | None) -> list[str]:
-    """Return the keys that the sample has, in order; all of them without one."""
+    """Return the keys in the sample, in order; all keys if there is no sample."""
     if sample is None:
         return keys
     count = min(len(keys), math.ceil(len(keys) * sample.percent / 100))
@@ -173,7 +173,7 @@ def _database(means: VerifyRuntime) -> Iterator[tuple[engine.Connection, Path]]:
 
 
 def _rebuilt(store: Writer, inventory: Inventory, means: VerifyRuntime) -> Iterator[Finding]:
-    """Hold the obi store's tables in the newest sound snapshot against the logs of its runs."""
+    """Check the obi store's tables in the newest sound snapshot against the logs of its runs."""
     number = max(inventory.sound(), default=None)
     try:
         manifest = number and inventory.read_snapshot(number).manifest
@@ -189,7 +189,7 @@ def _rebuilt(store: Writer, inventory: Inventory, means: VerifyRuntime) -> Itera
 def _check_datasets(
     store: Writer, inventory: Inventory, means: VerifyRuntime, datasets: Datasets
 ) -> Iterator[Finding]:
-    """Hold the files of datasets that the newest sound snapshot lists against what is there."""
+    """Check the stored files of datasets that the newest sound snapshot lists."""
     number = max(inventory.sound(), default=None)
     if number is None:
         return
@@ -201,11 +201,11 @@ def _check_datasets(
             with _database(means) as (connection, _):
                 yield from datasets.check_listed(connection, paths)
     except (DamagedStore, MissingObject):
-        return  # told where the snapshot's own files are
+        return  # reported with the snapshot's own files
 
 
 def _sizes(store: Writer, files: Mapping[str, tuple[str, DataFile]]) -> Iterator[Finding]:
-    """Check by a listing that every data file is there and has its size."""
+    """Check by a listing that every data file exists and has its size."""
     there = {e.key: e.bytes for e in store.entries(layout.RECORDS) if e.key in files}
     for key, (_, file) in files.items():
         if key not in there:
@@ -216,7 +216,7 @@ def _sizes(store: Writer, files: Mapping[str, tuple[str, DataFile]]) -> Iterator
 
 
 def _check_tables(evidence: DataFileIndex, inventory: Inventory) -> Iterator[Finding]:
-    """Check the tables of every snapshot against each other; what several have alike, once."""
+    """Check the tables of every sound snapshot; shared files are in the index only once."""
     for number in inventory.sound():
         key = layout.manifest_key(number)
         try:
@@ -238,7 +238,7 @@ def _check_tables(evidence: DataFileIndex, inventory: Inventory) -> Iterator[Fin
 
 
 def _lasting(store: Writer, inventory: Inventory, findings: list[Finding]) -> list[Finding]:
-    """Return the findings without damage of what was retired or published meanwhile."""
+    """Return the findings without damage caused by concurrent expiry or publishing."""
     if not any(finding.kind == DAMAGE for finding in findings):
         return findings
     try:

@@ -1,1 +1,1 @@
-"""Withdrawal: records are taken out of harvests, put back, or deleted for good."""
+"""Withdrawal: replaces items by tombstones, restores them, or purges their metadata."""

@@ -1,6 +1,7 @@
-"""Criteria by which an operator describes captures: what was typed becomes what the columns have.
+"""Criteria for captures: converts an operator's input into the form of the columns.
 
-Each function raises ValueError, saying what is wrong or was expected, for what no column can have.
+Each function raises ValueError if no column can have the value. The error says what is wrong or
+what was expected.
 """
 
 import re
@@ -10,7 +11,7 @@ from builder.sources import address
 from functions.archive import digest as digests
 
 HOST = "^[A-Za-z][A-Za-z0-9+-]*://[^/?#]*"
-"""A URL up to the end of its host, as a regular expression of Python and of DuckDB."""
+"""A URL up to the end of its host, as a regular expression for Python and DuckDB."""
 
 _HOST = re.compile(HOST)
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+-]*:")
@@ -21,7 +22,7 @@ _DATE = re.compile(
 
 
 def date(text: str) -> str:
-    """Return a date or time of the calendar, W3CDTF in UTC, as exact as wanted."""
+    """Return a valid calendar date or time, W3CDTF in UTC, of any precision."""
     match = _DATE.fullmatch(text)
     if not match:
         raise ValueError("expected a date such as 2007, 2007-11 or 2007-11-05T12:00:00Z")
@@ -37,15 +38,15 @@ def date(text: str) -> str:
 
 
 def is_reversed(start: str, end: str) -> bool:
-    """Tell whether a range ends before it begins, as far as the less exact date says."""
+    """Return whether a range ends before it begins, compared at the lower of the two precisions."""
     first, last = start.rstrip("Z"), end.rstrip("Z")
     return first[: len(last)] > last[: len(first)]
 
 
 def digest(text: str) -> str:
-    """Return a payload's digest as `content_digest` has it: base32 without label for a SHA-1.
+    """Return a payload's digest in the form of `content_digest`: base32 without label for a SHA-1.
 
-    A SHA-1 may be in hexadecimal, and labelled; a digest of another algorithm has to be labelled.
+    A SHA-1 may be hexadecimal and may have a label; a digest of another algorithm needs a label.
     """
     found = digests.parse((text if ":" in text else f"sha1:{text}").encode())
     if found is None:
@@ -57,7 +58,7 @@ def digest(text: str) -> str:
 
 
 def url_prefix(text: str) -> str:
-    """Return the beginning of a URL as `url` has it; scheme and host in lower case."""
+    """Return the beginning of a URL in the form of `url`, with scheme and host in lower case."""
     prefix = address.text(text.encode("utf-8", "surrogateescape"))
     if not _SCHEME.match(prefix):
         raise ValueError(f"expected a URL from its scheme on, as http://{text.lstrip('/')}")

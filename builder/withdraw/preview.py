@@ -1,4 +1,4 @@
-"""A preview of a selection: which items it names, for a person to look over beforehand."""
+"""Preview of a selection: the items to check before a withdrawal or its reversal."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ _TITLE = (
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item: of a tombstone only the identifier is known."""
+    """An item; for a tombstone, only the identifier is known."""
 
     identifier: str
     url: str | None
@@ -25,15 +25,15 @@ class Item:
     host: str | None
     kind: str = "capture"
     title: str | None = None
-    """Of an archive or series of RePEc its name."""
+    """The name, if the item is an archive or series of RePEc."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """How many items there are, the first of them by kind, SURT and date, and hosts with most.
+    """Number of items, the first items by kind, SURT and date, and the hosts with the most items.
 
-    A host is None where it is not known; it comes with the number of its items. `templates` and
-    `datasets` are not among these.
+    Each host comes with its number of items; an unknown host is None. `templates` and `datasets`
+    are not counted by host.
     """
 
     count: int
@@ -44,7 +44,7 @@ class Preview:
 
 
 def preview(connection: engine.Connection, table: str, most: int | None) -> Preview:
-    """Return a preview of a table with the columns of `records`, with at most so many items."""
+    """Return a preview of a table with the columns of `records`, with at most `most` items."""
     with engine.reading("the items"):
         ((count, templates, datasets),) = connection.execute(
             f"SELECT count(*), count(*) FILTER ({_IS_TEMPLATE}), count(*) FILTER ({_IS_DATASET}) "

@@ -1,7 +1,7 @@
-"""Takedown: what the current data files hold of withdrawn items goes, tombstones aside.
+"""Purge: removes the metadata of withdrawn items from the current data files, except tombstones.
 
-Only files that hold a version of such an item are written anew, without it. Of what was found
-wrong with its records the detail goes, for it may quote them.
+Only files with a version of such an item are rewritten, without that version. The details of faults
+of its records are removed as well, because they may quote the records.
 """
 
 from contextlib import closing
@@ -24,7 +24,7 @@ _ASKED = (
     "WHERE NOT deleted AND fetch_method IS NOT NULL"
 )
 _POSITIONS = "SELECT position FROM versions"
-# A set that is copied may be one above those that an item names.
+# The copied set may be a parent of a set of the item.
 _LISTINGS = (
     "SELECT array_to_string(parts[:unnest(range(1, len(parts) + 1))], ':'), position FROM ("
     "SELECT position, string_split(unnest(sets), ':') AS parts FROM versions)"
@@ -41,10 +41,10 @@ _HUSHED = (
 
 
 def versions(connection: engine.Connection, draft: Draft, wanted: str) -> int:
-    """Make `versions`: every row with metadata that files hold of the items of table `wanted`.
+    """Make `versions`: all rows with metadata of the items in the table `wanted`.
 
-    It has position, sets (those left as well), source and place, and by what a capture is found
-    (urls); returns how many rows.
+    Its columns are position, sets (including those left), source, place, and the key of the table
+    of URLs (surt and stamp). Returns the number of rows.
     """
     with engine.reading("the last snapshot"):
         connection.execute(f"CREATE OR REPLACE TABLE {_VERSIONS}")
@@ -63,9 +63,9 @@ def versions(connection: engine.Connection, draft: Draft, wanted: str) -> int:
 
 
 def _former(connection: engine.Connection, records: list[str]) -> None:
-    """Add to `versions` by what captures of other methods than GET were found before.
+    """Add to `versions` the former keys of captures with other methods than GET.
 
-    Before their method was known they were found by their URL alone.
+    Before their method was known, their key was that of their URL alone.
     """
     with closing(connection.cursor()) as cursor:
         for batch in engine.batches(cursor, _ASKED, {"records": records}):
@@ -76,7 +76,7 @@ def _former(connection: engine.Connection, records: list[str]) -> None:
 
 
 def scrub(connection: engine.Connection, draft: Draft) -> None:
-    """Write those files of the draft anew that hold the rows in `versions`."""
+    """Rewrite the draft's files that hold rows in `versions`."""
     with engine.reading("the last snapshot"):
         connection.execute(_SHOWN)
     url_index.scrub(connection, draft)
@@ -86,7 +86,7 @@ def scrub(connection: engine.Connection, draft: Draft) -> None:
 
 
 def _rewrite(connection: engine.Connection, draft: Draft, table: str, keys: str, sql: str) -> None:
-    """Write the files of a table that can hold the keys anew, but those that are new."""
+    """Rewrite the files of a table that can hold the keys, except files written by this draft."""
     with engine.reading("the last snapshot"):
         files = find_files(connection, draft, table, (keys, {}))
     new = set(draft.written)

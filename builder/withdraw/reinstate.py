@@ -1,7 +1,7 @@
-"""Restore: the withdrawal of items is taken back.
+"""Restore: reverses the withdrawal of items.
 
-What comes back comes out of an older snapshot that is still kept; what none has any more stays a
-tombstone, without a reason, and comes back with the next ingest of its archive.
+Their metadata is taken from an older snapshot that is still kept. An item without kept metadata
+stays a tombstone, without a reason, and returns with the next ingest of its archive.
 """
 
 from dataclasses import dataclass, field, replace
@@ -30,9 +30,9 @@ _FIELDS = ", ".join(f"r.{column.name}" for column in schema.CONTENT)
 def restore(
     store: Writer, configuration: Configuration, outside: Runtime, selection: Selection
 ) -> Withdrawn:
-    """Take the withdrawal of the selected items back, and return when that is in effect.
+    """Reverse the withdrawal of the selected items, and return when that is in effect.
 
-    Raises NothingSelected, and what revision.revise raises.
+    Raises NothingSelectedError and the errors of transaction.revise.
     """
     change = _Restoration(selection)
     built = revise(store, configuration, outside, change)
@@ -46,9 +46,9 @@ def preview_selection(
     selection: Selection,
     most: int | None,
 ) -> Preview:
-    """Return what would be restored, with at most so many items, and do nothing.
+    """Return a preview of the items to be restored, at most `most` of them; change nothing.
 
-    Raises NothingSelected, NothingPublished and StoreError.
+    Raises NothingSelectedError, NothingPublished and StoreError.
     """
     base = Transaction.of(store, configuration, outside)
     with base.draft() as (connection, draft):
@@ -60,13 +60,13 @@ def preview_selection(
 
 @dataclass
 class _Restoration:
-    """Implements revision.Change."""
+    """Implements transaction.Change."""
 
     selection: Selection
     identifiers: tuple[str, ...] = field(default=(), init=False)
 
     def build(self, base: Transaction) -> ChangeResult:
-        """Make `fresh` of what older snapshots hold, and of tombstones without a reason."""
+        """Make `fresh` from metadata in older snapshots and from tombstones without a reason."""
         with base.draft() as (connection, draft):
             tombstones(base, connection, draft, self.selection)
             with engine.reading("the last snapshot"):
@@ -89,11 +89,11 @@ class _Restoration:
             )
 
     def clean_up(self) -> None:
-        """There is nothing to clear away."""
+        """Do nothing: there is nothing to remove."""
 
 
 def _lacking(connection: engine.Connection) -> str:
-    """Say why none of the items that were chosen comes back."""
+    """Return the reason why no selected item is restored."""
     if rows_of(connection, "withdrawn"):
         return (
             "no withdrawn item is like that, or no kept snapshot has its metadata any more: "
@@ -111,9 +111,9 @@ def _lacking(connection: engine.Connection) -> str:
 def tombstones(
     base: Transaction, connection: engine.Connection, draft: Draft, selection: Selection
 ) -> None:
-    """Make `fresh`, `superseded` and `recovered` for the tombstones that are to come back.
+    """Make `fresh`, `superseded` and `recovered` for the tombstones to be restored.
 
-    Of what is no longer in a tombstone only recovered metadata can tell.
+    Conditions on data that a tombstone lacks are checked against the recovered metadata.
     """
     lasting = replace(selection, url_prefix=None, digest=None, start=None, end=None)
     condition, values = selection.tombstone_condition()
@@ -127,7 +127,8 @@ def tombstones(
     with engine.reading("the last snapshot"):
         connection.execute(f"DELETE FROM recovered WHERE ({condition}) IS NOT TRUE", values)
         others = "false" if values else "true"
-        # What comes back may be older than the tombstone's last version, and of other sets.
+        # The restored version may be older than the tombstone's last version, and may have other
+        # sets.
         left = LEFT.format(earlier="list_concat(w.sets, w.left_sets)", now="r.sets")
         connection.execute(
             "CREATE TABLE altered AS SELECT r.identifier, r.kind, false AS deleted, "
@@ -144,7 +145,7 @@ def tombstones(
 
 
 def _recover(base: Transaction, connection: engine.Connection, draft: Draft) -> None:
-    """Make `recovered`: the metadata of `withdrawn` out of the newest snapshots that have it."""
+    """Make `recovered`: the metadata of `withdrawn` from the newest snapshots that have it."""
     with engine.reading("an older snapshot"):
         connection.execute("CREATE TABLE recovered AS SELECT * FROM withdrawn WHERE false")
         connection.execute("CREATE TABLE lacking AS SELECT identifier FROM withdrawn")

@@ -1,4 +1,4 @@
-"""What a withdrawal or its reversal did, or would do: for people and as JSON."""
+"""Reports and previews of a withdrawal or its reversal, as text and as JSON."""
 
 from dataclasses import asdict
 from typing import Any
@@ -12,7 +12,7 @@ SHOWN = 20  # items
 
 
 def text(done: Withdrawn) -> str:
-    """Return what was done for people."""
+    """Return the report as text."""
     built = done.built
     counts = {
         "withdrawn": built.withdrawn,
@@ -39,7 +39,7 @@ def _list_names(text: str, names: tuple[str, ...]) -> str:
 
 
 def preview_text(found: Preview) -> str:
-    """Return the selected items for people: hosts and items in columns."""
+    """Return the preview as text: hosts and items in columns."""
     if not found.count:
         return "0 items: these are withdrawn already"
     hosts = [(f"{count:,}", host or "host not known") for host, count in found.hosts]
@@ -62,7 +62,7 @@ def preview_text(found: Preview) -> str:
 
 
 def _describe(item: Item) -> tuple[str, str, str]:
-    """Return date, URL and identifier of a capture; in place of both the title of what has one."""
+    """Return date, URL and identifier of a capture; "", title and identifier of other items."""
     if item.kind in schema.DOCUMENTED:
         title = " ".join((item.title or "title not known").split())
         return "", "".join(c if c.isprintable() else "?" for c in title), item.identifier
@@ -70,7 +70,7 @@ def _describe(item: Item) -> tuple[str, str, str]:
 
 
 def preview_document(found: Preview) -> dict[str, Any]:
-    """Return the selected items as --json prints them."""
+    """Return the preview as --json prints it."""
     return {
         "count": found.count,
         "templates": found.templates,
@@ -81,7 +81,7 @@ def preview_document(found: Preview) -> dict[str, Any]:
 
 
 def document(done: Withdrawn) -> dict[str, Any]:
-    """Return what was done as --json prints it."""
+    """Return the report as --json prints it."""
     manifest = done.built.manifest
     return {
         "snapshot": manifest.snapshot if manifest else None,

@@ -1,4 +1,4 @@
-"""A selection of items, as an operator names what is to be withdrawn, and what is in it."""
+"""Selection of items by an operator, and the versions that match it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,17 +13,17 @@ from functions.snapshot.errors import NothingPublished
 _FILES = engine.table("$files")
 _HOST = f"regexp_extract(url, '{criteria.HOST}')"
 _URL = f"lower({_HOST}) || substr(url, length({_HOST}) + 1)"
-"""A URL as it was archived, but for scheme and host, which mean the same in any case."""
+"""The archived URL with scheme and host in lower case, which are not case-sensitive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What an item must meet; at least one of the first four is given.
+    """Conditions on an item; at least one of the first four is given.
 
-    `set` is a setSpec and means all below it as well. `url_prefix`, `digest` and the dates are as
-    builder.withdraw.criteria gives them. `start` and `end` are dates of capture as in
-    `fetch_date`, both included and as exact as wanted: the end 2007-11 is the end of November. A
-    capture of which only the year is known meets them if it may have been captured between them.
+    `set` is a setSpec and includes all sets below it. `url_prefix`, `digest` and the dates are in
+    the form that builder.withdraw.criteria returns. `start` and `end` are capture dates as in
+    `fetch_date`, both inclusive and of any precision: the end 2007-11 is the end of November. A
+    capture of which only the year is known matches if its date may lie between them.
     """
 
     identifiers: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Selection:
     end: str | None = None
 
     def lasting(self) -> tuple[str, dict[str, Any]]:
-        """Return the condition, in SQL, of what a tombstone has as well, and its values."""
+        """Return the SQL condition on data that a tombstone keeps, and its values."""
         terms: list[str] = []
         values: dict[str, Any] = {}
         if self.identifiers:
@@ -48,7 +48,7 @@ class Selection:
         return " AND ".join(terms) or "true", values
 
     def tombstone_condition(self) -> tuple[str, dict[str, Any]]:
-        """Return the condition, in SQL, of what a tombstone no longer has, and its values."""
+        """Return the SQL condition on data that a tombstone no longer has, and its values."""
         found = {
             f"starts_with({_URL}, $url_prefix)": ("url_prefix", self.url_prefix),
             "content_digest = $digest": ("digest", self.digest),
@@ -59,21 +59,21 @@ class Selection:
         return " AND ".join(given) or "true", dict(given.values())
 
     def condition(self) -> tuple[str, dict[str, Any]]:
-        """Return the whole condition, in SQL, and its values."""
+        """Return the whole SQL condition, and its values."""
         (lasting, some), (described, more) = self.lasting(), self.tombstone_condition()
         return f"({lasting}) AND ({described})", {**some, **more}
 
 
 def _compare_date(name: str, how: str) -> str:
-    """Return SQL that compares a capture's date with a value, as far as the less exact one says."""
-    date = "rtrim(fetch_date, 'Z')"  # which is greater than all that more exact dates go on with
+    """Return SQL that compares a capture's date with a value, at the lower precision of both."""
+    date = "rtrim(fetch_date, 'Z')"  # Z would sort after the rest of a more precise date
     return f"left({date}, length(${name})) {how} left(${name}, length({date}))"
 
 
 def choose(connection: engine.Connection, draft: Draft, selection: Selection) -> None:
-    """Make `chosen`: the listed versions, tombstones included, that meet the selection.
+    """Make `chosen`: the listed versions that match the selection, tombstones included.
 
-    Raises NothingSelected where there are none, or an identifier is unknown.
+    Raises NothingSelectedError if there are none, or if an identifier is unknown.
     """
     gather(connection, draft, selection, "chosen")
     if not rows_of(connection, "chosen"):
@@ -89,9 +89,9 @@ def gather(
     table: str,
     besides: str = "true",
 ) -> None:
-    """Make a table of the listed versions that meet the selection, and a condition besides.
+    """Make a table of the listed versions that match the selection and the condition `besides`.
 
-    Raises NothingSelected where an identifier is unknown.
+    Raises NothingSelectedError if an identifier is unknown.
     """
     condition, values = selection.condition()
     with engine.reading("the last snapshot"):
@@ -117,7 +117,7 @@ def gather(
 
 
 def _lacking(connection: engine.Connection, draft: Draft, selection: Selection) -> str:
-    """Say why nothing meets the selection."""
+    """Return the reason why nothing matches the selection."""
     files = draft.paths(draft.files(draft.tables.get("sets", ())))
     if selection.set is not None and files:
         sql = f"SELECT 1 FROM {engine.table('$sets')} WHERE set_spec = $set"
@@ -138,7 +138,7 @@ def _lacking(connection: engine.Connection, draft: Draft, selection: Selection) 
 
 
 def _live(draft: Draft, values: dict[str, object]) -> str:
-    """Return a table expression of all listed versions; `values` get its files."""
+    """Return a table expression of all listed versions; adds its files to `values`."""
     records, dead = (
         draft.paths(draft.files(draft.tables.get(table, ()))) for table in ("records", "dead")
     )

@@ -1,6 +1,6 @@
-"""Withdraw: items become tombstones with a reason; purge forgets what older snapshots hold of them.
+"""Withdraw: items become tombstones with a reason; a purge retires snapshots with their metadata.
 
-A tombstone keeps identifier, sets and reason, and stays whatever is ingested again.
+A tombstone keeps its identifier, sets and reason. It stays even if its archive is ingested again.
 """
 
 from collections.abc import Sequence
@@ -30,9 +30,10 @@ SUPERSEDED = f"CREATE TABLE superseded AS SELECT {schema.SUPERSEDED} FROM "
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """What a withdrawal did: what was built, the items it is about, and snapshots retired.
+    """The result of a withdrawal: the change, the identifiers of its items, and retired snapshots.
 
-    Where there was nothing to do, `reason` is that of all these items, None where they differ.
+    If there was nothing to do, `reason` is the common reason of all these items, or None if they
+    differ.
     """
 
     built: ChangeResult
@@ -52,9 +53,9 @@ def withdraw(
 ) -> Withdrawn:
     """Withdraw the selected items, and return when that is in effect.
 
-    With `purge` every older snapshot that holds their metadata is retired as well, which can be
-    done when no reader may be using it any more. Items that are withdrawn already stay as they are.
-    Raises NothingSelected, and what revision.revise and expire.retire raise.
+    `purge` also retires each older snapshot that holds their metadata. It waits until no reader can
+    be using an older snapshot. Items that are already withdrawn do not change. Raises
+    NothingSelectedError and the errors of transaction.revise and expiry.retire.
     """
     change = _Withdrawal(selection, reason)
     built = revise(store, configuration, outside, change)
@@ -71,9 +72,9 @@ def preview_selection(
     selection: Selection,
     most: int | None,
 ) -> Preview:
-    """Return what would be withdrawn, with at most so many items, and do nothing.
+    """Return a preview of the items to be withdrawn, at most `most` of them; change nothing.
 
-    Raises NothingSelected, NothingPublished and StoreError.
+    Raises NothingSelectedError, NothingPublished and StoreError.
     """
     base = Transaction.of(store, configuration, outside)
     with base.draft() as (connection, draft):
@@ -85,7 +86,7 @@ def preview_selection(
 
 @dataclass
 class _Withdrawal:
-    """Implements revision.Change."""
+    """Implements transaction.Change."""
 
     selection: Selection
     reason: str
@@ -93,11 +94,11 @@ class _Withdrawal:
     standing: str | None = field(default=None, init=False)
 
     def build(self, base: Transaction) -> ChangeResult:
-        """Make `fresh` of tombstones, and scrub the files that hold what they replace."""
+        """Make `fresh` of tombstones, and rewrite the files with the versions that they replace."""
         with base.draft() as (connection, draft):
             choose(connection, draft, self.selection)
             with engine.reading("the last snapshot"):
-                # A tombstone without a reason waits for its archive: it may be withdrawn again.
+                # A tombstone without a reason waits for its archive, so it can be withdrawn again.
                 connection.execute(
                     "CREATE TABLE withdrawn AS SELECT * FROM chosen WHERE reason IS NULL"
                 )
@@ -131,11 +132,11 @@ class _Withdrawal:
             )
 
     def clean_up(self) -> None:
-        """There is nothing to clear away."""
+        """Do nothing: there is nothing to remove."""
 
 
 def _reason(connection: engine.Connection) -> str | None:
-    """Return the reason of the items that were chosen, None where there are several."""
+    """Return the reason of the chosen items, or None if they have several."""
     with engine.reading("the last snapshot"):
         reasons = connection.execute("SELECT DISTINCT reason FROM chosen LIMIT 2").fetchall()
     return str(reasons[0][0]) if len(reasons) == 1 else None
@@ -146,7 +147,8 @@ def _purge(
 ) -> tuple[int, ...]:
     """Retire every snapshot whose files hold metadata of the items; return their numbers.
 
-    What no snapshot names goes with them. Raises StoreError if a snapshot could not be retired.
+    Also removes the objects that no snapshot names. Raises StoreError if a snapshot could not be
+    retired.
     """
     base = Transaction.of(store, configuration, outside)
     outside.say(
@@ -177,7 +179,7 @@ def _purge(
 
 
 def _shows(base: Transaction, connection: engine.Connection, draft: Draft, number: int) -> bool:
-    """Tell whether a snapshot's files hold metadata of the items in `wanted`."""
+    """Return whether a snapshot's files hold metadata of the items in `wanted`."""
     if number in base.before.skipped or base.pointer.is_retired(number):
         return False
     try:
@@ -186,5 +188,5 @@ def _shows(base: Transaction, connection: engine.Connection, draft: Draft, numbe
         return versions > 0 or filesets.shows(connection, older, "wanted")
     except StoreError:
         if base.catalogue.pointer().is_retired(number):
-            return False  # meanwhile
+            return False  # retired meanwhile
         raise
