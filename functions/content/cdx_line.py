@@ -82,7 +82,7 @@ class Form:
 
 
 def value(capture: CaptureRow, name: str) -> str:
-    """Return a field's value by either of its names; UNKNOWN if there is none."""
+    """Return a field's value by either of its names; UNKNOWN if it has no value."""
     return FIELDS[ALIASES.get(name, name)](capture) or UNKNOWN
 
 

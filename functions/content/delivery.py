@@ -250,7 +250,6 @@ def _without_body(headers: Mapping[str, str], *, tag: bool = False) -> dict[str,
 
 
 def _text_answer(status: int, headers: Mapping[str, str], message: str) -> Answer:
-    """Return a plain-text answer instead of the bytes."""
     text = f"{message}\n".encode()
     told = {
         **_without_body(headers, tag=status != 302),

@@ -251,7 +251,6 @@ class ContentApplication:
         return self._repository.manifest(self._present.reading().entry.snapshot)
 
     def _missing(self, error: ContentError) -> Reply:
-        """Return the answer for unavailable content."""
         reply = _fault(error.status, error.code, f"{error}.")
         if error.status != 503:
             return reply

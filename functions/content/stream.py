@@ -87,8 +87,6 @@ def _hold_last(decoded: Pieces, source: Pieces) -> Iterator[bytes]:
 
 
 class _VerifiedStream(io.RawIOBase):
-    """Reads pieces as a file."""
-
     def __init__(self, first: bytes, pieces: Iterator[bytes]) -> None:
         self._rest = memoryview(first)
         self._pieces = pieces
