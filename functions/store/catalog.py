@@ -66,14 +66,14 @@ class Catalogue:
         self._cache = Cache(kept)
 
     def pointer(self) -> Pointer:
-        """Read the pointer, again at each call; an empty pointer if the store has none."""
+        """Read the pointer, again at each call; an empty pointer if it is missing."""
         try:
             return Pointer.from_json(self.reader.read(layout.POINTER))
         except MissingObject:
             return Pointer()
 
     def witness(self) -> Witness | None:
-        """Read the witness, again at each call; None if the store has none."""
+        """Read the witness, again at each call; None if it is missing."""
         try:
             return Witness.from_json(self.reader.read(layout.WITNESS))
         except MissingObject:

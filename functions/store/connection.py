@@ -121,7 +121,7 @@ def endpoint_of(connection: BucketConnection, environment: Mapping[str, str]) ->
 
 
 def region_of(connection: BucketConnection, environment: Mapping[str, str]) -> str:
-    """Return the region, empty if none is set. Raises StoreError if it is invalid."""
+    """Return the region, empty if it is not set. Raises StoreError if it is invalid."""
     if connection.region:
         return connection.region
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):

@@ -105,7 +105,7 @@ class ObjectClient(ABC):
 
 
 def tag_of(tag: str | None) -> str:
-    """Return an object's ETag. Raises StoreError if the server sends none."""
+    """Return an object's ETag. Raises StoreError if it is missing."""
     if not tag:
         raise StoreError("the server gives objects no ETag, which docs/reference/store.md requires")
     return tag
