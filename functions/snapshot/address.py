@@ -34,8 +34,8 @@ def is_key(key: str) -> bool:
 def parse(text: str) -> StoreAddress:
     """Parse an address. Raises ValueError with the reason.
 
-    Slashes at the end are ignored. A query string is refused, because S3 addresses have none. Text
-    that may contain a secret is also refused, and the error does not repeat it.
+    Slashes at the end are ignored. A query string is refused, because S3 addresses have no query.
+    Text that may contain a secret is also refused, and the error does not repeat it.
     """
     if not text.startswith(SCHEME):
         scheme, found, _ = text.partition("://")

@@ -4,11 +4,11 @@ current.json                      the pointer: which snapshot is in effect
 snapshots/newest.json             the witness: the newest snapshot that the pointer ever named
 snapshots/<n>/manifest.json       one snapshot
 snapshots/<n>/views.sql           the same snapshot as views for plain DuckDB
-snapshots/<n>/settled             its instant, once it is known that the pointer named it before
-snapshots/leaves/<digest>.json    what a manifest says of up to LEAF_FILES data files
+snapshots/<n>/settled             its instant, once known that the pointer named it earlier
+snapshots/leaves/<digest>.json    descriptions of up to LEAF_FILES data files
 records/<table>/<digest>.parquet  data files, named by their content
-intake/<run>/...                  what was ingested and is not published yet
-.tmp/...                          what a folder's writers have not finished
+intake/<run>/...                  ingested rows that are not published yet
+.tmp/...                          unfinished writes of a folder
 
 The pointer and the witness are the only objects that are ever replaced.
 """
@@ -95,7 +95,7 @@ def data_key(table: str, digest: str) -> str:
 
 
 def digest_of(key: str) -> str | None:
-    """Return the digest in the object's name, or None if the name contains none."""
+    """Return the digest in the object's name, or None without one."""
     match = _NAMED.fullmatch(key)
     return (match[1] or match[2]) if match else None
 

@@ -25,7 +25,7 @@ from functions.snapshot.sequence import Span as Span
 from functions.snapshot.version import VERSION
 
 UNSTAMPED = datetime.max.replace(tzinfo=UTC)
-"""The instant of a sequence that has none yet: it takes effect with the next snapshot."""
+"""The instant of a sequence before it has a real one: it takes effect with the next snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Manifest:
     counts the listed records that are deleted, and `emptied` the sets without a live one.
     `revisits` counts the live captures that are revisits, and `unresolved` those of them without an
     original. `formats` maps the prefix of a metadata format to its templates, also for formats no
-    longer offered. `run` is the last run of the obi store in this snapshot, 0 if there is none.
+    longer offered. `run` is the last run of the obi store in this snapshot, 0 without a run.
     `prefix` precedes the handle in identifiers of templates; it is empty if it was never set.
     `leaves` maps keys to leaves whose content is included here: they need not be read. `views` is
     the SHA-256 of the snapshot's views.sql. `publisher` is a random text of the process that wrote

@@ -48,10 +48,10 @@ class Pointer:
     `settled` is true if the newest entry is known to have been written before its instant. If it is
     false, its publish stopped in between, and the next publish gives its changes a new instant.
     `retired` are first and last numbers of removed snapshots, ascending. `copied` is the time when
-    the source of a copied store had this pointer. The copy lacks all later changes, so its answers
-    are valid as of that instant until a snapshot is published to the copy. `expiries` counts
-    completed expiries: a publish that began before one must see a changed pointer. `store` is the
-    store's id; a store from before ids existed gets one at its next publish.
+    the source of a copied store had this pointer. The copy lacks all later changes. Its answers are
+    valid as of that instant until a snapshot is published to the copy. `expiries` counts completed
+    expiries: a publish that began before one must see a changed pointer. `store` is the store's id;
+    a store from before ids existed gets one at its next publish.
     """
 
     entries: tuple[PointerEntry, ...] = ()
@@ -63,7 +63,7 @@ class Pointer:
     store: str = ""
 
     def at(self, when: datetime) -> PointerEntry:
-        """Return the entry in effect at `when`. Raises NothingPublished if there is none."""
+        """Return the entry in effect at `when`. Raises NothingPublished if it is missing."""
         for entry in reversed(self.entries):
             if entry.effective <= when:
                 return entry

@@ -70,7 +70,7 @@ class Reader(Protocol):
 
 
 class Writer(Reader, Protocol):
-    """Also writes. Writes are atomic: a concurrent reader sees a whole object or none."""
+    """Also writes. Writes are atomic: a concurrent reader sees a whole object or no object."""
 
     def put(self, key: str, source: BinaryIO) -> None:
         """Write an object that is named by its content; an existing one stays."""

@@ -85,8 +85,8 @@ class Contradiction:
 def contradiction(pointer: Pointer, witness: Witness | None) -> Contradiction | None:
     """Return how the pointer contradicts the witness, or None.
 
-    The pointer was read after the witness; it is empty if the store has none. A witness that is
-    behind is not a contradiction: a publish is in progress, or died.
+    The pointer was read after the witness; it is empty if the store has no pointer. A witness that
+    is behind is not a contradiction: a publish is in progress, or died.
     """
     if witness is None:
         if not pointer.store:
