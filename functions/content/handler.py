@@ -143,7 +143,7 @@ class ContentApplication:
         return any(path == ours or path.startswith(f"{ours}/") for ours in PATHS)
 
     def _answer_call(self, call: Call, entry: "_LogEntry") -> Answer:
-        """Answer a call, or refuse it if too many are running: a queue might never drain."""
+        """Answer a call, or refuse it if too many are running: waiting could take forever."""
         if not self._places.acquire(blocking=False):
             refusal = self._unavailable("Too many requests are being answered; try again later.")
             return self._write(refusal, call)

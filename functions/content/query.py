@@ -203,7 +203,7 @@ def _wishes(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
         if name in PARAMETERS:
             found.append((name, text))
     if ("closest", "") in found:
-        # pywb sends an empty `closest` to ask for the nearest capture without a date.
+        # pywb sends an empty `closest` if it has no date.
         found = [pair for pair in found if pair not in (("closest", ""), ("sort", "closest"))]
     return found
 
