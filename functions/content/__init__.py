@@ -1,1 +1,1 @@
-"""Content: the archived bytes behind the records, cut out of where they lie by their ranges."""
+"""Delivery of the archived bytes behind the records, and searches for captures."""

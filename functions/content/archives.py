@@ -1,7 +1,7 @@
-"""Archives: where the files of web archives lie, and what reads some of their bytes.
+"""Locates the files of web archives and opens byte ranges in them.
 
-A name of a file comes out of a record, so it may be a stranger's: it is looked for in the places
-that the configuration names, or where a file of that name was ingested, and nowhere else.
+A file name comes from a record, so it is untrusted. It is looked up only in the configured places,
+or where a file of that name was ingested.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,19 +17,18 @@ from functions.store.catalog import Cache
 from functions.store.slice import Slices
 
 WITHIN = "!/"
-"""What stands in an address between a WACZ file and a file in it."""
+"""Separator in an address between a WACZ file and a file in it."""
 WARCS = "warcs"
-"""Where in a store the WARC files lie that it captured itself."""
+"""Folder in a store for the WARC files of its own captures."""
 
-_OWN = (f"{WARCS}/", "filesets/", "obi/")  # what of a store is content
+_OWN = (f"{WARCS}/", "filesets/", "obi/")  # the parts of a store that hold content
 
 
 class PlacedArchives:
-    """Implements Archives over places, the first one first. Safe to use from threads.
+    """Implements Archives over places, in order of preference. Thread-safe.
 
-    `own` is the store, whose own captures lie in WARCS. `recorded` gives the paths at which files
-    of a name were ingested, and is asked where there are no `places`; `reached` gives what reads
-    there.
+    `own` is the store, whose own captures are in WARCS. If `places` is empty, `recorded` returns
+    the paths at which files of a name were ingested, and `reached` returns the Slices for a path.
     """
 
     def __init__(
@@ -46,7 +45,7 @@ class PlacedArchives:
         self._cache = Cache(4096)
 
     def candidates(self, filename: str) -> Sequence[str]:
-        """Return the addresses at which the file may lie; none for what is no file's name."""
+        """Return the addresses at which the file may be; empty if the name is invalid."""
         name, _, inner = filename.partition("/")
         if not _is_name(name) or (inner and not all(map(_is_name, inner.split("/")))):
             return ()
@@ -54,7 +53,7 @@ class PlacedArchives:
         return [f"{address}{WITHIN}{inner}" for address in found] if inner else found
 
     def open(self, address: str, offset: int, length: int | None) -> BinaryIO:
-        """Return bytes of a file, by one range (see Archives.open)."""
+        """Return bytes of a file from one range (see Archives.open)."""
         if not 0 <= offset < wacz.FARTHEST or not 0 <= (length or 0) < wacz.FARTHEST:
             raise ContentError("damaged", f"{_show_name(address)}: no bytes lie at {offset}")
         outer, within, inner = address.partition(WITHIN)
@@ -64,16 +63,16 @@ class PlacedArchives:
                 return self._member(slices, key, inner, offset, length)
             return slices.open(key, offset, length)
         except MissingObject as error:
-            self._cache.forget(outer.rpartition("/")[2])  # it may be ingested anew, elsewhere
+            self._cache.forget(outer.rpartition("/")[2])  # it may be ingested again elsewhere
             raise ContentError("not-at-hand", f"{_show_name(address)} is not there") from error
 
     def bucket(self, address: str) -> tuple[str, str]:
-        """Return the bucket in which a file lies and its key there; empty ones for a folder."""
+        """Return the file's bucket and its key there; empty strings for a folder."""
         slices, key = self._locate(address.partition(WITHIN)[0])
         return ("", "") if WITHIN in address else slices.bucket(key)
 
     def _lying(self, name: str) -> Sequence[tuple[str, Slices, str]]:
-        """Return where a file of that name may lie: its address, what reads there, its key."""
+        """Return the possible places of a file: address, Slices and key."""
 
         def make() -> Sequence[tuple[str, Slices, str]]:
             found = [(f"{p.address}/{name}", p, name) for p in self._places]
@@ -90,7 +89,7 @@ class PlacedArchives:
         return self._cache.get(name, make)
 
     def _locate(self, address: str) -> tuple[Slices, str]:
-        """Return what reads a file, and its key there. Raises ContentError for one elsewhere."""
+        """Return the Slices and the key of a file. Raises ContentError if its place is unknown."""
         name = address.rpartition("/")[2]
         if _is_name(name):
             for known, slices, key in self._lying(name):
@@ -115,7 +114,7 @@ class PlacedArchives:
 
         found = self._cache.get((address, inner), find)
         if found is None or not _fits(found[1], offset, length):
-            # Every request is judged by itself: the answer does not depend on earlier ones.
+            # A separate cache key: the answer must not depend on earlier requests.
             found = self._cache.get(
                 (address, inner, "recovered"), lambda: wacz.recover(slices, key, inner)
             )
@@ -133,16 +132,16 @@ class PlacedArchives:
 
 
 def _fits(member: wacz.WaczMember, offset: int, length: int | None) -> bool:
-    """Tell whether a directory's size of a member leaves room for these bytes."""
+    """Return whether a member's size by the directory leaves room for these bytes."""
     return member.deflated or offset + (1 if length is None else length) <= member.packed
 
 
 def _show_name(address: str) -> str:
-    """Return a file's name, as anybody may be told: without the folder."""
+    """Return a file's name without its folder, which must not be disclosed."""
     outer, within, inner = address.partition(WITHIN)
     return outer.rpartition("/")[2] + within + inner
 
 
 def _is_name(name: str) -> bool:
-    """Tell whether it can be a file's name, and leads nowhere else."""
+    """Return whether the text is a safe file name that leads nowhere else."""
     return name not in ("", ".", "..") and name.isprintable() and not {*"/\\"} & {*name}

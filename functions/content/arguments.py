@@ -1,7 +1,7 @@
-"""Arguments of a request for content: which item, which of its files, as of when, and in what form.
+"""Parses the arguments of a content request: item, file, time and form.
 
-An identifier may stand in the path, or be the argument `id`: a gateway may decode a path, and then
-it is not known any more what was a part of the identifier.
+The identifier is in the path or in the argument `id`. A gateway may decode the path, so it is then
+unknown which characters the identifier had escaped.
 """
 
 import calendar
@@ -27,14 +27,14 @@ _STAMP = re.compile(
 
 
 class ArgumentError(SheafError):
-    """The arguments are none; the text is one line that says why."""
+    """The arguments are invalid; the text is a one-line reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContentRequest:
-    """What is asked for: an item by what its identifier may be, likeliest first.
+    """A request for content; `identifiers` are possible identifiers of the item, likeliest first.
 
-    `at` is the last instant of the date that was given.
+    `at` is the last instant of the given date.
     """
 
     identifiers: Sequence[str]
@@ -44,7 +44,7 @@ class ContentRequest:
 
 
 def read(call: Call) -> ContentRequest:
-    """Return what a call to PATH asks for. Raises Refused."""
+    """Return the request in a call to PATH. Raises ArgumentError."""
     try:
         pairs = call.pairs()
     except FormError as error:
@@ -71,7 +71,7 @@ def read(call: Call) -> ContentRequest:
 
 
 def _instant(text: str) -> datetime | None:
-    """Return the last second of a date: W3CDTF in UTC, or up to 14 digits. Raises Refused."""
+    """Return the last second of a date: W3CDTF in UTC, or up to 14 digits. Raises ArgumentError."""
     if not text:
         return None
     match = _DATE.fullmatch(text) or _STAMP.fullmatch(text)

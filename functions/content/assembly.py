@@ -1,4 +1,4 @@
-"""Assembly: what answers for content, put together of a store and its configuration."""
+"""Builds the content application from a store and its configuration."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -18,7 +18,7 @@ from functions.store.signer import Signer
 from functions.store.slice import Slices
 
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
-"""An event in, its answer out."""
+"""Returns the answer to an event."""
 
 
 def application(
@@ -34,10 +34,10 @@ def application(
     *,
     guarded: bool = False,
 ) -> ContentApplication:
-    """Return what answers with the content of the store at `uri`, which is seen from `base`.
+    """Return the application for the content of the store at `uri`, relative to `base`.
 
-    `base` is the folder of the configuration; for the rest see ContentApplication. Raises
-    StoreError for an address that is none.
+    `base` is the folder of the configuration. ContentApplication describes the other parameters.
+    Raises StoreError if the address is invalid.
     """
     contents = wiring.contents(repository, uri, base, settings, environment)
     signer = Signer(
@@ -59,7 +59,7 @@ def application(
 
 
 def beside(content: ContentApplication, metadata: Handler) -> Handler:
-    """Return what answers for both, by the path of what is asked; bodies are as `unpacked` has."""
+    """Return a handler for both, chosen by the request's path; bodies may be bytes or a Body."""
 
     def answer(event: dict[str, Any]) -> dict[str, Any]:
         return content.answer(event) if content.takes(event) else metadata(event)
@@ -68,7 +68,7 @@ def beside(content: ContentApplication, metadata: Handler) -> Handler:
 
 
 def of_lambda(opened: InstanceParts) -> Answering:
-    """Return what answers with the content of a store that an instance has opened."""
+    """Return the content application over the store that a Lambda instance has opened."""
     return application(
         opened.repository,
         opened.settings["store.uri"],
@@ -83,9 +83,9 @@ def of_lambda(opened: InstanceParts) -> Answering:
 
 
 def lying(archives: Archives, store: Slices) -> Callable[[Content, int, int], BinaryIO]:
-    """Return what opens a part of a content where it lies as it is, in an archive or the store.
+    """Return a function that opens a part of unpacked content in an archive or the store.
 
-    It takes how many bytes to leave out, and how many to give, of a content with a stretch.
+    It takes a content with a byte range, the number of bytes to skip and the number to return.
     """
 
     def open_range(content: Content, first: int, length: int) -> BinaryIO:

@@ -1,4 +1,4 @@
-"""Streams: an answer's bytes as they come, a piece at a time, however many there are."""
+"""Streaming bodies of answers, read in pieces of bounded size."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -8,11 +8,11 @@ from typing import BinaryIO
 from functions.content.errors import ContentError
 
 PIECE = 1 << 16
-"""Bytes that are read at once."""
+"""Bytes of one read."""
 
 
 def skip(source: BinaryIO, count: int) -> None:
-    """Read forwards over `count` bytes, or to the end."""
+    """Skip `count` bytes, or all up to the end."""
     while count > 0:
         count -= len(data := source.read(min(count, PIECE)))
         if not data:
@@ -20,9 +20,9 @@ def skip(source: BinaryIO, count: int) -> None:
 
 
 def count_rest(source: BinaryIO, most: int) -> int | None:
-    """Return how many bytes are left, which are read for it; None where they are more than `most`.
+    """Return the number of remaining bytes, by reading them; None if there are more than `most`.
 
-    A few bytes may be made to inflate to any number of them.
+    The limit is needed because a few bytes can inflate to any number of bytes.
     """
     count = 0
     while data := source.read(PIECE):
@@ -33,11 +33,11 @@ def count_rest(source: BinaryIO, most: int) -> int | None:
 
 
 def pieces(source: BinaryIO, length: int | None, whole: int | None = None) -> Iterator[bytes]:
-    """Yield the next `length` bytes (None: to the end), each piece once the next one was read.
+    """Yield the next `length` bytes (None: to the end), one piece behind the reads.
 
-    So what is wrong is known, and raised, before the last piece is given: who has got as many bytes
-    as there are to be knows that they are right. Of a `whole` that has more bytes than it is to
-    have, ContentError is raised before those are given.
+    An error is therefore raised before the last piece is sent. A client that got the announced
+    number of bytes knows that they are correct. If `whole` is given and there are more bytes than
+    that, ContentError is raised before the extra bytes are sent.
     """
     last, count = b"", 0
     while length is None or length > 0:
@@ -57,11 +57,11 @@ def pieces(source: BinaryIO, length: int | None, whole: int | None = None) -> It
 
 
 class Body:
-    """The pieces of an answer: those of `ready`, then the others as they are read.
+    """The body of an answer: the pieces in `ready`, then `further` pieces as they are read.
 
-    `source` is closed with it, then `ended` is called, once, with how many bytes were given, and
-    with what it broke off by. What goes wrong on the way is raised. It may be read by one thread
-    after another, each time in the context (contextvars) in which it was made.
+    At the end `source` is closed, then `ended` is called once with the number of bytes sent and the
+    error, if any. Errors while reading are raised. Several threads may read it in turn, each in the
+    context (contextvars) in which it was created.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Body:
         return piece
 
     def close(self) -> None:
-        """Let go of the source. It is no error where there is nothing left of it."""
+        """Close the source; harmless if it is closed already."""
         self._end(None)
 
     def _end(self, error: Exception | None) -> None:

@@ -1,4 +1,4 @@
-"""A capture, as what looks for its bytes, lists it or restores it needs it."""
+"""A capture's row, as delivery, listings and restores need it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -29,19 +29,18 @@ FIELDS = (
     "warc_record_length",
     "warc_request_offset",
 )
-"""The columns of schema.CAPTURE that are read of it."""
+"""The columns of schema.CAPTURE that a row reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureRow:
-    """A listed capture: what schema.CAPTURE says of it under the same names, and its sets.
+    """A listed capture: its values from schema.CAPTURE under similar names, and its sets.
 
-    `digest` is the SHA-1 of the payload as stored, base32, or `label:value`; `date` is W3CDTF, as
-    exact as the file has it, and `time` the same in UTC where it is exact to the second. `original`
-    is the identifier of a revisit's original, where it is known. `damaged` says what failed in the
-    compressed member that holds the record. `method` is that of the request, None for GET or where
-    it is not known; `body` is the query that stands for what it sent, and `request` the offset of
-    its record.
+    `digest` is the SHA-1 of the payload as stored, base32, or `label:value`. `date` is W3CDTF, as
+    exact as in the file. `time` is the same in UTC, if it is exact to the second. `original` is the
+    identifier of a revisit's original, if known. `damaged` names the fault in the record's
+    compressed member. `method` is the request's method, None for GET or if unknown. `body` is the
+    query that stands for the request's body, and `request` the offset of the request's record.
     """
 
     identifier: str
@@ -70,19 +69,19 @@ class CaptureRow:
 
     @property
     def is_revisit(self) -> bool:
-        """Whether its payload is another capture's."""
+        """True if its payload is in another capture."""
         return self.type == "revisit"
 
     @property
     def stamp(self) -> str:
-        """Its date in 14 digits, what is not known of it being the least; "" where nothing is."""
+        """Its date in 14 digits, missing parts at their minimum; "" if the date is unknown."""
         digits = "".join(filter(str.isdigit, (self.date or "")[:19]))
         return digits + "00000101000000"[len(digits) :] if len(digits) >= 4 else ""
 
     def resolve(self) -> "CaptureRow":
-        """Return a revisit with the media type of its original in place of its own; all else as is.
+        """Return a revisit as a response with the media type of its original; others unchanged.
 
-        A revisit of which the original's media type is not known stays as it is.
+        A revisit also stays unchanged if that media type is unknown.
         """
         mime = self.mime or self.detected
         return replace(self, type="response", mime=mime) if self.is_revisit and mime else self
@@ -91,7 +90,7 @@ class CaptureRow:
     def of(
         identifier: str, position: int, sets: tuple[str, ...], fields: Mapping[str, Any]
     ) -> "CaptureRow":
-        """Return the capture of a record's fields, of which FIELDS have to be there."""
+        """Return the capture from a record's fields, which must include FIELDS."""
         return CaptureRow(
             identifier=identifier,
             position=position,

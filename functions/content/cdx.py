@@ -1,8 +1,8 @@
-"""The index of captures over HTTP: a query in, lines out, a bounded number at a time.
+"""Index of captures over HTTP: answers a query with a limited number of lines.
 
-Where more is there than an answer holds, its header Link says where it goes on (RFC 8288), and a
-resume key does where it is asked for, as the Internet Archive's server gives it. A page that is
-asked for by its number is whole: its clients follow no links.
+If more lines follow, the header Link names the next request (RFC 8288). On request a resume key
+does the same, as on the Internet Archive's server. A page requested by its number is complete,
+because such clients do not follow links.
 """
 
 import hashlib
@@ -25,13 +25,16 @@ from functions.snapshot.manifest import Manifest
 
 PLAIN = "text/plain"
 _LONGEST = 6000
-"""Characters of a header; gateways take 10 KB of all. Where it is longer the key is told below."""
+"""Longest Link, in characters: gateways accept 10 KB of headers.
+
+A longer one becomes a resume key.
+"""
 
 
 def reply(call: Call, search: Searching, manifest: Manifest, settings: Configuration) -> Reply:
-    """Return the answer to a call at one of DIALECTS: lines, 400 for what is no query.
+    """Return the answer to a call at one of DIALECTS: lines, or 400 for an invalid query.
 
-    `call.base` is what the paths here lie below. Raises StoreError.
+    `call.base` is the base URL of the paths here. Raises StoreError.
     """
     dialect = DIALECTS.get(call.path.rstrip("/"))
     if dialect is None:
@@ -62,7 +65,7 @@ def reply(call: Call, search: Searching, manifest: Manifest, settings: Configura
 def _list(
     call: Call, pairs: Sequence[tuple[str, str]], lines: CdxLines, manifest: Manifest
 ) -> Reply:
-    """Return an answer that leads on to the next one."""
+    """Return an answer that links to the next one."""
     asked, shown = lines.query, None
     headers = {}
     if lines.end is not None:
@@ -78,7 +81,7 @@ def _list(
 
 
 def _page(found: Pages, lines: CdxLines) -> Reply:
-    """Return a page, whole or not at all."""
+    """Return a complete page, or a refusal."""
     asked = lines.query
     if lines.size >= LARGEST:
         text = f"This page has more than {LARGEST} bytes; ask for fewer fields by fl, or"
@@ -106,7 +109,7 @@ def _page_count(found: Pages, dialect: Dialect) -> Reply:
 
 
 def refusal(status: int, text: str) -> Reply:
-    """Return an answer of one line for people, whatever it quotes."""
+    """Return a one-line refusal; unprintable characters of quotations become blanks."""
     line = "".join(letter if letter.isprintable() else " " for letter in text)
     return Reply(status, PLAIN, f"{line}\n".encode("utf-8", "replace"))
 
@@ -114,7 +117,7 @@ def refusal(status: int, text: str) -> Reply:
 def _following(
     call: Call, pairs: Sequence[tuple[str, str]], key: str, more: int | None, asked: Query
 ) -> str:
-    """Return the address of what comes next: the same query with a resume key."""
+    """Return the URL of the next request: the same query with a resume key."""
     kept = [(name, text) for name, text in pairs if name not in ("resumeKey", "limit")]
     limit = [] if more is None else [("limit", str(-more if asked.is_last else more))]
     found = urlencode([*kept, *limit, ("resumeKey", key)], errors="surrogatepass")

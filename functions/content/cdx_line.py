@@ -1,7 +1,7 @@
-"""Lines of an index of captures: fields as a table, and the forms in which lines are written.
+"""Lines of an index of captures: their fields, and the output formats.
 
-CDXJ is a key, a date in 14 digits and JSON, as pywb has it; CDX the Internet Archive's, of eleven
-fields behind a line that names them. What is not known is left out of JSON, and `-` elsewhere.
+A CDXJ line is a key, a date in 14 digits and JSON, as in pywb. CDX is the Internet Archive's
+format: eleven fields below a header line. An unknown value is omitted in JSON, and `-` elsewhere.
 """
 
 import json
@@ -14,7 +14,7 @@ from functions.content.capture import CaptureRow
 
 UNKNOWN = "-"
 REVISIT = "warc/revisit"
-"""What indexes have in the place of a revisit's media type."""
+"""Media type of revisits in indexes."""
 _NO_TYPE = "unk"
 
 _UNPLAIN = re.compile(r"[^!-~]+")
@@ -41,16 +41,16 @@ FIELDS: Mapping[str, Callable[[CaptureRow], str | None]] = {
     "media_type": lambda c: c.mime or c.detected,
     "size": lambda c: _text(c.length),
 }
-"""Fields of a line, and what a capture has of each; None where nothing is known.
+"""Fields of a line, with functions that return a capture's value; None if it is unknown.
 
-What restores a site asks for the last two, which no other index has: the media type also of a
-revisit, and the bytes of the payload.
+Only Sheaf has the last two; restores request them. `media_type` is also known for revisits, and
+`size` is the payload's size in bytes.
 """
 
 _USUAL = tuple(FIELDS)[:-2]
 
 ALIASES: Mapping[str, str] = {"original": "url", "mimetype": "mime", "statuscode": "status"}
-"""Names that the Internet Archive's server has for some."""
+"""The Internet Archive's names of some fields."""
 
 KEY = ("urlkey", "timestamp")
 _CDX = ("urlkey", "timestamp", "url", "mime", "status", "digest", "redirect")
@@ -68,10 +68,10 @@ def _frame(names: Sequence[str], texts: Sequence[str], key: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form of an answer: media type, how a capture is written, and its fields unless told.
+    """An output format: media type, writer of a line, and default fields.
 
-    `write` takes a capture and the names of fields. `frame` takes the names, what was written, and
-    a resume key if one is shown, and returns the body.
+    `write` takes a capture and field names. `frame` takes the field names, the written lines and an
+    optional resume key, and returns the body.
     """
 
     type: str
@@ -82,7 +82,7 @@ class Form:
 
 
 def value(capture: CaptureRow, name: str) -> str:
-    """Return what a capture has of a field, by either name; UNKNOWN where that is nothing."""
+    """Return a field's value by either of its names; UNKNOWN if it has no value."""
     return FIELDS[ALIASES.get(name, name)](capture) or UNKNOWN
 
 
@@ -92,7 +92,7 @@ def _table(capture: CaptureRow, names: Sequence[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a value that no blank and no end of a line is in: what is not plain is %XX."""
+    """Return a value without blanks and line ends: all but printable ASCII becomes %XX."""
     return _UNPLAIN.sub(lambda found: quote(found[0], safe=""), text)
 
 
@@ -123,7 +123,7 @@ def _array(capture: CaptureRow, names: Sequence[str]) -> str:
 
 
 def _array_frame(names: Sequence[str], texts: Sequence[str], key: str | None) -> str:
-    """Return the Internet Archive's JSON: an array of arrays, the first of which has the names."""
+    """Return the Internet Archive's JSON: an array of arrays, the first with the field names."""
     if not texts and key is None:
         return "[]\n"
     tail = [] if key is None else ["[]", json.dumps([key])]
@@ -137,4 +137,4 @@ FORMS: Mapping[str, Form] = {
     "text": Form("text/plain", _columns, _TEXT),
     "array": Form("application/json", _array, _TEXT, frame=_array_frame),
 }
-"""Forms of answers; dialect.Dialect names them."""
+"""Output formats; dialect.Dialect names them."""

@@ -1,4 +1,4 @@
-"""The bytes of a snapshot's items, found and read: implements functions.content.protocols."""
+"""Finds and reads the bytes of a snapshot's items; implements functions.content.protocols."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,16 +30,16 @@ _NO_CODING = ("", "identity", "none")
 
 @dataclass(frozen=True, slots=True)
 class HeldContent(Content):
-    """Content that the store itself has; `holding` says where."""
+    """Content in the store itself; `holding` is its location."""
 
     holding: Holding | None = None
 
 
 class ArchivedContents:
-    """Gives the bytes of items out of archive files and of the store. Safe to use from threads.
+    """Reads the bytes of items from archive files and from the store. Thread-safe.
 
-    `objects` are those of the same store. `prefix` is what stands before handles in the
-    identifiers of templates; empty: oai: and the namespace.
+    `objects` must be of the same store. `prefix` precedes handles in the identifiers of templates;
+    if it is empty, it is oai: and the namespace.
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class ArchivedContents:
         file: str = "",
         at: datetime | None = None,
     ) -> Content:
-        """Return what is known of an item's bytes (see Contents.find).
+        """Return a description of an item's bytes (see Contents.find).
 
-        Without a record, `file` is an object of interest: a handle, or the URL of a file.
+        Without a record, `file` is the id of an object of interest: a handle, or the URL of a file.
         """
         if record is None:
             return self._object(manifest, file, at)
@@ -90,7 +90,7 @@ class ArchivedContents:
     def open_content(
         self, content: Content, *, coded: bool = False, verified: bool = True
     ) -> Iterator[BinaryIO]:
-        """Give the bytes as a stream (see Contents.open_content)."""
+        """Open the bytes as a stream (see Contents.open_content)."""
         if isinstance(content, HeldContent) and content.holding is not None:
             with stored.open_stored(self._store, content.holding, checked=verified) as (
                 pieces,
@@ -110,16 +110,17 @@ class ArchivedContents:
                 _declared_digest(capture) if verified else None,
                 record.where(capture),
                 chunked=chunked,
-                # A length is known of what was read: then the digest is ours, and no index's.
+                # A known length means that we read the payload, so the digest is ours and not an
+                # index's.
                 head=found.document.head if capture.length is None else None,
             )
             decoded = source if coded else _decode(source, bears, chunked=chunked)
             yield stream.read_verified(decoded, source)
 
     def _prove(self, content: Content, capture: CaptureRow, *, verified: bool) -> None:
-        """Raise ContentError unless a digest can prove the bytes of a damaged member.
+        """Raise ContentError unless a digest can verify the bytes of a damaged member.
 
-        Where they are not to be verified as they are read, as of a part, all are read for it.
+        If a part is read without verification, this reads and verifies all bytes first.
         """
         if _declared_digest(capture) is None:
             detail = "its compressed member is damaged, and no digest proves its bytes"
@@ -130,7 +131,7 @@ class ArchivedContents:
                     pass
 
     def _object(self, manifest: Manifest, id_: str, at: datetime | None) -> Content:
-        """Return an object of interest that is named by its id: a listed one, none withdrawn."""
+        """Return an object of interest by its id; it must be listed and not withdrawn."""
         if not id_:
             raise ContentError("unknown", "no item was named")
         listed = self._template(manifest, id_)
@@ -167,7 +168,7 @@ class ArchivedContents:
             own = self._own(capture) if original else found.document
             answer = own if own is not None and own.fields else found.document
             bears, chunked = _borne(found.document)
-            undone = chunked or not codings.KNOWN.isdisjoint(bears)  # others pass as they are
+            undone = chunked or not codings.KNOWN.isdisjoint(bears)  # other codings stay undecoded
             named = [*bears, "chunked"] if chunked else bears
             told = {"coded": ", ".join(named)} if named else {}
             if payload.truncated:
@@ -190,7 +191,7 @@ class ArchivedContents:
             )
 
     def _original(self, manifest: Manifest, capture: CaptureRow) -> CaptureRow:
-        """Return the capture whose payload a revisit has. Raises ContentError."""
+        """Return the capture with the payload of a revisit. Raises ContentError."""
         found = None
         if capture.original is not None:
             found = self._repository.record(manifest, capture.original)
@@ -204,12 +205,12 @@ class ArchivedContents:
         return original
 
     def _own(self, capture: CaptureRow) -> Document | None:
-        """Return a revisit's own record, which may have a head; None where it cannot be read."""
+        """Return a revisit's own record, which may have HTTP headers; None if it is unreadable."""
         try:
             with record.open_record(self.archives, capture) as found:
                 return found.document
         except ContentError:
-            return None  # its bytes are there all the same
+            return None  # the payload is readable without it
 
     def _stretch(self, found: ArchivedRecord, capture: CaptureRow) -> ByteRange | None:
         if found.document.place is None or capture.length is None:
@@ -219,7 +220,7 @@ class ArchivedContents:
 
 
 def _declared_digest(capture: CaptureRow) -> DeclaredDigest | None:
-    """Return a capture's digest, which is a SHA-1 in base32 where it has no label."""
+    """Return a capture's digest; one without a label is a SHA-1 in base32."""
     if not capture.digest:
         return None
     text = capture.digest if ":" in capture.digest else f"sha1:{capture.digest}"
@@ -227,7 +228,7 @@ def _declared_digest(capture: CaptureRow) -> DeclaredDigest | None:
 
 
 def _label(declared: DeclaredDigest | None) -> str:
-    """Return a digest with its label; empty where there is none."""
+    """Return a digest with its label, or "" for None."""
     if declared is None:
         return ""
     text = declared.text()
@@ -235,14 +236,14 @@ def _label(declared: DeclaredDigest | None) -> str:
 
 
 def _status(capture: CaptureRow, original: CaptureRow | None) -> int | None:
-    """Return a capture's status: that of a revisit's original, where it says no more than so."""
+    """Return a capture's status; a revisit without one, or with 304, has that of its original."""
     if original is not None and capture.status in (None, _NOT_MODIFIED):
         return original.status
     return capture.status
 
 
 def _media_type(capture: CaptureRow, *answers: Document) -> str:
-    """Return the media type as the first of the answers says it that does."""
+    """Return the media type from the first answer that has one."""
     for answer in answers:
         for name, value in answer.fields:
             if name.lower() == "content-type" and value:
@@ -251,7 +252,7 @@ def _media_type(capture: CaptureRow, *answers: Document) -> str:
 
 
 def _borne(found: Document) -> tuple[list[str], bool]:
-    """Return the codings that a payload bears, the last applied last, and whether it is chunked."""
+    """Return the payload's codings in the order of application, and whether it is chunked."""
     message = found.message
     if message is None or not message.has_codings():
         return [], False

@@ -1,4 +1,4 @@
-"""Delivery: how a content is answered with: whole or a part, here or at a signed address.
+"""Builds answers with content: whole or in part, sent directly or by a signed URL.
 
 RFC 9110, sections 13 (conditions), 14 (ranges) and 15 (statuses).
 """
@@ -20,34 +20,38 @@ from functions.http import caching
 from functions.http.message import Call
 
 AHEAD = 1 << 18
-"""Bytes that are read before the answer begins: what fits is known to be right as a whole."""
+"""Bytes that are read before the answer begins: smaller content is verified as a whole."""
 
 COUNTED = 1 << 28
-"""Bytes that are read to learn how many there are. Of more than these there are no parts."""
+"""Largest number of bytes read to find the size. Larger content has no ranges."""
 
 _SIZES = 1024
-"""Contents whose size is remembered where all of them had to be read for it."""
+"""Number of cached sizes of contents that had to be read completely to learn their size."""
 
 Answer = Mapping[str, Any]
-"""statusCode, headers, and a body of bytes or a Stream."""
+"""statusCode, headers, and a body of bytes or a Body."""
 
 Lying = Callable[[Content, int, int], BinaryIO]
-"""Opens a part of a content with a stretch, where it lies: leaving out so many bytes, giving so
-many. Raises ContentError, StoreError."""
+"""Opens a part of unpacked content, from the number of bytes to skip and the number to return.
+
+Raises ContentError, StoreError.
+"""
 
 Sign = Callable[[str, str, str, str], str]
-"""Returns an address at which an object can be had for a while: of bucket, key, method and the
-Content-Disposition that it is to be answered with. Raises StoreError."""
+"""Returns a signed URL for bucket, key, method and Content-Disposition, valid for a limited time.
+
+Raises StoreError.
+"""
 
 _OF_BODY = ("Content-Type", "Content-Disposition", "Accept-Ranges", "Repr-Digest", "ETag")
 
 
 class Delivery:
-    """Answers with contents. May be used by many threads at once.
+    """Answers with contents. Thread-safe.
 
-    An answer has `largest` bytes of content at most (None: as many as there are, in a stream).
-    Parts of what lies somewhere as it is are read there by `lying`; what is large, and an object of
-    a bucket, is answered with its address by `sign`. Either may be missing.
+    An answer has at most `largest` bytes of content (None: no limit, streamed). `lying` reads parts
+    of unpacked content. `sign` returns the URL for a redirect to a large object of a bucket. Both
+    are optional.
     """
 
     def __init__(
@@ -75,8 +79,8 @@ class Delivery:
     ) -> Answer:
         """Return the answer to a GET or a HEAD for a representation.
 
-        `call.base` is what the paths here lie below. Where the body is a stream, `ended` is called
-        at its end (see Stream). Raises ContentError, StoreError.
+        `call.base` is the base URL of the paths here. If the body is a Body, `ended` is called at
+        its end (see Body). Raises ContentError, StoreError.
         """
         found = self._answer(call, shown, ended)
         return {**found, "body": b""} if call.method == "HEAD" else found
@@ -119,7 +123,7 @@ class Delivery:
         return self._send(shown, headers, part, ended)
 
     def _answer_head(self, shown: Representation, headers: Mapping[str, str]) -> Answer:
-        """Return the answer to a HEAD: what a GET says, which may have to be read for it."""
+        """Return the answer to a HEAD; its headers may require reading the content."""
         sent = self._send(shown, headers, None, lambda given, error: None)
         if isinstance(sent["body"], Body):
             sent["body"].close()
@@ -132,7 +136,7 @@ class Delivery:
         part: RangePart | None,
         ended: Callable[[int, Exception | None], None],
     ) -> Answer:
-        """Return the answer with the whole or a part, which is read as far as AHEAD at once."""
+        """Return the answer with the whole or a part; up to AHEAD bytes are read at once."""
         limit = AHEAD if self._largest is None else self._largest
         with ExitStack() as source:
             further = self._open(source, shown, part)
@@ -159,9 +163,9 @@ class Delivery:
     def _open(
         self, source: ExitStack, shown: Representation, part: RangePart | None
     ) -> Iterator[bytes]:
-        """Open the whole or a part, and leave it to `source`.
+        """Open the whole or a part; `source` closes it.
 
-        Only of the whole it is known whether it has its digest.
+        Only the whole is verified by its digest.
         """
         if part is None or part.length == part.size:
             opened = self._contents.open_content(shown.content, coded=shown.coded)
@@ -176,9 +180,9 @@ class Delivery:
         return body.pieces(file, part.length)
 
     def _size(self, shown: Representation) -> int | None:
-        """Return how many bytes there are, which may take reading them; None for too many of those.
+        """Return the size, by reading the content if necessary; None if it is larger than COUNTED.
 
-        Then a Range is passed over, as a server may (section 14.2).
+        Without a size the server ignores Range, as it may (section 14.2).
         """
         if shown.size is not None:
             return shown.size
@@ -197,16 +201,16 @@ class Delivery:
         return size
 
     def _elsewhere(self, call: Call, shown: Representation) -> str:
-        """Return the signed address of what is large and an object of a bucket, else "".
+        """Return the signed URL of a large object of a bucket, else "".
 
-        Parts are had there too: by the address any Range is answered, and none is read over here.
+        The signed URL also answers ranges, so no part is read here.
         """
         stretch, size = shown.content.stretch, shown.size
         if self._sign is None or stretch is None or not stretch.bucket or stretch.offset:
-            return ""  # nothing that is packed into an object begins with it
+            return ""  # packed content never begins at the start of an object
         if size is None or stretch.length not in (None, size) or size <= self._redirected:
             return ""
-        # Its own host has no sandbox for it: there all of it is to be saved.
+        # The bucket's host has no sandbox, so all content there is saved instead of shown.
         kept = sandbox.disposition(sandbox.UNKNOWN, sandbox.name(shown.content.url))
         return self._sign(stretch.bucket, stretch.key, call.method, kept)
 
@@ -214,7 +218,7 @@ class Delivery:
         return self._largest is not None and size is not None and size > self._largest
 
     def _too_large(self, headers: Mapping[str, str], size: int | None) -> Answer:
-        """Return the answer to who wants more at once than an answer holds."""
+        """Return the refusal of a request for more bytes than an answer can hold."""
         told = dict(headers)
         if size is not None:
             told["Content-Range"] = range.content_range(size)
@@ -229,7 +233,7 @@ class Delivery:
 def _complete(
     shown: Representation, headers: Mapping[str, str], part: RangePart | None, data: bytes
 ) -> Answer:
-    """Return the answer with all of the bytes that it is to have. Raises ContentError."""
+    """Return the complete answer with all its bytes. Raises ContentError if the size is wrong."""
     told = {**headers, "Content-Length": str(len(data))}
     length = shown.size if part is None else part.length
     if length not in (None, len(data)):
@@ -241,12 +245,11 @@ def _complete(
 
 
 def _without_body(headers: Mapping[str, str], *, tag: bool = False) -> dict[str, str]:
-    """Return the headers without those that tell of a body, but for the ETag if it is to stay."""
+    """Return the headers without those that describe a body; with `tag`, the ETag stays."""
     return {n: v for n, v in headers.items() if n not in _OF_BODY or (tag and n == "ETag")}
 
 
 def _text_answer(status: int, headers: Mapping[str, str], message: str) -> Answer:
-    """Return an answer in words in place of the bytes."""
     text = f"{message}\n".encode()
     told = {
         **_without_body(headers, tag=status != 302),

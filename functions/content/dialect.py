@@ -1,6 +1,6 @@
-"""Dialects of the index of captures: what pywb's server and the Internet Archive's do differently.
+"""Dialects of the index of captures: differences of pywb's and the Internet Archive's servers.
 
-Each has a path of its own, so that the clients of both find the answers that they parse.
+Each dialect has its own path, so that the clients of both get answers that they can parse.
 """
 
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """A server's ways: names of forms by their `output`, and the one without `output`.
+    """A server's behaviour: output formats by the value of `output`, and the default format.
 
-    `is_whole`: a filter without a sign is an expression for the whole value of any field. `since`
-    is the least date of what is listed. `is_silent`: a page behind the last one is empty, where it
-    is refused otherwise, and the number of pages is a number alone.
+    With `is_whole`, a filter without an operator is an expression for the whole value. `since` is
+    the earliest date that is listed. With `is_silent`, a page behind the last one is empty instead
+    of an error, and the page count is a bare number.
     """
 
     outputs: Mapping[str, str]
@@ -24,7 +24,7 @@ class Dialect:
 
 
 PYWB = Dialect({name: name for name in ("cdxj", "json", "text", "cdx")}, "cdxj")
-# Its clients parse the date of each line, so captures without one are not listed.
+# Its clients parse the date of each line, so captures without a date are not listed.
 ARCHIVE = Dialect(
     {"text": "text", "json": "array", "cdxj": "cdxj", "cdx": "cdx"},
     "text",
@@ -34,4 +34,4 @@ ARCHIVE = Dialect(
 )
 
 DIALECTS: Mapping[str, Dialect] = {"/cdx": PYWB, "/cdx/search/cdx": ARCHIVE}
-"""The dialect that is spoken at each path."""
+"""The dialect of each path."""

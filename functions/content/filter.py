@@ -1,9 +1,9 @@
-"""The sieve: which of the captures that were found become lines.
+"""Filters and collapsing: select the captures that become lines.
 
-A filter is `[!][=~]field:value`: `=` for the whole value, `~` for a regular expression that matches
-anywhere, `!` for the contrary. With neither it is what the server has it as whose name the field
-is called by: pywb's names look for a part, the Internet Archive's (ALIASES) for an expression that
-matches the whole. Expressions are RE2's: they take no time that a text's length does not justify.
+A filter is `[!][=~]field:value`. `=` compares the whole value, `~` is a regular expression that
+matches anywhere, and `!` negates. Without `=` or `~`, the field's name decides. A pywb name
+searches for a part. An Internet Archive name (ALIASES) takes an expression that matches the whole
+value. Expressions are RE2's, so their time is linear in the length of the text.
 """
 
 import hashlib
@@ -15,14 +15,14 @@ from functions.content.cdx_line import ALIASES, FIELDS, value
 from functions.snapshot.errors import SheafError
 
 LONGEST = 500
-"""Characters of a filter."""
+"""Longest filter in characters."""
 
 Matching = Callable[[str, Sequence[str], bool], Sequence[bool]]
-"""Tells of texts which an expression matches, wholly (True) or anywhere (seam.Searching)."""
+"""Returns for each text whether an expression matches, wholly (True) or anywhere."""
 
 
 class NoSieve(SheafError):
-    """That is no filter, or nothing to collapse by; the text is one line that says why."""
+    """The filter or the collapse is invalid; the text is a one-line reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,10 @@ class Filter:
     is_negated: bool
 
     def matches(self, captures: Sequence[CaptureRow], matching: Matching) -> Sequence[bool]:
-        """Tell of each capture whether it passes. Raises QueryError for no expression."""
+        """Return for each capture whether it passes.
+
+        Raises QueryError for an invalid expression.
+        """
         values = [value(capture, self.field) for capture in captures]
         if self.how in ("~", ":"):
             found = matching(self.text, values, self.how == ":")
@@ -47,10 +50,11 @@ class Filter:
 
 
 def parse(text: str, *, whole: bool = False) -> Filter:
-    """Return the filter that a text is. Raises NoSieve.
+    """Parse a filter. Raises NoSieve.
 
-    With `whole`, a value without `=` or `~` is an expression for all of any field, as the Internet
-    Archive's server has it; else for all of the fields with its names, and part of the others.
+    With `whole`, a value without `=` or `~` is an expression for the whole value, as on the
+    Internet Archive's server. Otherwise this holds for its field names only; other fields search
+    for a part.
     """
     rest = text.removeprefix("!")
     how = rest[:1] if rest[:1] in ("=", "~") else ""
@@ -63,25 +67,25 @@ def parse(text: str, *, whole: bool = False) -> Filter:
 
 
 def is_field(name: str) -> bool:
-    """Tell whether a field is called so, by either name."""
+    """Return whether a field has this name or alias."""
     return name in FIELDS or name in ALIASES
 
 
 @dataclass(frozen=True, slots=True)
 class Collapse:
-    """Of neighbours with the same value, or the same first characters of it, the first stays."""
+    """Keeps the first of adjacent captures with the same value, or the same start of it."""
 
     field: str
     length: int | None = None
 
     def mark(self, capture: CaptureRow) -> str:
-        """Return what is the same for captures of which one stays: 16 hexadecimal digits."""
+        """Return a hash of the value, equal for captures that collapse: 16 hexadecimal digits."""
         text = value(capture, self.field)[: self.length]
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def collapse(text: str) -> Collapse:
-    """Return what `field` or `field:length` is. Raises NoSieve."""
+    """Parse `field` or `field:length`. Raises NoSieve."""
     field, colon, length = text.partition(":")
     is_number = length.isascii() and length.isdecimal() and len(length) <= 4 and int(length) > 0
     if not is_field(field) or (colon and not is_number):

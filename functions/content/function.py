@@ -1,6 +1,6 @@
-"""The function of AWS Lambda that gives content: its handler is functions.content.function.handler.
+"""AWS Lambda function for content: its handler is functions.content.function.handler.
 
-It is made as functions.oai.function's is, of the same variables and the same sheaf.toml.
+It is built like functions.oai.function, from the same variables and the same sheaf.toml.
 """
 
 import os

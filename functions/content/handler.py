@@ -1,4 +1,4 @@
-"""Answers events of a gateway with archived bytes (RFC 9110, RFC 7089)."""
+"""Answers gateway events with archived bytes (RFC 9110, RFC 7089)."""
 
 import logging
 import threading
@@ -34,7 +34,7 @@ from functions.store import tally
 _LOG = logging.getLogger("sheaf")
 
 PART = 4_000_000
-"""Bytes of content in one answer of Lambda: it answers 6 MB at most, and base64 adds a third."""
+"""Bytes of content in one answer of Lambda: its limit is 6 MB, and base64 adds a third."""
 
 _LISTS: Mapping[str, Callable[[Call, Searching, Manifest, Configuration], Reply]] = {
     "/cdx": cdx.reply,
@@ -42,12 +42,12 @@ _LISTS: Mapping[str, Callable[[Call, Searching, Manifest, Configuration], Reply]
     "/timegate": memento.timegate,
 }
 _STREAMS = 256
-"""Answers that may be under way at once, each with a file or a request to a bucket held open."""
+"""Maximum number of concurrent streams; each holds a file or a request to a bucket open."""
 PATHS = (arguments.PATH, *sorted({*_LISTS, *DIALECTS}))
-"""What is answered here: these, and what lies below them."""
+"""The paths that are answered here, with all paths below them."""
 
 _FIELDS = (*FIELDS, obi.DOCUMENT.name)
-"""What is read of a record: of a capture its place, of others all."""
+"""Columns read from a record: all that a capture needs, and the whole document of other kinds."""
 
 _ALLOWED = ("GET", "HEAD", "OPTIONS")
 _PLAIN = "text/plain"
@@ -55,12 +55,12 @@ _LONGEST = 300
 
 
 class ContentApplication:
-    """Answers events with the content of one repository. May be used by many threads at once.
+    """Answers events with the content of one repository. Thread-safe.
 
-    `log`, `timer` and `compress` are as an Application takes them. With `largest` an answer weighs
-    no more than that (gateway.weight), and has PART bytes of content; without, bodies may be
-    Streams, whose reader closes them. `guarded` is as Present takes it.
-    Once `spent`, it is to be replaced with what it reads by.
+    `log`, `timer` and `compress` are as in functions.oai.handler.Application, `guarded` as in AsOf.
+    If `largest` is given, it limits the size of an answer (gateway.weight), and PART limits its
+    content. Otherwise bodies may be of type Body, which the caller closes. If `spent` is true,
+    replace the application together with its repository.
     """
 
     spent = False
@@ -108,13 +108,13 @@ class ContentApplication:
     def __call__(
         self, event: object, seconds: float | None = None, request: str = ""
     ) -> dict[str, Any]:
-        """Answer one event, by 503 where the answer is not ready within `seconds`."""
+        """Answer one event, with 503 if the answer is not ready within `seconds`."""
         return gateway.pack(self.answer(event, seconds, request), binary=True)
 
     def answer(
         self, event: object, seconds: float | None = None, request: str = ""
     ) -> dict[str, Any]:
-        """Answer one event of a server in this process, which takes the body as bytes or Stream."""
+        """Answer one event of a server in this process; the answer's body is bytes or a Body."""
         call = gateway.read(event, self._mount)
         with tally.count() as cost:
             entry = _LogEntry(self._clock(), call, self._timer, self._log, cost, request)
@@ -134,16 +134,16 @@ class ContentApplication:
         return entry.answer
 
     def prepare(self) -> None:
-        """Read what every answer needs, before anybody asks. Raises StoreError."""
+        """Read what every answer needs, before the first request. Raises StoreError."""
         self._manifest()
 
     def takes(self, event: object) -> bool:
-        """Tell whether an event is to be answered here, by its path."""
+        """Return whether the event's path is answered here."""
         path = gateway.read(event, self._mount).path
         return any(path == ours or path.startswith(f"{ours}/") for ours in PATHS)
 
     def _answer_call(self, call: Call, entry: "_LogEntry") -> Answer:
-        """Answer a call if there is a place for it: to wait for one might take without end."""
+        """Answer a call, or refuse it if too many are running: waiting could take forever."""
         if not self._places.acquire(blocking=False):
             refusal = self._unavailable("Too many requests are being answered; try again later.")
             return self._write(refusal, call)
@@ -157,7 +157,7 @@ class ContentApplication:
             _LOG.error("%s", error)
             reply = self._unavailable("Nothing is published here yet; try again later.")
         except StoreError as error:
-            # What is wrong is for the operator to know, not for strangers.
+            # The reason is for the operator's log, not for clients.
             _LOG.error("%s: %s", type(error).__name__, error)
             reply = self._unavailable("The archive is out of reach at the moment; try again later.")
         except Exception:  # noqa: BLE001 - told in the error log, as by functions.oai.handler
@@ -197,7 +197,7 @@ class ContentApplication:
             return self._write(self._missing(error), call)
 
     def _find(self, manifest: Manifest, asked: ContentRequest) -> Content:
-        """Return what is asked for: of an item, or of a file by its own address or handle."""
+        """Return the content of an item, or of a file by its own URL or handle."""
         for identifier in asked.identifiers:
             record = self._repository.record(manifest, identifier, fields=_FIELDS)
             if record is not None:
@@ -223,7 +223,7 @@ class ContentApplication:
         entry: "_LogEntry",
         manifest: Manifest,
     ) -> Answer:
-        """Return the answer with a content and its links, if not too many are under way."""
+        """Return the answer with the content and its links, unless too many streams are open."""
         shown = Representation(content, asked.coded, fixed=content.capture is not None)
         if not self._streams.acquire(blocking=False):
             refusal = self._unavailable("Too many answers are under way; try again later.")
@@ -241,7 +241,7 @@ class ContentApplication:
             body = answer["body"]
             if isinstance(body, Body):
                 stack.pop_all()
-                stack.callback(body.close)  # which calls `log_end`
+                stack.callback(body.close)  # this calls `log_end`
             answer = neighbours.add_links(answer, call, self._search, manifest, content.capture)
             if isinstance(body, Body):
                 stack.pop_all()
@@ -251,7 +251,6 @@ class ContentApplication:
         return self._repository.manifest(self._present.reading().entry.snapshot)
 
     def _missing(self, error: ContentError) -> Reply:
-        """Return what a caller is told where there are no bytes."""
         reply = _fault(error.status, error.code, f"{error}.")
         if error.status != 503:
             return reply
@@ -267,12 +266,12 @@ class ContentApplication:
 
 
 def _fault(status: int, code: str, message: str) -> Reply:
-    """Return a refusal: a line for people, and a code for programs."""
+    """Return a refusal: a line for people and a code for programs."""
     return Reply(status, _PLAIN, f"{message}\n".encode(), {"X-Archive-Error": code})
 
 
 class _LogEntry:
-    """The line that the access log is to have of a call, once all of its answer was given."""
+    """The access log's entry for a call, written when its whole answer was sent."""
 
     def __init__(
         self,
@@ -290,7 +289,7 @@ class _LogEntry:
         self._log, self._cost = log, cost
 
     def add(self, given: int) -> None:
-        """Write it: `given` bytes went out."""
+        """Write the entry; `given` bytes were sent."""
         if self._log is not None:
             took = self._timer() - self._begun
             entry = access_log.entry(

@@ -1,4 +1,4 @@
-"""Headers of an answer: what was archived of it, told in names that nothing acts upon.
+"""Headers of an answer: archived headers under names without effect, and Memento headers.
 
 Memento: RFC 7089, section 2. Digests: RFC 9530.
 """
@@ -17,24 +17,24 @@ OMITTED = "X-Archive-Omitted"
 DIGEST = "X-Archive-Payload-Digest"
 
 MOST = 50
-"""Archived headers that are told: clients take a hundred lines at most, and some are ours."""
+"""Maximum number of archived headers: clients accept 100 lines, and some are Sheaf's own."""
 LONGEST, ALL = 2000, 6000
-"""Bytes of a value, and of all of them: gateways take 10 KB of headers."""
+"""Maximum bytes of a value and of all values: gateways accept 10 KB of headers."""
 
 _NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,100}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _URL_SAFE = "!#$%&'()*+,-./:;=?@[]_~"
-"""What a URL may hold besides letters and digits: what is coded stays so."""
+"""Characters that stay unescaped in a URL, besides letters and digits; escapes stay as they are."""
 _DIGESTS = {"sha1": ("sha", 20), "sha256": ("sha-256", 32), "sha512": ("sha-512", 64)}
-"""Labels that archives use, without hyphens: the name of RFC 9530's registry, and bytes."""
+"""Labels used by archives, without hyphens: name in RFC 9530's registry, and length in bytes."""
 
 
 def rename_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return archived headers by the names that they are told under.
+    """Return archived headers under their new names.
 
-    Of a value controls are blanks, and what is not ASCII is %XX of its bytes: it can break no line.
-    Those of one name are joined by commas. A header that cannot be told, or is too long or one too
-    many, is counted in OMITTED.
+    In values, control characters become blanks, and non-ASCII characters become %XX of their bytes,
+    so no value can break a line. Values of the same name are joined by commas. OMITTED counts the
+    headers that are invalid, too long or too many.
     """
     found: dict[str, str] = {}
     omitted, room = 0, ALL
@@ -64,12 +64,12 @@ def plain(value: str) -> str:
 
 
 def uri(url: str) -> str:
-    """Return a URL as a header can hold it between < and >."""
+    """Return a URL in a form that a header can hold between < and >."""
     return _percent_encode(url, _URL_SAFE)
 
 
 def _percent_encode(text: str, safe: str) -> str:
-    """Return a text with %XX for its bytes; characters that stand for bytes are those."""
+    """Return a text with %XX for its bytes; surrogates stand for raw bytes."""
     try:
         return quote(text.encode("utf-8", "surrogateescape"), safe=safe)
     except UnicodeEncodeError:
@@ -77,15 +77,15 @@ def _percent_encode(text: str, safe: str) -> str:
 
 
 def date(instant: datetime) -> str:
-    """Return an instant as HTTP writes it; one without a zone is UTC."""
+    """Return an instant in HTTP's format; one without a zone is UTC."""
     aware = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
     return format_datetime(aware.astimezone(UTC), usegmt=True)
 
 
 def memento(base: str, url: str, instant: datetime | None) -> dict[str, str]:
-    """Return what tells of a memento of a URL; `base` is what the paths here lie below.
+    """Return the Memento headers for a URL; `base` is the base URL of the paths here.
 
-    Of a URL that is too long for a header there are no links.
+    A URL that is too long for a header gets no links.
     """
     original = uri(url)
     told = {} if instant is None else {"Memento-Datetime": date(instant)}
@@ -100,7 +100,7 @@ def memento(base: str, url: str, instant: datetime | None) -> dict[str, str]:
 
 
 def repr_digest(digest: str) -> Mapping[str, str]:
-    """Return the Repr-Digest of bytes that have the digest `label:value`; {} where it tells none.
+    """Return the Repr-Digest header for the digest `label:value`, or {} if it is unknown.
 
     The value is base32 or hexadecimal.
     """

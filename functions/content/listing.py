@@ -1,4 +1,4 @@
-"""The listing: the captures that a query asks for, as the lines of one answer."""
+"""Runs a query and collects the captures as the lines of one answer."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -14,19 +14,19 @@ from functions.content.resume import cut
 from functions.snapshot.manifest import Manifest
 
 LARGEST = 4_000_000
-"""Bytes of an answer, about: Lambda gives 6 MB at most, and base64 adds a third."""
+"""Approximate maximum bytes of an answer: Lambda's limit is 6 MB, and base64 adds a third."""
 
 _BATCH = 2048
 _SCANNED = 5
-"""How many times as many captures are looked at for an answer as it may have lines."""
-_MARK = 16  # digits of a mark
+"""Limit of captures examined for one answer, as a multiple of its maximum number of lines."""
+_MARK = 16  # digits of a collapse hash
 
 
 @dataclass(slots=True)
 class CdxLines:
-    """The lines of an answer as they come; `left` captures may still be looked at.
+    """The lines of an answer while it is built; `left` more captures may be examined.
 
-    `marks` has what the last line was collapsed by, for each field that is collapsed by.
+    `marks` holds the collapse hashes of the last line, one for each collapsed field.
     """
 
     query: Query
@@ -40,11 +40,11 @@ class CdxLines:
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more goes in."""
+        """True if no more lines fit."""
         return len(self.texts) >= self.most or self.size >= LARGEST
 
     def add(self, capture: CaptureRow) -> None:
-        """Take a capture, unless it is like the one before it."""
+        """Append a capture, unless it collapses with the one before it."""
         for number, collapse in enumerate(self.query.collapses):
             mark = collapse.mark(capture)
             if mark == self.marks[number]:
@@ -58,7 +58,7 @@ class CdxLines:
 
 
 def find(asked: Query, search: Searching, manifest: Manifest, most: int) -> CdxLines:
-    """Return the lines of a query, `most` of them, and where they end before all is told."""
+    """Return at most `most` lines of a query, and the place where they end if more follow."""
     wanted = most if asked.limit is None else min(asked.limit, most)
     lines = CdxLines(asked, wanted, _SCANNED * most, _marks(asked))
     if asked.closest is not None:
@@ -72,7 +72,7 @@ def find(asked: Query, search: Searching, manifest: Manifest, most: int) -> CdxL
 
 
 def page(asked: Query, search: Searching, manifest: Manifest, pages: Pages) -> CdxLines:
-    """Return the lines of a page, all of them unless there is a limit or LARGEST is reached."""
+    """Return all lines of a page, up to the query's limit or LARGEST bytes."""
     most = asked.limit or sys.maxsize
     if asked.closest is not None:
         return find(asked, search, manifest, asked.limit or _BATCH)
@@ -87,7 +87,7 @@ def _marks(asked: Query) -> list[str]:
 
 
 def _ranges(asked: Query, after: BytePlace | None) -> Sequence[PageBounds]:
-    """Return what of the ranges of a query lies behind a place, in the query's order."""
+    """Return the parts of the query's ranges behind a place, in the query's order."""
     step = -1 if asked.is_reverse else 1
     return [
         PageBounds(first, last, after)
@@ -99,7 +99,7 @@ def _ranges(asked: Query, after: BytePlace | None) -> Sequence[PageBounds]:
 def _walk(
     lines: CdxLines, search: Searching, manifest: Manifest, blocks: Sequence[PageBounds]
 ) -> None:
-    """Fill lines with what the blocks have, in their order."""
+    """Add the captures of the blocks to the lines, in order."""
     asked = lines.query
     for block in blocks:
         place = block.start
@@ -142,7 +142,7 @@ def _place(capture: CaptureRow) -> BytePlace:
 def _near(
     asked: Query, moment: int, search: Searching, manifest: Manifest, most: int
 ) -> Sequence[CaptureRow]:
-    """Return captures of one URL, those first that are nearest to a date, which have one."""
+    """Return dated captures of one URL, nearest to a date first."""
     found: list[CaptureRow] = []
     for is_reverse in (False, True):
         since = max(asked.since, 1) if is_reverse else max(asked.since, moment)

@@ -1,8 +1,8 @@
-"""Memento (RFC 7089): the TimeMap of a URL, and its TimeGate.
+"""Memento (RFC 7089): the TimeMap and the TimeGate of a URL.
 
-The mementos of a URL are the captures with its SURT that have a date. One of which only the day or
-the year is known counts as of its first instant. Revisits and captures of redirects and errors are
-mementos as well: they are what the web answered then.
+The mementos of a URL are the dated captures with its SURT. If only the day or the year of a capture
+is known, its first instant counts. Revisits, redirects and errors are mementos too: they are what
+the web answered then.
 """
 
 import hashlib
@@ -30,13 +30,13 @@ LINK = "application/link-format"
 _TIMEMAP, _TIMEGATE = "/timemap", "/timegate"
 _CODED = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*%3[Aa]")
 _AFTER = re.compile(r"([0-9]{14})\.([0-9]{1,18})")
-_LONGEST = 2000  # characters of a URL that headers tell of: gateways take 10 KB of them
+_LONGEST = 2000  # longest URL in headers: gateways accept 10 KB of them
 _HTTP_DATE = "%a, %d %b %Y %H:%M:%S GMT"
 
 
 @dataclass(frozen=True, slots=True)
 class MementoRequest:
-    """A URL that is asked about: as it is told, its SURT, and behind which memento to go on."""
+    """A request for a URL: the URL as given, its SURT, and the memento to continue after."""
 
     url: str
     key: str
@@ -45,7 +45,7 @@ class MementoRequest:
 
 @dataclass(frozen=True, slots=True)
 class TimeMap:
-    """A part of a TimeMap: mementos by date, the one behind the last of them, and addresses.
+    """A part of a TimeMap: mementos by date, and the memento after the last of them.
 
     `following` is None at the end.
     """
@@ -57,11 +57,11 @@ class TimeMap:
 
     @property
     def original(self) -> str:
-        """The URL, as a header or a link can hold it."""
+        """The URL, escaped for a header or a link."""
         return authority.text(self.asked.url.encode("utf-8", "surrogateescape"))
 
     def address(self, form: str, after: CaptureRow | None = None) -> str:
-        """Return the address of the TimeMap in a form, or of its part behind a memento."""
+        """Return the URL of the TimeMap in a format, or of its part after a memento."""
         if after is None:
             return f"{self.base}{_TIMEMAP}/{form}/{self.original}"
         place = f"{int(after.stamp):014}.{after.position}"
@@ -69,14 +69,14 @@ class TimeMap:
 
     @property
     def gate(self) -> str:
-        """The address of the TimeGate."""
+        """The URL of the TimeGate."""
         return f"{self.base}{_TIMEGATE}/{self.original}"
 
 
 def timemap(call: Call, search: Searching, manifest: Manifest, settings: Configuration) -> Reply:
-    """Return the answer to a call below /timemap: a form's name, then the URL, or ?url= of it.
+    """Return the answer to a call below /timemap: a format's name, then the URL, or ?url=.
 
-    `call.base` is what the paths here lie below. Raises StoreError.
+    `call.base` is the base URL of the paths here. Raises StoreError.
     """
     form, _, rest = call.path.removeprefix(_TIMEMAP).lstrip("/").partition("/")
     if form not in FORMS:
@@ -103,8 +103,8 @@ def timemap(call: Call, search: Searching, manifest: Manifest, settings: Configu
 def timegate(call: Call, search: Searching, manifest: Manifest, settings: Configuration) -> Reply:
     """Return the answer to a call below /timegate: 302 to the memento nearest to Accept-Datetime.
 
-    Without that header it is the newest; of two that are equally near, the earlier (RFC 7089,
-    section 4.1: pattern 2.1). Raises StoreError.
+    Without that header it is the newest memento. Of two equally near ones it is the earlier (RFC
+    7089, section 4.1: pattern 2.1). Raises StoreError.
     """
     varied = {"Vary": "Accept-Encoding, accept-datetime"}
     wanted = call.headers.get("accept-datetime")
@@ -133,10 +133,10 @@ def timegate(call: Call, search: Searching, manifest: Manifest, settings: Config
 
 
 def _parse_request(call: Call, rest: str) -> MementoRequest:
-    """Return what is asked about. Raises NoScope and FormError."""
+    """Parse a request. Raises NoScope and FormError."""
     after = ""
     if rest:
-        # What stands behind the path is the URL's own.
+        # A query string behind the path belongs to the URL.
         url = f"{rest}?{call.query}" if call.query else rest
         url = unquote(url) if _CODED.match(url) else url
     else:
@@ -157,7 +157,7 @@ def _place(key: str, after: str) -> BytePlace:
 
 
 def _moment(text: str) -> int:
-    """Return the stamp of a date as HTTP writes it (RFC 7089, section 2.1.1). Raises NoScope."""
+    """Return the timestamp of an HTTP date (RFC 7089, section 2.1.1). Raises NoScope."""
     try:
         return timestamp.of(datetime.strptime(text.strip(), _HTTP_DATE).replace(tzinfo=UTC))
     except ValueError as error:
@@ -168,7 +168,7 @@ def _moment(text: str) -> int:
 def _nearest(
     search: Searching, manifest: Manifest, key: str, moment: int | None
 ) -> CaptureRow | None:
-    """Return the capture with that SURT that is nearest to a date (None: the last one)."""
+    """Return the capture with that SURT that is nearest to a date (None: the newest)."""
     first, last = scope.exact(key)
     before = find_before(search, manifest, (first, last), NEWEST if moment is None else moment)
     if moment is None or (before is not None and int(before.stamp) == moment):
@@ -210,7 +210,7 @@ def _link_format(part: TimeMap) -> str:
 
 
 def _json(part: TimeMap) -> str:
-    """Return a TimeMap as JSON, as MemGator and the Memento aggregators write it."""
+    """Return a TimeMap as JSON, in the format of MemGator and the Memento aggregators."""
 
     def link_of(capture: CaptureRow) -> Mapping[str, str]:
         when = instant.to_text(timestamp.to_instant(int(capture.stamp)))
@@ -241,4 +241,4 @@ FORMS: Mapping[str, tuple[str, Callable[[TimeMap], str]]] = {
     "json": ("application/json", _json),
     "cdxj": ("text/x-cdxj", _cdxj),
 }
-"""Forms of a TimeMap: the media type of each, and what writes it."""
+"""Formats of a TimeMap: media type and writer of each."""

@@ -1,8 +1,8 @@
-"""Neighbours: how a memento stands among those of its URL, as links tell it (RFC 7089, section 6).
+"""Links from a memento to the others of its URL (RFC 7089, section 6).
 
 The answers of a memento and of a TimeGate name the first, last, previous and next memento. The
-table of URLs is sorted, so a search finds each one by its place there. It reads the records of
-these four alone, however many mementos the URL has, and of superseded versions that lie before one.
+table of URLs is sorted, so a search finds each one by its place. It reads only the records of these
+four and of superseded versions before them, however many mementos the URL has.
 """
 
 import logging
@@ -23,16 +23,16 @@ _LOG = logging.getLogger("sheaf")
 
 _SUCCESSES = (200, 302)  # answers that give links to neighbours
 _REPEATS = ("range", "if-none-match")  # headers of clients that had the links before
-_HELD = "-._~!$'()*+,;=:@"  # what an identifier may have in a path as it is
+_HELD = "-._~!$'()*+,;=:@"  # characters of an identifier that need no escape in a path
 
 
 def address(base: str, identifier: str) -> str:
-    """Return the address of an item's content."""
+    """Return the URL of an item's content."""
     return f"{base}/content/{quote(identifier, safe=_HELD)}"
 
 
 def date(capture: CaptureRow) -> str:
-    """Return the date of a memento as HTTP writes it."""
+    """Return the date of a memento in HTTP's format."""
     return format_datetime(timestamp.to_instant(int(capture.stamp)), usegmt=True)
 
 
@@ -49,7 +49,7 @@ def find_before(
     until: int = NEWEST,
     place: BytePlace | None = None,
 ) -> CaptureRow | None:
-    """Return the last memento of a range that is not later than a date, and before a place."""
+    """Return the last memento of a range that is not later than a date and before a place."""
     while True:
         found = search.page(manifest, *within, place, 1, 1, until, reverse=True)
         if found.captures or found.after is None:
@@ -60,9 +60,9 @@ def find_before(
 def find_links(
     search: Searching, manifest: Manifest, base: str, capture: CaptureRow | None
 ) -> Sequence[str]:
-    """Return links to a memento and its neighbours, one for each of them, by date.
+    """Return links to a memento and its neighbours, one for each, by date.
 
-    There are none of what has no date. Raises StoreError.
+    A capture without a date has no links. Raises StoreError.
     """
     if capture is None or not capture.stamp:
         return ()
@@ -84,8 +84,8 @@ def add_links(
 ) -> Answer:
     """Return the answer of a memento with links to it and its neighbours.
 
-    The bytes matter more than the links: where the search fails, this logs the error and returns
-    the answer as it is. It does not search for a part, a conditional request or a refusal.
+    The bytes matter more than the links. If the search fails, this logs the error and returns the
+    answer unchanged. Partial content, conditional requests and refusals get no links.
     """
     headers = answer["headers"]
     if answer["statusCode"] not in _SUCCESSES or any(name in call.headers for name in _REPEATS):

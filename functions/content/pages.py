@@ -1,9 +1,9 @@
-"""Pages of the index of captures: a search cut at the bounds of row groups.
+"""Pages of the index of captures, cut at the bounds of row groups.
 
-Other servers number the blocks of a compressed index (ZipNum); here the row groups of the table of
-URLs are the blocks. Their bounds stand in the manifest's leaves, so that pages are counted without
-reading a row, and the last page costs what the first does. Pages are of one snapshot: a publish
-between two requests may move their bounds, which a resume key's place survives.
+Other servers number the blocks of a compressed index (ZipNum). Here the blocks are the row groups
+of the table of URLs. Their bounds are in the manifest's leaves. Counting pages therefore reads no
+rows, and the last page costs as much as the first. Pages belong to one snapshot: a publish between
+two requests may move their bounds. A resume key stays valid.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from functions.snapshot.manifest import Manifest
 
 @dataclass(frozen=True, slots=True)
 class PageBounds:
-    """A part of a range of SURTs: from a place on, and below a bound (None: to the end)."""
+    """A part of a range of SURTs: from a place, and below a bound (None: to the end)."""
 
     first: str
     last: str
@@ -27,18 +27,18 @@ class PageBounds:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The pages of a query: their blocks in order, and how many blocks a page has."""
+    """The pages of a query: its blocks in order, and the number of blocks in a page."""
 
     blocks: Sequence[PageBounds]
     size: int
 
     @property
     def count(self) -> int:
-        """How many pages there are."""
+        """Number of pages."""
         return -(-len(self.blocks) // self.size)
 
     def page(self, number: int) -> Iterator[PageBounds]:
-        """Yield the blocks of a page, those that meet as one; none behind the last page."""
+        """Yield the blocks of a page, adjacent ones joined; none behind the last page."""
         joined: PageBounds | None = None
         for block in self.blocks[number * self.size :][: self.size]:
             if joined is not None and (joined.first, joined.last) == (block.first, block.last):
@@ -52,7 +52,7 @@ class Pages:
 
 
 def largest(lines: int) -> int:
-    """Return how many blocks a page may have where an answer may have so many lines."""
+    """Return the maximum number of blocks in a page, if an answer has at most that many lines."""
     return max(1, lines // layout.GROUP_ROWS)
 
 
@@ -61,7 +61,7 @@ def find_pages(asked: Query, search: Searching, manifest: Manifest, lines: int) 
     blocks: list[PageBounds] = []
     for first, last in asked.scope.ranges:
         some = [*_blocks(search, manifest, asked, first, last)]
-        # Whether a single row group has anything of the range is known by looking only.
+        # The bounds of a single row group do not show whether it has rows in the range.
         if len(some) > 1 or (some and _has_rows(search, manifest, asked, some[0])):
             blocks += some
     if asked.closest is not None:

@@ -1,4 +1,4 @@
-"""The seams of content: where the bytes of archive files are read, and what bytes an item has."""
+"""Protocols of content: search, archive files, and the bytes of items."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -13,9 +13,9 @@ from functions.snapshot.manifest import Manifest
 
 @dataclass(frozen=True, slots=True)
 class ByteRange:
-    """Bytes of an object: its address, as people write it, from where, how many (None: to its end).
+    """A byte range of an object: its address for messages, offset, and length (None: to its end).
 
-    `bucket` and `key` name the object where it lies in a bucket, and only there.
+    `bucket` and `key` name an object in a bucket; both are empty elsewhere.
     """
 
     address: str
@@ -26,12 +26,12 @@ class ByteRange:
 
 
 NEWEST = 99_999_999_999_999
-"""The highest stamp that there is."""
+"""The highest timestamp."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class BytePlace:
-    """A place in the order of the table of URLs (schema.ORDER): where a search goes on behind."""
+    """A place in the order of the table of URLs (schema.ORDER); a search continues behind it."""
 
     surt: str
     stamp: int
@@ -39,24 +39,23 @@ class BytePlace:
 
 
 Bound = tuple[str, int]
-"""A SURT, cut as a Place has it, and a date in 14 digits: where blocks of the table meet."""
+"""A SURT, cut as in BytePlace, and a date in 14 digits: where two blocks of the table meet."""
 
 
 @dataclass(frozen=True, slots=True)
 class CapturePlace:
-    """What a search found, and where the next one goes on; None at the end of the range."""
+    """The result of a search, and where the next one continues; None at the end of the range."""
 
     captures: Sequence[CaptureRow]
     after: BytePlace | None
 
 
 class Searching(Protocol):
-    """Finds the live captures of a snapshot by SURT and date. Safe to use from threads.
+    """Finds the live captures of a snapshot by SURT and date. Thread-safe.
 
-    A range is of SURTs, `first` included and `last` not; `since` and `until` are dates in 14
-    digits, both included (a capture without a date has 0). The order is that of the first
-    schema.SURT_LONGEST characters of the SURT, of date, and of position. Both methods raise
-    StoreError.
+    A range includes the SURT `first` but not `last`. `since` and `until` are dates in 14 digits,
+    both included (a capture without a date has 0). The order is by the first schema.SURT_LONGEST
+    characters of the SURT, then date, then position. The methods raise StoreError.
     """
 
     def captures(
@@ -69,7 +68,7 @@ class Searching(Protocol):
         since: int = 0,
         until: int = NEWEST,
     ) -> Sequence[CaptureRow]:
-        """Return the first `limit` captures of the range behind `after`; fewer at its end only."""
+        """Return the first `limit` captures of the range behind `after`; fewer only at its end."""
         ...
 
     def page(
@@ -85,58 +84,58 @@ class Searching(Protocol):
         reverse: bool = False,
         end: Bound | None = None,
     ) -> CapturePlace:
-        """Return up to `limit` captures of the range behind `after`, and where to go on.
+        """Return up to `limit` captures of the range behind `after`, and where to continue.
 
-        With `end` the range ends there at the latest; that is not for reverse order. In `reverse`
-        order captures begin at the end, and `after` is what they lie before. There may be fewer
-        than `limit`, even none, before the range's end: what one call reads is bounded.
+        The range ends at `end` at the latest, which `reverse` does not support. In `reverse` order,
+        captures come from the end, and they lie before `after`. A call reads a limited amount, so
+        it may return fewer than `limit` captures, even 0, before the end of the range.
         """
         ...
 
     def starts(
         self, manifest: Manifest, first: str, last: str, since: int = 0, until: int = NEWEST
     ) -> Sequence[Bound]:
-        """Return where the blocks of the range begin, ascending; none where it has no rows.
+        """Return where the blocks of the range begin, ascending; empty if it has no rows.
 
-        Between two of them lies at most one row group of each run of the table. Only the
-        manifest's leaves are read for it.
+        Between two of them there is at most one row group of each run of the table. This reads only
+        the manifest's leaves.
         """
         ...
 
     def matching(self, pattern: str, texts: Sequence[str], whole: bool) -> Sequence[bool]:
-        """Tell of each text whether a regular expression of RE2 matches it, wholly or anywhere.
+        """Return for each text whether an RE2 expression matches it, wholly or anywhere.
 
-        Raises QueryError for what is no expression.
+        Raises QueryError for an invalid expression.
         """
         ...
 
 
 class Archives(Protocol):
-    """Reads archive files, wherever they lie. Safe to use from threads."""
+    """Reads archive files from all known places. Thread-safe."""
 
     def candidates(self, filename: str) -> Sequence[str]:
-        """Return the addresses at which the archive file of that name may lie, likeliest first."""
+        """Return the addresses at which an archive file may be, likeliest first."""
         ...
 
     def open(self, address: str, offset: int, length: int | None) -> BinaryIO:
-        """Return these bytes of a file, read forwards by one range; it is to be closed.
+        """Open a byte range of a file for forward reading; the caller closes it.
 
-        Raises ContentError not-at-hand where no such file is there, StoreError where what should
-        have it does not answer.
+        Raises ContentError not-at-hand if the file is not there, and StoreError if its storage does
+        not answer.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The bytes of an item, described; they are read when it is opened.
+    """A description of an item's bytes; they are read when it is opened.
 
-    `media_type` is as archived or as the platform said it ("" where nothing is known); `headers`
-    are the archived response's in their order and letters, none for what is no response. `digest`
-    is by what the bytes are known ("sha1:" and base32, "sha256:" and hexadecimal), and tells
-    states apart; `size` is how many bytes `opened` gives, where that is known before. `capture` is
-    there for one, and `original` for a revisit, whose bytes they then are. `stretch` says where
-    they lie as they are, with no coding to be undone; None where they are packed in any way.
+    `media_type` is as archived or as the platform declares it ("" if unknown). `headers` are those
+    of the archived response, unchanged and in order; empty if there is no response. `digest`
+    identifies the bytes ("sha1:" and base32, "sha256:" and hexadecimal) and distinguishes versions.
+    `size` is the number of bytes that `open_content` gives, if known before. `capture` is set for a
+    capture, and `original` for a revisit, whose bytes are the original's. `stretch` is the location
+    of the bytes if they need no decoding; None if they are packed in any way.
     """
 
     identifier: str
@@ -151,12 +150,14 @@ class Content:
     original: CaptureRow | None = None
     stretch: ByteRange | None = None
     told: Mapping[str, str] = field(default_factory=dict)
-    """What else is known: `truncated` why bytes are missing, `damaged` what failed in their member,
-    `coded` which codings the payload bears as it is stored, by its head, the last applied last."""
+    """Further facts: `truncated` (why bytes are missing), `damaged` (what failed in their member).
+
+    `coded` lists the codings of the stored payload by its header, in the order of application.
+    """
 
 
 class Contents(Protocol):
-    """Gives the bytes of a snapshot's items. Safe to use from threads."""
+    """Gives the bytes of a snapshot's items. Thread-safe."""
 
     def find(
         self,
@@ -166,21 +167,21 @@ class Contents(Protocol):
         file: str = "",
         at: datetime | None = None,
     ) -> Content:
-        """Return what is known of the bytes of a listed record, without reading all of them.
+        """Return a description of a listed record's bytes, without reading all of them.
 
-        `file` chooses one of a dataset's, by its path, or of a template's, by its URL. `at` gives
-        what a file behind a URL was at that time (None: the last version). Raises ContentError,
-        StoreError.
+        `file` chooses a file of a dataset by its path, or a file of a template by its URL. `at`
+        chooses the version of a file behind a URL at that time (None: the last one). Raises
+        ContentError, StoreError.
         """
         ...
 
     def open_content(
         self, content: Content, *, coded: bool = False, verified: bool = True
     ) -> AbstractContextManager[BinaryIO]:
-        """Give the bytes as a stream that is read forwards.
+        """Open the bytes as a stream for forward reading.
 
-        Transfer and content codings are undone, or are left (`coded`: the payload as it is
-        stored). Where it is `verified`, the last read raises ContentError damaged if the payload as
-        stored has not the digest that its record names. Raises ContentError, StoreError.
+        Transfer and content codings are decoded. With `coded` the payload stays as stored. With
+        `verified`, the last read raises ContentError damaged if the stored payload does not have
+        the digest that its record declares. Raises ContentError, StoreError.
         """
         ...

@@ -1,7 +1,7 @@
-"""The query of a search for captures: its parameters as a table, and what they come to.
+"""Parses the query of a search for captures.
 
-They are those of pywb's server and the Internet Archive's. One that could not be answered at the
-cost of a page is refused with the reason, and so is one that neither server has.
+The parameters are those of pywb's server and the Internet Archive's. A parameter whose answer would
+cost more than a page is refused with the reason, and so is an unknown one.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,17 +28,17 @@ _MANY = 1_000_000_000
 
 
 class BadQuery(SheafError):
-    """The parameters are no query; the text is one line that says why."""
+    """The query is invalid; the text is a one-line reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked of an index of captures.
+    """A query to the index of captures.
 
-    `limit` is how many lines, None for as many as there are; with `is_last` the last ones of what
-    lies before `resume`. `closest` is the date that lines are ordered by their distance from, in 14
-    digits. `fields` are names as they were given, None for those that a form has by itself.
-    `page` is a page's number from 0 on, and `page_size` its size in blocks (pages.PageBounds).
+    `limit` is the number of lines, None for all. With `is_last`, these are the last lines before
+    `resume`. `closest` is a date in 14 digits; lines are sorted by their distance from it. `fields`
+    are the names as given, None for the format's defaults. `page` is a page's number, from 0, and
+    `page_size` its size in blocks (pages.PageBounds).
     """
 
     scope: Scope
@@ -142,14 +142,13 @@ PARAMETERS: Mapping[str, Callable[[str], Any]] = {
     "resolveRevisits": _flag,
     "reverse": _flag,
 }
-"""What each parameter's text is read by; ValueError, with what was expected, for what is none."""
+"""Parsers of the parameters; ValueError states what was expected."""
 
 ALIASES: Mapping[str, str] = {"fields": "fl", "from_ts": "from"}
-"""Other names that pywb's server has for some."""
+"""pywb's other names of some parameters."""
 
 IGNORED = frozenset({"gzip", "fastLatest", "allowFuzzy"})
-"""Flags that change nothing: answers are compressed for clients that accept it, the last captures
-cost what the first ones do, and a search is exact."""
+"""Flags without effect: clients negotiate gzip, last captures cost no more, searches are exact."""
 
 _BY_KEY = "use showResumeKey and resumeKey instead"
 UNSUPPORTED: Mapping[str, str] = {
@@ -160,7 +159,7 @@ UNSUPPORTED: Mapping[str, str] = {
     "lastSkipTimestamp": "is not supported",
     "collapseTime": "is not supported; use collapse=timestamp:N",
 }
-"""Parameters of the two servers that are refused, and what is said; `false` and 0 are no wish."""
+"""Refused parameters of the two servers, with the message; `false` and 0 are accepted."""
 
 _REPEATED = frozenset({"filter", "collapse"})
 
@@ -171,9 +170,9 @@ def read(
     stores: Sequence[str],
     dialect: Dialect = PYWB,
 ) -> Query:
-    """Return the query of names and values. Raises BadQuery.
+    """Parse a query from names and values. Raises BadQuery.
 
-    Resume keys are of that namespace, and of a store with one of these ids.
+    Resume keys must be of that namespace, and of a store with one of these ids.
     """
     given: dict[str, Any] = {}
     for name, text in _wishes(pairs):
@@ -192,7 +191,7 @@ def read(
 
 
 def _wishes(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the pairs that change an answer, by the names of PARAMETERS. Raises BadQuery."""
+    """Return the pairs that affect an answer, by the names in PARAMETERS. Raises BadQuery."""
     found = []
     for given, text in pairs:
         name = ALIASES.get(given, given)
@@ -204,7 +203,7 @@ def _wishes(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
         if name in PARAMETERS:
             found.append((name, text))
     if ("closest", "") in found:
-        # pywb asks for the nearest capture so, where it has no date to be near to.
+        # pywb sends an empty `closest` if it has no date.
         found = [pair for pair in found if pair not in (("closest", ""), ("sort", "closest"))]
     return found
 
@@ -257,7 +256,7 @@ def _query(given: Mapping[str, Any], dialect: Dialect) -> Query:
 
 
 def _check(given: Mapping[str, Any], found: Scope, *, is_last: bool) -> None:
-    """Raise BadQuery where parameters do not go together."""
+    """Raise BadQuery for parameters that exclude each other."""
     sort, output = given["sort"], given["output"]
     is_closest = sort == "closest"
     problems = {
@@ -287,7 +286,7 @@ def _check(given: Mapping[str, Any], found: Scope, *, is_last: bool) -> None:
 def _resume(
     text: str | None, found: Scope, namespace: str, stores: Sequence[str]
 ) -> ResumeKey | None:
-    """Return the key that a text is, which lies within what is asked for. Raises BadQuery."""
+    """Parse a resume key, which must lie within the query's ranges. Raises BadQuery."""
     if text is None:
         return None
     keys = (ResumeKey.from_text(text, namespace, store) for store in stores)

@@ -1,7 +1,7 @@
-"""Ranges: which bytes of a content a caller wants (RFC 9110, section 14).
+"""Parses the header Range (RFC 9110, section 14).
 
-One range is answered as one part. Several, and what cannot be read, are answered by the whole, as
-a server may (section 14.2).
+A single range is answered with one part. Several ranges, or an invalid header, are answered with
+the whole, as a server may (section 14.2).
 """
 
 import re
@@ -13,7 +13,7 @@ _RANGE = re.compile(
 
 
 class Unsatisfiable(Exception):
-    """Nothing of the content lies in the range."""
+    """The range contains no byte of the content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,28 +26,28 @@ class RangePart:
 
     @property
     def length(self) -> int:
-        """How many bytes it has."""
+        """Number of bytes."""
         return self.last - self.first + 1
 
     @property
     def header(self) -> str:
-        """The part as Content-Range has it."""
+        """The value of Content-Range."""
         return f"bytes {self.first}-{self.last}/{self.size}"
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedRange:
-    """What a caller wants: from `first` to `last` (None: the end), or the `tail` last bytes."""
+    """A requested range: from `first` to `last` (None: the end), or the `tail` last bytes."""
 
     first: int = 0
     last: int | None = None
     tail: int | None = None
 
     def part(self, size: int, largest: int | None = None) -> RangePart | None:
-        """Return that of `size` bytes, the first `largest` of it at most (None: all of it).
+        """Return the part of `size` bytes, cut to the first `largest` bytes (None: uncut).
 
-        Of no bytes there is no part (None): the whole answers it. A part may be smaller than was
-        asked for, and says so itself (section 15.3.7). Raises Unsatisfiable.
+        Empty content has no part (None) and is answered whole. A part may be smaller than
+        requested; its Content-Range states its size (section 15.3.7). Raises Unsatisfiable.
         """
         if not size:
             return None
@@ -63,7 +63,7 @@ class RequestedRange:
 
 
 def read(header: str) -> RequestedRange | None:
-    """Return what the header Range asks for, None where the whole is the answer."""
+    """Return the requested range, or None if the whole is the answer."""
     match = _RANGE.fullmatch(header)
     if match is None:
         return None
@@ -71,10 +71,10 @@ def read(header: str) -> RequestedRange | None:
     if tail is not None:
         return RequestedRange(tail=int(tail))
     if last is not None and int(last) < int(first):
-        return None  # such a range is none (section 14.1.1)
+        return None  # an invalid range (section 14.1.1)
     return RequestedRange(int(first), None if last is None else int(last))
 
 
 def content_range(size: int) -> str:
-    """Return the Content-Range that tells a caller how many bytes there are."""
+    """Return the Content-Range that states the size alone."""
     return f"bytes */{size}"

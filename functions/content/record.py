@@ -1,4 +1,4 @@
-"""The record of a capture: found among the files of archives, and its payload read out of it."""
+"""Finds the record of a capture in the archive files and opens its payload."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,13 +12,13 @@ from functions.content.errors import ContentError
 from functions.content.protocols import Archives
 from functions.url import authority
 
-_SKIPPABLE = b"\x5d\x2a\x4d\x18"  # what a zstd file's dictionary lies in (iipc, WARC-zstd 1.0)
+_SKIPPABLE = b"\x5d\x2a\x4d\x18"  # frame of a zstd file's dictionary (iipc, WARC-zstd 1.0)
 _DICTIONARY = 1 << 23  # bytes
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivedRecord:
-    """A capture's record, read up to its payload, and the address of the file that has it."""
+    """A capture's record, read up to its payload, and the address of its file."""
 
     address: str
     document: Document
@@ -26,9 +26,9 @@ class ArchivedRecord:
 
 @contextmanager
 def open_record(archives: Archives, capture: CaptureRow) -> Iterator[ArchivedRecord]:
-    """Give the record of a capture, whose payload can be read meanwhile.
+    """Open the record of a capture; its payload is readable inside the block.
 
-    The files that may have it are tried one after the other. Raises ContentError, StoreError.
+    The candidate files are tried in order. Raises ContentError, StoreError.
     """
     if capture.offset is None or not capture.filename:
         raise ContentError(
@@ -53,7 +53,7 @@ def open_record(archives: Archives, capture: CaptureRow) -> Iterator[ArchivedRec
 
 
 def where(capture: CaptureRow) -> str:
-    """Return where a record lies, as anybody may be told: without the folder."""
+    """Return a record's file and offset without the folder, which must not be disclosed."""
     return f"{capture.filename}, byte {capture.offset}"
 
 
@@ -73,7 +73,7 @@ def _read(archives: Archives, stream: BinaryIO, address: str, capture: CaptureRo
 
 
 def dictionary(archives: Archives, address: str) -> bytes:
-    """Return the first frame of a zstd file where it holds a dictionary, none elsewhere."""
+    """Return the first frame of a zstd file if it is a dictionary, else b""."""
     with archives.open(address, 0, 8) as stream:
         head = stream.read(8)
     size = 8 + int.from_bytes(head[4:], "little")
@@ -87,7 +87,7 @@ def dictionary(archives: Archives, address: str) -> bytes:
 
 
 def worst(failures: Sequence[ContentError], capture: CaptureRow) -> ContentError:
-    """Return what to tell: what is wrong with a file says more than that there is none."""
+    """Return the error to raise: a fault in a file is more useful than a missing file."""
     for error in failures:
         if error.code != "not-at-hand":
             return error

@@ -1,4 +1,4 @@
-"""A representation: what of a content is answered with, and the headers that tell of it.
+"""Representations: a content in the form that is sent, and its headers.
 
 RFC 9110, sections 8 (metadata) and 13 (conditions).
 """
@@ -20,7 +20,7 @@ _UNFIT = re.compile(r"[^\x21\x23-\x7e]")
 class Representation:
     """A content with its codings undone, or as it is stored (`coded`).
 
-    `fixed` tells that it never changes, but for being withdrawn.
+    `fixed` is true if it never changes, except by withdrawal.
     """
 
     content: Content
@@ -29,7 +29,10 @@ class Representation:
 
     @property
     def tag(self) -> str:
-        """Its ETag, by the digest of what is stored: strong, so that parts go together; or ""."""
+        """Its ETag, from the digest of the stored bytes; "" without a digest.
+
+        It is strong, so that clients can combine parts.
+        """
         if not self.content.digest:
             return ""
         form = "" if self.is_stored else "-plain"
@@ -37,12 +40,12 @@ class Representation:
 
     @property
     def is_stored(self) -> bool:
-        """Whether its bytes are the payload as stored, which has the digest."""
+        """True if its bytes are the payload as stored, which has the digest."""
         return self.coded or not self.content.told.get("coded")
 
     @property
     def size(self) -> int | None:
-        """How many bytes it has, where that is known."""
+        """Number of bytes, if known."""
         content = self.content
         if not self.coded or self.is_plain:
             return content.size
@@ -51,13 +54,13 @@ class Representation:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it lies somewhere just as it is answered."""
+        """True if the stored bytes are exactly those to be sent."""
         return self.content.stretch is not None
 
     def headers(self, base: str, seconds: int) -> dict[str, str]:
-        """Return the headers of every answer with it, whole or a part.
+        """Return the headers of every answer with it, whole or in part.
 
-        `base` is what the paths here lie below, `seconds` for how long a fixed one may be kept.
+        `base` is the base URL of the paths here; `seconds` is the cache time of a fixed one.
         """
         content = self.content
         media_type = sandbox.media_type(content.media_type)
@@ -81,13 +84,13 @@ class Representation:
         return found
 
     def matches(self, given: Mapping[str, str]) -> bool:
-        """Tell whether If-Match lets the call pass: it is strongly compared (section 13.1.1)."""
+        """Return whether If-Match allows the call; the comparison is strong (section 13.1.1)."""
         held = given.get("if-match")
         if held is None or held.strip() == "*":
             return True
         return self.tag != "" and ("", self.tag) in _TAG.findall(held)
 
     def continues(self, given: Mapping[str, str]) -> bool:
-        """Tell whether a Range counts: by If-Range it does for the very same bytes alone."""
+        """Return whether Range applies; with If-Range, only for exactly the same bytes."""
         held = given.get("if-range")
         return held is None or (self.tag != "" and held.strip() == self.tag)

@@ -1,10 +1,10 @@
-"""Resume keys: where a search goes on, by its place in the order of all captures, never by count.
+"""Resume keys: where a search continues, by its place in the order of all captures, not by count.
 
-A key is a checksum and its fields, as base64url without padding. The checksum begins with the
-namespace and the store's id, for places mean something in one store alone. The checksum is no
-secret and finds slips, not forgers; so every field is tested as well, and a forged key that passes
-asks for nothing that a request could not. A key is good for ever: in a later snapshot the search
-goes on at the same place, where what has changed meanwhile behind it comes as it is then.
+A key is a checksum and its fields, as base64url without padding. The checksum covers the namespace
+and the store's id, because a place is valid in one store only. It is not a secret: it detects
+errors, not forgery. Therefore every field is also validated, and a forged key can request nothing
+that a query could not. Keys do not expire. In a later snapshot the search continues at the same
+place, and what follows is as it is in that snapshot.
 """
 
 import base64
@@ -17,10 +17,10 @@ from functions.content.protocols import BytePlace
 from functions.snapshot import schema
 
 LONGEST = 1024
-"""Characters that a key has at most."""
+"""Maximum length of a key in characters."""
 
 MARKS = 4
-"""Marks of 16 digits that a key has at most: one for each field that a search collapses by."""
+"""Maximum number of collapse hashes (16 digits) in a key: one for each collapsed field."""
 
 _CHECK_BYTES = 4
 _HIGHEST = 2**63 - 1
@@ -31,19 +31,19 @@ _FIELDS = re.compile(
 
 
 def cut(surt: str) -> str:
-    """Return what of a SURT is in the order of captures."""
+    """Return the part of a SURT that the order of captures uses."""
     return surt[: schema.SURT_LONGEST]
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeKey:
-    """Where a search goes on: behind `place`. `mark` is the collapse marks of the last line."""
+    """Where a search continues: behind `place`. `mark` is the collapse hashes of the last line."""
 
     place: BytePlace
     mark: str = ""
 
     def to_text(self, namespace: str, store: str = "") -> str:
-        """Return the key as the store of that id, in that namespace, gives it out."""
+        """Return the key as text for that namespace and that store's id."""
         at = self.place
         data = f"1:{at.stamp}:{at.position}:{self.mark}:{at.surt}".encode("ascii")
         whole = _check(data, namespace, store) + data
@@ -51,7 +51,7 @@ class ResumeKey:
 
     @staticmethod
     def from_text(text: str, namespace: str, store: str = "") -> "ResumeKey | None":
-        """Read what `to_text` wrote; None for all else."""
+        """Parse the output of `to_text`; None for anything else."""
         if not text.isascii() or len(text) > LONGEST:
             return None
         try:
@@ -65,7 +65,8 @@ class ResumeKey:
         if check != _check(data, namespace, store):
             return None
         key = ResumeKey(BytePlace(match[4], int(match[1]), int(match[2])), match[3])
-        # One text for each key: base64 has spare bits, and numbers could begin with zeros.
+        # Each key has only one valid text, though base64 has spare bits and numbers could have
+        # zeros.
         return key if key.to_text(namespace, store) == text else None
 
 

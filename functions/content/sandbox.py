@@ -1,9 +1,9 @@
-"""What keeps hostile content harmless in the browser of whoever opens its address.
+"""Protects browsers from hostile archived content.
 
-An archive holds whatever the web held, scripts that attack their readers included, and gives it
-under its own name. So nothing of it runs here, and nothing of it is shown that could: only what a
-browser shows as text, picture or sound is `inline`, all else is to be saved. Every answer bears
-HEADERS, whatever it is.
+An archive contains anything that the web contained, including scripts that attack readers, and
+serves it under its own name. Therefore no script runs here, and nothing is shown that could contain
+one. Only text, images and sound that a browser displays itself are `inline`; all else is saved as a
+file. Every answer has HEADERS.
 """
 
 import re
@@ -13,12 +13,12 @@ from urllib.parse import quote, unquote, urlsplit
 UNKNOWN = "application/octet-stream"
 
 HEADERS: Mapping[str, str] = {
-    # An origin of its own, no scripts, no forms, no plug-ins (CSP 3, sandbox); of this server a
-    # picture or a film may load itself, and nothing else from anywhere.
+    # A separate origin, no scripts, no forms, no plug-ins (CSP 3, sandbox). An image or a video may
+    # load itself from this server; nothing else is loaded.
     "Content-Security-Policy": "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; "
     "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
-    # Other sites may read it by fetch (CORS), but not have it as their script, style or picture.
+    # Other sites may read it by fetch (CORS), but not embed it as script, style or image.
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
@@ -34,25 +34,27 @@ INLINE = frozenset(
         *("audio/aac", "audio/webm", "video/mp4", "video/webm", "video/ogg"),
     )
 )
-"""Media types that are shown. HTML, SVG and XML may hold scripts, and PDF too: no browser shows
-one in a sandbox. They are to be saved, as is whatever is not named here."""
+"""Media types that are shown. HTML, SVG, XML and PDF may contain scripts.
+
+Browsers show no PDF in a sandbox. These and all types not listed here are saved.
+"""
 
 _TYPE = re.compile(r"[ \t]*([A-Za-z0-9!#$&^_.+\-]{1,127})/([A-Za-z0-9!#$&^_.+\-]{1,127})[ \t]*")
 _CHARSET = re.compile(r"""charset[ \t]*=[ \t]*["']?([A-Za-z0-9_.:\-]{1,40})["']?[ \t]*""", re.I)
 _FRAMED = "multipart"
-"""Of such an answer the parts would be taken for ranges, or for one page after the other."""
+"""Its parts would be taken for ranges, or for one page after the other."""
 
 _BARRED = re.compile(r'[\x00-\x1f\x7f-\x9f"*/:<>?\\|\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]')
-"""What no file can be called by somewhere, and characters that hide what a name ends with."""
+"""Characters that some system forbids in file names, or that hide the end of a name."""
 _LONGEST_NAME = 120
-"""Characters of a name, four bytes each at most in UTF-8 and less than what a disk can bear."""
+"""Characters of a name. Each takes up to four bytes in UTF-8, and file systems limit the length."""
 _NAMELESS = "content"
 
 
 def media_type(archived: str) -> str:
-    """Return the Content-Type of what was archived with that one: of its parameters the charset.
+    """Return the Content-Type for an archived media type; the only parameter kept is charset.
 
-    What is none is a stream of bytes.
+    An invalid media type becomes application/octet-stream.
     """
     essence, *parameters = archived.split(";")
     match = _TYPE.fullmatch(essence)
@@ -64,12 +66,12 @@ def media_type(archived: str) -> str:
 
 
 def is_inline(content_type: str) -> bool:
-    """Tell whether a browser may show what has that Content-Type, as `media_type` returns it."""
+    """Return whether a browser may show this Content-Type, as returned by `media_type`."""
     return content_type.partition(";")[0] in INLINE
 
 
 def name(url: str) -> str:
-    """Return what to call a file that was had from a URL, or has that path: never "" or a path."""
+    """Return a file name for a URL or a path; it is never empty and contains no folder."""
     try:
         path = urlsplit(url).path
     except ValueError:
@@ -84,7 +86,7 @@ def name(url: str) -> str:
 
 
 def disposition(content_type: str, filename: str) -> str:
-    """Return the Content-Disposition (RFC 6266) of a content and a name of `name`."""
+    """Return the Content-Disposition (RFC 6266) for a Content-Type and a name from `name`."""
     kind = "inline" if is_inline(content_type) else "attachment"
     plain = filename.encode("ascii", "replace").decode("ascii").replace("?", "_").replace("%", "_")
     found = f'{kind}; filename="{plain}"'

@@ -1,7 +1,7 @@
-"""The scope of a search: which SURTs a URL and a kind of match stand for. Pure.
+"""The scope of a search: the SURT ranges of a URL and a kind of match. Pure.
 
-As in pywb's and the Internet Archive's servers: a host stands for itself with and without `www`, by
-http and https; `domain` for all hosts below it as well, by the name as it is given.
+As on pywb's and the Internet Archive's servers, a host covers itself with and without `www`, by
+http and https. `domain` also covers all hosts below it, by the name as given.
 """
 
 import re
@@ -12,10 +12,10 @@ from functions.snapshot.errors import SheafError
 from functions.url import surt
 
 Range = tuple[str, str]
-"""SURTs from the first one on, and below the second."""
+"""SURTs from the first one up to but not including the second."""
 
 LONGEST = 8192
-"""Characters of a URL that is asked for."""
+"""Maximum length of a requested URL in characters."""
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?![0-9])")
 _SLASHES = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):/+(?=[^/])")
@@ -23,12 +23,12 @@ _ANY_HOST, _ANY_PATH = "*.", "*"
 
 
 class NoScope(SheafError):
-    """No captures can be meant by that; the text is one line that says why."""
+    """The URL or the kind of match is invalid; the text is a one-line reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is searched: the URL as it was understood, the kind of match, and ranges, ascending."""
+    """What is searched: the completed URL, the kind of match, and the ranges, ascending."""
 
     url: str
     match: str
@@ -36,10 +36,10 @@ class Scope:
 
 
 def parse(url: str, match: str = "") -> Scope:
-    """Return what a URL and one of MATCHES stand for. Raises NoScope.
+    """Return the scope of a URL and one of MATCHES. Raises NoScope.
 
-    Without a kind `*.example.org` is a domain, `example.org/a*` a prefix, and all else exact. A URL
-    without a scheme is one of http.
+    If `match` is empty, `*.example.org` is a domain, `example.org/a*` a prefix, and all else exact.
+    A URL without a scheme is an http URL.
     """
     if not match:
         if url.startswith(_ANY_HOST):
@@ -52,13 +52,13 @@ def parse(url: str, match: str = "") -> Scope:
 
 
 def complete_url(url: str) -> str:
-    """Return a URL with its scheme and both slashes behind it. Raises NoScope for none at all."""
+    """Return a URL with its scheme and both slashes. Raises NoScope if it is empty or too long."""
     url = url.strip()
     if not url or len(url) > LONGEST:
         raise NoScope(f"url has {len(url)} characters, expected 1 to {LONGEST}")
     if not _SCHEME.match(url):
         return f"http://{url.lstrip('/')}"
-    # Gateways and browsers make one slash of two within a path.
+    # Gateways and browsers reduce two slashes within a path to one.
     match = _SLASHES.match(url)
     if match and match[1].lower() in ("http", "https", "ftp"):
         return f"{match[1]}://{url[match.end() :]}"
@@ -66,7 +66,7 @@ def complete_url(url: str) -> str:
 
 
 def exact(key: str) -> Range:
-    """Return the range of one SURT: none has anything below `!` in it."""
+    """Return the range of one SURT; SURTs contain no character below `!`."""
     return key, key + " "
 
 
@@ -75,7 +75,7 @@ def _exact(url: str, key: str) -> Sequence[Range]:
 
 
 def _prefix(url: str, key: str) -> Sequence[Range]:
-    """Return the ranges of a prefix. A SURT drops a slash at the end of a path, which is meant."""
+    """Return the ranges of a prefix, including a final slash, which SURTs drop."""
     if url.endswith("?") and "?" not in key:
         return (_below(f"{key}?"),)
     if url.endswith("/") and not key.endswith("/"):
@@ -88,9 +88,9 @@ def _host(url: str, key: str) -> Sequence[Range]:
 
 
 def _domain(url: str, key: str) -> Sequence[Range]:
-    """Return the ranges of a host, of those below it, and of itself by other ports."""
+    """Return the ranges of a host, of the hosts below it, and of its other ports."""
     host = _host_of(url, key)
-    alone = ":" in host or host[:1].isdigit()  # by one port, or an address: nothing is below it
+    alone = ":" in host or host[:1].isdigit()  # with a port, or an IP address: no hosts below it
     if alone:
         return (_below(f"{host})"),)
     return _below(f"{host})"), _below(f"{host},"), _below(f"{host}:")
@@ -114,4 +114,4 @@ MATCHES: Mapping[str, Callable[[str, str], Sequence[Range]]] = {
     "host": _host,
     "domain": _domain,
 }
-"""Kinds of matches, as matchType has them."""
+"""Kinds of match by their names in matchType."""

@@ -1,8 +1,8 @@
-"""The search: captures by their SURTs and dates, out of the table of URLs and the records.
+"""Searches captures by SURT and date in the table of URLs and the records.
 
-Each run of the table is sorted as a whole (schema.ORDER), so what lies in a range is read from
-where it begins, run by run, and merged; a run whose bounds are elsewhere is not read at all. What
-one search reads is bounded: it may end before the range does, and says where it goes on.
+Each run of the table is sorted as a whole (schema.ORDER). A search reads each run from the start of
+the range and merges them; runs with other bounds are skipped. A search reads a limited amount. It
+may stop before the end of the range and then returns where to continue.
 """
 
 from bisect import bisect_left
@@ -25,12 +25,12 @@ TABLE = "urls"
 
 _LONGEST = schema.SURT_LONGEST
 _MOST = 8  # row groups of records that are read at once
-_FEW = 64  # rows that are asked for at least
+_FEW = 64  # minimum number of rows per read
 _BATCH = 4096  # candidates whose records are read together
 _HIGHEST = 2**63 - 1
 _NAMES = ("position", "identifier", "sets", *FIELDS)
 _THERE = "position IN (SELECT unnest($places))"
-# A folder's file is read as a whole where a bucket's is cut into row groups.
+# A local file is read as a whole, while a bucket's is cut into row groups.
 _ROWS = (
     f"SELECT surt, stamp, position FROM {FILE} WHERE surt >= $first AND surt {{below}} $last "
     "AND surt BETWEEN $least AND $most AND stamp BETWEEN $since AND $until "
@@ -42,7 +42,10 @@ _ROWS = (
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A row of the table or, where it is a `mark`, the place before which all rows were given."""
+    """A row of the table.
+
+    With `mark`, it is a place instead, and all rows before it were returned.
+    """
 
     place: tuple[str, int, int]
     mark: bool = False
@@ -50,7 +53,7 @@ class _Candidate:
 
 @dataclass(slots=True)
 class _Window:
-    """What of the table is looked for, from which place on, and how much of it may be read."""
+    """The searched part of the table, the start, and the remaining row groups that may be read."""
 
     first: str
     last: str
@@ -64,10 +67,10 @@ class _Window:
 
     @property
     def bounds(self) -> tuple[tuple[str, int], tuple[str, int]]:
-        """The least and the greatest bound that rows of it can have."""
+        """The lowest and the highest bound of its rows."""
         low, cut = (self.first[:_LONGEST], self.since), self.last[:_LONGEST]
         high = (cut, _HIGHEST if len(self.last) > _LONGEST else -1)
-        if self.last[:-1] == self.first and self.last[-1:] <= " ":  # of one SURT alone
+        if self.last[:-1] == self.first and self.last[-1:] <= " ":  # a single SURT
             high = (self.first[:_LONGEST], self.until)
         if self.reverse:
             return low, min(high, self.start[:2])
@@ -78,7 +81,7 @@ class _Window:
     def rows(
         self, files: Files, file: DataFile, group: RowGroup, start: tuple[str, int, int]
     ) -> Iterator[_Candidate]:
-        """Yield what a row group has of it behind `start`, in order."""
+        """Yield its rows in a row group behind `start`, in order."""
         sql = _ROWS.format(
             below="<=" if len(self.last) > _LONGEST else "<",
             beyond="<" if self.reverse else ">",
@@ -108,12 +111,12 @@ class _Window:
             start = (rows[-1][0], rows[-1][1], rows[-1][2])
 
     def holds(self, capture: CaptureRow) -> bool:
-        """Tell whether a capture is in the range, which a row tells only of a short SURT."""
+        """Return whether a capture is in the range; for a long SURT, its row cannot decide this."""
         return len(capture.surt) < _LONGEST or self.first <= capture.surt < self.last
 
 
 class CaptureSearch:
-    """Finds captures in a store's snapshots; implements seam.Searching. Safe to use from threads.
+    """Finds captures in a store's snapshots; implements protocols.Searching. Thread-safe.
 
     `catalogue` and `files` are those of the repository that serves the same store.
     """
@@ -132,7 +135,7 @@ class CaptureSearch:
         since: int = 0,
         until: int = NEWEST,
     ) -> Sequence[CaptureRow]:
-        """Return the first `limit` captures of the range; fewer at its end only."""
+        """Return the first `limit` captures of the range; fewer only at its end."""
         captures: list[CaptureRow] = []
         while len(captures) < limit:
             wanted = limit - len(captures)
@@ -156,7 +159,7 @@ class CaptureSearch:
         reverse: bool = False,
         end: Bound | None = None,
     ) -> CapturePlace:
-        """Return captures of the range, and where to go on (see seam.Searching.page)."""
+        """Return captures of the range, and where to continue (see protocols.Searching.page)."""
         start = ("", -1, -1) if after is None else (after.surt, after.stamp, after.position)
         if after is None and reverse:
             start = (last[:_LONGEST], _HIGHEST, _HIGHEST)
@@ -181,17 +184,17 @@ class CaptureSearch:
     def starts(
         self, manifest: Manifest, first: str, last: str, since: int = 0, until: int = NEWEST
     ) -> Sequence[Bound]:
-        """Return where the blocks of the range begin (see seam.Searching.starts)."""
+        """Return where the blocks of the range begin (see protocols.Searching.starts)."""
         window = _Window(first, last, since, until, False, ("", -1, -1), 0, 0)
         groups = self._groups(manifest.tables.get(TABLE, ()), window)
         return sorted({max(window.bounds[0], cast(Bound, group.first)) for _, group in groups})
 
     def matching(self, pattern: str, texts: Sequence[str], whole: bool) -> Sequence[bool]:
-        """Tell of each text whether an expression matches it (see seam.Searching.matching)."""
+        """Return for each text whether it matches (see protocols.Searching.matching)."""
         return self._files.matching(pattern, texts, whole=whole)
 
     def _merge(self, manifest: Manifest, window: _Window) -> Iterator[_Candidate]:
-        """Yield what all runs have, in order, up to the first mark."""
+        """Yield the rows of all runs, in order, up to the first mark."""
         references = manifest.tables.get(TABLE, ())
         spans = [tuple(leaves) for _, leaves in groupby(references, key=lambda leaf: leaf.span)]
         runs = [self._run(leaves, window) for leaves in spans]
@@ -201,12 +204,12 @@ class CaptureSearch:
                 return
 
     def _run(self, leaves: Sequence[LeafReference], window: _Window) -> Iterator[_Candidate]:
-        """Yield what one run has, in order; a mark where no more may be read of it."""
+        """Yield the rows of one run, in order; a mark when its limit of reads is reached."""
         last, is_begun = window.start, False
         for file, group in self._groups(leaves, window):
             if is_begun and window.left <= 0:
                 mark = _mark(group, last, reverse=window.reverse)
-                if mark != window.start:  # else the next search would be this one again
+                if mark != window.start:  # otherwise the next search would repeat this one
                     yield _Candidate(mark, mark=True)
                     return
             window.left -= is_begun
@@ -230,7 +233,7 @@ class CaptureSearch:
     def _resolve(
         self, manifest: Manifest, window: _Window, places: Sequence[tuple[str, int, int]]
     ) -> Iterator[CaptureRow]:
-        """Yield the captures of rows, but those of versions that were superseded."""
+        """Yield the captures of rows, without superseded versions."""
         positions = sorted(position for _, _, position in places)
         sql = f"SELECT position FROM {FILE} WHERE {_THERE}"
         dead: set[int] = set()
@@ -256,7 +259,7 @@ class CaptureSearch:
     def _homes(
         self, manifest: Manifest, table: str, positions: Sequence[int]
     ) -> Iterator[tuple[DataFile, Sequence[RowGroup], list[int]]]:
-        """Yield neighbouring row groups that hold the positions, which ascend, each with those."""
+        """Yield adjacent row groups that hold the ascending positions, with those positions."""
         for reference in manifest.tables.get(table, ()):
             if not _within(positions, reference.first, reference.last):
                 continue
@@ -270,16 +273,16 @@ class CaptureSearch:
 
 
 def _within(positions: Sequence[int], first: object, last: object) -> Sequence[int]:
-    """Return those of the ascending positions that lie between two bounds, both included."""
+    """Return those of the ascending positions between two bounds, both included."""
     assert isinstance(first, int)
     assert isinstance(last, int)
     return positions[bisect_left(positions, first) : bisect_left(positions, last + 1)]
 
 
 def _mark(group: RowGroup, last: tuple[str, int, int], *, reverse: bool) -> tuple[str, int, int]:
-    """Return the place from which on a run is not read: where a row group begins.
+    """Return the place from which a run was not read: the beginning of a row group.
 
-    It is not before the `last` row that was given, for many captures may be of one second.
+    It is not before the `last` returned row, because many captures can have the same second.
     """
     bound = group.last if reverse else group.first
     assert isinstance(bound, tuple)

@@ -1,4 +1,4 @@
-"""Slices of a bucket that are asked for twice: what is described is mostly read next."""
+"""Cache for slices of a bucket: a described record is usually read next."""
 
 import io
 from collections.abc import Callable
@@ -14,14 +14,14 @@ _KEPT = 16 << 20
 
 
 class KeptSlices:
-    """Implements functions.store.slice.Slices over a bucket's. Safe to use from threads.
+    """Implements functions.store.slice.Slices over a bucket's slices. Thread-safe.
 
-    The first SMALL bytes of a slice are had by one request, and kept; more are asked for only once
-    they are read.
+    One request fetches the first SMALL bytes of a slice, which are cached. The rest is requested
+    only when it is read.
     """
 
     def __init__(self, slices: Slices, kept: int = _KEPT) -> None:
-        """`kept` is how many bytes of slices are kept."""
+        """`kept` is the size of the cache in bytes."""
         self._slices = slices
         self._kept: LruCache[bytes] = LruCache(kept)
         self.size = slices.size
@@ -29,7 +29,7 @@ class KeptSlices:
 
     @property
     def address(self) -> str:
-        """The place, as people write it."""
+        """The address for messages."""
         return self._slices.address
 
     def open(self, key: str, offset: int, length: int | None) -> BinaryIO:
@@ -48,7 +48,7 @@ class KeptSlices:
 
 
 class _Chain(io.RawIOBase):
-    """Bytes that are there, and behind them a stream that is opened once they were read."""
+    """Bytes in memory, followed by a stream that is opened when they are used up."""
 
     def __init__(self, data: bytes, opened: Callable[[], BinaryIO]) -> None:
         self._data = memoryview(data)

@@ -1,4 +1,4 @@
-"""Holdings: bytes that the store itself has, of files of datasets and of objects of interest."""
+"""Reads bytes in the store itself: files of datasets, and objects of interest."""
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ _ALGORITHMS = ("sha256", "sha1", "md5")
 _TEXT = "text/plain; charset=utf-8"
 _ZIP = "application/zip"
 _UNKNOWN = "application/octet-stream"
-_NAMING = 16  # templates that name a URL, of which one has to be listed
+_NAMING = 16  # maximum number of templates of a URL that are checked for a listed one
 _VERSION = (
     f"SELECT tist, key, bytes, sha256, media_type FROM {FILE} WHERE id = $id AND kind = $kind "
     "AND tist <= $at ORDER BY tist DESC LIMIT 1"
@@ -40,10 +40,10 @@ _FOREVER = 1 << 40  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """An object of the store, or bytes in one: where, how packed, and what they come to.
+    """An object of the store, or bytes in one: location, packing and properties.
 
-    `place` is None where it is all of the object; `packing` is "", "deflated" or "warc", and
-    `size` counts the bytes once unpacked.
+    `place` is None for a whole object. `packing` is "", "deflated" or "warc", and `size` counts the
+    unpacked bytes.
     """
 
     key: str
@@ -57,17 +57,17 @@ class Holding:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the bytes lie there as they are."""
+        """True if the bytes are not packed."""
         return not self.packing
 
     @property
     def length(self) -> int | None:
-        """How many bytes of the object it takes, None where it is all, or that is not known."""
+        """Number of bytes in the object; None for the whole object, or if unknown."""
         return self.size if self.is_plain and self.place is not None else None
 
 
 def find_file(record: PublishedRecord, file: str) -> Holding:
-    """Return a file of a dataset, by its path or URL; the only one, or the bundle, without either.
+    """Return a file of a dataset by path or URL; without either, its only file or its bundle.
 
     Raises ContentError.
     """
@@ -107,18 +107,18 @@ def find_file(record: PublishedRecord, file: str) -> Holding:
 
 
 class ObjectReader:
-    """Objects of interest of a store's snapshots. Safe to use from threads."""
+    """Reads objects of interest of a store's snapshots. Thread-safe."""
 
     def __init__(self, catalogue: Catalogue, files: Files) -> None:
         self._catalogue = catalogue
         self._files = files
 
     def of_template(self, manifest: Manifest, handle: str, at: datetime | None) -> Holding:
-        """Return a template's text as it was. Raises ContentError."""
+        """Return a template's text as of a time. Raises ContentError."""
         return self._version(manifest, handle, TEMPLATE, at)
 
     def of_file(self, manifest: Manifest, handle: str, url: str, at: datetime | None) -> Holding:
-        """Return a file that a template names, by its URL as written or its id.
+        """Return a file in a template, by its URL as written or by its id.
 
         Raises ContentError.
         """
@@ -128,11 +128,11 @@ class ObjectReader:
         raise ContentError("unknown", f"{handle} names no file {url}")
 
     def of_url(self, manifest: Manifest, url: str, at: datetime | None) -> Holding:
-        """Return the file behind a URL, its id. Raises ContentError."""
+        """Return the file with a URL as its id. Raises ContentError."""
         return self._version(manifest, url, GATHERED, at)
 
     def handles(self, manifest: Manifest, url: str) -> Sequence[str]:
-        """Return some templates that name a file, by its id; the whole table is looked through."""
+        """Return some templates that name a file, by its id; this reads the whole table."""
         found: list[str] = []
         for file in self._catalogue.files(manifest, "refipo"):
             found += [handle for (handle,) in self._files.rows(_NAMED, file, id=url)]
@@ -166,7 +166,7 @@ class ObjectReader:
 
 
 def stretch(store: Slices, holding: Holding) -> ByteRange | None:
-    """Return where the bytes lie as they are; None where they are packed."""
+    """Return the location of the bytes, or None if they are packed."""
     if not holding.is_plain:
         return None
     bucket, key = store.bucket(holding.key)
@@ -178,7 +178,7 @@ def stretch(store: Slices, holding: Holding) -> ByteRange | None:
 def open_stored(
     store: Slices, holding: Holding, *, checked: bool
 ) -> Iterator[tuple[Pieces, Pieces]]:
-    """Give the bytes, unpacked, and where they come from, which is to be read to its end too.
+    """Open the bytes: the unpacked pieces, and their source, which must also be read to its end.
 
     Raises ContentError and StoreError.
     """
@@ -201,7 +201,7 @@ def open_stored(
 
 
 def _inflate(pieces: Pieces, where: str) -> Pieces:
-    """Yield what a member of a zip inflates to, which ends by itself."""
+    """Yield the inflated bytes of a zip member; the data itself marks its end."""
     inflater = zlib.decompressobj(-15)
     for piece in pieces:
         while piece and not inflater.eof:

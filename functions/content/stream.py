@@ -1,4 +1,4 @@
-"""Streams: pieces of bytes that are read as a file, and given out only once they are proven."""
+"""Pieces of bytes as a file; the last piece is given only after verification."""
 
 import hashlib
 import io
@@ -14,7 +14,7 @@ _STEP = 1 << 16
 
 
 def of(stream: BinaryIO) -> Pieces:
-    """Yield what a stream has."""
+    """Yield the bytes of a stream in pieces."""
     while piece := stream.read(_STEP):
         yield piece
 
@@ -27,10 +27,10 @@ def verify(
     chunked: bool = False,
     head: bytes | None = None,
 ) -> Pieces:
-    """Yield the pieces; raise ContentError damaged in the end if their digest is not `declared`.
+    """Yield the pieces, and at the end raise ContentError damaged if the digest is not `declared`.
 
-    It may be that of a payload that is `chunked` in the form that it had before, as some crawlers
-    tell it; and with a `head`, that of the head and the payload, as some indexes do.
+    Some crawlers compute the digest of a `chunked` payload after decoding, and some indexes compute
+    it of the `head` and the payload. Both are accepted.
     """
     if declared is None:
         yield from pieces
@@ -61,10 +61,10 @@ def _hash(declared: DeclaredDigest, first: bytes = b"") -> Any:
 
 
 def read_verified(decoded: Pieces, source: Pieces) -> BinaryIO:
-    """Return what was decoded as a stream, of which the last piece waits for the source's end.
+    """Return the decoded pieces as a stream; the last piece waits for the end of the source.
 
-    So what turns out to be damaged is never given whole. The first piece is read at once. Raises
-    ContentError, here and in reading.
+    Damaged content is therefore never given completely. The first piece is read at once. Raises
+    ContentError, here and while reading.
     """
     pieces = _hold_last(decoded, source)
     first = next(pieces, b"")
@@ -80,15 +80,13 @@ def _hold_last(decoded: Pieces, source: Pieces) -> Iterator[bytes]:
             held = piece
     except ContentCodingError as error:
         raise ContentError("undecodable", str(error)) from error
-    for _ in source:  # what lies behind the end of a coding
+    for _ in source:  # bytes behind the end of a coding
         pass
     if held:
         yield held
 
 
 class _VerifiedStream(io.RawIOBase):
-    """Pieces that are read as a file."""
-
     def __init__(self, first: bytes, pieces: Iterator[bytes]) -> None:
         self._rest = memoryview(first)
         self._pieces = pieces

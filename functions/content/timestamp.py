@@ -1,4 +1,4 @@
-"""Stamps: dates in 14 digits, as indexes of captures write them; UTC."""
+"""Timestamps of capture indexes: dates in 14 digits, UTC."""
 
 from datetime import UTC, datetime
 
@@ -6,9 +6,9 @@ _FORM = "%Y%m%d%H%M%S"
 
 
 def to_instant(stamp: int) -> datetime:
-    """Return the instant of a stamp; of a time that no clock has, as a leap second, the day's last.
+    """Return the instant of a timestamp; an invalid time, such as a leap second, is the day's last.
 
-    Of one that has no day either it is the first instant that there is.
+    If the day is also invalid, this is the earliest datetime.
     """
     day, time = f"{stamp:014}"[:8], f"{stamp:014}"[8:]
     for text in (day + time, f"{day}235959"):
@@ -20,5 +20,5 @@ def to_instant(stamp: int) -> datetime:
 
 
 def of(instant: datetime) -> int:
-    """Return the stamp of an instant, which has a zone; fractions of a second are dropped."""
+    """Return the timestamp of an aware datetime; fractions of a second are dropped."""
     return int(instant.astimezone(UTC).strftime(_FORM).rjust(14, "0"))

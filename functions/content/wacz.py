@@ -1,4 +1,4 @@
-"""The archives within a WACZ file (Webrecorder, WACZ 1.1.1, section 5): where their bytes begin."""
+"""Locates files in a WACZ file (Webrecorder, WACZ 1.1.1, section 5)."""
 
 import io
 import struct
@@ -13,17 +13,17 @@ from functions.content.errors import ContentError
 from functions.store.slice import Slices
 
 FARTHEST = 1 << 62
-"""No byte of any file lies there."""
+"""An offset beyond the end of any file."""
 
 _LOCAL = struct.Struct("<4s22xHH")
-_NEAR = 1 << 16  # bytes of one read: most directories lie within as many from the end
-_DIRECTORY = 1 << 24  # bytes of a directory that is read
+_NEAR = 1 << 16  # bytes of one read: most directories are within this distance from the end
+_DIRECTORY = 1 << 24  # maximum size of a directory in bytes
 _STEP = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class WaczMember:
-    """A file in a zip: where its local header lies, its bytes there, and whether they deflate."""
+    """A file in a zip: offset of its local header, packed size, and whether it is deflated."""
 
     header: int
     packed: int
@@ -31,7 +31,7 @@ class WaczMember:
 
 
 def members(slices: Slices, key: str) -> Mapping[str, WaczMember]:
-    """Return the files that a zip's directory names. Raises ContentError, StoreError."""
+    """Return the files in a zip's directory. Raises ContentError, StoreError."""
     try:
         with zipfile.ZipFile(cast(Any, _View(slices, key))) as archive:
             return {
@@ -62,9 +62,9 @@ def begins(slices: Slices, key: str, name: str, member: WaczMember) -> int:
 
 
 def recover(slices: Slices, key: str, name: str) -> tuple[int, WaczMember] | None:
-    """Return where a member of a damaged zip begins, found as an ingest finds it, if it is there.
+    """Find a member of a damaged zip as an ingest does; None if it is missing.
 
-    All of the zip may be read for it. Raises StoreError.
+    This may read the whole zip. Raises StoreError.
     """
     view = _View(slices, key)
     listing = read_entries(cast(BinaryIO, view), slices.size(key))
@@ -75,7 +75,7 @@ def recover(slices: Slices, key: str, name: str) -> tuple[int, WaczMember] | Non
 
 
 class Inflated(io.RawIOBase):
-    """A deflated member's bytes from `offset` on, which is reached by inflating all before it."""
+    """A deflated member's bytes from `offset`; all bytes before are inflated and dropped."""
 
     def __init__(self, stream: BinaryIO, offset: int) -> None:
         self._stream = stream
@@ -85,11 +85,11 @@ class Inflated(io.RawIOBase):
         self._skip = offset
 
     def readable(self) -> bool:
-        """Tell that it can be read."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer; what is damaged ends there, as where it was ingested."""
+        """Fill the buffer; damaged data ends the stream at the same byte as in the ingest."""
         while not self._rest:
             piece = next(self._pieces, b"")
             if not piece:
@@ -107,13 +107,13 @@ class Inflated(io.RawIOBase):
             yield piece
 
     def close(self) -> None:
-        """Close what it inflates."""
+        """Close the packed stream."""
         self._stream.close()
         super().close()
 
 
 class _View(SeekableStream):
-    """An object that is read here and there, some bytes of which are kept."""
+    """Random access to an object; the last bytes read are cached."""
 
     def __init__(self, slices: Slices, key: str) -> None:
         super().__init__(slices.size(key))

@@ -1,4 +1,4 @@
-"""Opening: the contents of one store, put together of what the configuration names."""
+"""Builds the contents of a store from the configuration."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,10 +25,10 @@ def archives(
     settings: Configuration,
     environment: Mapping[str, str],
 ) -> PlacedArchives:
-    """Return what reads the archive files of the store at `uri`, which is seen from `base`.
+    """Return a reader of the archive files of the store at `uri`, relative to `base`.
 
-    `base` is the folder of the configuration, from which other folders are seen as well. Raises
-    StoreError for an address that is none.
+    `base` is the folder of the configuration; other folders are also relative to it. Raises
+    StoreError if the address is invalid.
     """
     reached = Cache()
 
@@ -55,7 +55,7 @@ def contents(
 
 
 class _Paths:
-    """Where archive files were ingested, by the newest snapshot."""
+    """The places where archive files were ingested, by the newest snapshot."""
 
     def __init__(self, repository: DuckRepository, beside: Sequence[Path]) -> None:
         self._repository = repository
@@ -65,13 +65,13 @@ class _Paths:
     def of(self, name: str) -> Sequence[str]:
         """Return the paths at which files of that name were read.
 
-        Relative ones are as seen from the configuration; who has a store's address alone may have
-        it where they are seen from besides: `beside` the store.
+        Relative paths are relative to the configuration's folder. If only the store's address is
+        known, they are also tried in the folders `beside` the store.
         """
         newest = self._repository.pointer().newest()
         if newest is None:
             return ()
-        # An old pointer that was put back leads to no older snapshot than before.
+        # An old pointer that was restored must not lead to an older snapshot.
         self._newest = max(self._newest, newest.snapshot)
         manifest = self._repository.manifest(self._newest)
         found: list[str] = []

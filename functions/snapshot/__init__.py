@@ -1,4 +1,4 @@
-"""The contract between builder and data provider: schema, manifest, layout, positions, identifiers.
+"""The contract of builder and data provider: schema, manifest, layout, positions, identifiers.
 
-Everything here is pure: values in, values out; no file, no clock, no third party.
+Everything here is pure: no files, no clock, no third-party packages.
 """

@@ -10,7 +10,7 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]")
 
 @dataclass(frozen=True, slots=True)
 class StoreAddress:
-    """A bucket, and the prefix of every key in it: empty, or parts joined by `/`."""
+    """A bucket and the prefix of every key in it. The prefix is empty, or parts joined by `/`."""
 
     bucket: str
     prefix: str = ""
@@ -19,23 +19,23 @@ class StoreAddress:
         return SCHEME + "/".join(filter(None, (self.bucket, self.prefix)))
 
     def key(self, key: str) -> str:
-        """Return the bucket's key of a store's key. Raises ValueError for what cannot be one."""
+        """Return the bucket's key for a store's key. Raises ValueError if the key is invalid."""
         if not is_key(key):
             raise ValueError(f"{key!r} is no key of a store")
         return f"{self.prefix}/{key}" if self.prefix else key
 
 
 def is_key(key: str) -> bool:
-    """Tell whether `key` is one that a folder and a bucket can hold alike."""
+    """Return whether both a folder and a bucket can hold `key`."""
     parts = key.split("/")
     return key.isprintable() and all(parts) and not {".", ".."} & set(parts)
 
 
 def parse(text: str) -> StoreAddress:
-    """Return the address that `text` is. Raises ValueError, saying what is wrong with it.
+    """Parse an address. Raises ValueError with the reason.
 
-    Slashes at the end mean nothing. A query string is refused, for it is none of S3's, and so is
-    whatever could be a secret; such a text is not repeated in the error.
+    Slashes at the end are ignored. A query string is refused, because S3 addresses have no query.
+    Text that may contain a secret is also refused, and the error does not repeat it.
     """
     if not text.startswith(SCHEME):
         scheme, found, _ = text.partition("://")
@@ -55,7 +55,7 @@ def parse(text: str) -> StoreAddress:
 
 
 def is_valid(text: str) -> bool:
-    """Tell whether `text` is the address of a store in S3."""
+    """Return whether `text` is the address of a store in S3."""
     try:
         parse(text)
     except ValueError:

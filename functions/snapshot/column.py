@@ -1,4 +1,4 @@
-"""Columns: what a table of a store is made of."""
+"""Description of a table's column."""
 
 from dataclasses import dataclass
 

@@ -1,22 +1,22 @@
-"""What can be wrong with a store or with a configuration."""
+"""Exceptions for faults in a store or in a configuration."""
 
 NO_SPACE = "the disk for scratch files is full: free some space, or name another by TMPDIR"
 
 
 class SheafError(Exception):
-    """Base of every error that Sheaf raises on purpose; its text is one line for a person."""
+    """Base of every error that Sheaf raises on purpose; its text is a one-line message."""
 
 
 class ConfigurationError(SheafError):
-    """A key of the configuration holds what it may not hold."""
+    """A configuration key has an invalid value."""
 
 
 class StoreError(SheafError):
-    """The store cannot be read or written, or holds what it may not hold."""
+    """The store cannot be read or written, or its content is invalid."""
 
 
 class StoreUnavailable(StoreError):
-    """The store did not answer for as long as was to be waited; it may answer later."""
+    """The store did not answer within the retry time; it may answer later."""
 
 
 class MissingObject(StoreError):
@@ -24,20 +24,20 @@ class MissingObject(StoreError):
 
 
 class Conflict(StoreError):
-    """Somebody else wrote the object first: a conditional write did not take place."""
+    """Another process wrote the object first: a conditional write did not take place."""
 
 
 class DamagedStore(StoreError):
-    """An object of the store is not what its snapshot says that it is."""
+    """An object of the store does not match what its snapshot declares."""
 
 
 class NewerSchema(StoreError):
-    """The store was written by a later Sheaf than this one."""
+    """The store was written by a later version of Sheaf."""
 
 
 class OlderSchemaError(StoreError):
-    """The store was written by an earlier Sheaf, whose tables have other columns."""
+    """The store was written by an earlier version of Sheaf, whose tables have other columns."""
 
 
 class NothingPublished(StoreError):
-    """The store has no snapshot that is in effect."""
+    """The store has no snapshot in effect."""

@@ -1,4 +1,4 @@
-"""The tables of filesets: what requests came to, and the files that are kept."""
+"""The tables of filesets: results of requests, and archived files."""
 
 from functions.snapshot.column import Column
 
@@ -41,7 +41,7 @@ RESULT = (
         "oai:a.cz:dataset,zenodo,...",
     ),
 )
-"""Of each type and URL the newest result; `manifest` is JSON."""
+"""The newest result of each type and URL; `manifest` is JSON."""
 
 FILE = (
     Column("identifier", "VARCHAR", "the item that the file is of", "oai:a.cz:dataset,zenodo,..."),
@@ -82,7 +82,7 @@ FILE = (
     Column("terminal_url", "VARCHAR", "where it was had at last", "https://..."),
     Column("terminal_dt", "VARCHAR", "when, in 14 digits (UTC)", "20261122100000"),
 )
-"""The files that are archived and verified, of each fileset and file that is listed."""
+"""The archived and verified files of each listed fileset and file."""
 
 _LICENCES = '[{"name": "CC BY 4.0", "spdx": "CC-BY-4.0", "url": "https://creativecommons.org/..."}]'
 _BUNDLE = '{"key": "filesets/.../bundle.zip", "bytes": 204800, "sha256": "9f86d08..."}'
@@ -137,7 +137,7 @@ FILESET = (
         "withheld", "JSON", "files that the platform lists and does not give: path, bytes", "[]"
     ),
 )
-"""What the document of a fileset, or of a dataset of one file, holds."""
+"""The document of a fileset, or of a dataset with one file."""
 
 TABLES: dict[str, tuple[Column, ...]] = {"ingest_fileset_platform": RESULT, "files": FILE}
 
@@ -145,4 +145,4 @@ ORDER: dict[str, tuple[str, ...]] = {
     "ingest_fileset_platform": ("base_url", "ingest_type"),
     "files": ("identifier", "path"),
 }
-"""The columns that each table is sorted by; no two rows have the same."""
+"""The columns that each table is sorted by; together they are unique."""

@@ -1,4 +1,4 @@
-"""What an item holds that was harvested from another repository."""
+"""Columns of items that were harvested from another repository."""
 
 from functions.snapshot.column import Column
 
@@ -32,10 +32,10 @@ INTAKE = (
     Column("entry", "VARCHAR", "it in that format, as JSON; NULL for a deleted one", "{...}"),
     Column("digest", "VARCHAR", "SHA-256 of that, but for when it came", "9f86d081..."),
 )
-"""A record of the intake, as it came; of one item and format the last that came counts."""
+"""A record of the intake as it was received; for each item and format, the last one counts."""
 
 NAMES = (
     Column("set_spec", "VARCHAR", "a set of harvested items", "from:a.cz:a"),
     Column("name", "VARCHAR", "its name, as its repository has it", "Theses"),
 )
-"""Names of sets that repositories told."""
+"""Set names from the harvested repositories."""

@@ -1,4 +1,4 @@
-"""Identifiers: an item's identity comes from its content, so the same input gives the same items.
+"""OAI identifiers, computed from content: the same input gives the same identifiers.
 
 The local part is 24 characters of lower-case base32 (RFC 4648), 120 bits of a SHA-256.
 """
@@ -12,12 +12,12 @@ _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 _SHIFTS = range(_LENGTH * 8 - 10, -1, -10)
 _PLAIN = "-_.!~*'();/?:@&=+$,"
-"""What an oai-identifier may hold as it is, besides letters and digits, but for the %."""
+"""Characters that an oai-identifier allows unescaped, besides letters, digits and %."""
 _WITHIN = _PLAIN.replace(":", "").replace(",", "")
 _AUTHORITIES = ("RePEc:", "ReLIS:", "mapin:")
-"""What handles begin with that can be taken for no other item's local part."""
+"""Prefixes of handles that cannot be confused with another item's local part."""
 _PERSON = r"p[a-z]{1,15}[0-9]{1,6}"
-"""A person's short id, of fewer characters than a capture's local part, and without a colon."""
+"""A person's short id: shorter than a capture's local part, and without a colon."""
 _NAMESPACE = re.compile(r"[A-Za-z][A-Za-z0-9-]*(\.[A-Za-z][A-Za-z0-9-]*)+")
 
 
@@ -26,23 +26,23 @@ def capture_identity(
 ) -> str:
     """Return the local identifier of a capture.
 
-    `url` is the URL's bytes as the archive has them, `date` the capture's date to the second as
-    W3CDTF text (or as much of it as the file has), `status` the HTTP status (none for a revisit,
-    of which indexes name none), `digest` the base32 SHA-1 of the payload, `ordinal` how many
-    captures with the same four came before it in the same file. ARC and WARC copies of one crawl
+    `url` is the URL's bytes as archived. `date` is the capture's date to the second as W3CDTF text,
+    or as much of it as the file has. `status` is the HTTP status, None for a revisit because
+    indexes give none for it. `digest` is the base32 SHA-1 of the payload. `ordinal` is the number
+    of earlier captures in the same file with the same four values. ARC and WARC copies of one crawl
     thus get the same identifier.
     """
     code = "" if status is None else status
-    # The URL's length leads, so that no URL can imitate the fields behind it.
+    # The URL's length comes first, so that no URL can imitate the fields behind it.
     rest = f"\n{date or ''}\n{code}\n{digest or ''}\n{ordinal}".encode()
     hashed = hashlib.sha256(b"%d %b%b" % (len(url), url, rest)).digest()
     number = int.from_bytes(hashed[:_LENGTH], "big")
-    # The standard library takes twice as long, which shows for each capture.
+    # base64.b32encode takes twice as long, which matters for every capture.
     return "".join([_PAIRS[(number >> at) & 1023] for at in _SHIFTS])
 
 
 def is_namespace(text: str) -> bool:
-    """Tell whether `text` may be an oai-identifier's repositoryIdentifier: a dotted domain name."""
+    """Return whether `text` is a repositoryIdentifier (oai-identifier): a dotted domain name."""
     return _NAMESPACE.fullmatch(text) is not None
 
 
@@ -52,20 +52,20 @@ def to_oai(namespace: str, local: str) -> str:
 
 
 def collection(namespace: str, spec: str) -> str:
-    """Return the identifier of the item that the collection with that setSpec is.
+    """Return the identifier of the collection item with that setSpec.
 
-    No setSpec holds a comma, and no capture's local part does, so no two are alike; and it can be
-    the name of a file, as harvesters may want it.
+    It is unique, because setSpecs and the local parts of captures contain no comma. It can also be
+    a file name, which harvesters may need.
     """
     return to_oai(namespace, spec.replace(":", ","))
 
 
 def dataset(namespace: str, platform: str, domain: str, id_: str) -> str:
-    """Return the identifier of the dataset that a platform has under that id.
+    """Return the identifier of a platform's dataset with that id.
 
-    It is the same for each version of it. In all three parts what an oai-identifier may not hold
-    is %XX of its UTF-8 form, and so are %, comma and colon: no two datasets have the same, and no
-    other item has it.
+    All versions share it. In all three parts, characters that an oai-identifier does not allow
+    become %XX of their UTF-8 bytes. So do %, comma and colon. The identifier is therefore unique
+    among datasets and all other items.
     """
     return to_oai(namespace, dataset_identity(platform, domain, id_))
 
@@ -76,28 +76,28 @@ def dataset_identity(platform: str, domain: str, id_: str) -> str:
 
 
 def harvested_identifier(namespace: str, place: str, id_: str) -> str:
-    """Return the identifier of an item that was harvested, and cannot keep its own.
+    """Return the identifier of a harvested item that cannot keep its own.
 
-    `place` is the base URL of its repository without the scheme: a host has many. The parts are
-    escaped as those of `dataset` are.
+    `place` is the repository's base URL without the scheme, because a host can have many
+    repositories. The parts are escaped as in `dataset`.
     """
     parts = ["harvested", *(quote(part, safe=_WITHIN) for part in (place, id_))]
     return to_oai(namespace, ",".join(parts))
 
 
 def is_prefix(text: str) -> bool:
-    """Tell whether `text` may stand before handles: `oai:` alone, or with a namespace."""
+    """Return whether `text` is a valid prefix of handles: `oai:` alone, or with a namespace."""
     head, _, rest = text.partition(":")
     return head == "oai" and (rest == "" or (rest[-1] == ":" and is_namespace(rest[:-1])))
 
 
 def template(prefix: str, handle: str) -> str:
-    """Return the identifier of the template with that handle; no two handles have the same.
+    """Return the identifier of the template with that handle; it is unique.
 
-    What an oai-identifier may not hold is %XX of its UTF-8 form, the % itself included. So is the
-    first character of a handle that is of no known authority and no person's short id: whoever
-    writes a template could else give it the identifier of a capture or a collection, which have
-    no %.
+    Characters that an oai-identifier does not allow, and %, become %XX of their UTF-8 bytes. The
+    first character of a handle is also escaped, unless the handle has a known authority or is a
+    person's short id. Otherwise the author of a template could choose the identifier of a capture
+    or a collection; those contain no %.
     """
     text = quote(handle, safe=_PLAIN)
     known = text.startswith(("%", *_AUTHORITIES)) or re.fullmatch(_PERSON, text)
@@ -107,7 +107,7 @@ def template(prefix: str, handle: str) -> str:
 
 
 def template_sql(prefix: str, handle: str) -> str:
-    """Return `template` in DuckDB's SQL, of expressions for the prefix and the handle."""
+    """Return `template` as DuckDB SQL over expressions for the prefix and the handle."""
     text = f"url_encode({handle})"
     for character in sorted({*_PLAIN} - {*"-_.~"}):
         plain = character.replace("'", "''")
@@ -119,9 +119,9 @@ def template_sql(prefix: str, handle: str) -> str:
 
 
 def lookup_key(identifier: str) -> int:
-    """Return the key under which the look-up table holds `identifier`: 63 bits, unsigned."""
+    """Return the key of `identifier` in the look-up table: 63 bits, unsigned."""
     return int.from_bytes(hashlib.sha256(identifier.encode()).digest()[:8], "big") >> 1
 
 
 LOOKUP_KEY = "(('0x' || left(sha256(identifier), 16))::UBIGINT >> 1)::BIGINT"
-"""`lookup_key` of a column `identifier`, as DuckDB's SQL."""
+"""`lookup_key` of a column `identifier`, as DuckDB SQL."""

@@ -1,4 +1,4 @@
-"""A leaf of the manifest: what it says of data files and their row groups."""
+"""Leaves of the manifest: descriptions of data files and their row groups."""
 
 import json
 from dataclasses import dataclass
@@ -8,18 +8,18 @@ from functions.snapshot.errors import DamagedStore
 from functions.snapshot.version import VERSION, check_version
 
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
-"""What comes of JSON that is of another shape than it should be."""
+"""Exceptions that JSON of an unexpected shape raises."""
 
 Key = int | str | tuple[str, int] | None
-"""A bound of a row group: its first columns in schema.ORDER, or None where none is kept."""
+"""A bound of a row group: its first columns in schema.ORDER, or None if no bound is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """Rows that are read together: bounds, count, and the byte range that holds them.
+    """Rows that are read together: bounds, count, and their byte range.
 
-    The `tail` bytes behind these are a footer of this row group alone: a file that ends there is a
-    Parquet file. 0 where there is none, as in tables that no request reads.
+    The next `tail` bytes are a footer for this row group alone, so a file that ends there is a
+    Parquet file. `tail` is 0 if there is no such footer, as in tables that no request reads.
     """
 
     first: Key
@@ -31,7 +31,7 @@ class RowGroup:
 
     @property
     def span(self) -> tuple[int, int]:
-        """Offset and length of its bytes and its own footer."""
+        """Offset and length of its bytes, its own footer included."""
         return self.offset, self.length + self.tail
 
 
@@ -46,7 +46,7 @@ class DataFile:
 
     @property
     def rows(self) -> int:
-        """Rows of the file."""
+        """Number of rows in the file."""
         return sum(group.rows for group in self.groups)
 
 
@@ -57,12 +57,12 @@ class Leaf:
     files: tuple[DataFile, ...]
 
     def to_json(self) -> bytes:
-        """Return the leaf as the store holds it; the same leaf gives the same bytes."""
+        """Return the leaf as JSON for the store; the same leaf gives the same bytes."""
         whole = {"schema": VERSION, "files": self.files_json()}
         return json.dumps(whole, separators=(",", ":")).encode()
 
     def files_json(self) -> list[dict[str, Any]]:
-        """Return what JSON has of the files."""
+        """Return the files as JSON values."""
         return [
             {
                 "key": f.key,
@@ -75,7 +75,7 @@ class Leaf:
 
     @staticmethod
     def from_json(data: bytes) -> "Leaf":
-        """Read what `to_json` wrote. Raises NewerSchema or DamagedStore."""
+        """Parse the output of `to_json`. Raises NewerSchema or DamagedStore."""
         found = document(data, "a leaf")
         try:
             return Leaf.of(found["files"])
@@ -84,7 +84,7 @@ class Leaf:
 
     @staticmethod
     def of(listed: Any) -> "Leaf":
-        """Read what `listed` gave. Raises one of MALFORMED."""
+        """Build a leaf from the output of `files_json`. Raises one of MALFORMED."""
         return Leaf(
             tuple(
                 DataFile(
@@ -102,7 +102,7 @@ class Leaf:
 
 
 def document(data: bytes, what: str) -> Any:
-    """Return a JSON document of the store. Raises NewerSchema or DamagedStore."""
+    """Parse a JSON document of the store. Raises NewerSchema or DamagedStore."""
     try:
         found = json.loads(data)
         check_version(found["schema"])
@@ -112,5 +112,5 @@ def document(data: bytes, what: str) -> Any:
 
 
 def key(value: Any) -> Any:
-    """Return a bound as it is kept: JSON has no tuples."""
+    """Return a bound with lists turned into tuples, which JSON lacks."""
     return tuple(value) if isinstance(value, list) else value

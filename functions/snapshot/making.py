@@ -1,4 +1,4 @@
-"""Making: what makes the XML of a metadata format, and since when."""
+"""The version of a metadata format's templates, and since when it applies."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,11 +9,11 @@ from functions.snapshot import instant
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """A digest of the templates that make a format.
+    """A digest of the templates that produce a format.
 
-    `since` is the instant from which it is so, and `snapshot` the one that took effect then; None
-    and 0 for a format that has been made so for as long as it is known. In the format no record
-    has an earlier datestamp than `since`.
+    `since` is the instant from which they apply, and `snapshot` the snapshot that took effect then.
+    They are None and 0 if the templates never changed. No record has an earlier datestamp in the
+    format than `since`.
     """
 
     digest: str
@@ -21,12 +21,15 @@ class Making:
     snapshot: int = 0
 
     def to_json(self) -> list[Any]:
-        """Return it as a manifest holds it."""
+        """Return it as JSON values for a manifest."""
         return [self.digest, self.since and instant.to_text(self.since), self.snapshot]
 
     @staticmethod
     def from_json(value: Any) -> "Making":
-        """Read what `to_json` gave. Raises ValueError or TypeError for anything else."""
+        """Build it from the output of `to_json`.
+
+        Raises ValueError or TypeError for anything else.
+        """
         digest, since, snapshot = value
         return Making(
             str(digest), None if since is None else instant.from_text(since), int(snapshot)

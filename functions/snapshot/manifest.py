@@ -1,7 +1,7 @@
-"""The manifest: a small tree of immutable files that says what a snapshot holds and where.
+"""The manifest: a small tree of immutable files that lists a snapshot's data files.
 
-The root names the sequences and, for each table, its leaves; a leaf names data files and their
-row groups. Root and leaves are JSON. Leaves are named by their content, so snapshots share them.
+The root lists the sequences and the leaves of each table. A leaf lists data files and their row
+groups. Root and leaves are JSON. Leaves are named by their content, so snapshots share them.
 """
 
 import json
@@ -25,15 +25,15 @@ from functions.snapshot.sequence import Span as Span
 from functions.snapshot.version import VERSION
 
 UNSTAMPED = datetime.max.replace(tzinfo=UTC)
-"""The instant of a sequence that has none yet: it takes effect with the next snapshot."""
+"""The instant of a sequence before it has a real one: it takes effect with the next snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeafReference:
-    """What the root says of a leaf: key, the bounds and number of its rows, its data's bytes.
+    """The root's description of a leaf: key, bounds and number of its rows, bytes of its data.
 
-    `span` is the stretch of the log that it is part of: the first and last position of one publish
-    or of several that were merged. Leaves with the same span make one run, sorted as a whole.
+    `span` is its section of the log: the first and last position of one publish, or of several
+    merged ones. Leaves with the same span form one run, which is sorted as a whole.
     """
 
     key: str
@@ -45,11 +45,11 @@ class LeafReference:
     span: tuple[int, int] | None = None
 
     def meets(self, first: Key, last: Key) -> bool:
-        """Tell whether its rows can lie between first and last; `last` of None: to the end."""
+        """Return whether its rows can lie between first and last; `last` of None is the end."""
         return not (self.last < first or (last is not None and self.first > last))  # type: ignore[operator]
 
     def within(self, span: Span | None) -> bool:
-        """Tell whether its rows can have positions of `span`."""
+        """Return whether its rows can have positions of `span`."""
         if span is None or self.span is None:
             return True
         return self.span[0] <= span.last and self.span[1] >= span.first
@@ -59,17 +59,16 @@ class LeafReference:
 class Manifest:
     """A snapshot: what is in effect, from when, and the leaves of each table.
 
-    `skipped` are numbers of snapshots before it that were written and never took effect;
-    `tombstones` counts the listed records that are deleted, `emptied` the sets without a live one;
-    `revisits` the live captures that are revisits, `unresolved` those of them without an original;
-    `formats` says by prefix what makes a metadata format, also one that is not offered any more.
-    `run` is the last run of the obi store that it shows, 0 where it shows none, and `prefix` what
-    stands before the handle in identifiers of templates, empty where there never was one.
-    `leaves` are those of which the content stands here too, by key: they need not be read.
-    `views` is the SHA-256 of the snapshot's views.sql.
-    `publisher` is a random text of the process that wrote the manifest.
-    `store` is the store's id. `former` are the ids that it had before (empty: none), each with the
-    last snapshot that was published under it, ascending.
+    `skipped` are numbers of earlier snapshots that were written but never took effect. `tombstones`
+    counts the listed records that are deleted, and `emptied` the sets without a live one.
+    `revisits` counts the live captures that are revisits, and `unresolved` those of them without an
+    original. `formats` maps the prefix of a metadata format to its templates, also for formats no
+    longer offered. `run` is the last run of the obi store in this snapshot, 0 without a run.
+    `prefix` precedes the handle in identifiers of templates; it is empty if it was never set.
+    `leaves` maps keys to leaves whose content is included here: they need not be read. `views` is
+    the SHA-256 of the snapshot's views.sql. `publisher` is a random text of the process that wrote
+    the manifest. `store` is the store's id. `former` are its earlier ids (empty: no id), each with
+    the last snapshot that was published under it, ascending.
     """
 
     snapshot: int
@@ -95,16 +94,16 @@ class Manifest:
 
     @property
     def last_position(self) -> int:
-        """The highest position that was ever given out; 0 before the first."""
+        """The highest position ever assigned; 0 before the first."""
         return self.sequences[-1].last if self.sequences else 0
 
     @property
     def earliest(self) -> datetime:
-        """The floor of all datestamps, tombstones' included."""
+        """The earliest datestamp of any record, tombstones included."""
         return self.sequences[0].effective if self.sequences else self.effective
 
     def store_of(self, snapshot: int) -> str:
-        """Return the id that the store had when the snapshot of that number was published."""
+        """Return the store's id at the time when the snapshot was published."""
         return next((name for last, name in self.former if snapshot <= last), self.store)
 
     def kinds(self) -> Mapping[str, int]:
@@ -120,7 +119,7 @@ class Manifest:
         return sum(leaf.rows for leaf in self.tables.get(table, ()))
 
     def since(self, prefix: str) -> datetime | None:
-        """Return the instant before which no record has a datestamp in a format, if any."""
+        """Return the earliest possible datestamp in a format, or None."""
         return self.formats[prefix].since if prefix in self.formats else None
 
     def select(
@@ -128,7 +127,7 @@ class Manifest:
     ) -> tuple[Sequence, ...]:
         """Return the sequences whose datestamp lies between `start` and `end`, both included.
 
-        The datestamp is that of records in the format of that prefix.
+        The datestamp is that of records in the format with that prefix.
         """
         since = self.since(prefix)
         return tuple(
@@ -139,7 +138,7 @@ class Manifest:
         )
 
     def to_json(self) -> bytes:
-        """Return the root of the manifest as the store holds it."""
+        """Return the root of the manifest as JSON for the store."""
         whole: dict[str, Any] = {
             "schema": VERSION,
             "snapshot": self.snapshot,
@@ -173,7 +172,7 @@ class Manifest:
 
     @staticmethod
     def from_json(data: bytes) -> "Manifest":
-        """Read what `to_json` wrote. Raises NewerSchema or DamagedStore."""
+        """Parse the output of `to_json`. Raises NewerSchema or DamagedStore."""
         found = document(data, "the manifest")
         try:
             return Manifest(
@@ -220,7 +219,7 @@ class Manifest:
 
 
 def overlapping(parts: Series[Any], first: Key, last: Key) -> Series[Any]:
-    """Return the run of `parts` (leaves or row groups, in order) that can hold first..last."""
+    """Return the adjacent `parts` (leaves or row groups, in order) that can hold first..last."""
     start = bisect_left(parts, first, key=lambda part: part.last)
     end = start
     while end < len(parts) and parts[end].first <= last:

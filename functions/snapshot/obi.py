@@ -1,6 +1,6 @@
-"""The tables of the obi store: what the logs of its runs come to. See docs/reference/store.md.
+"""The tables of the obi store, computed from the logs of its runs. See docs/reference/store.md.
 
-Times are tists: whole seconds since 1970 of the run in which it was so.
+Times are tists: the time of a run, in whole seconds since 1970.
 """
 
 from functions.snapshot.column import Column
@@ -127,7 +127,7 @@ TEMPLATE = (
     Column("series_name", "VARCHAR", "the name of its series", "Working papers"),
     Column("provider", "VARCHAR[]", "who provides its series", "[A publisher]"),
 )
-"""What the document of a template holds; `fields` is what `sheaf redif` shows as `structure`."""
+"""The document of a template; `fields` is the `structure` that `sheaf redif` shows."""
 
 DOCUMENT = Column(
     "document", "VARCHAR", "what it holds, as JSON; NULL of captures and collections", "NULL"
@@ -154,4 +154,4 @@ ORDER: dict[str, tuple[str, ...]] = {
     "failure": ("tist", "id"),
     "run": ("tist",),
 }
-"""The columns by which each table is sorted, behind which come all others."""
+"""The columns that each table is sorted by, followed by all others."""

@@ -1,7 +1,7 @@
 """The pointer: which snapshot is in effect at which instant.
 
-It is written before its newest snapshot takes effect, so it names the one before it as well, and
-readers go by the clock. It also holds what publishing and expiring must know of each other.
+It is written before its newest snapshot takes effect. It therefore also names the snapshot before,
+and readers choose by the clock. Publishing and expiring also share their state in it.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from functions.snapshot.errors import DamagedStore, NothingPublished
 from functions.snapshot.version import VERSION, check_version
 
 REMEMBERED = timedelta(minutes=1)
-"""How long the pointer still names a snapshot that is in effect no more."""
+"""How long the pointer names a snapshot after it was superseded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class PointerEntry:
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """An expiry in progress: the snapshots that it removes, and the instant up to which it may.
+    """An expiry in progress: the snapshots that it removes, and its deadline.
 
-    From that instant on it is taken for dead, and whoever comes next completes it. `holder` tells
-    it from another one that begins in the same second.
+    After the deadline `until` it counts as dead, and the next process completes it. `holder`
+    distinguishes it from another expiry that begins in the same second.
     """
 
     snapshots: tuple[int, ...]
@@ -45,14 +45,13 @@ class Expiry:
 class Pointer:
     """The snapshots in effect now or later, ascending by instant and by number.
 
-    `settled` tells that the newest entry is known to have been written before its instant. Where
-    it is not, its publish ended in between, and the next one stamps its changes anew. `retired`
-    are first and last numbers of snapshots that were removed, ascending. `copied` is when the
-    source of a copied store had this pointer: of what came later the copy knows nothing, so its
-    answers are true as of that instant, until something is published to the copy itself.
-    `expiries` counts those that ended: a publish that began before one must find the pointer
-    changed. `store` is the store's id; a store from before there were ids has none until its next
-    publish.
+    `settled` is true if the newest entry is known to have been written before its instant. If it is
+    false, its publish stopped in between, and the next publish gives its changes a new instant.
+    `retired` are first and last numbers of removed snapshots, ascending. `copied` is the time when
+    the source of a copied store had this pointer. The copy lacks all later changes. Its answers are
+    valid as of that instant until a snapshot is published to the copy. `expiries` counts completed
+    expiries: a publish that began before one must see a changed pointer. `store` is the store's id;
+    a store from before ids existed gets one at its next publish.
     """
 
     entries: tuple[PointerEntry, ...] = ()
@@ -64,18 +63,18 @@ class Pointer:
     store: str = ""
 
     def at(self, when: datetime) -> PointerEntry:
-        """Return the entry in effect at `when`. Raises NothingPublished where there is none."""
+        """Return the entry in effect at `when`. Raises NothingPublished if it is missing."""
         for entry in reversed(self.entries):
             if entry.effective <= when:
                 return entry
         raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
 
     def newest(self) -> PointerEntry | None:
-        """Return the entry that was written last, whether or not it is in effect yet."""
+        """Return the entry that was written last, in effect or not."""
         return self.entries[-1] if self.entries else None
 
     def is_retired(self, snapshot: int) -> bool:
-        """Tell whether the snapshot was removed or is being removed."""
+        """Return whether the snapshot was removed or is being removed."""
         going = self.expiry is not None and snapshot in self.expiry.snapshots
         return going or any(first <= snapshot <= last for first, last in self.retired)
 
@@ -87,9 +86,9 @@ class Pointer:
         return replace(self, expiry=None, retired=spans(done), expiries=self.expiries + 1)
 
     def move_to(self, entry: PointerEntry, now: datetime, store: str = "") -> "Pointer":
-        """Return this pointer, not settled, with `entry` added and `trimmed`.
+        """Return this pointer, not settled, with `entry` added and old entries trimmed.
 
-        `store` is the id of the store from then on; empty: the one that it has.
+        `store` is the store's new id; if it is empty, the id stays.
         """
         kept = self.trim(now)
         return replace(
@@ -101,16 +100,16 @@ class Pointer:
         )
 
     def trim(self, now: datetime) -> "Pointer":
-        """Return this pointer without what was followed long ago.
+        """Drop the entries superseded more than REMEMBERED ago.
 
-        An entry stays for REMEMBERED after the next one took effect, for readers whose clock is
-        behind the publisher's. No snapshot that a pointer names may be retired.
+        The delay serves readers whose clock is behind the publisher's. No snapshot that a pointer
+        names may be retired.
         """
         followed = {e for e, later in pairwise(self.entries) if later.effective <= now - REMEMBERED}
         return replace(self, entries=tuple(e for e in self.entries if e not in followed))
 
     def to_json(self) -> bytes:
-        """Return the pointer as the store holds it."""
+        """Return the pointer as JSON for the store."""
         document: dict[str, Any] = {
             "schema": VERSION,
             "snapshots": [
@@ -137,9 +136,9 @@ class Pointer:
 
     @staticmethod
     def from_json(data: bytes) -> "Pointer":
-        """Read what `to_json` wrote. Raises NewerSchema, OlderSchemaError or DamagedStore.
+        """Parse the output of `to_json`. Raises NewerSchema, OlderSchemaError or DamagedStore.
 
-        The digest may be left out, for those who write a pointer by hand; not so as to change one.
+        The digest may be missing, so that a pointer can be written by hand. It must not be wrong.
         """
         try:
             document = json.loads(data)
@@ -169,7 +168,7 @@ class Pointer:
 
 
 def spans(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
-    """Return the first and last number of each run of neighbours, ascending."""
+    """Return the first and last number of each run of consecutive numbers, ascending."""
     found: list[tuple[int, int]] = []
     for number in sorted(numbers):
         if found and found[-1][1] == number - 1:
@@ -195,13 +194,13 @@ _REMEDY = "put back a copy of it, or one that names the newest of the snapshots"
 
 
 def digest(document: dict[str, Any]) -> str:
-    """Return the SHA-256 of the keys and values but `sha256` itself, whatever their layout."""
+    """Return the SHA-256 of all keys and values except `sha256`, independent of their layout."""
     rest = {key: value for key, value in document.items() if key != DIGEST}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def _check_consistent(document: dict[str, Any]) -> None:
-    """Raise DamagedStore for a pointer that is no longer what was written."""
+    """Raise DamagedStore if the pointer was changed after it was written."""
     unknown = sorted(document.keys() - _KEYS)
     if unknown:
         raise DamagedStore(f"current.json is damaged: it has {unknown}; {_REMEDY}")

@@ -1,4 +1,4 @@
-"""Positions: where the versions of a listing lie, and how much of a publish a span holds."""
+"""Positions: the ranges of a listing's versions, and a span's shares of the publishes."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ class Range:
 
 
 def living(manifest: Manifest, kinds: Collection[str]) -> set[int]:
-    """Return the numbers of the sequences of which an item of `kinds` is still listed."""
+    """Return the numbers of the sequences that still list an item of `kinds`."""
     return {s.number for s in manifest.sequences if any(s.records.get(kind) for kind in kinds)}
 
 
 def stretches(manifest: Manifest, living: set[int], kinds: Collection[str]) -> list[Span]:
-    """Return the positions that items of `kinds` may have, neighbours joined, ascending.
+    """Return the positions that items of `kinds` may have, ascending, adjacent spans joined.
 
-    Only sequences whose numbers are `living` are looked at.
+    Only sequences whose numbers are in `living` are considered.
     """
     found: list[Span] = []
     for s in manifest.sequences:
@@ -36,7 +36,7 @@ def stretches(manifest: Manifest, living: set[int], kinds: Collection[str]) -> l
 
 
 def shares(manifest: Manifest, span: Span) -> dict[int, float]:
-    """Return for each sequence in the span the share of its positions that the span holds."""
+    """Return, for each sequence that meets the span, the fraction of its positions in the span."""
     found = {}
     for s in manifest.sequences:
         inside = min(s.last, span.last) - max(s.first, span.first) + 1
@@ -46,16 +46,16 @@ def shares(manifest: Manifest, span: Span) -> dict[int, float]:
 
 
 def in_key(key: Key, spec: str | None, default: int) -> int:
-    """Return the position in a row group's bound, or `default` where it is another listing's."""
+    """Return the position in a row group's bound; `default` if the bound is another listing's."""
     if isinstance(key, tuple):
         return key[1] if key[0] == spec else default
     return key if isinstance(key, int) else default
 
 
 def rows_in(group: RowGroup, part: Range) -> int:
-    """Return about how many rows of the group lie within the range.
+    """Return the approximate number of rows of the group within the range.
 
-    Of a group of copies that holds another set's as well it is not known: 0.
+    A group of copies that also holds another set's records gives 0, because the number is unknown.
     """
     if part.copied:
         bounds = {key[0] for key in (group.first, group.last) if isinstance(key, tuple)}

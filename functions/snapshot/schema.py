@@ -1,6 +1,7 @@
-"""The schema of a store: each table, each column with its type, meaning and an example.
+"""The schema of a store: tables and columns, with type, meaning and an example of each.
 
-Types are DuckDB's names; times are UTC without a zone; text is UTF-8 without what XML forbids.
+Types are DuckDB's. Times are UTC without a zone. Text is UTF-8 without the characters that XML
+forbids.
 """
 
 from functions.snapshot import fileset, harvested, obi
@@ -67,7 +68,7 @@ CAPTURE = (
 )
 
 RESOLVED = frozenset({"refers_to", "inherited"})
-"""Columns that no archive file has: what a publish finds out of revisits."""
+"""Columns that no archive file has: a publish computes them for revisits."""
 
 _COUNTS = '{"different": 1, "most": [{"value": "a", "captures": 3, "bytes": 20}]}'
 
@@ -88,7 +89,7 @@ COLLECTION = (
     Column("media_type", "JSON", "the same by media type, declared else detected", _COUNTS),
     Column("status", "JSON", "the same by HTTP status", _COUNTS),
 )
-"""What the document of a collection holds. A value of null among counts is one not known."""
+"""The document of a collection. A null value among the counts stands for unknown."""
 
 KINDS: dict[str, tuple[Column, ...]] = {
     "capture": CAPTURE,
@@ -98,21 +99,21 @@ KINDS: dict[str, tuple[Column, ...]] = {
     "file": fileset.FILESET,
     "harvested": harvested.HARVESTED,
 }
-"""The columns that items of each kind have of their own, besides ITEM."""
+"""The columns of each kind of item besides ITEM."""
 
 DATASETS = ("file", "fileset")
-"""Kinds of items that are datasets: of one file, and of any other number."""
+"""Kinds of items that are datasets: with exactly one file, and with any other number."""
 
 DOCUMENTED = frozenset({"template", "harvested", *DATASETS})
-"""Kinds of items that have their own columns as JSON in the column `document` of records."""
+"""Kinds of items whose own columns are JSON in the column `document` of records."""
 
 CONTENT = (*CAPTURE, obi.DOCUMENT)
-"""The columns of records besides ITEM, of which a tombstone has none."""
+"""The columns of records besides ITEM; they are NULL in a tombstone."""
 
 LOCATION = frozenset(
     {"warc_filename", "warc_record_offset", "warc_record_length", "warc_request_offset"}
 )
-"""Where a copy lies. A second copy of a capture elsewhere is no change of the capture."""
+"""The location of a copy. A second copy of a capture elsewhere does not change the capture."""
 
 FAULT = (
     Column("source", "VARCHAR", "file in which the fault was found", "crawl-1.warc.gz"),
@@ -174,8 +175,10 @@ SUPERSEDED = (
     "content_mime_detected, fetch_status, fetch_date, content_length, identifier, url, fetch_time, "
     "content_digest, content_digest_declared, content_damaged, warc_record_type, refers_to"
 )
-"""The columns that are needed of a version that is superseded: what it was counted by, and what
-revisits were resolved by."""
+"""The columns of a superseded version that are still needed.
+
+These are the columns that it was counted by and those that resolved revisits.
+"""
 
 LOOKUP = (
     Column("key", "BIGINT", "key of the identifier", "81985529216486895"),
@@ -196,7 +199,7 @@ URLS = (
 )
 
 SURT_LONGEST = 512
-"""Characters of a SURT that captures are looked for by."""
+"""Characters of a SURT that a search for captures compares."""
 
 DEAD = (Column("position", "BIGINT", "a position whose item has a later version", "17"),)
 
@@ -280,9 +283,9 @@ KEY: dict[str, int] = {
     "documents": 1,
     **dict.fromkeys((*obi.TABLES, *fileset.TABLES), 1),
 }
-"""How many of a table's ORDER columns bound its row groups."""
+"""The number of leading ORDER columns of a table that bound its row groups."""
 
 
 def names(table: str) -> tuple[str, ...]:
-    """Return the names of the columns of `table`, in their order."""
+    """Return the column names of `table`, in order."""
     return tuple(column.name for column in TABLES[table])

@@ -1,4 +1,4 @@
-"""Sequences: publishes, with the positions that each gave out."""
+"""Sequences: publishes with the positions that each assigned."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Positions from `first` to `last`, both included; empty where last < first."""
+    """Positions from `first` to `last`, both included; empty if last < first."""
 
     first: int
     last: int
@@ -15,10 +15,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """A publish: number, the instant of its effect, its positions, and what is listed of them.
+    """A publish: number, effective instant, positions, and counts of the records still listed.
 
-    `records` counts, by kind, the versions of this sequence that are still in the listing. Where
-    it began with several kinds, `starts` has the first position of each, ascending.
+    `records` counts, by kind, the versions of this sequence that are still in the listing. If the
+    sequence had several kinds from the start, `starts` has the first position of each, ascending.
     """
 
     number: int
@@ -29,7 +29,7 @@ class Sequence:
     starts: Mapping[str, int] = field(default_factory=dict)
 
     def spans(self, kinds: Collection[str]) -> Iterator[Span]:
-        """Yield the positions that items of `kinds` have."""
+        """Yield the positions of items of `kinds`."""
         if not self.starts:
             yield Span(self.first, self.last)
         ends = [*(start - 1 for start in self.starts.values()), self.last][1:]

@@ -1,7 +1,7 @@
-"""Set specifications: hierarchies of levels, each level escaped reversibly.
+"""Set specifications (setSpec): hierarchical, with each level escaped reversibly.
 
-OAI-PMH 2.0 (section 2.6) allows a level the characters `A-Z a-z 0-9 - _ . ! ~ * ' ( )`. Whatever
-else a name holds becomes `!XX` for each byte of its UTF-8 form, `!` itself included.
+OAI-PMH 2.0 (section 2.6) allows a level the characters `A-Z a-z 0-9 - _ . ! ~ * ' ( )`. All other
+characters, and `!`, become `!XX` for each byte of their UTF-8 form.
 """
 
 import re
@@ -11,7 +11,7 @@ _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 _ORDINARY = re.compile(r"[A-Za-z0-9\-_.~*'()]+")
 _ESCAPE = re.compile(rb"!([0-9A-F]{2})")
 _DATASETS = {
-    # set of the first level: how those of the second are named
+    # level 1: name of its level 2 sets
     "platform": "Datasets of the platform {}",
     "host": "Datasets of {}",
     "strategy": "Datasets that are kept as {}",
@@ -38,7 +38,7 @@ def unescape(level: str) -> str:
 
 
 def join(*names: str) -> str:
-    """Return the specification whose levels are `names`, from the root down, each escaped."""
+    """Return the specification with the levels `names`, from the root down, each escaped."""
     return ":".join(map(escape, names))
 
 
@@ -48,7 +48,7 @@ def split(spec: str) -> tuple[str, ...]:
 
 
 def is_valid(spec: str) -> bool:
-    """Tell whether `spec` has the form that the protocol's schema asks of a setSpec."""
+    """Return whether `spec` has the form that the protocol's schema requires of a setSpec."""
     return _SPEC.fullmatch(spec) is not None
 
 
@@ -59,21 +59,21 @@ def lineage(spec: str) -> tuple[str, ...]:
 
 
 def most_specific(specs: Iterable[str]) -> tuple[str, ...]:
-    """Return `specs` sorted, without repetition, and without those that are another's ancestor."""
+    """Return `specs` sorted, without duplicates and without ancestors of other members."""
     given = sorted(set(specs))
     above = {a for spec in given for a in lineage(spec)[:-1]}
     return tuple(spec for spec in given if spec not in above)
 
 
 def is_within(spec: str, above: str) -> bool:
-    """Tell whether `spec` is `above` or below it."""
+    """Return whether `spec` is `above` or below it."""
     return spec == above or spec.startswith(f"{above}:")
 
 
 def name(spec: str, names: dict[str, str], told: str | None = None) -> str:
-    """Return the set's name for people: the configured one, else the one that is told of it.
+    """Return the set's name for people: the configured one, else `told`.
 
-    Where there is neither, it is made of the levels.
+    If both are missing, the name is composed of the levels.
     """
     return names.get(spec) or told or _made_name(split(spec))
 

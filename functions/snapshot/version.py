@@ -1,17 +1,17 @@
-"""The version of a store's schema: what this Sheaf writes and reads."""
+"""The version of the store schema that this Sheaf reads and writes."""
 
 from typing import Any
 
 from functions.snapshot.errors import NewerSchema, OlderSchemaError
 
 VERSION = 2
-"""Written into every JSON document of a store. It goes up where a table gets another column."""
+"""Written into every JSON document of a store. It rises when a table gets another column."""
 
 
 def check_version(version: Any) -> None:
-    """See that a document of that version can be read.
+    """Check that a document of that version can be read.
 
-    Raises NewerSchema, OlderSchemaError, or ValueError where it is no version.
+    Raises NewerSchema, OlderSchemaError, or ValueError if the version is invalid.
     """
     if not isinstance(version, int) or version < 1:
         raise ValueError(f"schema is {version!r}")

@@ -1,11 +1,10 @@
-"""The witness: a second object that names the newest snapshot, beside the pointer.
+"""The witness: a second object that names the newest snapshot, besides the pointer.
 
-The pointer alone cannot show that an old copy of it was put back. So a publish writes the witness
-as well, always after the pointer: a pointer that knows less than the witness is an old one. A
-publish that dies in between leaves a witness that is behind, which harms nobody; the next publish
-brings it up to date.
+The pointer alone cannot show that an old copy of it was restored. Therefore a publish also writes
+the witness, always after the pointer. A pointer that is behind the witness is an old copy. If a
+publish dies in between, the witness is behind. This is harmless, and the next publish updates it.
 
-The store's id is in both. The witness gets it first, so a pointer with an id has a witness.
+Both contain the store's id. The witness gets it first, so a pointer with an id has a witness.
 """
 
 import json
@@ -23,7 +22,7 @@ REMEDY = "`sheaf verify` says what to write into it, and --repair writes it"
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """The store's id, and the newest snapshot that the pointer ever named (None before any)."""
+    """The store's id and the newest snapshot that the pointer ever named (None before any)."""
 
     store: str
     newest: PointerEntry | None = None
@@ -34,13 +33,13 @@ class Witness:
         return self.newest.snapshot if self.newest else 0
 
     def covers(self, pointer: Pointer) -> bool:
-        """Tell whether it says all that this pointer would have it say."""
+        """Return whether the witness is up to date with this pointer."""
         newest = pointer.newest()
         number = newest.snapshot if newest else 0
         return self.number > number or (self.number == number and pointer.store in ("", self.store))
 
     def to_json(self) -> bytes:
-        """Return the witness as the store holds it."""
+        """Return the witness as JSON for the store."""
         document: dict[str, Any] = {"schema": VERSION, "store": self.store}
         if self.newest:
             document["snapshot"] = self.newest.snapshot
@@ -49,9 +48,9 @@ class Witness:
 
     @staticmethod
     def from_json(data: bytes) -> "Witness":
-        """Read what `to_json` wrote. Raises NewerSchema, OlderSchemaError or DamagedStore.
+        """Parse the output of `to_json`. Raises NewerSchema, OlderSchemaError or DamagedStore.
 
-        The digest may be left out, for those who write a witness by hand.
+        The digest may be missing, so that a witness can be written by hand.
         """
         try:
             document = json.loads(data)
@@ -72,22 +71,22 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """What pointer and witness do not agree on: a code of `sheaf verify`, the object, in words."""
+    """A contradiction between pointer and witness: code of `sheaf verify`, object, description."""
 
     code: str
     object: str
     problem: str
 
     def error(self) -> DamagedStore:
-        """Return what a reader raises."""
+        """Return the error that a reader raises."""
         return DamagedStore(f"{self.object}: {self.problem}: {REMEDY}")
 
 
 def contradiction(pointer: Pointer, witness: Witness | None) -> Contradiction | None:
-    """Return what is wrong with the pointer by what the witness says; None if nothing is.
+    """Return how the pointer contradicts the witness, or None.
 
-    `pointer` was read after the witness, and is empty where there is none. A witness that is
-    behind is no contradiction: a publish is going on, or died.
+    The pointer was read after the witness; it is empty if the store has no pointer. A witness that
+    is behind is not a contradiction: a publish is in progress, or died.
     """
     if witness is None:
         if not pointer.store:

@@ -1,1 +1,1 @@
-"""The store's reader: the one part of the store that the functions need."""
+"""Read access to the store: folders and S3 buckets."""

@@ -1,4 +1,4 @@
-"""A bucket of S3, or of a server that speaks its language, as a store: the reading side."""
+"""Read access to a store in an S3 bucket, or on a server with the same API."""
 
 import io
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from functions.store.object import ObjectClient
 
 
 class ObjectCache(Protocol):
-    """Local files of a bucket's objects, by the keys that they have there. Safe with threads."""
+    """Local files of a bucket's objects, by their keys in the bucket. Thread-safe."""
 
     def local(self, key: str, spans: Sequence[tuple[int, int]] | None) -> Path:
-        """Return a file in which `spans` are right (Mirror.local)."""
+        """Return a file in which `spans` are correct (Mirror.local)."""
         ...
 
     def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> list[Path]:
@@ -24,16 +24,16 @@ class ObjectCache(Protocol):
         ...
 
     def close(self) -> object:
-        """Remove the files, or ask for none any more."""
+        """Remove the files, or end their use."""
         ...
 
 
 class BucketReader:
     """Reads the objects of a bucket below a prefix; implements functions.snapshot.store.Reader.
 
-    It keeps sparse local files of large objects: `limit` bytes in all besides those of the last
-    `kept` seconds, or without limit for None. With a `cache`, that keeps them instead. Safe to use
-    from threads.
+    It keeps sparse local files of large objects. They take at most `limit` bytes (None: no limit).
+    Files used within the last `kept` seconds do not count. If `cache` is given, it keeps the files
+    instead. Thread-safe.
     """
 
     def __init__(
@@ -62,16 +62,16 @@ class BucketReader:
         return self._objects.get(self._address.key(key))[0]
 
     def open(self, key: str) -> BinaryIO:
-        """Return the object as a stream, of which a part at a time is in memory."""
+        """Return the object as a stream that holds one part in memory at a time."""
         raw = _BucketStream(self._objects, self._address.key(key))
         return cast(BinaryIO, io.BufferedReader(raw, self._objects.connection.part))
 
     def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
-        """Return a file in which `spans` are right; those that are not there yet are fetched."""
+        """Return a file in which `spans` are correct; missing spans are fetched."""
         return self.cache.local(self._address.key(key), spans)
 
     def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> Sequence[Path]:
-        """Return files of the spans, or of the whole object; neighbours are fetched at once."""
+        """Return files of the spans, or of the whole object; adjacent spans are fetched at once."""
         return self.cache.parts(self._address.key(key), size, spans)
 
     def close(self) -> None:
@@ -80,7 +80,10 @@ class BucketReader:
 
 
 def bucket_of(uri: str) -> StoreAddress | None:
-    """Return the bucket that `uri` names, None for a folder. Raises StoreError for neither."""
+    """Return the bucket in `uri`, or None for a folder.
+
+    Raises StoreError for an invalid address.
+    """
     if not uri:
         raise StoreError("the store has an empty address, expected a folder or s3://bucket/prefix")
     if "://" not in uri:
@@ -92,13 +95,11 @@ def bucket_of(uri: str) -> StoreAddress | None:
 
 
 class _BucketStream(io.RawIOBase):
-    """Reads an object forwards, a range with each request."""
-
     def __init__(self, client: ObjectClient, key: str) -> None:
         self._client = client
         self._key = key
         self._offset = 0
-        # What is not there is told at once, and the tag holds the later ranges to this object.
+        # A missing object raises here. The tag ties the later ranges to this version of the object.
         first = client.piece(key, 0, client.connection.part)
         self._ready, self._size, self._tag = first.data, first.size, first.tag
 

@@ -1,4 +1,4 @@
-"""The catalogue: a store's pointer, manifests and leaves, read once and kept."""
+"""Cache of a store's pointer, manifests and leaves."""
 
 import hashlib
 import threading
@@ -28,7 +28,7 @@ _REMEDY = "put back a copy of it, or let current.json name a snapshot that is wh
 
 
 class Cache:
-    """Keeps the `size` most recently used values, which must never change."""
+    """LRU cache of the `size` most recently used values, which must be immutable."""
 
     def __init__(self, size: int = 256) -> None:
         self._size = size
@@ -36,7 +36,7 @@ class Cache:
         self._lock = threading.Lock()
 
     def get(self, key: Any, make: Callable[[], T]) -> T:
-        """Return the value of `key`, made by `make` where it is not kept."""
+        """Return the value of `key`; on a miss, `make` computes it."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
@@ -56,7 +56,7 @@ class Cache:
 
 
 class Catalogue:
-    """Contents of a store's snapshots. Safe to use from threads.
+    """Contents of a store's snapshots. Thread-safe.
 
     It keeps the `kept` most recently used manifests and leaves in memory.
     """
@@ -66,21 +66,21 @@ class Catalogue:
         self._cache = Cache(kept)
 
     def pointer(self) -> Pointer:
-        """Read the pointer, anew at each call; an empty one where there is none."""
+        """Read the pointer, again at each call; an empty pointer if it is missing."""
         try:
             return Pointer.from_json(self.reader.read(layout.POINTER))
         except MissingObject:
             return Pointer()
 
     def witness(self) -> Witness | None:
-        """Read the witness, anew at each call; None where there is none."""
+        """Read the witness, again at each call; None if it is missing."""
         try:
             return Witness.from_json(self.reader.read(layout.WITNESS))
         except MissingObject:
             return None
 
     def manifest(self, snapshot: int) -> Manifest:
-        """Return a snapshot's manifest. Raises MissingObject where the snapshot was retired."""
+        """Return a snapshot's manifest. Raises MissingObject if the snapshot was retired."""
         key = layout.manifest_key(snapshot)
 
         def parse(data: bytes) -> Manifest:
@@ -101,10 +101,10 @@ class Catalogue:
     def groups(
         self, manifest: Manifest, table: str, first: Key, last: Key, span: Span | None = None
     ) -> Iterator[tuple[DataFile, Sequence[RowGroup]]]:
-        """Yield the files of `table` that can hold first..last, each with those row groups.
+        """Yield the files of `table` that can hold first..last, each with its matching row groups.
 
-        `last` of None means: to the end. Leaves of several publishes may overlap; `span` limits
-        them to those with such positions.
+        If `last` is None, the range has no end. Leaves of several publishes may overlap. `span`
+        limits the result to leaves with positions in it.
         """
         for reference in manifest.tables.get(table, ()):
             if reference.meets(first, last) and reference.within(span):

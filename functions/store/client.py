@@ -1,7 +1,7 @@
-"""The client that functions read a bucket with. The only file that imports obstore.
+"""Read client for S3 buckets. The only file that imports obstore.
 
-obstore is imported in 20 ms, boto3 in 150: a cold start would pay that. What writes to a bucket
-uses boto3 (builder.store.client). obstore's errors have a class and a text only.
+Importing obstore takes 20 ms, importing boto3 150 ms, which a cold start would pay. Writing uses
+boto3 (builder.store.client). An error of obstore has only a class and a text.
 """
 
 import re
@@ -22,7 +22,7 @@ from functions.store.object import ObjectClient, ObjectPart, tag_of
 from functions.store.refusal import Refusal
 
 _CHUNK = 1 << 16  # bytes
-_ERRORS = (BaseError, FileNotFoundError, ValueError, OSError)  # what obstore raises
+_ERRORS = (BaseError, FileNotFoundError, ValueError, OSError)  # exceptions of obstore
 
 _STATUS = re.compile(r"status(?: code)?: (\d{3})")
 _CODE = re.compile(r'<Code>(\w+)</Code>|code: "(\w+)"')
@@ -82,9 +82,10 @@ class Client(ObjectClient):
         return self.attempt(key, "s3:GetObject", request)
 
     def signed_url(self, method: Any, key: str, query: str, lasting: timedelta) -> str:
-        """Return the URL of a request with a query, signed for that long.
+        """Return the signed URL of a request with a query, valid for `lasting`.
 
-        obstore signs no queries, but it signs an endpoint that has one, and adds a `/` to it.
+        obstore cannot sign queries. It does sign an endpoint that contains a query, and appends
+        `/`.
         """
         plain = obstore.sign(self._store, "GET", key, lasting).partition("?")[0].rstrip("/")
         options = {**self._options, "endpoint": f"{plain}?{query}"}
@@ -92,12 +93,12 @@ class Client(ObjectClient):
         return str(obstore.sign(obstore.store.S3Store(**options), method, "", lasting))
 
     def refusal(self, error: Exception) -> Refusal | None:
-        """Return what an error of obstore means; None for any other error."""
+        """Return the Refusal that describes an error of obstore; None for any other error."""
         return _refusal(error) if isinstance(error, _ERRORS) else None
 
     @cached_property
     def _store(self) -> obstore.store.S3Store:
-        """The bucket. Requests are tried again in `attempt` alone, where Ctrl-C is heard."""
+        """The bucket. obstore's retries are off: `attempt` retries, and Ctrl-C can interrupt it."""
         connection = self.connection
         client: Any = {
             "allow_http": str(self._options.get("endpoint", "")).startswith("http://"),
@@ -111,7 +112,7 @@ class Client(ObjectClient):
 
 
 def _body(result: Any, stopped: Callable[[], bool] = lambda: False) -> bytes:
-    """Return the body, read in chunks: between them Ctrl-C is heard, however slow the line."""
+    """Return the body, read in chunks so that Ctrl-C works on a slow connection."""
     found = bytearray()
     for chunk in result.stream(min_chunk_size=_CHUNK):
         if stopped():

@@ -1,4 +1,4 @@
-"""How a bucket is reached: by the configuration and the environment together."""
+"""Connection settings of a bucket, from the configuration and the environment."""
 
 import math
 import os
@@ -13,27 +13,27 @@ from functions.store import credentials
 from functions.url import endpoint as endpoints
 
 PATIENCE = 3.0
-"""Seconds for which a request is tried again that a client of the server waits for."""
+"""Seconds for which a request is retried while an HTTP client waits."""
 
 SILENCE = 5.0
 """Seconds for which such a request waits for the next byte."""
 
 LONGEST = 60.0
-"""Seconds within which such a request ends, though bytes come: a slow line takes ten for a page."""
+"""Seconds after which such a request ends, even if bytes arrive; a slow line needs 10 a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class BucketConnection:
-    """How a bucket is reached; the first four as in the configuration's section `store`.
+    """Connection settings of a bucket; the first four are keys of the section `store`.
 
-    A request waits for the next byte for `timeout` seconds, however slow the line. One that reads
-    lasts `longest` seconds at most. One that writes a large object or a part has ten times
-    `timeout`. Each is tried again for `retry_seconds`, and no longer than `most_seconds`. A
-    removal begins its last try within `removal_seconds`: an expiry is sure of its leave to remove
-    for a minute only.
+    A request waits up to `timeout` seconds for the next byte, on a line of any speed. A read
+    request lasts at most `longest` seconds. Writing a large object or a part may take ten times
+    `timeout`. Each request is retried for `retry_seconds`, but no longer than `most_seconds`. A
+    removal begins its last try within `removal_seconds`: an expiry holds its permission to remove
+    for one minute.
 
-    A connection that was idle for `idle` seconds is not used again. The network may have forgotten
-    it, or AWS Lambda froze this process meanwhile, and a request would wait for nothing.
+    A connection that was idle for `idle` seconds is not used again. The network may have dropped
+    it, or AWS Lambda may have frozen the process meanwhile. A request on it would hang.
     """
 
     endpoint: str = ""
@@ -50,7 +50,7 @@ class BucketConnection:
 
     @classmethod
     def of(cls, settings: Configuration) -> "BucketConnection":
-        """Return the connection that the configuration describes."""
+        """Return the connection settings in the configuration."""
         return cls(
             settings["store.endpoint"].rstrip("/"),
             settings["store.region"],
@@ -60,23 +60,23 @@ class BucketConnection:
 
     @classmethod
     def serving(cls, settings: Configuration) -> "BucketConnection":
-        """Return the same for a server, whose clients wait: it gives up soon."""
+        """Return the same for a server: its clients wait, so it gives up soon."""
         return replace(cls.of(settings), most_seconds=PATIENCE, timeout=SILENCE, longest=LONGEST)
 
     @property
     def patience(self) -> float:
-        """Seconds for which a request is tried again."""
+        """Seconds for which a request is retried."""
         return min(self.retry_seconds, self.most_seconds)
 
 
 def options_of(
     address: StoreAddress, connection: BucketConnection, environment: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return obstore's configuration of the bucket; obstore finds by itself what is not in it.
+    """Return obstore's options for the bucket; obstore finds missing ones itself.
 
-    Keys come from a function, which reads `environment` again at each need. As single options
-    obstore would complete them by the process's environment, a session token of other keys among
-    it. Raises StoreError for values that obstore cannot use.
+    The keys come from a function that reads `environment` again at each call. If they were given as
+    single options, obstore would complete them from the process's environment. A session token of
+    other keys could then be added. Raises StoreError for values that obstore cannot use.
     """
     endpoint = endpoint_of(connection, environment)
     by_host = is_by_host(address.bucket, connection, endpoint)
@@ -95,9 +95,9 @@ def options_of(
 
 
 def is_by_host(bucket: str, connection: BucketConnection, endpoint: str) -> bool:
-    """Tell whether the bucket is named in the host, and not in the path.
+    """Return whether the bucket's name is in the host instead of the path.
 
-    A name with a dot does not fit the certificate of AWS's host names.
+    A name with a dot does not match the certificate of AWS's host names.
     """
     return connection.addressing == "virtual" or (
         connection.addressing == "auto" and not endpoint and "." not in bucket
@@ -105,13 +105,13 @@ def is_by_host(bucket: str, connection: BucketConnection, endpoint: str) -> bool
 
 
 def endpoint_of(connection: BucketConnection, environment: Mapping[str, str]) -> str:
-    """Return the server's URL, empty for AWS itself. Raises StoreError for an invalid one."""
+    """Return the server's URL, empty for AWS. Raises StoreError if it is invalid."""
     if connection.endpoint:
         return connection.endpoint
     for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"):
         if value := environment.get(name):
             if not endpoints.is_valid(value):
-                # not the value itself: people write passwords into it
+                # The message omits the value, which may contain a password.
                 raise StoreError(
                     f"{name} cannot be used, expected {endpoints.EXPECTED} such as "
                     "https://s3.example.org:9000, with no user, path or query"
@@ -121,7 +121,7 @@ def endpoint_of(connection: BucketConnection, environment: Mapping[str, str]) ->
 
 
 def region_of(connection: BucketConnection, environment: Mapping[str, str]) -> str:
-    """Return the region, empty where none is named. Raises StoreError for an invalid one."""
+    """Return the region, empty if it is not set. Raises StoreError if it is invalid."""
     if connection.region:
         return connection.region
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
@@ -131,9 +131,9 @@ def region_of(connection: BucketConnection, environment: Mapping[str, str]) -> s
 
 
 def forget_empty() -> None:
-    """Remove empty variables of AWS from this process's environment.
+    """Remove empty AWS variables from this process's environment.
 
-    obstore reads it by itself and takes them for values, as none of AWS's tools does.
+    obstore reads the environment and takes an empty variable as a value, unlike AWS's own tools.
     """
     for name in [n for n, value in os.environ.items() if n.startswith("AWS_") and not value]:
         del os.environ[name]

@@ -1,8 +1,8 @@
-"""Credentials of the read path: the keys that a request is signed with at that moment.
+"""Credentials of the read path: the keys that sign a request.
 
-obstore itself renews those of roles and of containers of ECS and EKS. Here are the keys of the
-environment, and those of Lambda's SnapStart: there an address and a password in the environment
-take their place. Profiles and single sign-on are boto3's (builder.store.aws).
+obstore itself renews the keys of roles and of ECS and EKS containers. This module provides the keys
+of the environment and those of Lambda's SnapStart. With SnapStart, the environment holds a URL and
+a password instead of keys. boto3 handles profiles and single sign-on (builder.store.aws).
 """
 
 import json
@@ -19,23 +19,23 @@ ADDRESS, PASSWORD = "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORI
 
 _PATIENCE = 2.0  # seconds
 _NEAR = ("localhost", "127.0.0.1", "::1", "169.254.170.2", "169.254.170.23", "fd00:ec2::23")
-"""Hosts that are asked over http, as AWS's own tools do; keys come from no other in the clear."""
+"""Hosts that may be asked over http, as in AWS's own tools; other hosts need https."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessKeys:
-    """Keys of AWS; an empty text for one that is not set."""
+    """AWS access keys; an empty string for a key that is not set."""
 
     access_key: str = ""
     secret_key: str = ""
     token: str = ""
 
     def __repr__(self) -> str:
-        return "AccessKeys()"  # secrets have no place in a log
+        return "AccessKeys()"  # keep secrets out of logs
 
 
 def of_environment(environment: Mapping[str, str]) -> AccessKeys:
-    """Return the environment's keys. Raises StoreError for keys that cannot be used."""
+    """Return the environment's keys. Raises StoreError if they are invalid."""
     names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
     access_key, secret_key = (check(name, environment.get(name, "")) for name in names)
     if bool(access_key) != bool(secret_key):
@@ -50,7 +50,7 @@ def of_environment(environment: Mapping[str, str]) -> AccessKeys:
 def check(name: str, value: str) -> str:
     """Return the value of a variable, which may be a secret.
 
-    Raises StoreError for one that no request can be signed with.
+    Raises StoreError if no request can be signed with the value.
     """
     if not (value.isascii() and value.isprintable() and " " not in value):
         raise StoreError(f"{name} holds a blank, a line's end or what else cannot be in it")
@@ -58,9 +58,9 @@ def check(name: str, value: str) -> str:
 
 
 def provider(environment: Mapping[str, str]) -> Callable[[], Any] | None:
-    """Return what obstore asks for keys, None where it finds them by itself.
+    """Return obstore's credential provider, or None if obstore finds the keys itself.
 
-    It reads the environment's keys at each call. Raises StoreError for keys that cannot be used.
+    The provider reads the environment's keys at each call. Raises StoreError if they are invalid.
     """
     if of_environment(environment).access_key:
         return lambda: _current(environment)
@@ -77,18 +77,18 @@ def _current(environment: Mapping[str, str]) -> dict[str, Any]:
         "access_key_id": keys.access_key,
         "secret_access_key": keys.secret_key,
         "token": keys.token or None,
-        "expires_at": datetime.now(UTC),  # so it asks again, though not more often than it likes
+        "expires_at": datetime.now(UTC),  # obstore asks again, at its own minimum interval
     }
 
 
 def _fetch(address: str, password: str) -> dict[str, Any]:
-    """Return the keys that a server gives. Raises StoreError."""
+    """Return the keys that the credential server sends. Raises StoreError."""
     parts = urlsplit(address)
     if parts.scheme != "https" and (parts.scheme != "http" or parts.hostname not in _NEAR):
         raise StoreError(f"{ADDRESS} cannot be used: expected https, or http on this machine")
     try:
         asked = Request(address, headers={"Authorization": password})
-        # By no proxy of the environment: it would see the password, and has other machines near.
+        # No proxy: it would see the password, and "localhost" would be the proxy's machine.
         with build_opener(ProxyHandler({})).open(asked, timeout=_PATIENCE) as answer:
             said = json.load(answer)
         return {
@@ -98,5 +98,5 @@ def _fetch(address: str, password: str) -> dict[str, Any]:
             "expires_at": datetime.fromisoformat(said["Expiration"]),
         }
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        # the answer itself may hold a secret
+        # The message omits the response, which may contain a secret.
         raise StoreError(f"no credentials come from {ADDRESS}: {type(error).__name__}") from None

@@ -1,29 +1,29 @@
-"""Stretches of bytes: which are wanted, which are there, which are still to be fetched."""
+"""Arithmetic on byte ranges: merge, subtract and cut them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 
 class Extent(NamedTuple):
-    """The bytes from `start` up to, and without, `end`."""
+    """The bytes from `start` up to but not including `end`."""
 
     start: int
     end: int
 
     @property
     def length(self) -> int:
-        """Bytes in it."""
+        """Number of bytes."""
         return self.end - self.start
 
     def meets(self, other: "Extent") -> bool:
-        """Tell whether they share a byte."""
+        """Return whether the two share a byte."""
         return self.start < other.end and other.start < self.end
 
 
 def merge(extents: Iterable[Extent], gap: int = 0, size: int | None = None) -> tuple[Extent, ...]:
-    """Return the extents sorted, with those as one that are at most `gap` bytes apart.
+    """Return the extents sorted; extents at most `gap` bytes apart are joined.
 
-    What lies at or behind `size` is left out.
+    Bytes at or behind `size` are left out.
     """
     found: list[Extent] = []
     for one in sorted(extents):
@@ -38,12 +38,12 @@ def merge(extents: Iterable[Extent], gap: int = 0, size: int | None = None) -> t
 
 
 def missing(wanted: Iterable[Extent], there: Sequence[Extent]) -> tuple[Extent, ...]:
-    """Return what is wanted and not in `there`, which is merged."""
+    """Return the part of `wanted` that is not in `there`, whose extents are merged."""
     return tuple(left for one in merge(wanted) for left in _without(one, there))
 
 
 def parts(extents: Iterable[Extent], most: int) -> list[Extent]:
-    """Return the extents cut into such of at most `most` bytes."""
+    """Return the extents, cut into pieces of at most `most` bytes."""
     return [
         Extent(start, min(start + most, one.end))
         for one in extents

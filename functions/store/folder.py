@@ -1,4 +1,4 @@
-"""A folder as a store: the reading side."""
+"""Read access to a store in a folder."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from functions.snapshot.errors import MissingObject, StoreError
 
 
 class FolderReader:
-    """Reads the objects of a store that is a folder; implements functions.snapshot.store.Reader."""
+    """Reads the objects of a store in a folder; implements functions.snapshot.store.Reader."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -28,7 +28,7 @@ class FolderReader:
             raise StoreError(f"{self.path(key)} cannot be read: {error.strerror}") from error
 
     def open(self, key: str) -> BinaryIO:
-        """Return the object's own file, opened."""
+        """Return the object's own file, open for reading."""
         try:
             return self.path(key).open("rb")
         except FileNotFoundError as error:
@@ -41,7 +41,7 @@ class FolderReader:
         return [self.local(key, spans)]
 
     def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
-        """Return the object's own file, in which every span is right."""
+        """Return the object's own file, which is complete."""
         path = self.path(key)
         try:
             there = path.is_file()
@@ -52,7 +52,7 @@ class FolderReader:
         return path
 
     def size(self, key: str) -> int | None:
-        """Return how many bytes the object has, or None where there is none."""
+        """Return the size of the object in bytes, or None if it does not exist."""
         path = self.path(key)
         try:
             return path.stat().st_size
@@ -62,10 +62,13 @@ class FolderReader:
             raise StoreError(f"{path} cannot be read: {error.strerror}") from error
 
     def close(self) -> None:
-        """Nothing of the folder is kept elsewhere."""
+        """Do nothing: no local copies are kept."""
 
     def path(self, key: str) -> Path:
-        """Return where the object lies. Raises ValueError for a key that leads out of the store."""
+        """Return the path of the object.
+
+        Raises ValueError for a key that leads out of the store.
+        """
         parts = key.split("/")
         if not all(parts) or {".", ".."} & set(parts) or "\0" in key:
             raise ValueError(f"{key!r} is no key of a store")

@@ -1,4 +1,4 @@
-"""Sparse local cache of S3 objects: only the bytes that were asked for are right."""
+"""Sparse local cache of S3 objects: only the requested bytes are correct."""
 
 import os
 import threading
@@ -17,14 +17,14 @@ from functions.store.scratch import Scratch
 
 T = TypeVar("T")
 
-SMALL = 1 << 20  # bytes: an object of so many is fetched whole, for one request is what costs
+SMALL = 1 << 20  # bytes: an object up to this size is fetched whole; the request is the main cost
 KEPT = 20.0
-"""Seconds for which a file stays that was handed out, whatever the limit: by then it was opened."""
+"""Seconds for which a returned file stays, whatever the limit; its caller opens it in this time."""
 
 
 @dataclass(slots=True)
 class _Held:
-    """The local part of one object. A thread is fetching the extents in `flying`."""
+    """The local part of one object. Threads are fetching the extents in `flying`."""
 
     path: Path
     size: int = -1  # not known yet
@@ -39,7 +39,7 @@ class _Held:
         return sum(one.length for one in (*self.extents, *self.cuts))
 
     def cut(self, one: Extent) -> Path:
-        """Return a separate file for an extent that is here. Raises OSError."""
+        """Return a separate file for an extent that was fetched. Raises OSError."""
         if one not in self.cuts:
             path = self.path.with_name(f"{self.path.name}-{one.end}")
             try:
@@ -48,18 +48,18 @@ class _Held:
                     target.seek(one.start)
                     target.write(source.read(one.length))
             except OSError:
-                path.unlink(missing_ok=True)  # on a full disk, what was written is in the way
+                path.unlink(missing_ok=True)  # on a full disk, the partial file takes space
                 raise
             self.cuts[one] = path
         return self.cuts[one]
 
 
 class Mirror:
-    """Keeps files of objects that never change; `limit` bytes of them, or all for None.
+    """Keeps local files of immutable objects: at most `limit` bytes, or all of them if None.
 
-    The least recently used file goes first. One that was used within `kept` seconds stays, even
-    beyond the limit, because its caller is about to open it. Safe to use from threads; gone when
-    the process ends.
+    The least recently used file is removed first. A file used within `kept` seconds stays, even
+    beyond the limit, because its caller is about to open it. The files are removed when the process
+    ends. Thread-safe.
     """
 
     def __init__(
@@ -85,10 +85,10 @@ class Mirror:
     def local(
         self, key: str, spans: Sequence[tuple[int, int]] | None, *, exactly: bool = False
     ) -> Path:
-        """Return a file of the object's size in which `spans` (None: all) are right.
+        """Return a file of the object's size in which `spans` (None: all) are correct.
 
-        `exactly`: the object is known to be large, and nothing else of it is fetched. Raises
-        MissingObject, and StoreError, also for an object that was replaced.
+        With `exactly`, the object is known to be large and only the spans are fetched. Raises
+        MissingObject, or StoreError, also if the object was replaced.
         """
         wanted = None if spans is None else [Extent(o, o + n) for o, n in spans if n > 0]
         while True:
@@ -116,7 +116,7 @@ class Mirror:
             self._trim()
 
     def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> list[Path]:
-        """Return files of the spans of an object of `size` bytes, as Reader.parts has them."""
+        """Return files of the spans of an object of `size` bytes, as Reader.parts does."""
         if size <= SMALL:
             return [self.local(key, None)]
         wanted = [Extent(start, start + length) for start, length in spans]
@@ -139,7 +139,7 @@ class Mirror:
         )
 
     def adopt(self, key: str, path: Path) -> None:
-        """Keep a file that was just sent, so that the object is not fetched.
+        """Keep a file that was just uploaded, so that the object need not be fetched.
 
         A file on another file system is not kept. The file must not be changed later.
         """
@@ -155,7 +155,7 @@ class Mirror:
             self._held[key] = _Held(target, size, extents=(Extent(0, size),), used=self._clock())
 
     def forget(self, *keys: str) -> None:
-        """Remove the objects' files; a thread that has one open can read on."""
+        """Remove the objects' files; a thread with an open file can still read it."""
         with self._changed:
             for key in keys:
                 if (held := self._held.pop(key, None)) is not None:
@@ -163,9 +163,9 @@ class Mirror:
                         path.unlink(missing_ok=True)
 
     def _claim(self, key: str, wanted: Sequence[Extent] | None) -> tuple[_Held, tuple[Extent, ...]]:
-        """Return the extents that this thread alone is to fetch, none if all are here.
+        """Return the extents that only this thread must fetch; empty if all are present.
 
-        Of an object of unknown size that is its first byte: one thread begins its file.
+        For an object of unknown size, this is its first byte: one thread creates its file.
         """
         with self._changed:
             while True:
@@ -191,7 +191,7 @@ class Mirror:
     def _begin(
         self, key: str, held: _Held, wanted: Sequence[Extent] | None, *, exactly: bool
     ) -> None:
-        """Make the file with the first wanted bytes; their answer has the object's size."""
+        """Create the file with the first wanted bytes; the response contains the object's size."""
         part = self._client.connection.part
         if wanted is None:
             first = [Extent(0, part)]
@@ -226,7 +226,7 @@ class Mirror:
             held.extents = extent.merge((*held.extents, *near), 0, held.size)
 
     def _write(self, key: str, file: int, asked: Extent, piece: ObjectPart, held: _Held) -> None:
-        """Write a piece to its place, if it is the piece that was asked for."""
+        """Write a piece to its place in the file, if it is the requested piece."""
         if (piece.size, piece.tag) != (held.size, held.tag):
             raise Conflict(key)
         if len(piece.data) != min(asked.end, held.size) - min(asked.start, held.size):
@@ -243,7 +243,7 @@ class Mirror:
     def _side_by_side(
         self, fetch: Callable[[Extent, Callable[[], bool]], T], some: Sequence[Extent]
     ) -> list[T]:
-        """Fetch all extents in parallel; on a failure or Ctrl-C the others stop first."""
+        """Fetch all extents in parallel. A failure or Ctrl-C stops the other requests first."""
         stop = threading.Event()
         if len(some) == 1:
             return [fetch(some[0], stop.is_set)]
@@ -261,7 +261,7 @@ class Mirror:
         return [future.result() for future in futures]
 
     def _trim(self) -> None:
-        """Remove the least recently used files until the rest is within the limit."""
+        """Remove the least recently used files until the total is within the limit."""
         if self._limit is None:
             return
         with self._changed:

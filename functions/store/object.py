@@ -1,4 +1,4 @@
-"""Clients of one bucket: requests are tried again in time, and errors are those of a store."""
+"""Base class of the bucket clients: retries requests and translates errors into store errors."""
 
 import math
 import random
@@ -20,7 +20,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds between two tries of a request
 
 @dataclass(frozen=True, slots=True)
 class ObjectPart:
-    """A range of an object: its bytes, and the size and the tag of the whole object."""
+    """A range of an object: its bytes, and the size and the ETag of the whole object."""
 
     data: bytes
     size: int
@@ -28,10 +28,10 @@ class ObjectPart:
 
 
 class ObjectClient(ABC):
-    """Reads the objects of a bucket, by the bucket's own keys. Safe to use from threads.
+    """Reads the objects of a bucket by their keys in the bucket. Thread-safe.
 
-    Every method tries again what may pass (see Refusal.passing) until `retry_seconds` are over. It
-    raises MissingObject, Conflict, StoreUnavailable or StoreError.
+    Every method retries temporary errors (see Refusal.passing) until `retry_seconds` are over.
+    Raises MissingObject, Conflict, StoreUnavailable or StoreError.
     """
 
     def __init__(self, bucket: str, connection: BucketConnection) -> None:
@@ -52,30 +52,30 @@ class ObjectClient(ABC):
         tag: str | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> ObjectPart:
-        """Return `length` bytes from `offset`, or fewer where the object ends before.
+        """Return `length` bytes from `offset`, or fewer at the end of the object.
 
         Raises Conflict if the object's tag is no longer `tag`, and StoreError soon after `stopped`
-        is true.
+        returns true.
         """
 
     @abstractmethod
     def refusal(self, error: Exception) -> Refusal | None:
-        """Return what an error of the library means; None for any other error."""
+        """Return the Refusal that describes an error of the library; None for any other error."""
 
     def where(self, key: str) -> str:
-        """Return an object's address, for messages."""
+        """Return an object's address for messages."""
         return f"s3://{self._bucket}/{key}"
 
     def has(self, key: str) -> bool:
-        """Tell whether there is such an object."""
+        """Return whether the object exists."""
         try:
-            self.piece(key, 0, 1)  # the answer to a HEAD would not say why it is a refusal
+            self.piece(key, 0, 1)  # the response to a HEAD would not give the reason of a refusal
         except MissingObject:
             return False
         return True
 
     def attempt(self, key: str, action: str, request: Callable[[], T], most: float = math.inf) -> T:
-        """Make a request until it is answered, for `retry_seconds`, and no longer than `most`."""
+        """Retry a request until it succeeds, for `retry_seconds` or `most` seconds at most."""
         patience = min(self.connection.patience, most)
         end = time.monotonic() + patience
         wait = _FIRST_WAIT
@@ -95,7 +95,7 @@ class ObjectClient(ABC):
                 if not refusal.passing or now >= end:
                     waited = self._waiting_time(patience)
                     raise refusal.error(self._bucket, key, action, waited) from error
-            # Clients that were refused at once must not all come back at once.
+            # Random waits keep clients that were refused together from returning together.
             time.sleep(min(random.uniform(wait / 2, wait), max(0.0, end - now)))
             wait = min(wait * 2, _LONGEST_WAIT)
 
@@ -105,7 +105,7 @@ class ObjectClient(ABC):
 
 
 def tag_of(tag: str | None) -> str:
-    """Return an object's ETag. Raises StoreError where the server gives none."""
+    """Return an object's ETag. Raises StoreError if it is missing."""
     if not tag:
         raise StoreError("the server gives objects no ETag, which docs/reference/store.md requires")
     return tag

@@ -1,4 +1,4 @@
-"""Opens a store for serving, by its address: a folder or a bucket."""
+"""Opens a store for reading by its address: a folder or a bucket."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,11 +20,10 @@ def open_reader(
     kept: float = KEPT,
     cache: ObjectCache | None = None,
 ) -> Reader:
-    """Return a reader of the store at `uri`: s3://bucket/prefix, or a path seen from `base`.
+    """Return a reader of the store at `uri`: s3://bucket/prefix, or a path relative to `base`.
 
-    A bucket's local files are as large as `store.cache` says; one that was handed out stays for
-    `kept` seconds. With a `cache`, that keeps such files. Raises StoreError for an address that is
-    neither.
+    A bucket's local files take up to `store.cache` MiB; a returned file stays for `kept` seconds.
+    If `cache` is given, it keeps the files instead. Raises StoreError if the address is invalid.
     """
     at = bucket_of(uri)
     if at is not None:

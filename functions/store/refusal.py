@@ -1,4 +1,4 @@
-"""What a failed request to S3 means: an error of the store, in one line for a person."""
+"""Failed S3 requests, and their translation into store errors with a one-line message."""
 
 import re
 from dataclasses import dataclass
@@ -7,19 +7,19 @@ from functions.snapshot.errors import Conflict, MissingObject, StoreError, Store
 
 _SECRET = re.compile(r"//[^/\s]*@")
 
-# These codes come with a status that is not worth another try by itself. The request was damaged
-# on its way, came too slowly, or met another one. A removal of many keys is answered 200 with a
-# code for each key that stayed.
+# The HTTP status of these codes does not show that a retry can help. The request was damaged in
+# transit, arrived too slowly, or collided with another one. A removal of many keys is answered with
+# status 200 and a code for each key that was not removed.
 _PASSING = {
     "BadDigest", "ConditionalRequestConflict", "IncompleteBody", "InternalError", "RequestTimeout",
     "ServiceUnavailable", "SlowDown", "Throttling", "XAmzContentChecksumMismatch",
     "XAmzContentSHA256Mismatch",
 }  # fmt: skip
 
-# A server may say these behind a status of 200, or another one that it chose before it knew.
+# A server may send these with status 200, or with a status chosen before the error was known.
 _FINAL = {"NoSuchBucket", "NoSuchUpload", "NotImplemented", "PreconditionFailed"}
 
-_OF_ONE = {"AccessDenied", "InvalidObjectState"}  # another's object, or one in cold storage
+_OF_ONE = {"AccessDenied", "InvalidObjectState"}  # another account's object, or cold storage
 
 _MEANING = {
     "NoSuchBucket": "there is no such bucket; create it, or correct the store's address",
@@ -37,16 +37,16 @@ _MEANING = {
 
 
 class ForbiddenObjectError(StoreError):
-    """The server refuses this one object; others may be readable."""
+    """The server refuses this object only; others may be readable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A failed request: HTTP status and S3's code, as far as there was an answer.
+    """A failed request: the HTTP status and S3's code, if there was a response.
 
-    `transport` is Connect, Timeout or Interrupted where the connection failed. `credentials` tells
-    that the keys could not be had, and `reason` why, where that is known. `renewing` tells that
-    there were keys before. `text` is the library's own message.
+    `transport` is Connect, Timeout or Interrupted if the connection failed. `credentials` is true
+    if no keys were available, and `reason` says why, if known. `renewing` is true if there were
+    keys before. `text` is the library's own message.
     """
 
     status: int = 0
@@ -59,7 +59,7 @@ class Refusal:
 
     @property
     def passing(self) -> bool:
-        """Tell whether the same request may succeed a little later."""
+        """True if the same request may succeed a little later."""
         if self.credentials:
             return self.renewing
         if self.code in _FINAL:
@@ -68,7 +68,10 @@ class Refusal:
         return busy or bool(self.transport) or self.code in _PASSING
 
     def error(self, bucket: str, key: str, action: str, waited: str) -> StoreError:
-        """Return what to raise: `action` is the S3 permission, `waited` the time of all tries."""
+        """Return the error to raise.
+
+        `action` is the S3 permission, `waited` the time of all tries.
+        """
         where = f"s3://{bucket}/{key}"
         if self.credentials:
             return self._without_credentials(f"s3://{bucket}", waited)

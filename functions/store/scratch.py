@@ -1,7 +1,7 @@
-"""Folders of this machine for parts of a bucket, each gone with its process.
+"""Temporary folders for parts of a bucket, removed with their process.
 
-A process holds the lock of a file in its folder for as long as it lives, whatever ends it. An
-unlocked folder was left by a process that is gone, and the next process removes it.
+A process locks a file in its folder for as long as it lives. An unlocked folder was left by a dead
+process, and the next process removes it.
 """
 
 import contextlib
@@ -20,10 +20,10 @@ _LOCK = ".lock"
 
 
 class Scratch:
-    """A folder below TMPDIR, at `path`; `close` removes it, as the end of the process does."""
+    """A folder below TMPDIR, at `path`. `close` or the end of the process removes it."""
 
     def __init__(self) -> None:
-        """Raises StoreError where there can be none."""
+        """Create the folder. Raises StoreError if that fails."""
         try:
             _sweep(Path(tempfile.gettempdir()))
             self.path, lock = _lock_folder()
@@ -39,11 +39,11 @@ def _lock_folder() -> tuple[Path, BinaryIO]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
         lock = (folder / _LOCK).open("wb")
-        with contextlib.suppress(OSError):  # where nothing can be locked, nothing is swept
+        with contextlib.suppress(OSError):  # a file system without locks is never swept
             fcntl.flock(lock, fcntl.LOCK_EX)
         if os.fstat(lock.fileno()).st_nlink:
             return folder, lock
-        lock.close()  # swept before it was locked
+        lock.close()  # another process swept it before it was locked
 
 
 def _sweep(parent: Path) -> None:
@@ -57,6 +57,6 @@ def _sweep(parent: Path) -> None:
 
 
 def _remove(folder: Path, lock: BinaryIO, process: int) -> None:
-    if os.getpid() == process:  # not in a child that was forked
+    if os.getpid() == process:  # not in a forked child
         shutil.rmtree(folder, ignore_errors=True)
     lock.close()

@@ -1,6 +1,6 @@
-"""Signed URLs of objects in a private bucket, valid for a while.
+"""Presigned URLs of objects in a private bucket, valid for a limited time.
 
-obstore signs them, too: boto3 would cost the first redirect of a cold function 150 ms.
+obstore signs them: importing boto3 would add 150 ms to the first redirect of a cold function.
 """
 
 import threading
@@ -17,9 +17,9 @@ _UNKNOWN = "application/octet-stream"
 
 
 class Signer:
-    """Signs URLs with the keys by which the buckets are read. Safe to use from threads.
+    """Signs URLs with the keys that read the buckets. Thread-safe.
 
-    A client may read the object at such a URL for `seconds`, and do nothing else with it.
+    With such a URL, a client may read the object for `seconds`, and do nothing else.
     """
 
     def __init__(
@@ -32,10 +32,10 @@ class Signer:
         self._lock = threading.Lock()
 
     def address(self, bucket: str, key: str, method: str, disposition: str) -> str:
-        """Return a URL for GET or HEAD, answered with that Content-Disposition.
+        """Return a URL for GET or HEAD whose response has that Content-Disposition.
 
-        The answer's type is unknown bytes, because the bucket's host has no sandbox. Raises
-        StoreError where there are no keys to sign with.
+        The response's type is application/octet-stream, because the bucket's host has no sandbox.
+        Raises StoreError if there are no keys.
         """
         with self._lock:
             client = self._clients.get(bucket)

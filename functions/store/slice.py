@@ -1,4 +1,4 @@
-"""Slices: a range of bytes of an object, in a folder or in a bucket."""
+"""Reads byte ranges of objects in a folder or in a bucket."""
 
 import errno
 import io
@@ -23,26 +23,26 @@ _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 
 
 class Slices(Protocol):
-    """Reads objects below one place, by keys with `/` between their parts. Safe with threads."""
+    """Reads objects below one address; keys have `/` between their parts. Thread-safe."""
 
     @property
     def address(self) -> str:
-        """The place, as people write it: a folder's path, or s3://bucket/prefix."""
+        """The address for messages: a folder's path, or s3://bucket/prefix."""
         ...
 
     def open(self, key: str, offset: int, length: int | None) -> BinaryIO:
-        """Return `length` bytes of an object (None: all) from `offset`, fewer where it ends before.
+        """Return `length` bytes of an object (None: all) from `offset`, or fewer at its end.
 
-        Raises MissingObject, StoreError, and ValueError for a key that leads out of the place.
+        Raises MissingObject, StoreError, or ValueError for a key that leads out of the address.
         """
         ...
 
     def size(self, key: str) -> int:
-        """Return how many bytes the object has. Raises as `open` does."""
+        """Return the size of the object in bytes. Raises as `open` does."""
         ...
 
     def bucket(self, key: str) -> tuple[str, str]:
-        """Return the object's bucket and its key there; empty ones for a folder's."""
+        """Return the object's bucket and its key there; empty strings for a folder."""
         ...
 
 
@@ -66,14 +66,14 @@ class FolderSlices:
             if error.errno in _ABSENT:
                 raise MissingObject(f"{self._folder.root} has no {key}") from error
             raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-        if not stat.S_ISREG(found.st_mode):  # a pipe would wait for a writer
+        if not stat.S_ISREG(found.st_mode):  # opening a pipe would block until a writer appears
             raise MissingObject(f"{path} is no file")
         file = self._folder.open(key)
         file.seek(min(offset, found.st_size))
         return cast(BinaryIO, Bounded(file, sys.maxsize if length is None else length))
 
     def size(self, key: str) -> int:
-        """Return how many bytes the file has."""
+        """Return the size of the file in bytes."""
         self._path(key)
         found = self._folder.size(key)
         if found is None:
@@ -81,7 +81,7 @@ class FolderSlices:
         return found
 
     def bucket(self, key: str) -> tuple[str, str]:
-        """Return empty texts: a folder has no bucket."""
+        """Return empty strings: a folder has no bucket."""
         return "", ""
 
     def _path(self, key: str) -> Path:
@@ -91,7 +91,7 @@ class FolderSlices:
 
 
 class BucketSlices:
-    """Implements Slices over a bucket; a part of a large object at a time is in memory."""
+    """Implements Slices over a bucket; one part of a large object is in memory at a time."""
 
     def __init__(self, address: StoreAddress, client: ObjectClient) -> None:
         self._address = address
@@ -103,32 +103,32 @@ class BucketSlices:
         return str(self._address)
 
     def open(self, key: str, offset: int, length: int | None) -> BinaryIO:
-        """Return bytes of an object (see Slices.open): those of a small one by one request."""
+        """Return bytes of an object (see Slices.open); a small range takes one request."""
         end = None if length is None else offset + length
         return cast(BinaryIO, ObjectStream(self._client, self._address.key(key), offset, end))
 
     def size(self, key: str) -> int:
-        """Return how many bytes the object has."""
+        """Return the size of the object in bytes."""
         return self._client.piece(self._address.key(key), 0, 1).size
 
     def bucket(self, key: str) -> tuple[str, str]:
-        """Return where the object lies."""
+        """Return the object's bucket and key."""
         return self._address.bucket, self._address.key(key)
 
 
 class Bounded(io.RawIOBase):
-    """The next `length` bytes of a stream, which is closed with it."""
+    """The next `length` bytes of a stream; closing it closes the stream."""
 
     def __init__(self, stream: BinaryIO, length: int) -> None:
         self._stream = stream
         self._left = length
 
     def readable(self) -> bool:
-        """Tell that it can be read."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer as far as one read of the stream does. Raises StoreError."""
+        """Fill the buffer with at most one read of the stream. Raises StoreError."""
         try:
             data = self._stream.read(min(len(buffer), self._left, _AT_ONCE))
         except OSError as error:
@@ -144,9 +144,9 @@ class Bounded(io.RawIOBase):
 
 
 def of(uri: str, base: Path, settings: Configuration, environment: Mapping[str, str]) -> Slices:
-    """Return the slices below `uri`: s3://bucket/prefix, or a folder seen from `base`.
+    """Return the slices below `uri`: s3://bucket/prefix, or a folder relative to `base`.
 
-    Raises StoreError for an address that is neither.
+    Raises StoreError if the address is invalid.
     """
     at = bucket_of(uri)
     if at is None:
@@ -155,7 +155,7 @@ def of(uri: str, base: Path, settings: Configuration, environment: Mapping[str, 
 
 
 def split_address(address: str) -> tuple[str, str]:
-    """Return the place right above a file, and the file's name, as `of` and `open` take them."""
+    """Return a file's parent address and its name, as `of` and `open` expect them."""
     if address.startswith(SCHEME):
         place, _, name = address.rpartition("/")
         return (place, name) if len(place) > len(SCHEME) else (address, "")

@@ -1,4 +1,4 @@
-"""An object of a bucket as a stream: one part in hand, the next one fetched ahead."""
+"""Seekable stream over an object of a bucket, with read-ahead."""
 
 import io
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,7 +11,7 @@ from functions.store.object import ObjectClient, ObjectPart
 class ObjectStream(io.RawIOBase):
     """The bytes of an object from `start` to `end` (None: its end); two parts are in memory.
 
-    Raises MissingObject, Conflict for an object that was replaced since, and StoreError.
+    Raises MissingObject, Conflict if the object was replaced meanwhile, or StoreError.
     """
 
     def __init__(
@@ -23,7 +23,7 @@ class ObjectStream(io.RawIOBase):
         self._pool = ThreadPoolExecutor(1, "sheaf-stream")
         self._ahead: tuple[int, Future[ObjectPart]] | None = None
         self._data = memoryview(b"")
-        self._from = 0  # where in the object _data begins
+        self._from = 0  # the offset in the object of the first byte of _data
         self._at = start
         wanted = self._part if end is None else min(self._part, max(end - start, 1))
         first = client.piece(key, start, wanted)
@@ -31,25 +31,25 @@ class ObjectStream(io.RawIOBase):
         self._take(start, first)
 
     def readable(self) -> bool:
-        """Tell that it can be read."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Tell that it can be read from anywhere."""
+        """Return True."""
         return True
 
     def tell(self) -> int:
-        """Return where the next read begins."""
+        """Return the offset of the next read."""
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move to another place; the next read fetches from there."""
+        """Move to another offset; the next read fetches from there."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
         self._at = max(0, base + offset)
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer as far as the part in hand goes; 0 at the object's end."""
+        """Fill the buffer from the current part; 0 at the object's end."""
         if self._at >= self.size:
             return 0
         if not self._from <= self._at < self._from + len(self._data):

@@ -1,4 +1,4 @@
-"""Counts the requests to buckets, and the bytes of their answers, for one piece of work."""
+"""Counts the requests to buckets and the bytes of their responses for one unit of work."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Tally:
-    """Requests, each try counted, and the bytes of their answers."""
+    """Number of requests, retries included, and the bytes of their responses."""
 
     def __init__(self) -> None:
         self.requests = 0
@@ -30,7 +30,7 @@ _CURRENT: ContextVar[Tally | None] = ContextVar("tally", default=None)
 
 @contextmanager
 def count() -> Iterator[Tally]:
-    """Count the requests of this thread, and of calls carried to other threads."""
+    """Count the requests of this thread, and of calls passed to other threads by `carry`."""
     tally = Tally()
     token = _CURRENT.set(tally)
     try:
@@ -40,15 +40,15 @@ def count() -> Iterator[Tally]:
 
 
 def add(requests: int = 0, size: int = 0) -> None:
-    """Count requests and bytes for the current work, if that is counted."""
+    """Count requests and bytes for the current unit of work, if it is counted."""
     tally = _CURRENT.get()
     if tally is not None:
         tally.add(requests, size)
 
 
 def carry(call: Callable[..., T]) -> Callable[..., T]:
-    """Return the call so that in another thread it counts for this thread's work.
+    """Return a call that counts for this thread's work when another thread runs it.
 
-    Each call needs one of its own.
+    Each call in another thread needs a separate `carry`.
     """
     return partial(copy_context().run, call)

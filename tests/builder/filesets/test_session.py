@@ -219,11 +219,11 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from builder.filesets import journal
-from builder.filesets.item import Outcome, Request
-with journal.opened(Path(sys.argv[1]), sys.argv[2]) as kept:
+from builder.filesets.item import IngestOutcome, IngestRequest
+with journal.open_journal(Path(sys.argv[1]), sys.argv[2]) as kept:
     for n in range(3):
-        request = Request(f"https://data.example.org/{n}")
-        kept.add(Outcome(request=request, status="success", at="20261122100000"))
+        request = IngestRequest(f"https://data.example.org/{n}")
+        kept.add(IngestOutcome(request=request, status="success", at="20261122100000"))
     with (kept.folder / "outcomes").open("ab") as file:
         file.write(b'{"request": {"base_u')
         file.flush()

@@ -336,7 +336,7 @@ def test_a_listing_that_does_not_come_is_given_up(make_bucket: Make, proxy: Prox
         (Answer(301, "PermanentRedirect"), "another region; set store.region"),
         (Answer(400, "AuthorizationHeaderMalformed"), "another region; set store.region"),
         (Answer(404, "NoSuchBucket"), "there is no such bucket"),
-        (Answer(501, "NotImplemented"), "cannot do what was asked"),
+        (Answer(501, "NotImplemented"), "lacks an operation"),
         (Answer(418, ""), "answered 418"),
     ],
     ids=lambda value: value.code or str(value.status) if isinstance(value, Answer) else "",

@@ -224,9 +224,11 @@ def test_variables_that_cannot_be_used_are_told(changes: dict[str, str], said: s
 def test_an_environment_with_keys_and_region_needs_no_boto3() -> None:
     program = (
         "import sys; from builder.store.aws import SessionEnvironment as E;"
-        "from functions.store.connection import Connection, options_of;"
-        "from functions.snapshot.address import Address;"
-        f"options_of(Address('b-b'), Connection(region='r'), E({KEYS!r}))['credential_provider']();"
+        "from functions.store.connection import BucketConnection, options_of;"
+        "from functions.snapshot.address import StoreAddress;"
+        "reached = BucketConnection(region='r');"
+        f"found = options_of(StoreAddress('b-b'), reached, E({KEYS!r}));"
+        "found['credential_provider']();"
         "assert not {'boto3', 'botocore'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

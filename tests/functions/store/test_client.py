@@ -75,7 +75,7 @@ def test_what_passes_is_asked_again(bucket: Bucket, proxy: Proxy, fault: Fault) 
         (Answer(301, "PermanentRedirect"), r"another region; set store\.region"),
         (Answer(400, "AuthorizationHeaderMalformed"), r"another region; set store\.region"),
         (Answer(404, "NoSuchBucket"), "there is no such bucket"),
-        (Answer(501, "NotImplemented"), "cannot do what was asked"),
+        (Answer(501, "NotImplemented"), "lacks an operation"),
         (Answer(418, ""), "answered 418"),
     ],
     ids=lambda value: value.code if isinstance(value, Answer) else "",
