@@ -172,12 +172,15 @@ class S3Client(ObjectClient):
         for start in range(0, len(keys), _TOGETHER):
             some = keys[start : start + _TOGETHER]
             where = some[0] if len(some) == 1 else f"{some[0]} and {len(some) - 1} more"
-            what = {"Objects": [{"Key": key} for key in some], "Quiet": True}
+            what = {"Objects": [{"Key": key} for key in some], "Quiet": False}
 
-            def request(what: Any = what) -> None:
+            def request(what: Any = what, some: Sequence[str] = some) -> None:
                 answer = self._small.delete_objects(Bucket=self._bucket, Delete=what)
                 for error in answer.get("Errors", ()):
                     raise aws.error_of_key(error.get("Code", ""), "DeleteObjects")
+                # A list that was damaged on the way may be answered as if it were empty.
+                if len(answer.get("Deleted", ())) < len(some):
+                    raise aws.error_of_key("InternalError", "DeleteObjects")
 
             self.attempt(where, "s3:DeleteObject", request, self.connection.removal_seconds)
 

@@ -236,7 +236,7 @@ def test_an_environment_with_keys_and_region_needs_no_boto3() -> None:
 
 @pytest.fixture
 def recorder() -> Iterator[tuple[str, list[tuple[str, dict[str, str], bytes]]]]:
-    """Give a server that answers everything with an empty listing, and what it was asked."""
+    """Give a server that answers that all of it was removed, and what it was asked."""
     seen: list[tuple[str, dict[str, str], bytes]] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -245,7 +245,8 @@ def recorder() -> Iterator[tuple[str, list[tuple[str, dict[str, str], bytes]]]]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             seen.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
-            answer = b"<DeleteResult/>"
+            gone = b"<Deleted><Key>k</Key></Deleted>" * body.count(b"<Key>")
+            answer = b"<DeleteResult>" + gone + b"</DeleteResult>"
             self.send_response(200)
             self.send_header("Content-Length", str(len(answer)))
             self.end_headers()
