@@ -96,7 +96,7 @@ class _Cutter:
             end = self.data.index(b">", self._parser.CurrentByteIndex) + 1
         text = self.data[self._begun : end]
         added = b""
-        # # An element without a namespace would take the default namespace of its new parent.
+        # An element without a namespace would take the default namespace of its new parent.
         for prefix, uri in {"": "", **self._scopes[-1]}.items():
             name = b"xmlns:" + prefix.encode() if prefix else b"xmlns"
             needed = prefix.encode() + b":" in text if prefix else _PLAIN.search(text)
