@@ -186,7 +186,7 @@ class _Ingest:
     def resume(self, split: int) -> None:
         """Split the files, and load the results of earlier processes."""
         self._split = split
-        # # Files that could not be read may be available again.
+        # Files that could not be read may be available again.
         self._done = {
             one.stretch: one for one in self.work.readings() if "unreadable" not in one.source.codes
         }

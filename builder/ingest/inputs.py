@@ -61,7 +61,7 @@ def open_object(
     Raises OSError if it is missing or unavailable, and StoreError if the bucket is unavailable. The
     stream raises the same if the object is replaced or removed while it is read.
     """
-    # # A listed key may not be valid as a user's prefix, so it is not checked again.
+    # A listed key may not be valid as a user's prefix, so it is not checked again.
     bucket, _, key = file.address.removeprefix(address.SCHEME).partition("/")
     client = _client(bucket, connection, tuple(sorted(environment.items())))
     with _wrap_changes():

@@ -66,7 +66,7 @@ def meet(pieces: Sequence[SplitResult]) -> bool:
     """Return whether each range begins with exactly the record at which the previous one ended."""
     if any(sum(code in piece.source.codes for piece in pieces) > 1 for code in _ONCE):
         return False
-    # # A request may belong to a document in the next range, which only the whole file shows.
+    # A request may belong to a document in the next range, which only the whole file shows.
     return all(
         one.next is not None and one.next == other.first and not one.next.open
         for one, other in pairwise(pieces)

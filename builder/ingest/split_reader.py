@@ -205,9 +205,7 @@ class _Stretch:
         if file.flaw:
             raise OSError(file.flaw)
         if file.address:
-            from builder.ingest import (
-                inputs,
-            )  # costs a tenth of a second, which local files do not need
+            from builder.ingest import inputs  # takes 0.1 s, which files need not cost
 
             return inputs.open_object(file, self._task.connection or BucketConnection(), os.environ)
         return file.path.open("rb")

@@ -92,8 +92,9 @@ class ArchiveFile:
         return ArchiveFile(path.absolute(), name, status.st_size, status.st_mtime_ns)
 
     def has_changed(self) -> bool:
-        """Return whether the file was changed or removed; the streams of objects check this
-        themselves.
+        """Return whether the file was changed or removed.
+
+        The streams of objects check this themselves.
         """
         if self.address or self.flaw:
             return False

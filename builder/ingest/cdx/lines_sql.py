@@ -17,7 +17,7 @@ _VALUES = (
     "url", "mime", "status", "digest", "redirect", "length", "offset", "filename", "truncated",
 )  # fmt: skip
 _OTHER_NAMES = {
-    # # field: its name in OpenWayback, used if the field is missing
+    # field: its name in OpenWayback, used if the field is missing
     "mime": "mct", "status": "hsc", "digest": "sha", "length": "rle", "offset": "ref",
     "filename": "ref",
 }  # fmt: skip
@@ -28,8 +28,8 @@ def quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-# # These files are read once. Higher levels of zstd, dictionaries of values that hardly repeat, and
-# # filters would save little space.
+# These files are read once. Higher levels of zstd, dictionaries of values that hardly repeat, and
+# filters would save little space.
 PARQUET = (
     "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, WRITE_BLOOM_FILTER false, "
     "DICTIONARY_SIZE_LIMIT 1000"
@@ -101,7 +101,7 @@ _SIMPLE = " AND ".join(
     ]
 )
 """Conditions under which the rest of a URL equals its SURT except for case."""
-# # As in surt: sessions go (Python sees to those among escapes), then runs of slashes become one.
+# As in surt: sessions go (Python sees to those among escapes), then runs of slashes become one.
 _PATH = (
     "CASE WHEN contains(path, ';jsessionid=') AND NOT contains(path, '%') "
     f"THEN regexp_replace(regexp_replace(path, '{_PATH_SESSION}', '', 'g'), '/{{2,}}', '/', 'g') "
@@ -121,7 +121,7 @@ def _unescape(part: str) -> str:
     return f"CASE WHEN contains({part}, '%') THEN {text} ELSE {part} END AS {part}"
 
 
-# # By name, then by value: a byte below all others replaces the `=` between them.
+# By name, then by value: a byte below all others replaces the `=` between them.
 _SORTED = (
     "replace(array_to_string(list_sort(string_split(replace(query, '=', chr(1)), '&')), '&'), "
     "chr(1), '=')"
@@ -153,7 +153,7 @@ _PLAIN = (
     "regexp_matches(date, '^[0-9]{14}(?:[0-9]{3})?$')",
     "date > '0001'",
     "seconds IS NOT NULL",
-    # # Neither nested JSON nor a number, whose letters no file name has.
+    # Neither nested JSON nor a number, whose letters no file name has.
     "(contains(mime, '/') AND NOT starts_with(mime, '{') OR "
     f"{_none('mime')} OR mime = 'unk' OR mime = 'no-type' OR mime = 'warc-info')",
     "(regexp_matches(filename, '[A-DF-Za-df-z_]') AND contains(filename, '.') "
@@ -168,7 +168,7 @@ _PLAIN = (
     "OR truncated = 'disconnect' OR truncated = 'unspecified')",
 )
 _PLAIN_PARTS = (
-    # # As in surt, after decoding:
+    # As in surt, after decoding:
     r"NOT (contains(path, '/.') AND regexp_matches(path, '/\.{1,2}(?:/|$)'))",
     "NOT contains(path, '/(')",
     "NOT contains(path, ';jsessionid=')",
@@ -201,7 +201,7 @@ def lines(legend: Legend | None, extra: int) -> str:
     evaluates all of them for all lines. So all expensive expressions are below a CASE.
     """
     source, known = _cdx(legend, extra) if legend else _cdxj()
-    # # The host ends before the first slash after the scheme, and no host is empty.
+    # The host ends before the first slash after the scheme, and no host is empty.
     source = (
         f"SELECT *, strpos(substr(url, 9), '/') + 8 AS slash, {_SECONDS} AS seconds FROM ({source})"
     )
@@ -211,7 +211,7 @@ def lines(legend: Legend | None, extra: int) -> str:
     )
     source = f"SELECT *, CASE WHEN {_SIMPLE} THEN true ELSE false END AS simple FROM ({source})"
     source = f"SELECT *, CASE WHEN NOT simple THEN strpos(tail, '?') END AS mark FROM ({source})"
-    # # The separator of path and query is not `?`, which escapes may produce.
+    # The separator of path and query is not `?`, which escapes may produce.
     source = (
         "SELECT *, CASE WHEN mark > 0 THEN concat(left(tail, mark - 1), chr(1), "
         f"substr(tail, mark + 1)) WHEN mark = 0 THEN tail END AS parted FROM ({source})"
