@@ -53,8 +53,7 @@ def export(
     """Add all of `held` that the storage root at `target` lacks; create the root if necessary.
 
     `user` is the author of the versions, with `name` and perhaps `address`. `advance` is called
-    with
-    the number of objects. Raises ForeignRoot, UsageError, DamagedStore, MissingObject and
+    with the number of objects. Raises ForeignRoot, UsageError, DamagedStore, MissingObject and
     StoreError.
     """
     with staging.beside(target) as scratch:

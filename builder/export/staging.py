@@ -25,8 +25,7 @@ def beside(target: Path) -> Iterator[Path]:
     """Create an empty folder on the disk of `target`; it is removed when the context ends.
 
     Raises UsageError if this is impossible or another process is writing to `target`. Raises
-    StoreError
-    for errors of the disk.
+    StoreError for errors of the disk.
     """
     folder = target.parent / f".{target.name}.sheaf"
     with wrap_errors(target):

@@ -68,8 +68,7 @@ class _Trouble:
     """Reason why an attempt failed; `often` is the number of retries it deserves.
 
     `later`: the repository is unavailable at present. `salvage` returns the readable part of a
-    broken
-    response.
+    broken response.
     """
 
     text: str

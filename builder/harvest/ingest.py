@@ -99,8 +99,7 @@ def ingest(
     """Write the harvests into the intake, as one run. Raises UsageError, StoreError.
 
     `namespace` is the store's own. An item of another repository does not keep an identifier in
-    this
-    namespace.
+    this namespace.
     """
     gathered = Gathered(name)
     with intake.writing(scratch):

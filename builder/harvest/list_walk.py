@@ -57,8 +57,7 @@ class ListWalk:
         """Walk to the list's end and return COMPLETE, or PARTIAL if something is missing.
 
         Raises Unanswered if the repository is unavailable at present, and RefusedError if it
-        refuses
-        permanently.
+        refuses permanently.
         """
         while self.going.owed:
             self._taking.fetch(*self.going.owed[0])

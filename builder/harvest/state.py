@@ -1,7 +1,7 @@
 """State of a harvest: its request, its progress, and the results of its runs. Pure.
 
-A state is a JSON document (folder.STATE). All times are UTC; datestamps are as the repository
-has them.
+A state is a JSON document (folder.STATE). All times are UTC; datestamps are as the repository has
+them.
 """
 
 import json
@@ -28,9 +28,8 @@ class Counts:
 
     `another` counts further versions of one item in the run. `again` counts versions that were
     received before in the run and not stored again. `deleted` and `mended` count stored versions,
-    and
-    `lost` those that could not be received. `outside` counts records with datestamps outside the
-    requested dates; `later` those with datestamps after the beginning of the list.
+    and `lost` those that could not be received. `outside` counts records with datestamps outside
+    the requested dates; `later` those with datestamps after the beginning of the list.
     """
 
     pages: int = 0
@@ -56,13 +55,10 @@ class RunState:
     """State of an unfinished run: its request, and its position in the list.
 
     `since` and `until` are the dates of the run, `begin` is the start date of the present list;
-    each
-    may be None. `dated` is the first responseDate received. `high` is the latest datestamp
-    received,
-    `last` the last one of the present list.
+    each may be None. `dated` is the first responseDate received. `high` is the latest datestamp
+    received, `last` the last one of the present list.
     `ordered` is true while no datestamp was earlier than the one before. `rises` counts the
-    datestamps
-    that were later than the one before.
+    datestamps that were later than the one before.
     `gained` counts items received since the last break of the list. `stage` counts breaks in a row
     with nothing gained. `fell` is true if a list then began at a datestamp, `rewound` if it began
     again at the start. `remade` is true if the index of seen items was rebuilt.
@@ -156,8 +152,7 @@ class HarvestState:
 
     `identify` holds fields of Identify, `format` those of ListMetadataFormats for the prefix.
     `covered` holds the earliest and the latest datestamp harvested; the earliest is None if there
-    is
-    no lower limit. `covered` itself is None until a run is complete.
+    is no lower limit. `covered` itself is None until a run is complete.
     """
 
     base_url: str

@@ -142,8 +142,7 @@ def beginning(response_date: str | None, now: str) -> str:
     """Return when a list began, in seconds: by the repository's clock, or by ours, `now`.
 
     The earlier one counts. Some repositories give local time, or a wrong year, as UTC, although
-    their
-    datestamps are not ahead. Without a responseDate, the result is a day before `now`.
+    their datestamps are not ahead. Without a responseDate, the result is a day before `now`.
     """
     found = moment(response_date or "")
     if found is None:

@@ -77,10 +77,8 @@ def renumber(connection: engine.Connection, pieces: Sequence[SplitResult]) -> se
     """Renumber equal captures over all ranges of a file; return the Parquet files that change.
 
     New identities are written to the table `renamed`: Parquet file of captures, row number in it,
-    and
-    identity. Returns None if the columns do not determine the identities; the file must then be
-    read
-    as a whole.
+    and identity. Returns None if the columns do not determine the identities; the file must then be
+    read as a whole.
     """
     files = [str(one.path("captures")) for one in pieces if one.source.captures]
     if len(files) < 2:

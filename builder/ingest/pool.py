@@ -34,8 +34,7 @@ def map_tasks(
     """Apply `work` to each task in up to `jobs` processes, and yield the results in order.
 
     `work` must be a function of a module. Its second argument is a callback; the numbers passed to
-    it
-    reach `advance`.
+    it reach `advance`.
     """
     if jobs > 1 and len(tasks) > 1:
         yield from _side_by_side(work, tasks, min(jobs, len(tasks)), advance)

@@ -154,8 +154,7 @@ def _inside(folder: Path) -> list[Path]:
     """Return all files below a folder, in order, except those with a hidden part in the path.
 
     Links to folders are followed last, in order. Each folder is read once, by its own name if it
-    has
-    one here, so that loops end.
+    has one here, so that loops end.
     """
 
     def fail(error: OSError) -> None:
@@ -201,8 +200,7 @@ def ranges(file: ArchiveFile, most: int) -> tuple[Split, ...]:
     """Return the ranges of a file, in order, each of at most `most` bytes.
 
     An empty tuple for a smaller file, or one that must be read as a whole. Objects are read as a
-    whole,
-    because the digest would fetch them a second time.
+    whole, because the digest would fetch them a second time.
     """
     count = -(-file.bytes // most)
     if count < 2 or file.address or not _is_ranged(file):

@@ -27,8 +27,7 @@ class Encoding:
     """How a table's columns are written, by their paths in Parquet.
 
     `encodings` are Parquet's names for columns without a dictionary, `dictionaries` the other
-    columns,
-    `levels` the levels of Zstandard.
+    columns, `levels` the levels of Zstandard.
     """
 
     encodings: dict[str, str]

@@ -39,8 +39,7 @@ class PlainWriter:
     """Writes rows one by one; at most `batch` of them are in memory.
 
     Columns are of the types BOOLEAN, INTEGER, BIGINT, TIMESTAMP, VARCHAR and VARCHAR[]. Raises
-    OSError
-    if the file cannot be written, and UnicodeEncodeError for text with lone surrogates.
+    OSError if the file cannot be written, and UnicodeEncodeError for text with lone surrogates.
     """
 
     def __init__(self, path: Path, columns: Sequence[Column], batch: int = 4096) -> None:
@@ -134,8 +133,7 @@ def _level_bytes(type_: str, values: Sequence[Any]) -> tuple[bytes, int, bytes]:
     """Return a column's levels, their number, and its values.
 
     Levels mark NULL, and where each list begins: 0 for a NULL list, 1 for an empty one, 2 for a
-    NULL
-    element and 3 for a value.
+    NULL element and 3 for a value.
     """
     if not type_.endswith(_LIST):
         defined = [int(value is not None) for value in values]

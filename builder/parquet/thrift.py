@@ -1,8 +1,7 @@
 """Writer of Thrift's compact protocol, used by Parquet's footers and page headers. Pure.
 
 A struct is a mapping of field numbers, ascending, to values; a list holds values of one type.
-Values
-that are None are omitted.
+Values that are None are omitted.
 """
 
 from collections.abc import Mapping, Sequence

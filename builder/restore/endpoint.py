@@ -1,8 +1,8 @@
 """A Sheaf endpoint as the source of a restore, read over HTTP.
 
-Captures are listed by /cdx or, for a set, by OAI-PMH ListRecords in the format capture. Their
-bytes come from /content as stored, so that their digest is verified and their content codings are
-decoded here. An interrupted response is continued by a range request.
+Captures are listed by /cdx or, for a set, by OAI-PMH ListRecords in the format capture. Their bytes
+come from /content as stored, so that their digest is verified and their content codings are decoded
+here. An interrupted response is continued by a range request.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,8 +1,8 @@
 """Manifest of a restored folder: a JSON line for each URL, which describes its file.
 
-During a restore it is a journal. A file's line is added just before the file is moved to its
-place; of lines with one path the last counts. So an interrupted restore can continue, and knows
-which files are its own.
+During a restore it is a journal. A file's line is added just before the file is moved to its place;
+of lines with one path the last counts. So an interrupted restore can continue, and knows which
+files are its own.
 """
 
 import json
@@ -31,10 +31,8 @@ class ManifestEntry:
 
     `timestamp` has 14 digits; `renamed` is the reason why the path is not the natural one. `size`,
     `mtime` (in seconds since 1970) and `sha256` describe the file. `converted` identifies the plan
-    by
-    which links were rewritten, if they were. `missing` is the code of the reason why there is no
-    file;
-    `detail` gives details.
+    by which links were rewritten, if they were. `missing` is the code of the reason why there is no
+    file; `detail` gives details.
     """
 
     url: str

@@ -40,8 +40,7 @@ class CaptureFilter:
     """Filter of captures by set (if any), and by the prefixes `urls`.
 
     Without `urls` all captures match. A host name matches the whole host, and `*.host` its
-    subdomains
-    as well. `until` has 14 digits: the last second that matches.
+    subdomains as well. `until` has 14 digits: the last second that matches.
     """
 
     set: str | None
@@ -84,8 +83,7 @@ class CaptureSource(Protocol):
         """Open the bytes of a capture, with codings decoded; `digest` comes from its listing.
 
         Raises MissingError if this file is unavailable, SheafError if the source is. The last read
-        raises
-        MissingError damaged if the payload does not match the digest of its record.
+        raises MissingError damaged if the payload does not match the digest of its record.
         """
         ...
 

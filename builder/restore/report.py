@@ -15,9 +15,8 @@ class RestoreReport:
     """Counts of files: those written, and those that existed before (`kept`).
 
     `linked` counts written files that are links to existing ones. `renamed` counts files by the
-    reason
-    why their path is not the natural one, `missing` by code. `removed` counts files of an earlier
-    restore that were deleted.
+    reason why their path is not the natural one, `missing` by code. `removed` counts files of an
+    earlier restore that were deleted.
     """
 
     restored: int = 0

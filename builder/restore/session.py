@@ -61,8 +61,7 @@ class RestoreSession:
         """Fetch the missing files, and write the manifest.
 
         Raises SheafError if the source becomes unavailable, and OSError if the disk is full. Files
-        restored
-        until then are kept and are not fetched again.
+        restored until then are kept and are not fetched again.
         """
         earlier = self.folder.manifest()
         if earlier is not None:

@@ -18,8 +18,8 @@ def accepting(text: str, *, requests: bool = False) -> Callable[[ListedCapture],
     `requests`.
 
     `text` is a list of statuses and ranges, separated by commas. A revisit with status 304 is
-    accepted
-    always: it stands for the capture that it refers to. Raises RebuildError if the list is invalid.
+    accepted always: it stands for the capture that it refers to. Raises RebuildError if the list is
+    invalid.
     """
     wanted: set[int] = set()
     for part in text.split(","):

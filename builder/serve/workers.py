@@ -1,7 +1,7 @@
 """Server with several processes: one accepts connections, and the workers answer requests.
 
-Each connection goes to the worker with the fewest connections. Workers that share one socket or
-use SO_REUSEPORT would get connections by chance: two harvesters could both fall to one core.
+Each connection goes to the worker with the fewest connections. Workers that share one socket or use
+SO_REUSEPORT would get connections by chance: two harvesters could both fall to one core.
 """
 
 import asyncio

@@ -45,8 +45,7 @@ class Parcel:
     """Writes a WACZ file to a sink: the records one by one, and then `end`.
 
     `folder` must have no other user; it holds the part of the index that exceeds memory. A WARC
-    file
-    ends when it has `largest` bytes.
+    file ends when it has `largest` bytes.
     """
 
     def __init__(self, sink: ZipSink, folder: Path, about: About, largest: int = LARGEST) -> None:
@@ -66,8 +65,7 @@ class Parcel:
         """Write the record of a capture: a gzip member from the stream's position to its end.
 
         The `request` of the capture is written directly before or after it, in the original order,
-        so
-        that a reader of this file alone can pair them.
+        so that a reader of this file alone can pair them.
         """
         file = self._archive()
         is_before = (one.capture.request or 0) < (one.capture.offset or 0)

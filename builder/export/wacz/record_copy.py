@@ -56,10 +56,8 @@ def cut(archives: Archives, capture: CaptureRow, scratch: Path) -> Iterator[Bina
     """Open the gzip member with the record of a capture, at its beginning.
 
     `scratch` is a folder for large records. The candidate files are tried in turn. Raises
-    ContentError
-    (unplaced, not-at-hand, undecodable, or damaged if a file holds another record there),
-    StoreError,
-    and OSError for a full disk.
+    ContentError (unplaced, not-at-hand, undecodable, or damaged if a file holds another record
+    there), StoreError, and OSError for a full disk.
     """
     if capture.damaged:
         detail = f"its compressed member is damaged ({capture.damaged})"

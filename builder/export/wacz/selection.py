@@ -33,8 +33,7 @@ class CaptureChoice:
     """Criteria of captures: a selection, and a condition in SQL.
 
     `where` refers to columns of the view `captures`. With `latest`, only the last selected capture
-    of
-    each URL is taken.
+    of each URL is taken.
     """
 
     selection: Selection = field(default_factory=Selection)

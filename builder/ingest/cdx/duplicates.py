@@ -63,8 +63,7 @@ def settle(parts: Sequence[Path], folder: Path, name: str, threads: int = 1) -> 
     """Assign ordinals to equal captures in the parts of an index, in place.
 
     Return the number of captures that were dropped as repeated records. Scratch files are in a
-    folder
-    within `folder` whose name contains `name`. Raises StoreError.
+    folder within `folder` whose name contains `name`. Raises StoreError.
     """
     if not parts:
         return 0
