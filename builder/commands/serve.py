@@ -112,7 +112,7 @@ def _site(context: Context) -> ServedStore:
         environment=context.reading_environment,
         clock=context.now,
         log=log,
-        # More workers than concurrent requests would stay idle.
+        # A worker without a share of the concurrent requests would be of no use.
         workers=min(workers, settings["serve.concurrent"]),
     )
 

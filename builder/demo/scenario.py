@@ -153,9 +153,7 @@ class Scenario:
         self.report.document["repec"] = {"templates": templates, "files": files}
 
     def _take_in(self) -> tuple[int, int]:
-        """Ingest the RePEc archive and gather its full texts; return the number of new ones of
-        each.
-        """
+        """Ingest the RePEc archive and gather its full texts; return the number of new ones."""
         (ingested,) = self._run("templates", self._folder / "RePEc").documents[0]["redif"]
         gathered = self._run("full texts").documents[0]
         return ingested["appearances"], gathered["appearances"]

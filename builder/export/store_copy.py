@@ -37,7 +37,7 @@ from functions.store.catalog import Catalogue
 _TRIES = 8
 _SPOOLED = 32 << 20  # bytes of an object that are kept in memory
 _SETTLING = timedelta(seconds=10)
-"""Seconds until a publish that has not confirmed its commit counts as crashed."""
+"""Time until a publish that has not confirmed its commit counts as crashed."""
 _POLL = 0.5  # seconds
 
 

@@ -100,7 +100,7 @@ def _begin(reports: Any) -> None:
     global _reports
     _reports = reports
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    # All work is done by then, but DuckDB's cleanup would list much that this thread holds.
+    # All work is done by then. DuckDB's binding would print a long list of objects of this thread.
     atexit.register(os._exit, 0)
 
 

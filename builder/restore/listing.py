@@ -23,7 +23,7 @@ _REVISIT = "warc/revisit"
 
 
 class Keys:
-    """Detects a loop among the keys of list pages by Brent's algorithm, in constant memory."""
+    """Detects a loop in the keys of list pages by Brent's algorithm, in constant memory."""
 
     def __init__(self) -> None:
         self._kept = ""

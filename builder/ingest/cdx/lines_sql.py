@@ -153,7 +153,7 @@ _PLAIN = (
     "regexp_matches(date, '^[0-9]{14}(?:[0-9]{3})?$')",
     "date > '0001'",
     "seconds IS NOT NULL",
-    # Neither nested JSON nor a number, whose letters no file name has.
+    # Neither nested JSON nor a number: a file name has a letter other than E.
     "(contains(mime, '/') AND NOT starts_with(mime, '{') OR "
     f"{_none('mime')} OR mime = 'unk' OR mime = 'no-type' OR mime = 'warc-info')",
     "(regexp_matches(filename, '[A-DF-Za-df-z_]') AND contains(filename, '.') "
