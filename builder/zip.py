@@ -2,8 +2,8 @@
 
 The same members give the same bytes: members are stored uncompressed, in the order given, with one
 date and one mode. For output that cannot seek, zipfile writes a data descriptor after every member.
-Here only members that were incomplete when their header was written have one, because others can
-then be read from a stream as well (APPNOTE.TXT 6.3.10, 4.3 and 4.4.4).
+Here only members that were incomplete when their header was written have one. The others can then
+be read from a stream as well (APPNOTE.TXT 6.3.10, 4.3 and 4.4.4).
 """
 
 import struct

@@ -3,8 +3,8 @@
 The form is `host/path` as in wget, `index.html` for a path that ends with a slash, and `@query`
 after the name. Escaped characters of the URL's path are decoded if every system allows them in a
 name. Characters that no name may hold are written %XX. Otherwise nothing of a path is dropped or
-changed. So two URLs have the same path only if they differ just in scheme, user, fragment or
-default port, or if a part was cut for its length. FileName reports both.
+changed. So two URLs have the same path in two cases only. They differ just in scheme, user,
+fragment or default port, or a part was cut for its length. FileName reports both.
 """
 
 import hashlib

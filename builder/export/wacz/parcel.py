@@ -64,8 +64,8 @@ class Parcel:
     def add(self, one: Chosen, record: BinaryIO, request: BinaryIO | None = None) -> None:
         """Write the record of a capture: a gzip member from the stream's position to its end.
 
-        The `request` of the capture is written directly before or after it, in the original order,
-        so that a reader of this file alone can pair them.
+        The `request` of the capture is written directly before or after it, in the original order.
+        So a reader of this file alone can pair them.
         """
         file = self._archive()
         is_before = (one.capture.request or 0) < (one.capture.offset or 0)
