@@ -1,1 +1,1 @@
-"""What makes snapshots: sources, intake, publish, and the command `sheaf`."""
+"""Creates and publishes snapshots: sources, intake, publish, and the command `sheaf`."""

@@ -1,4 +1,4 @@
-"""Where the program begins: it may be interrupted without a word while it imports the rest."""
+"""Entry point of `sheaf`. An interrupt during its imports ends the process silently."""
 
 import atexit
 import contextlib
@@ -8,14 +8,14 @@ import sys
 
 
 def main() -> int:
-    """Carry out the command line and return its exit status.
+    """Run the command line and return its exit status.
 
-    An interrupt before the work begins, or after it is done, just ends the process.
+    An interrupt before the command begins, or after it has ended, just ends the process.
     """
     _end_by_interrupts()
     _open_standard_streams()
     codes: list[int] = []
-    atexit.register(_leave, codes)  # before all others, and so carried out after them
+    atexit.register(_leave, codes)  # registered first, so it runs last
     from builder import cli
 
     cli.load(sys.argv[1:])
@@ -28,20 +28,20 @@ def main() -> int:
 
 
 def _leave(codes: list[int]) -> None:
-    """End the process here, if its work came to an end: all is written and removed by now.
+    """End the process here if the command has ended: all files are written and removed by now.
 
-    obstore's threads live on after the last request, and nobody can end them. One of them that
-    asks for the interpreter while that is taken apart would have the process die by a signal.
+    obstore's threads outlive the last request and cannot be stopped. If one of them asks for the
+    interpreter during its shutdown, the process dies by a signal.
     """
     if codes:
         for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError):  # closed, or told of before
+            with contextlib.suppress(OSError, ValueError):  # closed, or reported before
                 stream.flush()
         os._exit(codes[0])
 
 
 def _open_standard_streams() -> None:
-    """Open what a caller has closed: else a data file gets its number, and messages go into it."""
+    """Open standard streams that the caller closed: otherwise messages go to a data file."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(number, True)  # workers need them as well
     os.close(number)
@@ -50,7 +50,7 @@ def _open_standard_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123
 
 
-# Where a caller has interrupts ignored, they stay so.
+# If the caller ignores interrupts, they stay ignored.
 def _end_by_interrupts() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

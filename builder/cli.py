@@ -1,4 +1,4 @@
-"""The command `sheaf`. Exit status: 0 done, 1 done with faults, 2 usage or configuration."""
+"""Command line of `sheaf`. Exit status: 0 done, 1 done with faults, 2 usage or configuration."""
 
 import argparse
 import errno
@@ -21,11 +21,11 @@ from functions.snapshot.errors import SheafError
 
 _VALUED = ("--store", "--config")
 _ATTACHED = tuple(f"{option}=" for option in _VALUED)
-"""Options before a command that have a value, and how they begin where it is attached."""
+"""Options before a command that take a value, and their prefixes for an attached value."""
 
 
 class Terminated(KeyboardInterrupt):
-    """The process was asked to end (SIGTERM): workers and scratch files go first."""
+    """SIGTERM was received: workers are stopped and scratch files removed first."""
 
 
 def _terminate(number: int, frame: object) -> None:
@@ -36,7 +36,7 @@ def main(
     argv: Sequence[str] | None = None,
     surround: Callable[[argparse.Namespace], Context] = from_environment,
 ) -> int:
-    """Carry out one command, in what `surround` gives it, and return its exit status."""
+    """Run one command in the context from `surround`, and return its exit status."""
     try:
         given = sys.argv[1:] if argv is None else argv
         if not given or given[0] == "help":
@@ -53,7 +53,7 @@ def main(
     except KeyboardInterrupt:
         print("sheaf: interrupted; run it again to finish its work", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # whoever read our output has seen enough
+    except BrokenPipeError:  # the reader of our output has closed it
         _forget_output()
         return 0
     except OSError as error:
@@ -66,9 +66,9 @@ def main(
 
 
 def carry_out(given: Sequence[str], surround: Callable[[argparse.Namespace], Context]) -> int:
-    """Parse a command line, run its command in what `surround` gives it, return its exit status.
+    """Parse a command line, run its command in the context from `surround`, return its status.
 
-    Raises SheafError. The command finds this function among its arguments, to run others.
+    Raises SheafError. The command's arguments contain this function, so that it can run others.
     """
     _check_command(_find_command(given))
     arguments = _parser().parse_args(given)
@@ -77,7 +77,7 @@ def carry_out(given: Sequence[str], surround: Callable[[argparse.Namespace], Con
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports a mistake in one line, as all of Sheaf does; the usage is printed by --help."""
+    """Reports a usage error in one line, like other errors; --help prints the usage."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         named.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
@@ -89,9 +89,9 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Command(_Parser):
-    """A command's parser. It imports the command, and adds its arguments, once it is to parse.
+    """A command's parser. It imports the command, and adds its arguments, only when it parses.
 
-    Arguments that have no type of their own are texts, none of which may be empty.
+    Arguments without a type are texts that must not be empty.
     """
 
     command: Command
@@ -99,7 +99,7 @@ class _Command(_Parser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """Parse the arguments of the command. Raises UsageError for one that is not known."""
+        """Parse the arguments of the command. Raises UsageError for an unknown one."""
         module = import_module(self.command.module)
         self.register("type", None, given_text)
         self.description = _fill(inspect.getdoc(module.run) or "")
@@ -119,10 +119,9 @@ def _fill(text: str) -> str:
 
 
 def given_text(text: str) -> str:
-    """Return an argument as it is. Raises ArgumentTypeError where it is empty, blank or has NUL.
+    """Return an argument unchanged. Raises ArgumentTypeError if it is empty, blank or has NUL.
 
-    An empty one is mostly a variable of a shell that is not set. As a path it would mean the
-    working folder.
+    An empty argument is mostly an unset shell variable. As a path it would mean the working folder.
     """
     if not text.strip():
         raise argparse.ArgumentTypeError(f"{text!r} is empty")
@@ -132,20 +131,20 @@ def given_text(text: str) -> str:
 
 
 def _forget_output() -> None:
-    """See that what is left of our output is not written when the interpreter ends."""
+    """Prevent the interpreter from writing the rest of our output when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def load(given: Sequence[str]) -> None:
-    """Import the module of the command that these arguments ask for, if they ask for one."""
+    """Import the module of the command that these arguments name, if any."""
     if (command := COMMANDS.get(_find_command(given) or "")) is not None:
         import_module(command.module)
 
 
 def _find_command(given: Sequence[str]) -> str | None:
-    """Return the first argument behind options that stand before a command, None for none.
+    """Return the first argument after the options before a command, or None.
 
-    Of a command with subcommands it is the first two.
+    For a command with subcommands, return the first two.
     """
     rest, name = iter(given), None
     for argument in rest:
@@ -161,7 +160,7 @@ def _find_command(given: Sequence[str]) -> str | None:
 
 
 def _check_command(name: str | None) -> None:
-    """Raise UsageError for the name of a command that there is not."""
+    """Raise UsageError for an unknown command."""
     names = {known.partition(" ")[0] for known in COMMANDS}
     if name is None or (first := name.partition(" ")[0]) in names:
         return
@@ -171,7 +170,7 @@ def _check_command(name: str | None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands. What --store and its like say last counts."""
+    """Return the parser of all commands. Of repeated options such as --store, the last counts."""
     parser = _Parser(
         prog="sheaf", description="Publish an archive's metadata and answer OAI-PMH from it.",
         usage="%(prog)s [-h] [--version] [--store STORE] [--config FILE] [--json] COMMAND ...",
@@ -192,7 +191,7 @@ def _parser() -> argparse.ArgumentParser:
         family, _, name = command.name.partition(" ")
         if name and family not in families:
             families[family] = _family(commands, family)
-        # Suppressed, so that a command that lacks an option keeps what stands before it.
+        # Suppressed, so that an option before the command is kept if the command lacks it.
         again: list[Any] = [_everywhere(argparse.SUPPRESS)]
         if name:
             made = families[family].add_parser(name, parents=again, help=command.summary)
@@ -203,7 +202,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _family(commands: Any, name: str) -> Any:
-    """Return what the subcommands of a command are added to."""
+    """Return the object to which the subcommands of a command are added."""
     metavar, _, summary = FAMILIES[name]
     parser = _Parser(
         prog=f"sheaf {name}", description=summary, parents=[_everywhere(argparse.SUPPRESS)],
@@ -216,7 +215,7 @@ def _family(commands: Any, name: str) -> Any:
 
 
 def _everywhere(default: str | None) -> _Parser:
-    """Return a parser of the options that may stand before a command or behind it."""
+    """Return a parser of the options that may come before or after a command."""
     parser = _Parser(add_help=False)
     parser.add_argument(
         "--store", metavar="STORE", type=given_text, default=default,

@@ -1,4 +1,4 @@
-"""What a command works with: configuration, store, clock, and where it speaks."""
+"""Context of a command: configuration, store, clock, and output."""
 
 import argparse
 import json
@@ -34,7 +34,7 @@ def _utc() -> datetime:
 
 @dataclass(frozen=True)
 class Context:
-    """A command's arguments and surroundings; `now` gives UTC, `sleep` takes seconds.
+    """A command's arguments and dependencies; `now` returns UTC, `sleep` takes seconds.
 
     `identity` draws the id of a store that has none.
     """
@@ -47,17 +47,17 @@ class Context:
 
     @cached_property
     def configuration_path(self) -> Path:
-        """Where the configuration lies, or should."""
+        """Path of the configuration, whether it exists or not."""
         return Path(self.arguments.config or configuration.FILE)
 
     @cached_property
     def configuration(self) -> Configuration:
-        """The configuration. Raises ConfigurationError, also where there is none."""
+        """The configuration. Raises ConfigurationError, also if it is missing."""
         return self._load(needed=self.arguments.store is None)
 
     @cached_property
     def defaults(self) -> Configuration:
-        """The configuration of a command that works without one. Raises ConfigurationError."""
+        """The configuration, or defaults if it is missing. Raises ConfigurationError."""
         return self._load(needed=False)
 
     def _load(self, *, needed: bool) -> Configuration:
@@ -72,7 +72,7 @@ class Context:
         return open_store(*self.store_uri(), self.configuration, self.environment)
 
     def begun_store(self) -> FolderStore | S3Store:
-        """Return the store. Raises NothingPublished where there is nothing at all in its place."""
+        """Return the store. Raises NothingPublished if it is empty or missing."""
         if self._is_begun():
             return self.store
         raise NothingPublished(
@@ -80,7 +80,7 @@ class Context:
         )
 
     def _is_begun(self) -> bool:
-        """Tell whether the store has more than `sheaf init` gives it."""
+        """Return whether the store has more than `sheaf init` writes."""
         try:
             if Catalogue(self.store).pointer().newest() is not None:
                 return True
@@ -94,13 +94,13 @@ class Context:
         return aws.SessionEnvironment(self.environment)
 
     def store_uri(self) -> tuple[str, Path]:
-        """Return the store's address, and the folder from which it is seen."""
+        """Return the store's address, and the folder that it is relative to."""
         if self.arguments.store is not None:
             return self.arguments.store, Path.cwd()
         return self.configuration["store.uri"], self.configuration_path.parent
 
     def scratch(self) -> Path:
-        """Return where to keep what is not finished: in a store's folder, else in a cache."""
+        """Return the folder for unfinished files: in a store's folder, else in a cache."""
         if isinstance(self.store, FolderStore):
             return self.store.root / layout.TEMPORARY
         if self.environment.get("XDG_CACHE_HOME"):
@@ -110,7 +110,7 @@ class Context:
         return Path(tempfile.gettempdir())
 
     def surroundings(self) -> Runtime:
-        """Return what a change of the store takes from outside."""
+        """Return the dependencies for changing a store."""
         return Runtime(
             clock=self.now,
             sleep=self.sleep,
@@ -123,11 +123,11 @@ class Context:
         )
 
     def say(self, text: str) -> None:
-        """Tell the person something on the way, on standard error."""
+        """Print a message for the user on standard error."""
         print(text, file=sys.stderr, flush=True)
 
     def result(self, text: str, document: Any) -> None:
-        """Print the result: `text` for people, or with --json `document` and nothing else."""
+        """Print the result: `text`, or with --json only `document`."""
         if self.arguments.json:
             print(json.dumps(document, indent=1, ensure_ascii=False), flush=True)
         else:

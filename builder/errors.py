@@ -1,7 +1,7 @@
-"""Faults of the user: each one line, and exit status 2."""
+"""Errors of the user's input: each is one line, with exit status 2."""
 
 from functions.snapshot.errors import SheafError
 
 
 class UsageError(SheafError):
-    """The command was given what it cannot work with."""
+    """Invalid arguments or input of a command."""

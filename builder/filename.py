@@ -1,4 +1,4 @@
-"""Devices: names that Windows takes for them, whatever a file is meant."""
+"""Device names that Windows reserves, with any extension."""
 
 _DEVICES = {"con", "prn", "aux", "nul", "conin$", "conout$"} | {
     head + digit for head in ("com", "lpt") for digit in "123456789¹²³"
@@ -6,5 +6,5 @@ _DEVICES = {"con", "prn", "aux", "nul", "conin$", "conout$"} | {
 
 
 def is_device(name: str) -> bool:
-    """Tell whether Windows takes a file's name for a device; what follows the first dot is none."""
+    """Return whether a file's name is a device on Windows; it ignores text after the first dot."""
     return name.partition(".")[0].rstrip(" ").casefold() in _DEVICES

@@ -1,6 +1,6 @@
-"""Progress for people: a bar where standard error is a terminal.
+"""Progress bars on standard error if it is a terminal.
 
-Where it is none, nothing is shown, but of an ingest, which may take days, a line each minute.
+Otherwise nothing is shown, except for an ingest, which may take days: it prints a line each minute.
 """
 
 import math
@@ -14,11 +14,11 @@ from typing import Any, Self, TextIO
 from tqdm import tqdm
 
 EVERY = 60.0
-"""Seconds between two lines of an ingest whose standard error is no terminal."""
+"""Seconds between two progress lines of an ingest without a terminal."""
 
 
 class _Bar:
-    """A bar that is there for as long as its context."""
+    """A bar that is shown for the duration of its context."""
 
     def __init__(self, total: int | None, unit: str, **options: Any) -> None:
         self._bar = tqdm(
@@ -44,9 +44,9 @@ class _Bar:
 
 
 class Progress:
-    """How far the reading of `total` bytes in `files` files is: a bar, or a line now and then.
+    """Progress of reading `total` bytes in `files` files: a bar, or a line now and then.
 
-    What an earlier process had done counts as done, but not for how fast it goes.
+    The work of an earlier process counts as done, but not for the rate.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Progress:
         self._bar.close()
 
     def resume(self, read: int, captures: int, files: int) -> None:
-        """Count what was done before this process began."""
+        """Add the work of earlier processes."""
         self._read = self._read_before = read
         self._done = files
         self._began = self._told = self._clock()
@@ -95,7 +95,7 @@ class Progress:
             self._bar.set_description_str(f"{files}/{self._files} files")
 
     def advance(self, read: int, captures: int, files: int) -> None:
-        """Count bytes read, captures found and files finished since the last call."""
+        """Add bytes read, captures found and files finished since the last call."""
         self._read += read
         self._done += files
         self._captures += captures
@@ -122,10 +122,10 @@ class Progress:
 
 
 class _Count(_Bar):
-    """A bar that is called with how many came in addition."""
+    """A bar that is called with increments."""
 
     def __call__(self, count: int) -> None:
-        """Count what came since the last call."""
+        """Add the number since the last call."""
         self._bar.update(count)
 
 
@@ -144,7 +144,7 @@ class ByteBar(_Count):
 
 
 class Phase(_Count):
-    """A bar over `total` of a unit, None where that is not known, in a phase of longer work."""
+    """A bar for a phase of longer work, over `total` of a unit; None if the total is unknown."""
 
     def __init__(self, what: str, total: int | None, unit: str) -> None:
         super().__init__(total, unit, desc=what, leave=False)
@@ -158,9 +158,9 @@ class FileBar(_Count):
 
 
 class RecordBar(_Bar):
-    """A bar over records that are being harvested, of several lists whose sizes may be told.
+    """A bar over records harvested from several lists, whose sizes may be unknown.
 
-    It may be told from threads.
+    Thread-safe.
     """
 
     def __init__(self) -> None:
@@ -169,7 +169,7 @@ class RecordBar(_Bar):
         self._sizes: dict[str, int] = {}
 
     def __call__(self, name: str, count: int, size: int | None) -> None:
-        """Count records of a list that came, and take note of its size."""
+        """Add records of a list, and update its size."""
         with self._lock:
             if size is not None and self._sizes.get(name) != size:
                 self._sizes[name] = size
@@ -178,20 +178,20 @@ class RecordBar(_Bar):
             self._bar.update(count)
 
     def print(self, text: str) -> None:
-        """Print a line on standard error, where the bar is not."""
+        """Print a line on standard error above the bar."""
         with self._lock:
             self._bar.write(text, file=sys.stderr)
             sys.stderr.flush()
 
 
 class Datasets(_Count):
-    """A bar over `total` datasets that are being fetched, None where nobody knows how many."""
+    """A bar over `total` datasets that are being fetched; None if the number is unknown."""
 
     def __init__(self, total: int | None) -> None:
         super().__init__(total, " datasets", leave=False)
 
     def print(self, text: str) -> None:
-        """Print a line on standard output, where the bar is not."""
+        """Print a line on standard output above the bar."""
         if self._bar.disable:
             print(text, flush=True)
         else:

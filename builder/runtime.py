@@ -1,4 +1,4 @@
-"""Surroundings: what a change of a store takes from outside."""
+"""Injected dependencies of a change of a store."""
 
 import secrets
 from collections.abc import Callable, Mapping
@@ -8,9 +8,9 @@ from datetime import datetime
 
 Clock = Callable[[], datetime]
 Advance = Callable[[int], None]
-"""Told of rows written since the last call."""
+"""Called with the number of rows written since the last call."""
 Progress = Callable[[int], AbstractContextManager[Advance]]
-"""Given how many rows there are to write, shows how it goes."""
+"""Opens a progress bar for a total number of rows."""
 
 
 def _unseen(total: int) -> AbstractContextManager[Advance]:
@@ -24,11 +24,11 @@ def draw_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """Time, how to tell of the work and its progress, versions of libraries, threads to use.
+    """Clock, messages, progress, versions of libraries, and the number of threads.
 
-    `publisher` is a random text. It tells what this process wrote from what another one did, also
-    where both write the same snapshot in the same second.
-    `identity` draws the id of a store that has none yet.
+    `publisher` is a random text. It distinguishes the objects of this process from those of another
+    one that writes the same snapshot in the same second.
+    `identity` draws the id of a store that has none.
     """
 
     clock: Clock

@@ -1,9 +1,10 @@
-"""Terminals: what strangers wrote, such as a URL in a template, as a terminal may be given it."""
+"""Escaping of untrusted text, such as a URL in a template, for a terminal."""
 
 
 def visible(text: str) -> str:
-    """Return text of one line with escapes for what is not seen of it but may move a terminal.
+    """Return text of one line with escapes for characters that may control a terminal.
 
-    That is what Python does not call printable: controls, marks of direction, lone surrogates.
+    These are the ones that Python calls not printable: controls, marks of direction, lone
+    surrogates.
     """
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -1,9 +1,9 @@
-"""Bundles: one zip of many files, written forwards, whose members are read by one range each.
+"""Writes a zip of many files in one pass; each member can be read by one range request.
 
-The same members give the same bytes: they are stored as they are, in the order in which they are
-given, with one date and one mode. zipfile writes a descriptor behind every member of what cannot
-be sought in; here that is so only of members that were not known to their end before their header
-was written, for others can be read from a stream as well (APPNOTE.TXT 6.3.10, 4.3 and 4.4.4).
+The same members give the same bytes: members are stored uncompressed, in the order given, with one
+date and one mode. For output that cannot seek, zipfile writes a data descriptor after every member.
+Here only members that were incomplete when their header was written have one. The others can then
+be read from a stream as well (APPNOTE.TXT 6.3.10, 4.3 and 4.4.4).
 """
 
 import struct
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 PART = 8 << 20
-"""Bytes of a member that are in memory until it is known whether it is larger."""
+"""Bytes of a member that are kept in memory until its size is known to be larger."""
 STORED = "stored"
 _STEP = 1 << 18
 
@@ -34,16 +34,16 @@ _FULL16, _FULL32 = 0xFFFF, 0xFFFFFFFF
 
 
 class ZipSink(Protocol):
-    """Takes the bytes of a file one after the other."""
+    """Receives the bytes of a file in order."""
 
     def write(self, data: bytes) -> object:
-        """Take some more."""
+        """Write more bytes."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ZipMember:
-    """A file of a bundle: its name, first byte, size, and CRC-32 in hexadecimal digits."""
+    """A file in the zip: its name, offset of its data, size, and CRC-32 in hexadecimal digits."""
 
     name: str
     offset: int
@@ -62,7 +62,7 @@ class _ZipEntry:
 
 
 class Bundle:
-    """Writes a zip to a sink, one member after the other, and `end` at last."""
+    """Writes a zip to a sink: the members one by one, and then `end`."""
 
     def __init__(self, sink: ZipSink) -> None:
         self._sink = sink
@@ -71,17 +71,17 @@ class Bundle:
 
     @contextmanager
     def member(self, name: str) -> Iterator["Open"]:
-        """Give what takes the bytes of the next member, which has that path.
+        """Open the next member, with that path, for writing.
 
-        If the block raises and not more than PART bytes came, it is as if there had been none;
-        else the zip is spoilt (Open.spilt), and nothing more is to be written to it.
+        If the block raises after at most PART bytes, the member is dropped. Otherwise the zip is
+        spoilt (Open.spilt), and nothing more may be written to it.
         """
         taking = Open(self, name)
         yield taking
         self._entries.append(taking.close())
 
     def end(self) -> tuple[ZipMember, ...]:
-        """Write the directory, and return all members in their order."""
+        """Write the central directory, and return all members in order."""
         start = self._at
         for entry in self._entries:
             self.put(_central(entry))
@@ -92,7 +92,7 @@ class Bundle:
 
     @property
     def size(self) -> int:
-        """Bytes so far."""
+        """Number of bytes written."""
         return self._at
 
     def put(self, data: bytes) -> None:
@@ -102,7 +102,7 @@ class Bundle:
 
 
 class Open:
-    """Takes the bytes of a member: the first PART in memory, and then as they come."""
+    """Writer of a member: keeps the first PART bytes in memory, and then passes bytes on."""
 
     def __init__(self, bundle: Bundle, name: str) -> None:
         self._bundle = bundle
@@ -111,10 +111,10 @@ class Open:
         self._header = bundle.size
         self._size = self._crc = 0
         self.spilt = False
-        """Whether some of it was written to the bundle."""
+        """Whether some of it was written to the zip."""
 
     def write(self, data: bytes) -> None:
-        """Take some more."""
+        """Write more bytes."""
         self._size += len(data)
         self._crc = zlib.crc32(data, self._crc)
         if self.spilt:
@@ -127,7 +127,7 @@ class Open:
             self._let_go()
 
     def close(self) -> _ZipEntry:
-        """Write what is left of the member, and return its entry of the directory."""
+        """Write the rest of the member, and return its directory entry."""
         flags, version = (_UTF8 | _DESCRIBED, _ZIP64) if self.spilt else (_UTF8, _FIRST)
         entry = _ZipEntry(self._name, self._header, self._size, self._crc, flags, version)
         if self.spilt:
@@ -138,14 +138,14 @@ class Open:
         return entry
 
     def _let_go(self) -> None:
-        """Write what is held, with no second copy of all of it in memory."""
+        """Write the buffered bytes, without a second copy of all of them in memory."""
         for start in range(0, len(self._held), _STEP):
             self._bundle.put(bytes(self._held[start : start + _STEP]))
         self._held = bytearray()
 
 
 def _local(entry: _ZipEntry) -> bytes:
-    """Return a member's header; one that is described behind it has its sizes there."""
+    """Return a member's local header; with a data descriptor, the sizes are in that."""
     described = entry.flags & _DESCRIBED
     extra = _LARGE.pack(1, 16, 0, 0) if described else b""
     size = _FULL32 if described else entry.size
@@ -157,17 +157,17 @@ def _local(entry: _ZipEntry) -> bytes:
 
 
 def _data(entry: _ZipEntry) -> int:
-    """Return where a member's bytes begin."""
+    """Return the offset of a member's data."""
     extra = _LARGE.size if entry.flags & _DESCRIBED else 0
     return entry.header + _LOCAL.size + len(entry.name) + extra
 
 
 def _central(entry: _ZipEntry) -> bytes:
-    """Return a member's entry of the directory (APPNOTE.TXT 6.3.10, 4.3.12 and 4.5.3).
+    """Return a member's entry in the central directory (APPNOTE.TXT 6.3.10, 4.3.12 and 4.5.3).
 
-    It has the ZIP64 sizes wherever the local header has them, whatever the member's size. Readers
-    take an entry without extra fields to mean a local header without any: wabac.js reads none
-    then, and finds the data by the name's length alone.
+    It has the ZIP64 sizes whenever the local header has them, whatever the member's size. If the
+    entry has no extra fields, some readers assume none in the local header either: wabac.js does,
+    and finds the data by the name's length alone.
     """
     is_described = bool(entry.flags & _DESCRIBED)
     large = [entry.size, entry.size] if is_described else []
@@ -184,7 +184,7 @@ def _central(entry: _ZipEntry) -> bytes:
 
 
 def _ending(count: int, start: int, at: int) -> bytes:
-    """Return the end of a zip whose directory lies from `start` to `at`."""
+    """Return the end of a zip whose central directory has these offsets."""
     size = at - start
     end = b""
     if count >= _FULL16 or size >= _FULL32 or start >= _FULL32:

@@ -1,9 +1,9 @@
-"""The Lambda function that archives datasets (builder.aws.fileset_worker.handler).
+"""Lambda function that archives datasets (builder.aws.fileset_worker.handler).
 
-It is the command `sheaf fileset --queue` over the store that SHEAF_STORE_URI names. Lambda receives
-the messages of a queue, some at a time, and removes those that this does not give back; what is
-given back comes again, until SQS moves it to the queue of dead letters. Files that were archived
-before the time was up are not fetched again.
+It runs the command `sheaf fileset --queue` on the store that SHEAF_STORE_URI names. Lambda receives
+the messages of a queue in batches, and deletes those that this function does not return. Returned
+messages come again, until SQS moves them to the dead-letter queue. Files that were archived before
+the time limit are not fetched again.
 """
 
 import json
@@ -33,11 +33,11 @@ from functions.snapshot.errors import SheafError
 _ROOT = Path(__file__).parents[2]
 _SCRATCH = "sheaf-filesets"
 _REST = 45.0
-"""Seconds that are left for results when no request may go on any more."""
+"""Seconds reserved for results, in which no request may continue."""
 
 
 class Clocked(Protocol):
-    """What Lambda tells of an invocation."""
+    """The context that Lambda passes to an invocation."""
 
     def get_remaining_time_in_millis(self) -> int:
         """Return the milliseconds that are left."""
@@ -45,9 +45,9 @@ class Clocked(Protocol):
 
 
 def handler(event: Mapping[str, Any], context: Clocked) -> dict[str, object]:
-    """Carry out the requests of an SQS event, and return which are to come again.
+    """Process the requests of an SQS event, and return those that must come again.
 
-    Raises SheafError where results could not be kept: then all come again.
+    Raises SheafError if results could not be stored: then all come again.
     """
     root = Path(os.environ.get("LAMBDA_TASK_ROOT") or _ROOT)
     seconds = context.get_remaining_time_in_millis() / 1000
@@ -61,11 +61,11 @@ def run(
     temporary: Path,
     seconds: float,
 ) -> dict[str, object]:
-    """Carry out requests, one a message, for at most so many seconds.
+    """Process requests, one a message, for at most the given number of seconds.
 
-    A sheaf.toml may lie in the folder `root`. What it needs on disk goes into a folder below
-    `temporary`. Each request has a line on standard output, what is wrong one on standard error.
-    Raises SheafError.
+    A sheaf.toml may be in the folder `root`. Temporary files go into a folder below `temporary`.
+    Each request is logged as a line on standard output, errors as lines on standard error. Raises
+    SheafError.
     """
     until = time.monotonic() + max(0.0, seconds - _REST)
     asked = [_parse(record["messageId"], record["body"]) for record in records]
@@ -100,9 +100,9 @@ def _comes_again(outcome: IngestOutcome | None) -> bool:
 def _carried_out(
     context: Context, requests: Sequence[IngestRequest], scratch: Path, until: float
 ) -> dict[int, IngestOutcome]:
-    """Return the outcomes by request; all are in a run of the intake, but those cut short.
+    """Return the outcomes by request; all but interrupted ones are in a run of the intake.
 
-    One end is for all, for requests that wait for a thread begin late. It is of time.monotonic.
+    The deadline is the same for all, since requests may wait for a thread. It is of time.monotonic.
     """
     settings, store = context.configuration, context.store
     stop = threading.Event()
@@ -134,7 +134,7 @@ def _carried_out(
 
 
 def _log_entry(outcome: IngestOutcome) -> dict[str, object]:
-    """Return what the log says of an outcome; the manifest would be too long for it."""
+    """Return the log entry of an outcome, without the manifest, which would be too long."""
     item = outcome.item
     return {
         "status": outcome.status,

@@ -1,4 +1,4 @@
-"""Invocations of a function of AWS Lambda: what one works with, and where it may write."""
+"""Context and scratch folder of a Lambda invocation."""
 
 import shutil
 import tempfile
@@ -13,9 +13,9 @@ from builder.context import Context
 
 @contextmanager
 def scratch_in(temporary: Path, name: str) -> Iterator[Path]:
-    """Give an empty folder in `temporary`, where temporary files go meanwhile."""
+    """Create an empty folder in `temporary`, which is meanwhile used for temporary files."""
     scratch = temporary / name
-    # Lambda leaves what one had here that ran out of time.
+    # An invocation that reached its time limit leaves its files here.
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     before, tempfile.tempdir = tempfile.tempdir, str(scratch)
@@ -27,7 +27,7 @@ def scratch_in(temporary: Path, name: str) -> Iterator[Path]:
 
 
 def context_of(environment: Mapping[str, str], root: Path) -> Context:
-    """Return what a function works with; a sheaf.toml may lie in the folder `root`."""
+    """Return the context of a function; a sheaf.toml may be in the folder `root`."""
     arguments = Namespace(config=None, store=environment.get("SHEAF_STORE_URI"))
     context = Context(arguments, environment)
     own = root / context.configuration_path

@@ -1,8 +1,8 @@
-"""The function of AWS Lambda that publishes: its handler is builder.aws.publisher.handler.
+"""Lambda function that publishes (builder.aws.publisher.handler).
 
-It is the command `sheaf publish` over the store that SHEAF_STORE_URI names, with a sheaf.toml in
-the zip's root. What calls it does not matter: a timer, a run of the intake that was committed, or
-a person. Where there is nothing new it does nothing, so that it may be called too often.
+It runs the command `sheaf publish` on the store that SHEAF_STORE_URI names, with a sheaf.toml in
+the zip's root. It may be called by a timer, by a committed run of the intake, or by a person. If
+nothing is new it does nothing, so that it may be called too often.
 """
 
 import json
@@ -25,26 +25,26 @@ _ROOT = Path(__file__).parents[2]
 _SCRATCH = "sheaf-publisher"
 
 _PROGRAM = 900
-"""Megabytes that a publish takes beside the database's (docs/reference/store.md, Publishing)."""
+"""Megabytes that a publish needs beside the database's (docs/reference/store.md, Publishing)."""
 
 _LEAST = 256  # megabytes, as publish.memory has it
 
 
 def handler(event: object, context: object = None) -> dict[str, object]:
-    """Publish what was ingested, and return the account as `sheaf publish --json` prints it.
+    """Publish what was ingested, and return the report as `sheaf publish --json` prints it.
 
-    `event` and `context` are not looked at. Raises SheafError: Lambda tries again, and keeps what
-    failed every time in the queue of failures.
+    `event` and `context` are ignored. Raises SheafError: Lambda retries, and puts an event that
+    failed every time into the failure queue.
     """
     root = Path(os.environ.get("LAMBDA_TASK_ROOT") or _ROOT)
     return run(dict(os.environ), root, Path(tempfile.gettempdir()))
 
 
 def run(environment: Mapping[str, str], root: Path, temporary: Path) -> dict[str, object]:
-    """Publish to the store that `environment` names; a sheaf.toml may lie in the folder `root`.
+    """Publish to the store that `environment` names; a sheaf.toml may be in the folder `root`.
 
-    Nothing else may publish in this process meanwhile. What it needs on disk goes into a folder
-    below `temporary`. Raises SheafError, after a line about it on standard error.
+    Nothing else may publish in this process meanwhile. Temporary files go into a folder below
+    `temporary`. Raises SheafError, after printing it as a line on standard error.
     """
     with scratch_in(temporary, _SCRATCH):
         try:
@@ -70,9 +70,9 @@ def _publish(context: Context) -> dict[str, object]:
 
 
 def fit_memory(settings: Configuration, environment: Mapping[str, str]) -> Configuration:
-    """Return the settings with what of the function's memory the program leaves to the database.
+    """Return the settings with the function's memory, less the program's, for the database.
 
-    Lambda tells by a variable how many megabytes there are; without it they stay as they are.
+    A variable of Lambda gives the megabytes; without it the settings are unchanged.
     """
     memory = environment.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")
     if not memory:

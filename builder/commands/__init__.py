@@ -1,1 +1,1 @@
-"""The commands of `sheaf`: one file each, with `add` (its arguments) and `run` (what it does)."""
+"""The commands of `sheaf`: one module each, with `add` (its arguments) and `run`."""

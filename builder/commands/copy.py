@@ -22,7 +22,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Copy the store to another place, or bring a copy up to date.
 
-    Each object's content is checked on the way. The intake is not copied.
+    Each object's content is verified. The intake is not copied.
     """
     arguments = context.arguments
     target = open_store(arguments.target, Path.cwd(), context.configuration, context.environment)

@@ -28,11 +28,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Show every step here: record, publish, serve, harvest, restore.
 
-    Without files of your own a small RePEc archive comes along, and is changed then; and a site is
-    restored out of the archive.
+    Without your own files, the demo also publishes and changes a small RePEc archive, and restores
+    a site from the archive.
     """
     arguments = context.arguments
-    paths = splits.find(arguments.sources)  # a user's fault is reported before anything is made
+    paths = splits.find(arguments.sources)  # errors of the arguments are reported before any work
     places = list(dict.fromkeys(str(path.resolve().parent) for path in paths))
     folder = _clear(Path(arguments.folder))
     with ExitStack() as stack:
@@ -54,7 +54,7 @@ def run(context: Context) -> int:
 
 
 def _clear(folder: Path) -> Path:
-    """Return the demo's folder, emptied; one that no demo made is not touched."""
+    """Return the demo's folder, emptied. Raises UsageError for a folder that no demo created."""
     if folder.exists():
         if not (folder / _MARK).exists():
             raise UsageError(f"{folder} is not a demo's: choose another by --folder")
@@ -72,7 +72,7 @@ def _print(context: Context, report: DemoReport, hints: Sequence[str]) -> None:
 
 
 def _hints(context: Context, document: Mapping[str, Any], folder: Path) -> list[str]:
-    """Return what can be done now."""
+    """Return suggestions for what to do next."""
     sheaf, oai = sys.argv[0], document["oai"]
     store = f"--store {folder}/store"
     asks = [f'  ask         {sheaf} query {store} "SELECT url, title FROM captures"']

@@ -27,8 +27,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Retire old snapshots, and delete what no kept snapshot needs.
 
-    A snapshot that the pointer names always stays. Harvests that hold a token of a retired snapshot
-    go on in the current one, by position.
+    A snapshot that the pointer names is always kept. Harvests with a token of a retired snapshot
+    continue in the current one, by position.
     """
     arguments = context.arguments
     if arguments.keep is None and arguments.older_than is None:

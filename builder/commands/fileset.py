@@ -66,9 +66,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Archive datasets of data platforms with their files.
 
-    Files are fetched, verified and kept, and a result is printed for each dataset. Run again it
-    goes on: what is archived already is not fetched again. Where requests come from stdin, or with
-    --json, each result is a line of JSON. `sheaf publish` then lists the datasets.
+    Files are fetched, verified and stored, and a result is printed for each dataset. A repeated run
+    continues: archived files are not fetched again. With requests from stdin, or with --json, each
+    result is a line of JSON. `sheaf publish` then lists the datasets.
     """
     arguments = context.arguments
     _check(arguments)
@@ -90,7 +90,7 @@ def run(context: Context) -> int:
 
 
 def _archive(context: Context, stack: ExitStack, stop: threading.Event) -> "_Tale":
-    """Carry out the requests; what comes of them is kept, however this ends."""
+    """Process the requests; results are stored, even after an error."""
     arguments = context.arguments
     queue = connect(arguments.queue) if arguments.queue else None
     journal = stack.enter_context(open_journal(context.scratch(), context.store.address))
@@ -123,13 +123,13 @@ def _carry_out(
     requests: Iterator[IngestRequest],
     take: Callable[[IngestOutcome], None],
 ) -> None:
-    """Take what comes of the requests; where this is ended, also what comes of it then."""
+    """Pass on the results of the requests, and after an interruption the remaining ones."""
     try:
         with closing(session.outcomes(requests)) as outcomes:
             for outcome in outcomes:
                 take(outcome)
     finally:
-        with ExitStack() as rest:  # each is taken, though another could not be told of
+        with ExitStack() as rest:  # all results are taken, even if reporting one of them fails
             for outcome in reversed(session.rest):
                 rest.callback(take, outcome)
 
@@ -174,11 +174,11 @@ def _tells_lines(arguments: argparse.Namespace) -> bool:
 def _requests(
     context: Context, queue: Queue | None, stop: threading.Event
 ) -> tuple[Iterator[IngestRequest], int | None]:
-    """Return the requests, and how many there are where that is known."""
+    """Return the requests, and their number if it is known."""
     arguments = context.arguments
     known: list[IngestRequest] = []
     if arguments.due or arguments.retry:
-        from builder.filesets import due  # with it comes DuckDB, which takes much memory
+        from builder.filesets import due  # this imports DuckDB, which needs much memory
 
         known += due.requests(context.store, context.now(), arguments.due, arguments.retry)
         context.say(f"{tally(len(known), 'dataset is', 'datasets are')} to be asked for again")
@@ -192,12 +192,12 @@ def _requests(
 
 
 def _nothing(outcome: IngestOutcome) -> None:
-    """Nobody waits for a result."""
+    """Do nothing: no client waits for a result."""
 
 
 @dataclass(slots=True)
 class _Tale:
-    """Tells of outcomes as they come, as lines of JSON or for people."""
+    """Prints results as they come, as lines of JSON or as text."""
 
     bar: Datasets
     lines: bool
@@ -206,7 +206,7 @@ class _Tale:
     failed: int = 0
 
     def tell(self, outcome: IngestOutcome) -> None:
-        """Tell of one more."""
+        """Print one more result."""
         self.counts[outcome.status] += 1
         self.failed += not (status.of(outcome.status).hit or outcome.status == "pending")
         if self.lines:

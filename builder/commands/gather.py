@@ -42,7 +42,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Fetch the files behind the URLs of templates, where they are due.
 
-    Run again, it goes on.
+    A repeated run continues.
     """
     arguments, settings = context.arguments, context.configuration
     if arguments.limit is not None and arguments.limit < 1:
@@ -70,7 +70,7 @@ def run(context: Context) -> int:
 
 
 def fetcher_of(settings: Configuration, hold: Hold) -> tuple[FileFetcher, OwnLimits]:
-    """Return what fetches files as the configuration allows, and its limits."""
+    """Return a file fetcher with the limits of the configuration, and its own limits."""
     stop = threading.Event()
     http = http_settings(settings, "gather")
     guard = Guard(frozenset(http.ports), networks(http.allow_networks))
@@ -114,7 +114,7 @@ def _order(arguments: argparse.Namespace, settings: Configuration) -> GatherJob:
 
 
 def text(account: GatherReport) -> str:
-    """Return the account for people."""
+    """Return the report as text."""
     counts = account.counts
     if not account.runs:
         lines = ["nothing is due" if not account.left else "nothing was fetched"]
@@ -142,7 +142,7 @@ def text(account: GatherReport) -> str:
 
 
 def report_json(account: GatherReport) -> dict[str, object]:
-    """Return the account as --json prints it."""
+    """Return the report as a JSON document."""
     names = ("appearances", "reappearances", "changes", "deletions", "seen", "redirects")
     return {
         "runs": account.runs,

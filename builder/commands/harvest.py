@@ -62,7 +62,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_manners(parser: argparse.ArgumentParser) -> None:
-    """Declare what belongs to one repository or one run; pace and limits are keys http.*."""
+    """Declare the options of one repository or one run; keys http.* set pace and limits."""
     parser.add_argument(
         "--overlap", type=_seconds, metavar="S",
         help="seconds by which a run begins before the end of the last one (default: an hour, a "
@@ -82,8 +82,8 @@ def _add_manners(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Harvest OAI-PMH repositories into a folder.
 
-    Run again, it goes on or brings up to date. Whatever ends it, nothing is lost and nothing is
-    kept twice. `sheaf ingest DIR` takes what was harvested, for one's own repository.
+    A repeated run continues or updates a harvest. After an interruption nothing is lost, and
+    nothing is stored twice. `sheaf ingest DIR` adds the harvested records to one's own repository.
     """
     arguments = context.arguments
     orders = list(dict.fromkeys(_orders(arguments)))
@@ -119,7 +119,10 @@ def run(context: Context) -> int:
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Look for cycles rarely: pages are many objects that have none, a fifth of all time else."""
+    """Run the garbage collector rarely: pages have many objects without cycles.
+
+    It would otherwise take a fifth of the time.
+    """
     before = gc.get_threshold()
     gc.set_threshold(50_000, 20, 20)
     try:
@@ -169,7 +172,7 @@ def _settings(arguments: argparse.Namespace, http: HttpSettings, bar: RecordBar)
 
 
 def _home(text: str) -> Path:
-    """Return the folder of harvests, which is made. Raises UsageError."""
+    """Create the folder of harvests and return it. Raises UsageError."""
     home = Path(text)
     try:
         home.mkdir(parents=True, exist_ok=True)
@@ -189,7 +192,7 @@ def _orders(arguments: argparse.Namespace) -> Iterator[HarvestJob]:
 
 
 def _base_url(text: str) -> str:
-    """Return a base URL as it is asked. Raises UsageError."""
+    """Return a base URL in normal form. Raises UsageError."""
     try:
         parts = urlsplit(text)
         known = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1)

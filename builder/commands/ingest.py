@@ -112,7 +112,7 @@ def run(context: Context) -> int:
     orders = _orders(arguments, sources, accepted)
     if arguments.collection and not sources.archives:
         raise UsageError("--collection is given, but no archive file: ReDIF has series")
-    context.store.tag(layout.POINTER)  # a store out of reach is told of now, not after hours
+    context.store.tag(layout.POINTER)  # an unreachable store is reported now, not after hours
     accounts = [_redif(context, order) for order in orders]
     told = [account.text() for account in accounts if account]
     document: dict[str, Any] = {}
@@ -135,7 +135,7 @@ def run(context: Context) -> int:
 
 
 def _sources(context: Context) -> list[str]:
-    """Return the sources that are given, or the one that is configured."""
+    """Return the sources of the arguments, else the configured one."""
     given, own = context.arguments.sources, context.configuration["redif.directory"]
     if given or context.arguments.file:
         return list(given)
@@ -147,7 +147,7 @@ def _sources(context: Context) -> list[str]:
 def _orders(
     arguments: argparse.Namespace, sources: Sources, accepted: Acceptance
 ) -> list[RedifJob]:
-    """Return the runs that ReDIF is to be ingested as, in order."""
+    """Return the runs for the ReDIF sources, in order."""
     tist = None if arguments.tist is None else parse_option(arguments.tist, "--tist", FIRST)
     if tist is not None and len(arguments.file) + bool(sources.redif) != 1:
         raise UsageError("--tist is given: expected one TARBALL, or SOURCEs of ReDIF, and not both")
@@ -170,7 +170,7 @@ def _acceptance(given: Sequence[str | None]) -> Acceptance:
 
 
 def _redif(context: Context, order: RedifJob) -> RedifReport | None:
-    """Ingest ReDIF as one run; None for a replay that was done before."""
+    """Ingest ReDIF as one run; return None for a replay that was done before."""
     store, settings = context.store, context.configuration
     account = None
     if not is_done(store, order):
@@ -220,7 +220,7 @@ def _archives(
 
 
 def _harvests(context: Context, folders: Sequence[Path]) -> Gathered:
-    """Read what was harvested into the intake."""
+    """Read the harvested records into the intake."""
     namespace = str(context.configuration["repository.namespace"])
     with workdir.open_workdir(workdir.folder_of(_home(context), None)) as held:
         with held.scratch() as scratch:
@@ -231,7 +231,7 @@ def _harvests(context: Context, folders: Sequence[Path]) -> Gathered:
 
 
 def _harvest_text(context: Context, gathered: Gathered) -> str:
-    """Return what is told of it, with the formats that nobody can have it in yet."""
+    """Return a summary, with the formats that are not published yet."""
     lines = [
         f"{tally(gathered.records, 'record')} of {tally(gathered.harvests, 'harvest')}, "
         f"{gathered.deleted:,} deleted, ready to publish"
@@ -255,7 +255,7 @@ def _harvest_text(context: Context, gathered: Gathered) -> str:
 
 
 def _home(context: Context) -> Path:
-    """Return where the work lies: where the arguments say, or with the store's scratch files."""
+    """Return the folder for work in progress: from the arguments, else in the store's scratch."""
     return Path(context.arguments.work) if context.arguments.work else context.scratch()
 
 

@@ -18,7 +18,7 @@ _OPTIONS = (
 )
 
 _PATIENCE = 5
-"""Seconds for which a bucket that does not answer is asked again: its id can wait."""
+"""Seconds of retries if a bucket does not answer: its id can wait."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +41,7 @@ def run(context: Context) -> int:
     if arguments["store"]:
         given["store.uri"] = arguments["store"]
     text = configuration.template(given)
-    configuration.parse(text, {}, "sheaf init")  # refuses what the options may not hold
+    configuration.parse(text, {}, "sheaf init")  # rejects invalid values of the options
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -63,7 +63,7 @@ def run(context: Context) -> int:
 
 
 def _identify(context: Context, path: Path) -> None:
-    """Give the store its id, if it is empty and can be reached; else its first publish does."""
+    """Give the store its id if it is empty and reachable; otherwise its first publish does."""
     try:
         settings = configuration.load(path, context.environment)
         patient = min(settings["store.retry_seconds"], _PATIENCE)

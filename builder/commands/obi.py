@@ -52,8 +52,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Show the history of a template or file in the obi store.
 
-    Without one it shows what the store holds. With --bytes also what lies there of it, checked
-    against its digest.
+    Without an argument, show a summary of the store. With --bytes, also write the stored bytes,
+    after verifying their digest.
     """
     arguments = context.arguments
     if arguments.abandon is not None:
@@ -86,10 +86,9 @@ def _abandon(context: Context, tist: int) -> int:
 
 
 def _find_item(context: Context, given: str) -> ItemHistory:
-    """Return the life of what was named: as it was written, else in its usual form,
-    or by the handle in its OAI identifier.
+    """Return the history of an item: by the key as given, by its normal form, or by its handle.
 
-    Raises UsageError where no run knows of it.
+    The handle is that of an OAI identifier. Raises UsageError if no run has logged the item.
     """
     runs = history(context.store)
     names = [given, normalise(given).id or canonical_handle(given)]
@@ -152,14 +151,14 @@ def _account(found: ItemHistory, at: int, held: tuple[int, Version] | None) -> s
 
 
 def _absence(found: ItemHistory, at: int) -> str:
-    """Return why there are no bytes; what a URL led to has them under an ID of its own."""
+    """Return why there are no bytes; the target of a URL has its bytes under its own ID."""
     if target := _led_to(found, at):
         return f"{found.id} led elsewhere at {_text(at)}: ask for {target}"
     return f"{found.id} was not there at {_text(at)}: `sheaf obi ID` tells when"
 
 
 def _led_to(found: ItemHistory, at: int) -> str | None:
-    """Return what a URL led to at a time, if that is the last that was heard of it."""
+    """Return the target of a URL at a time, if that is the last that was logged."""
     heard = [row for tist, row in found.events() if tist <= at]
     last = heard[-1] if heard else None
     return last.target if isinstance(last, Redirect) and last.origin == found.id else None
@@ -180,7 +179,7 @@ def _row_text(row: Row, own: str) -> str:
 
 
 def _failure_text(failure: FailureRow) -> str:
-    """Return the status of a failure and its detail, which may have told the status already."""
+    """Return the status of a failure and its detail, without repeating the status."""
     status, detail = failure.status, failure.detail or ""
     if status is None or str(status) in detail.split():
         return detail
@@ -198,7 +197,7 @@ def _document(found: ItemHistory, at: int, held: tuple[int, Version] | None) -> 
 
 
 def _summary(context: Context) -> int:
-    """Tell which runs the store has, and what their logs count."""
+    """Print a list of the store's runs with the counts of their logs."""
     store = context.store
     runs = history(store)
     unended = [

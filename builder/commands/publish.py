@@ -9,7 +9,7 @@ from functions.oai.render import check
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments: there are none of its own."""
+    """Declare the arguments; this command has none of its own."""
 
 
 def run(context: Context) -> int:

@@ -31,8 +31,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Query the newest snapshot with DuckDB's SQL.
 
-    On a terminal the result is a table, elsewhere CSV; with --json one JSON document a row. A name
-    that several columns have is numbered: url, url_1.
+    On a terminal the result is a table, elsewhere CSV; with --json one JSON document a row.
+    Repeated column names are numbered: url, url_1.
     """
     sql = sys.stdin.read() if context.arguments.sql == "-" else context.arguments.sql
     connection = engine.connect(threads=2, memory_megabytes=4096)
@@ -57,7 +57,7 @@ def run(context: Context) -> int:
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Return the names with a number behind one that came before, as DuckDB itself does it."""
+    """Return the names with a number after each repeated one, as DuckDB does."""
     found: dict[str, None] = {}
     for name in names:
         new, number = name, 0
@@ -69,7 +69,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """Return the value as JSON has it: bytes as base64, null for a number that JSON has not."""
+    """Return the value for JSON: bytes as base64, null for numbers that JSON lacks."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, bytes):
@@ -84,7 +84,7 @@ def _plain(value: Any) -> Any:
 
 
 def _cell(value: Any) -> Any:
-    """Return the value as a cell of CSV: lists and structures as JSON."""
+    """Return the value for a CSV cell: lists and structures as JSON."""
     if isinstance(value, float):
         return value
     plain = _plain(value)

@@ -28,7 +28,7 @@ from builder.sources.redif.value import Handles
 
 _SUFFIXES = {".rdf", ".redif"}
 _STDIN = "-"
-_HEAD = 16  # bytes by which a packed file is known
+_HEAD = 16  # bytes by which a compressed file is recognised
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -78,7 +78,7 @@ def run(context: Context) -> int:
 
 
 def _find_files(sources: Sequence[str]) -> list[Path]:
-    """Return the files that the sources name, each once, in order; those of a folder by suffix."""
+    """Return the files that the sources name, each once, in order; in folders by suffix."""
     found: list[Path] = []
     for source in sources:
         if source == _STDIN:
@@ -94,12 +94,12 @@ def _find_files(sources: Sequence[str]) -> list[Path]:
 
 
 def _plain_file(path: Path) -> Path:
-    """Return the path. Raises UsageError for a tar or a packed file: none of it would be ReDIF."""
+    """Return the path. Raises UsageError for a tar or compressed file, which is not ReDIF text."""
     try:
         with path.open("rb") as stream:
             packed = is_packed(stream.read(_HEAD))
     except OSError:
-        return path  # a diagnostic later on
+        return path  # a diagnostic reports it later
     if is_tar(path):
         raise UsageError(f"{path} is a tarball, of which no file is read here: `sheaf ingest -f`")
     if packed:
@@ -115,7 +115,7 @@ def _size(path: Path) -> int:
 
 
 def _events(path: Path, limit: int) -> Iterator[Template | Diagnostic]:
-    """Yield what a file holds; that it cannot be read, or not to its end, is a diagnostic too."""
+    """Yield the templates and diagnostics of a file; a read error is a diagnostic too."""
     label = os.fsencode(path).decode("utf-8", "replace")
     try:
         if str(path) == _STDIN:
@@ -128,7 +128,7 @@ def _events(path: Path, limit: int) -> Iterator[Template | Diagnostic]:
 
 
 def document(found: Template, repeated: list[Diagnostic], plain: bool) -> dict[str, Any]:
-    """Return the JSON line of a template, with its diagnostics and those that the run adds."""
+    """Return the JSON document of a template, with its diagnostics and those of the run."""
     return {
         "file": found.file,
         "offset": found.offset,
@@ -167,7 +167,7 @@ def _plain(structure: Structure) -> Structure:
 
 @dataclass
 class SyntaxReport:
-    """What was read, and what is wrong with it."""
+    """Counts of templates and diagnostics."""
 
     files: int = 0
     templates: int = 0
@@ -180,16 +180,16 @@ class SyntaxReport:
 
     @property
     def errors(self) -> int:
-        """How many diagnostics are errors."""
+        """Number of diagnostics that are errors."""
         return sum(many for (severity, _), many in self.codes.items() if severity == ERROR)
 
     def note(self, diagnostic: Diagnostic) -> None:
-        """Count what is wrong with a file."""
+        """Count a diagnostic of a file."""
         self.codes[diagnostic.severity, diagnostic.code] += 1
         self.of_files.append(diagnostic)
 
     def count(self, found: Template) -> list[Diagnostic]:
-        """Count a template and its diagnostics; return one more if its handle was there before."""
+        """Count a template and its diagnostics; return one more if its handle is repeated."""
         self.templates += 1
         self.invalid += not found.valid
         repeated: list[Diagnostic] = []
@@ -206,7 +206,7 @@ class SyntaxReport:
         return repeated
 
     def document(self) -> dict[str, Any]:
-        """Return the summary as a document."""
+        """Return the summary as a JSON document."""
         return {
             "files": self.files,
             "templates": self.templates,
@@ -220,7 +220,7 @@ class SyntaxReport:
         }
 
     def text(self) -> str:
-        """Return the summary for people."""
+        """Return the summary as text."""
         lines = [f"{d.file}: {d.message} ({d.code})" for d in self.of_files]
         lines.append(
             f"{tally(self.templates, 'template')} in {tally(self.files, 'file')}, "

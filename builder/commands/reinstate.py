@@ -15,7 +15,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Undo a withdrawal: bring items back.
 
-    Metadata comes from the newest kept snapshot that has it, else with the next ingest of the
+    Metadata comes from the newest kept snapshot that has it, else from the next ingest of the
     items' archive.
     """
     arguments = context.arguments

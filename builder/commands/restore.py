@@ -78,14 +78,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Restore a site from the archive to disk.
 
-    Run again, it goes on. Of each URL the last capture is taken, redirects are followed, bytes are
-    verified. What became of each URL is in manifest.jsonl.
+    A repeated run continues. The last capture of each URL is restored, redirects are followed, and
+    bytes are verified. manifest.jsonl has the result of each URL.
     """
     arguments = context.arguments
     if arguments.jobs < 1 or arguments.max_bytes < 0:
         raise UsageError("--jobs must be from 1, and --max-bytes from 0")
     for url in arguments.urls:
-        scope.parse(url)  # what is wrong with it is told of before anything is asked
+        scope.parse(url)  # errors are reported before any request
     until = selection.until(arguments.as_of) if arguments.as_of else selection.LAST
     choice = CaptureFilter(arguments.set, tuple(arguments.urls), until)
     requests = any(f"{METHOD}=" in url for url in arguments.urls)
@@ -121,7 +121,7 @@ def _source(context: Context, stop: threading.Event) -> CaptureSource:
 
 
 def _choose(source: CaptureSource, choice: CaptureFilter, plan: Plan) -> None:
-    """Have the plan choose of what the source has; RebuildError where that is nothing at all."""
+    """Add the matching captures to the plan. Raises RebuildError if there are none."""
     with Phase("choosing", None, " captures") as advance:
 
         def count(found: Iterable[ListedCapture]) -> Iterator[ListedCapture]:

@@ -31,16 +31,17 @@ from functions.store.catalog import Catalogue
 from functions.store.reader import open_reader
 
 _ROWS, _DATABASE = 64 << 20, 512
-"""Bytes of memory for rows and megabytes for DuckDB, of all workers together."""
+"""Bytes of memory for rows, and megabytes for DuckDB, of all workers together."""
 _LEAST_DATABASE = 128
-"""Megabytes that a worker's DuckDB has at least: the largest pages need them."""
+"""Minimum megabytes of a worker's DuckDB: the largest pages need them."""
 
 
 @dataclass(frozen=True)
 class ServedStore:
-    """What a process needs to answer for a store: `uri` as seen from `base`, and settings.
+    """Settings that a process needs to serve a store: `uri` relative to `base`, and others.
 
-    `folder` is the one of the configuration; `log` names the access log, as seen from another.
+    `folder` is that of the configuration; `log` is the access log's name and the folder it is
+    relative to.
     """
 
     uri: str
@@ -81,7 +82,7 @@ def run(context: Context) -> int:
     site = _site(context)
     reader = open_reader(*context.store_uri(), context.configuration, context.reading_environment)
     host, port = context.arguments.host, context.arguments.port
-    # What is wrong with the store, the templates or the log is reported now, by one process.
+    # Errors of the store, the templates or the log are reported now, by one process.
     Catalogue(reader).manifest(newest.snapshot)
     with _open(site, reader) as (handler, threads):
         if site.workers == 1:
@@ -111,13 +112,13 @@ def _site(context: Context) -> ServedStore:
         environment=context.reading_environment,
         clock=context.now,
         log=log,
-        # One that may answer nothing at all would be of no use.
+        # A worker without a share of the concurrent requests would be of no use.
         workers=min(workers, settings["serve.concurrent"]),
     )
 
 
 def _cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -126,7 +127,7 @@ def _cores() -> int:
 def _serve(
     context: Context, site: ServedStore, address: str, server: LocalServer | WorkerServer
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM; a second one ends it without waiting for answers."""
+    """Serve until Ctrl-C or SIGTERM; a second signal ends it without finishing responses."""
     base = server.url
     content = f"{base}/content" if site.settings["content.serve"] else None
 
@@ -164,7 +165,7 @@ def _serve(
 def _open_worker(
     site: ServedStore, number: int, door: socket.socket
 ) -> Iterator[tuple[Handler, int]]:
-    """Open one worker's share of the site; `door` leads to the cache of a bucket."""
+    """Open one worker's share of the site; `door` connects to the cache of a bucket."""
     share, more = divmod(site.settings["serve.concurrent"], site.workers)
     settings = site.settings.having("serve.concurrent", share + (number < more))
     shared = SharedCache(door)
@@ -176,7 +177,7 @@ def _open_worker(
 
 @contextmanager
 def _open(site: ServedStore, reader: Reader) -> Iterator[tuple[Handler, int]]:
-    """Return what answers for a site, and how many threads it takes. Raises SheafError."""
+    """Open the handler of a site, with its number of threads. Raises SheafError."""
     write = access_log.open_log(*site.log)
     repository = DuckRepository(
         reader,
@@ -185,7 +186,7 @@ def _open(site: ServedStore, reader: Reader) -> Iterator[tuple[Handler, int]]:
         memory=max(_LEAST_DATABASE, _DATABASE // site.workers),
     )
     try:
-        # A worker that is started again does not go back to an older snapshot.
+        # A restarted worker does not return to an older snapshot.
         guarded = site.workers > 1
         metadata = Application(
             repository, site.settings, site.clock, write, compress=compress, guarded=guarded
@@ -205,7 +206,7 @@ def _open(site: ServedStore, reader: Reader) -> Iterator[tuple[Handler, int]]:
                 guarded=guarded,
             )
             handler, places = assembly.beside(content, metadata.answer), 2 * places
-        # One thread more than requests are answered at once: it tells the others that they are not.
+        # One more thread than the request limit: it rejects further requests.
         yield handler, places + 1
     finally:
         repository.close()

@@ -18,7 +18,7 @@ _SHOWN = 5  # snapshots, and ranges of retired ones
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments: there are none of its own."""
+    """Declare the arguments; this command has none of its own."""
 
 
 def run(context: Context) -> int:
@@ -37,14 +37,14 @@ def run(context: Context) -> int:
 
 
 def _waiting(context: Context, newest: Manifest | None) -> list[Committed]:
-    """Return the runs of the obi store that no snapshot shows yet."""
+    """Return the runs of the obi store that no snapshot includes yet."""
     shown = newest.run if newest else 0
     behind = (t for t, m in standing(context.store).items() if t > shown and not is_open(m))
     return [run_ for tist in behind if (run_ := find_ended(context.store, tist)) is not None]
 
 
 def _obi_lines(newest: Manifest | None, waiting: list[Committed]) -> list[str]:
-    """Return a line of the obi store, where it has anything."""
+    """Return a line about the obi store, if it holds anything."""
     if not waiting and not (newest and newest.run):
         return []
     shown = "nothing of it is published"
@@ -63,7 +63,7 @@ def _of_obi(newest: Manifest | None, waiting: list[Committed]) -> dict[str, obje
 
 
 def _read_manifests(catalogue: Catalogue, pointer: Pointer, newest: Manifest) -> list[Manifest]:
-    """Return the manifests of the snapshots that are kept, the newest last."""
+    """Return the manifests of the kept snapshots, the newest last."""
     found = []
     for number in consistency.kept_snapshots(pointer, newest.skipped):
         try:
@@ -109,7 +109,7 @@ def _account(
 
 
 def _of_intake(runs: list[intake.IntakeRun]) -> str:
-    """Return what waits to be published."""
+    """Return a line about the runs of the intake."""
     if not runs:
         return "empty"
     captures = sum(source.captures for run_ in runs for source in run_.sources)
@@ -122,20 +122,20 @@ def _of_intake(runs: list[intake.IntakeRun]) -> str:
 
 
 def _datasets(manifest: Manifest) -> list[str]:
-    """Return a line of datasets, where there are any."""
+    """Return a line about datasets, if there are any."""
     count = sum(manifest.kinds().get(kind, 0) for kind in schema.DATASETS)
     files = tally(manifest.rows("files"), "file")
     return [f"datasets   {count:,}, deleted ones included; {files} archived"] if count else []
 
 
 def _harvest_lines(manifest: Manifest) -> list[str]:
-    """Return a line of what other repositories told, where there is any."""
+    """Return a line about harvested records, if there are any."""
     count = manifest.kinds().get(KIND, 0)
     return [f"harvested  {tally(count, 'item')}, deleted ones included"] if count else []
 
 
 def _snapshot_lines(kept: list[Manifest]) -> str:
-    """Return how many snapshots there are, and the newest of them, one a line."""
+    """Return the number of snapshots, and the newest of them, one a line."""
     lines = [f"{m.snapshot} of {instant.to_text(m.effective)}" for m in reversed(kept)]
     more = len(lines) - _SHOWN
     if more > 0:

@@ -1,4 +1,4 @@
-"""The table of commands: names, groups, summaries, examples; and what help prints of them."""
+"""Table of commands: names, groups, summaries, examples, and the help text made of them."""
 
 import textwrap
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ GROUPS = {
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command: its name as it is typed, what it does in a line, and one or two examples.
+    """A command: its name on the command line, a summary of one line, and one or two examples.
 
-    `faults` says when it exits with 1; empty: it never does.
+    `faults` says when it exits with 1; if empty, it never does.
     """
 
     name: str
@@ -28,12 +28,12 @@ class Command:
 
     @property
     def module(self) -> str:
-        """The name of the module that has `add` and `run`."""
+        """Name of the module with `add` and `run`."""
         return f"builder.commands.{self.name.replace(' ', '.')}"
 
 
 FAMILIES = {"export": ("FORMAT", "keep", "Write what the store holds in formats of archives.")}
-"""Commands that consist of subcommands: what these are called, group and summary."""
+"""Commands with subcommands: the noun for these, group and summary."""
 
 _UNHAD = "some captures could not be read"
 
@@ -202,7 +202,7 @@ COMMANDS: Mapping[str, Command] = {command.name: command for command in _ROWS}
 
 
 def overview() -> str:
-    """Return all commands in their groups, a line for each."""
+    """Return all commands in their groups, one line each."""
     lines: list[str] = []
     for group, heading in GROUPS.items():
         lines += ["", f"  {heading}:"] if lines else [f"  {heading}:"]
@@ -217,7 +217,7 @@ def overview() -> str:
 
 
 def ending(command: Command) -> str:
-    """Return how a command's help ends: its exit codes and its examples."""
+    """Return the end of a command's help: its exit codes and examples."""
     codes = [("0", "done")]
     if command.faults:
         codes.append(("1", f"done, but {command.faults}"))

@@ -32,8 +32,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Check that the store is complete and consistent.
 
-    Every kept snapshot is checked, down to each row, and of the obi store every run and object.
-    Exit status 1 tells of damage; what is merely left over is noted.
+    Every kept snapshot is checked down to each row, and in the obi store every run and object. Exit
+    status 1 means damage; leftovers are only reported.
     """
     arguments = context.arguments
     sample = _sample(arguments.sample, arguments.seed)

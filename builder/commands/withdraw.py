@@ -23,7 +23,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Declare the options that choose items, and --dry-run."""
+    """Declare the options that select items, and --dry-run."""
     which = parser.add_argument_group("which items (all that is given must be met)")
     which.add_argument(
         "--identifier", action="append", default=[], metavar="ID",
@@ -41,7 +41,7 @@ def run(context: Context) -> int:
     """Take items down: make them tombstones with a reason.
 
     Their titles, URLs and metadata vanish from the current data files. A tombstone keeps
-    identifier, sets and reason, whatever is ingested again. `sheaf reinstate` undoes it.
+    identifier, sets and reason, even if the item is ingested again. `sheaf reinstate` undoes it.
     """
     arguments = context.arguments
     chosen = selection(arguments, context.configuration)
@@ -60,7 +60,7 @@ def run(context: Context) -> int:
 
 
 def selection(arguments: argparse.Namespace, settings: Configuration) -> Selection:
-    """Return the items that the options choose. Raises UsageError."""
+    """Return the items that the options select. Raises UsageError."""
     start = _read("--from", arguments.start, criteria.date)
     end = _read("--until", arguments.end, criteria.date)
     if start and end and criteria.is_reversed(start, end):
@@ -81,7 +81,7 @@ def selection(arguments: argparse.Namespace, settings: Configuration) -> Selecti
 
 
 def _identifier(given: str, settings: Configuration) -> str:
-    """Return an identifier as it is, and that of the template for what begins as handles do."""
+    """Return an identifier unchanged, or for a handle the identifier of its template."""
     handle = canonical_handle(given)
     if not handle.startswith(("RePEc:", "ReLIS:", "mapin:")):
         return given
@@ -91,7 +91,7 @@ def _identifier(given: str, settings: Configuration) -> str:
 
 
 def _read(option: str, value: str | None, read: Callable[[str], str]) -> str | None:
-    """Return what an option's value stands for, None where it is not given."""
+    """Return the parsed value of an option, or None if it is not given."""
     if value is None:
         return None
     try:

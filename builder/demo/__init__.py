@@ -1,4 +1,4 @@
-"""The demo: a small web site, its crawl, and a harvest of what is made of it."""
+"""Demo: a small web site, its crawl, and a harvest of the published result."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -11,17 +11,17 @@ FILE_NAME = "demo-crawl.warc.gz"
 
 
 class Recording(NamedTuple):
-    """A recorded crawl: the WARC file and what is in it."""
+    """A recorded crawl: the WARC file and its summary."""
 
     path: Path
     summary: CrawlSummary
 
 
 def record(folder: Path, clock: Clock, politeness: Politeness = POLITE) -> Recording:
-    """Serve the demo's site, crawl it twice and leave `folder`/demo-crawl.warc.gz.
+    """Serve the demo's site, crawl it twice and write `folder`/demo-crawl.warc.gz.
 
-    The file appears when it is complete; until then it has another name. An earlier one is
-    replaced. With a fixed clock the file is the same every time.
+    The file has another name until it is complete. An earlier one is replaced. With a fixed clock
+    the file is the same every time.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / FILE_NAME

@@ -1,4 +1,4 @@
-"""A small polite crawler: breadth first, within the hosts of its seeds, into WARC/1.1."""
+"""Small polite crawler: breadth first, within the hosts of its seeds, into WARC/1.1."""
 
 import base64
 import hashlib
@@ -26,7 +26,7 @@ _REDIRECTIONS = frozenset({301, 302, 303, 307, 308})
 
 @dataclass(frozen=True)
 class Politeness:
-    """How the crawler behaves towards the site."""
+    """Pauses and limits of the crawler."""
 
     user_agent: str = "sheaf-demo-crawler"
     delay: float = 0.02
@@ -35,7 +35,7 @@ class Politeness:
     """Seconds between two visits: more than one, so that their dates differ."""
     timeout: float = 10.0
     most_urls: int = 500
-    """URLs that one visit asks for at most, robots.txt not counted."""
+    """Maximum number of URLs that one visit requests, robots.txt not counted."""
     sleep: Callable[[float], None] = time.sleep
 
 
@@ -44,13 +44,13 @@ POLITE = Politeness()
 
 @dataclass(frozen=True)
 class CrawlSummary:
-    """What a crawl recorded: all captures, and how many of them are of which kind."""
+    """Counts of a crawl: all captures, and the captures of each kind."""
 
     captures: int
     revisits: int
     redirects: int
     errors: int
-    """Captures of an answer with a status of 400 or more."""
+    """Captures of a response with a status of 400 or more."""
     excluded: int
     """Links not followed because robots.txt forbids it; they are no captures."""
 
@@ -68,9 +68,9 @@ def crawl(
 ) -> CrawlSummary:
     """Crawl the hosts of `seeds` `visits` times and write every exchange to `out`.
 
-    Every host is asked at `connect_to`. A page that comes back with the bytes of an earlier visit
-    is written as a revisit record. The same site, clock and arguments give the same bytes.
-    Raises CrawlError when the server does not answer, ValueError for a seed that is no http URL.
+    Requests to every host go to `connect_to`. A page with the same bytes as in an earlier visit is
+    written as a revisit record. The same site, clock and arguments give the same bytes. Raises
+    CrawlError if the server does not answer, ValueError for a seed that is no http URL.
     """
     starts = [canonical(seed) for seed in seeds]
     urls = [url for url in starts if url is not None]
@@ -93,7 +93,7 @@ def crawl(
 
 
 class _Crawler:
-    """Visits a site and counts what it meets."""
+    """Visits a site and counts the captures."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class _Crawler:
         self._politeness = politeness
 
     def visit(self, seeds: list[str]) -> None:
-        """Record everything that can be reached from `seeds` on their hosts, once each."""
+        """Record everything reachable from `seeds` on their hosts, once each."""
         hosts = list(dict.fromkeys(urlsplit(seed).netloc for seed in seeds))
         robots = {host: self._robots(host) for host in hosts}
         seen = {f"http://{host}/robots.txt" for host in hosts}
@@ -133,7 +133,7 @@ class _Crawler:
             found = _references(url, self._exchange(url))
 
     def _robots(self, host: str) -> RobotFileParser:
-        """Return the host's rules; none if it has no robots.txt, everything forbidden on a 5xx."""
+        """Return the host's rules: empty without robots.txt, everything forbidden on a 5xx."""
         exchange = self._exchange(f"http://{host}/robots.txt")
         rules = RobotFileParser()
         if exchange.status == 200:
@@ -159,7 +159,7 @@ class _Crawler:
 
 
 def _references(url: str, exchange: Exchange) -> list[str]:
-    """Return what `exchange` leads to: a redirection's target or an HTML page's links."""
+    """Return the links of `exchange`: a redirect's target or an HTML page's links."""
     if exchange.status in _REDIRECTIONS:
         target = canonical(exchange.headers.get("Location", ""), url)
         return [target] if target else []
@@ -169,7 +169,7 @@ def _references(url: str, exchange: Exchange) -> list[str]:
 
 
 class _Head:
-    """An HTTP head for warcio that stays as received: warcio's own would write it anew."""
+    """An HTTP head for warcio that stays as received: warcio would rewrite it."""
 
     def __init__(self, head: bytes) -> None:
         self.headers_buff = head
@@ -179,7 +179,7 @@ class _Head:
 
 
 class _Archive:
-    """Writes exchanges as WARC records and remembers payloads, to write revisits of them."""
+    """Writes exchanges as WARC records, and revisit records for known payloads."""
 
     def __init__(self, out: BinaryIO, date: str, address: str, part_of: str, filename: str) -> None:
         self._writer: Any = WARCWriter(out, gzip=True, warc_version="1.1")
@@ -209,7 +209,7 @@ class _Archive:
         )
 
     def add(self, url: str, date: str, exchange: Exchange) -> bool:
-        """Write one exchange; tell whether it became a revisit."""
+        """Write one exchange; return whether it became a revisit."""
         digest = "sha1:" + base64.b32encode(hashlib.sha1(exchange.body).digest()).decode("ascii")
         earlier = self._known.get((url, digest)) if exchange.status == 200 else None
         if earlier is None:
@@ -240,7 +240,7 @@ class _Archive:
         return headers
 
     def _id(self, kind: str, url: str, date: str) -> str:
-        """Return a record's ID, made of what it is: it differs within a file by its ordinal."""
+        """Return a record's ID, derived from its content and its ordinal in the file."""
         self._ordinal += 1
         name = f"{kind} {date} {self._ordinal} {url}"
         return f"<{uuid.uuid5(uuid.NAMESPACE_URL, name).urn}>"

@@ -1,4 +1,4 @@
-"""The demo's dataset: a record of a platform on this machine that speaks as InvenioRDM does."""
+"""The demo's dataset: a record of a local platform with the API of InvenioRDM."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ FILES = len(_FILES)
 
 
 def answers(base: str) -> Mapping[str, tuple[str, bytes]]:
-    """Return what the platform at `base` answers: media type and body by path."""
+    """Return the responses of the platform at `base`: media type and body by path."""
     found = {
         f"{_API}/files/{name}/content": (
             "text/plain" if name.endswith(".txt") else "text/csv",

@@ -1,4 +1,4 @@
-"""One HTTP exchange, kept byte for byte as it went over the wire."""
+"""One HTTP exchange, kept byte for byte as transferred."""
 
 import gzip
 import io
@@ -18,11 +18,11 @@ class CrawlError(SheafError):
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request and its response: the bytes sent and received, and what they mean."""
+    """A request and its response: the bytes sent and received, and their parsed values."""
 
     request: bytes
     head: bytes
-    """The status line and the headers as received, the blank line included."""
+    """The status line and the headers as received, with the blank line."""
     body: bytes
     """The body as received, with every encoding that the server applied."""
     status: int
@@ -32,9 +32,9 @@ class Exchange:
 
 
 def fetch(url: str, connect_to: tuple[str, int], user_agent: str, timeout: float) -> Exchange:
-    """Fetch `url` from the server at `connect_to`, whatever its host's name resolves to.
+    """Fetch `url` from the server at `connect_to`, whatever the address of its host is.
 
-    Raises CrawlError when there is no complete answer.
+    Raises CrawlError if there is no complete response.
     """
     parts = urlsplit(url)
     connection = _TapedConnection(*connect_to, timeout=timeout)
@@ -71,7 +71,7 @@ def _decode(response: HTTPResponse, body: bytes) -> bytes:
 
 
 class _TapedConnection(HTTPConnection):
-    """A connection for one exchange that keeps what was sent."""
+    """A connection for one exchange that keeps the bytes sent."""
 
     def __init__(self, host: str, port: int, timeout: float) -> None:
         super().__init__(host, port, timeout=timeout)
@@ -114,11 +114,11 @@ class _Tape(io.RawIOBase):
         self._copy = copy
 
     def readable(self) -> bool:
-        """Tell that it can be read."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Fill the front of `buffer`; 0 is the end."""
+        """Fill the front of `buffer`; return 0 at the end."""
         data = self._source.read1(len(buffer))
         buffer[: len(data)] = data
         self._copy += data

@@ -11,8 +11,8 @@ _SAFE = "/%:@!$&'()*+,;=~"
 def links(content: bytes, base: str, charset: str | None) -> list[str]:
     """Return the URLs that a page at `base` refers to by href and src, in the page's order.
 
-    `charset` is what the HTTP header says; without it the page's own meta counts. Only http URLs
-    are returned, each in one canonical form and without a fragment.
+    `charset` is that of the HTTP header; without it the page's own meta counts. Only http URLs are
+    returned, each in one canonical form and without a fragment.
     """
     parser = _Links()
     parser.feed(_text(content, charset))

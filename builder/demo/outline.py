@@ -1,4 +1,4 @@
-"""Outlines: what a record of OAI-PMH says, a line an element, for people to read."""
+"""Outlines of OAI-PMH records as text, with one line for each element."""
 
 from collections.abc import Iterator
 from textwrap import shorten
@@ -12,7 +12,7 @@ _WIDTH = 96  # characters of a line
 
 
 def get_record(endpoint: str, identifier: str, prefix: str) -> ElementTree.Element:
-    """Return a record in the format `prefix`. Raises CrawlError where there is no such record."""
+    """Return a record in the format `prefix`. Raises CrawlError if it does not exist."""
     query = {"verb": "GetRecord", "metadataPrefix": prefix, "identifier": identifier}
     parts = urlsplit(endpoint)
     address = parts.hostname or "", parts.port or 80
@@ -26,7 +26,7 @@ def get_record(endpoint: str, identifier: str, prefix: str) -> ElementTree.Eleme
 def outline(record: ElementTree.Element) -> list[str]:
     """Return lines for the header and the metadata of a `record`; its `about` is left out.
 
-    A line has an element's name and text, and what it holds is indented below it.
+    A line has an element's name and text; its children are indented below it.
     """
     header = record.find(f"{_OAI}header")
     assert header is not None

@@ -1,9 +1,9 @@
-"""The demo's RePEc archive: two series with a handful of papers, three of them with full texts."""
+"""The demo's RePEc archive: two series with a few papers, three of them with full texts."""
 
 from pathlib import Path
 
 CHANGED, REMOVED = "RePEc:lip:wpaper:2026-01", "RePEc:lip:wpaper:2026-04"
-"""Whose abstract `revise` changes, and which template it takes away."""
+"""The paper whose abstract `revise` changes, and the template that it removes."""
 
 _ARCHIVE = """\
 Template-Type: ReDIF-Archive 1.0
@@ -50,7 +50,7 @@ _ARTICLES = (
 
 
 def write(folder: Path, base: str) -> None:
-    """Write the archive below `folder`; its full texts are at `base`, an address without slash.
+    """Write the archive below `folder`; its full texts are at the URL `base` (no final slash).
 
     Raises OSError.
     """
@@ -66,7 +66,7 @@ def write(folder: Path, base: str) -> None:
 
 
 def revise(folder: Path, base: str) -> None:
-    """Change an abstract in the archive below `folder`, and take a template away."""
+    """Change an abstract in the archive below `folder`, and remove a template."""
     text = _paper("01", base).replace("What people pay", "What people in 40 towns pay")
     _file(folder, "01").write_text(text, "utf-8")
     _file(folder, "04").unlink()
@@ -82,7 +82,7 @@ def texts() -> dict[str, bytes]:
 
 
 def pdf(text: str) -> bytes:
-    """Return a PDF of one page that says `text`, which is of ASCII."""
+    """Return a PDF with one page of `text`, which is ASCII."""
     escaped = text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
     content = f"BT /F1 12 Tf 72 720 Td ({escaped}) Tj ET"
     objects = (

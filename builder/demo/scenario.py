@@ -1,6 +1,6 @@
-"""The demo's scenario: steps that run commands of `sheaf` and check what these print.
+"""The demo's scenario: steps that run commands of `sheaf` and check their output.
 
-Each step adds lines for people, and fields for programs, to a report.
+Each step adds lines of text, and fields of JSON, to a report.
 """
 
 import json
@@ -24,7 +24,7 @@ from builder.errors import UsageError
 from functions.snapshot.errors import SheafError
 
 _COMMANDS = {
-    # What each step runs; the step adds the arguments that it alone knows.
+    # The command of each step; the step adds arguments that are known only at run time.
     "captures": ("ingest", "--collection", "demo"),
     "templates": ("ingest",),
     "full texts": ("gather", "--again"),
@@ -39,18 +39,18 @@ _COMMANDS = {
 HOST = "www.example.org"
 """The host of the recorded site that is restored."""
 _PAUSE = 2.0
-"""Seconds after which a `responseDate`, less the clocks' allowance, is behind the publish."""
+"""Seconds after which a `responseDate`, less the clocks' allowance, is after the publish."""
 _INCIDENCES = "SELECT what, kind, id FROM incidence WHERE tist > {} ORDER BY tist, id"
 _EXPECTED = ["change tobi", "deletion tobi", "change fobi", "deletion fobi"]
 
 
 class ScenarioError(SheafError):
-    """A command did not do what the demo expects of it."""
+    """A command did not do what the demo expects."""
 
 
 @dataclass(slots=True)
 class DemoReport:
-    """What the steps came to so far: lines for people, and a document for programs."""
+    """Results of the steps so far: lines of text, and a JSON document."""
 
     lines: list[str] = field(default_factory=list)
     document: dict[str, Any] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class DemoReport:
 
 
 class Scenario:
-    """The steps. What they make is in `folder`, their servers run until `stack` is closed."""
+    """The steps. Their files are in `folder`; their servers run until `stack` is closed."""
 
     def __init__(self, context: Context, folder: Path, stack: ExitStack) -> None:
         self.report = DemoReport()
@@ -73,11 +73,11 @@ class Scenario:
         self._texts = self._oai = ""  # addresses of the shelf and of the endpoint
 
     def play(self, sources: Sequence[str], places: Sequence[str], port: int) -> "Popen[str]":
-        """Do all steps, and return the server, which still runs at `port`.
+        """Run all steps, and return the server, which still runs at `port`.
 
-        Without `sources`, archive files in the folders `places`, all that the demo has itself is
-        shown. Raises ScenarioError where a command does not do what is expected of it, and
-        SheafError as the commands do.
+        Without `sources` (archive files in the folders `places`), everything in the demo is shown.
+        Raises ScenarioError if a command does not do what is expected, and SheafError as the
+        commands do.
         """
         if sources:
             settings.write(self._config, places)
@@ -99,7 +99,7 @@ class Scenario:
         return server
 
     def _run(self, step: str, *arguments: object) -> CommandReply:
-        """Run the command of a step. Raises ScenarioError where it fails and prints nothing."""
+        """Run the command of a step. Raises ScenarioError if it fails without output."""
         line = [*_COMMANDS[step], *map(str, arguments)]
         reply = self._shell.run(line)
         if reply.code and not reply.documents:
@@ -107,9 +107,9 @@ class Scenario:
         return reply
 
     def _open_shelf(self) -> None:
-        """Serve full texts and a dataset on this machine, and allow the commands to ask for them.
+        """Serve full texts and a dataset locally, and allow the commands to fetch them.
 
-        The archive of templates that lead there is written as well.
+        The archive of templates with their URLs is written as well.
         """
         base = self._texts = self._stack.enter_context(serve(self._shelf))
         for path, (media, body) in dataset.answers(base).items():
@@ -153,7 +153,7 @@ class Scenario:
         self.report.document["repec"] = {"templates": templates, "files": files}
 
     def _take_in(self) -> tuple[int, int]:
-        """Ingest the RePEc archive and gather its full texts; return how many are new of each."""
+        """Ingest the RePEc archive and gather its full texts; return the number of new ones."""
         (ingested,) = self._run("templates", self._folder / "RePEc").documents[0]["redif"]
         gathered = self._run("full texts").documents[0]
         return ingested["appearances"], gathered["appearances"]
@@ -203,7 +203,7 @@ class Scenario:
         self.report.document |= {"harvested": found, "pages": report["pages"]}
 
     def _harvest(self) -> Any:
-        """Harvest what is new since the last time, and return the report."""
+        """Harvest new records since the last time, and return the report."""
         (report,) = self._run("harvest", self._oai, self._folder / "harvest").documents[0]
         if report["status"] != "complete":
             raise ScenarioError(f"{self._oai}: {report['error'] or report['status']}")
@@ -224,7 +224,7 @@ class Scenario:
         self.report.document["restored"] = restored
 
     def _change(self) -> None:
-        """Change the RePEc archive, publish it again, and harvest what is new since."""
+        """Change the RePEc archive, publish it again, and harvest the new records."""
         self._context.say("changing the archive, and all of that once more ...")
         before = self._run("status").documents[0]["obi"]["run"]
         papers.revise(self._folder / "RePEc", self._texts)

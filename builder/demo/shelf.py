@@ -1,4 +1,4 @@
-"""A web server of full texts and other files, over real HTTP on the loopback interface."""
+"""Web server of full texts and other files, over real HTTP on the loopback interface."""
 
 import hashlib
 import threading
@@ -11,14 +11,14 @@ _PDF = "application/pdf"
 
 
 class Shelf:
-    """Full texts by path; whatever is put or taken away holds from the next request on."""
+    """Full texts by path; changes apply from the next request on."""
 
     def __init__(self, texts: dict[str, bytes]) -> None:
         self._texts = dict(texts)
         self._media: dict[str, str] = {}
 
     def put(self, path: str, text: bytes, media: str = _PDF) -> None:
-        """Serve `text` at `path` from now on, as of that media type."""
+        """Serve `text` at `path` from now on, with that media type."""
         self._texts[path], self._media[path] = text, media
 
     def take(self, path: str) -> None:
@@ -26,11 +26,11 @@ class Shelf:
         del self._texts[path]
 
     def media(self, path: str) -> str:
-        """Return the media type of what is at `path`."""
+        """Return the media type of the text at `path`."""
         return self._media.get(path, _PDF)
 
     def answer(self, path: str, known: str | None) -> tuple[HTTPStatus, str | None, bytes]:
-        """Return status, ETag and body for a client that has what `known` is the ETag of."""
+        """Return status, ETag and body for a client whose cached ETag is `known`."""
         text = self._texts.get(path)
         if text is None:
             return HTTPStatus.NOT_FOUND, None, b"There is nothing here.\n"
@@ -69,12 +69,12 @@ class _ShelfHandler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: what is gathered is what the demo shows."""
+        """Log nothing: the demo shows the gathered files instead."""
 
 
 @contextmanager
 def serve(shelf: Shelf) -> Iterator[str]:
-    """Serve the texts while the block runs; gives the address, without a slash at its end."""
+    """Serve the texts while the block runs; give the URL without a final slash."""
     with _ShelfServer(shelf) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="demo-shelf")
         thread.start()

@@ -1,4 +1,4 @@
-"""Commands of `sheaf` for the demo: run in this process, or as a server in one of its own."""
+"""Runs commands of `sheaf` for the demo, in this process or as a server in another."""
 
 import io
 import json
@@ -14,14 +14,14 @@ from builder.context import Context
 from builder.errors import UsageError
 
 CarryOut = Callable[[Sequence[str], Callable[[Any], Context]], int]
-"""Runs a command line in the context that it is given, and returns its exit status."""
+"""Runs a command line in the given context, and returns its exit status."""
 _PATIENCE = 10.0
-"""Seconds for which a server that was asked to end may finish its work."""
+"""Seconds for a server to finish its work after it was asked to stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandReply:
-    """What a command came to: exit status, JSON documents in the order printed, its remarks."""
+    """Result of a command: exit status, JSON documents in the order printed, its messages."""
 
     code: int
     documents: list[Any]
@@ -30,7 +30,7 @@ class CommandReply:
 
 @dataclass(frozen=True)
 class _Quiet(Context):
-    """The context of a command that keeps its remarks instead of printing them."""
+    """The context of a command that keeps its messages instead of printing them."""
 
     remarks: list[str] = field(default_factory=list)
 
@@ -41,7 +41,7 @@ class _Quiet(Context):
 class Shell:
     """Runs commands with one configuration.
 
-    No variable of the environment changes that configuration.
+    Environment variables do not change that configuration.
     """
 
     def __init__(self, context: Context, config: Path) -> None:
@@ -68,7 +68,7 @@ class Shell:
     def serve(self, line: Sequence[str]) -> Iterator[tuple[Any, "subprocess.Popen[str]"]]:
         """Run a server while the block runs; give the document that it prints, and its process.
 
-        Raises UsageError with what the server says, where it does not start.
+        Raises UsageError with the server's message if it does not start.
         """
         command = [sys.executable, "-P", "-m", "builder", *self._options, *line]
         outside = {
@@ -104,7 +104,7 @@ class Shell:
 
 
 def _documents(text: str) -> list[Any]:
-    """Return the JSON documents that stand one behind the other."""
+    """Return the consecutive JSON documents of a text."""
     decoder = json.JSONDecoder()
     found, place = [], 0
     while place < len(text):

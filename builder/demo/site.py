@@ -1,6 +1,6 @@
 """The demo's web site: the stored pages, served over real HTTP on the loopback interface.
 
-One server answers for several hosts; the Host header tells which one is asked.
+One server serves several hosts; the Host header selects one.
 """
 
 import gzip
@@ -20,7 +20,7 @@ from urllib.parse import unquote, unquote_plus
 PAGES = Path(__file__).parent / "pages"
 
 HOSTS = {"www.example.org": "www", "blog.example.org": "blog", "data.example.com": "data"}
-"""The hosts that the site answers for, and the folder of each."""
+"""The hosts of the site, and the folder of each."""
 
 SEEDS = tuple(f"http://{host}/" for host in HOSTS)
 
@@ -42,10 +42,10 @@ _TYPES = {
 _Address = tuple[str, str]  # a host and a decoded path
 
 _BARE_HTML: frozenset[_Address] = frozenset({("www.example.org", "/historie.html")})
-"""Pages whose header says no charset: only the page itself tells."""
+"""Pages whose header has no charset: only the page itself declares it."""
 
 _GZIPPED: frozenset[_Address] = frozenset({("blog.example.org", "/")})
-"""What is sent compressed to a client that accepts it."""
+"""Files that are served compressed to a client that accepts it."""
 
 _REDIRECTS: dict[_Address, str] = {
     ("www.example.org", "/oteviraci-doba"): "http://www.example.org/kontakt.html"
@@ -65,7 +65,7 @@ _MISSING = """<!DOCTYPE html>
 
 @dataclass(frozen=True)
 class SiteAnswer:
-    """What the site says to one request: a status, headers and a body."""
+    """The site's response to one request: a status, headers and a body."""
 
     status: HTTPStatus
     headers: tuple[tuple[str, str], ...]
@@ -73,7 +73,7 @@ class SiteAnswer:
 
 
 class Site:
-    """The pages by host and path, and how often each was asked for."""
+    """The pages by host and path, and the number of requests for each."""
 
     def __init__(self, pages: Path = PAGES) -> None:
         self._files = {
@@ -84,7 +84,7 @@ class Site:
         self._visits: Counter[_Address] = Counter()
 
     def answer(self, host: str, target: str, accepts_gzip: bool = False) -> SiteAnswer:
-        """Return the answer to a GET of `target`, a path with or without a query, at `host`."""
+        """Return the response to a GET of `target`, a path with or without a query, at `host`."""
         path, _, query = target.partition("?")
         address = (host.partition(":")[0].lower(), unquote(path))
         if location := _REDIRECTS.get(address):
@@ -151,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(answer.body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: the crawl's own summary is what the demo shows."""
+        """Log nothing: the demo shows the crawl's summary instead."""
 
 
 def _now() -> datetime:
@@ -160,7 +160,7 @@ def _now() -> datetime:
 
 @contextmanager
 def serve(clock: Callable[[], datetime] = _now) -> Iterator[tuple[str, int]]:
-    """Serve the site while the block runs; gives the address and the port to connect to."""
+    """Serve the site while the block runs; give the address and the port to connect to."""
     with _Server(Site(), clock) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="demo-site")
         thread.start()

@@ -1,1 +1,1 @@
-"""The obi store in the forms in which archives keep and exchange what they hold."""
+"""Export of the obi store and of captures in the exchange formats of archives."""

@@ -1,9 +1,9 @@
-"""Bags (BagIt 1.0, RFC 8493): a run of the obi store with all that it stored, for sending away.
+"""Bags (BagIt 1.0, RFC 8493): a run of the obi store with everything that it stored, for transfer.
 
-In the payload lie the run's own files and the bytes of its versions under their keys, but with `=`
-where these have `%`: RFC 8493 wants a percent sign escaped in manifests and the reference
-implementation in Python does not know that, so only a name without one means the same to all. No
-key has a `=`, so the way back is as plain.
+The payload holds the run's own files, and the bytes of its versions under their keys. In the names,
+`=` stands for `%`: RFC 8493 requires escaped percent signs in manifests, but the reference
+implementation in Python does not support this. So only names without `%` are unambiguous. No key
+contains `=`, so the replacement is reversible.
 """
 
 import hashlib
@@ -24,9 +24,9 @@ _DECLARATION = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
 
 @dataclass(frozen=True, slots=True)
 class Bagged:
-    """What was put into bags: how many bags, payload files and their bytes.
+    """Result of an export: number of bags and payload files, and their bytes.
 
-    `there` were made by an earlier export.
+    `there` counts the bags of an earlier export.
     """
 
     bags: int
@@ -36,14 +36,14 @@ class Bagged:
 
 
 Payload = Iterable[tuple[str, Iterable[bytes]]]
-"""Keys with the bytes that lie there, in parts, each read before the next key is asked for."""
+"""Keys, each with its bytes in chunks, which are read before the next key is requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bag:
-    """A bag to be made: its name, what its `bag-info.txt` says, and how its payload is opened.
+    """A bag to create: its name, the content of its `bag-info.txt`, and a function for its payload.
 
-    `mark` is a key in the payload with its SHA-256, by which one that was made is known.
+    `mark` is a key in the payload with its SHA-256, which identifies an existing bag.
     """
 
     name: str
@@ -53,10 +53,10 @@ class Bag:
 
 
 def export(bags: Sequence[Bag], target: Path, today: date, advance: Advance) -> Bagged:
-    """Make those of `bags` that the folder `target` does not have yet.
+    """Create those of `bags` that the folder `target` does not have yet.
 
-    Each has another name until it is whole and on disk. `advance` is told of bags. Raises what
-    opening and reading the payload raises, UsageError and StoreError.
+    A bag has another name until it is complete and synced. `advance` is called with the number of
+    bags. Raises what opening and reading the payload raises, UsageError and StoreError.
     """
     made = files = size = 0
     with staging.beside(target) as scratch:
@@ -75,7 +75,7 @@ def export(bags: Sequence[Bag], target: Path, today: date, advance: Advance) -> 
 
 
 def _check(bag: Bag, folder: Path) -> None:
-    """Raise UsageError if the bag that is there is another."""
+    """Raise UsageError if the existing bag is a different one."""
     key, digest = bag.mark
     try:
         found = hashlib.sha256((folder / _path(key)).read_bytes()).hexdigest()
@@ -90,7 +90,7 @@ def _path(key: str) -> str:
 
 
 def _make_bag(bag: Bag, folder: Path, today: date) -> tuple[int, int]:
-    """Make a bag in `folder`; return how many files its payload has, and how many bytes."""
+    """Create a bag in `folder`; return the number of files in its payload, and of bytes."""
     folder.mkdir()
     files = size = 0
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""An excerpt: a part of the archive that an operator describes, as a WACZ file or as an index."""
+"""Export of selected captures, as a WACZ file or as an index."""
 
 import argparse
 import os
@@ -28,9 +28,9 @@ from functions.snapshot import setspec
 from functions.store.reader import open_reader
 
 _TOLD = 20
-"""Captures that are missing which are told of one by one."""
+"""Maximum number of missing captures that are listed."""
 _LISTED = 1000
-"""Likewise with --json."""
+"""The same with --json."""
 _OPTIONS = ("set", "url", "as_of", "where")
 _CODES = {
     "undated": "no date, which an index needs",
@@ -42,7 +42,7 @@ _CODES = {
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """The file to write, which captures go into it, and how they were asked for, for people."""
+    """The file to write, the selection of captures, and its description for users."""
 
     file: str
     choice: CaptureChoice
@@ -51,7 +51,7 @@ class Excerpt:
 
 
 def excerpt(arguments: argparse.Namespace) -> Excerpt:
-    """Return what `sheaf export wacz` or `cdxj` is asked for. Raises UsageError."""
+    """Return the arguments of `sheaf export wacz` or `cdxj`. Raises UsageError."""
     if arguments.file == "-":
         raise UsageError("-: captures are written to a file: name one")
     asked = (
@@ -64,7 +64,7 @@ def excerpt(arguments: argparse.Namespace) -> Excerpt:
 
 
 def export_wacz(context: Context, asked: Excerpt) -> int:
-    """Write captures as a WACZ file; 1 where some could not be had.
+    """Write captures as a WACZ file; return 1 if some are missing.
 
     Raises UsageError, NothingPublished and StoreError.
     """
@@ -76,7 +76,7 @@ def export_wacz(context: Context, asked: Excerpt) -> int:
 
 
 def export_cdxj(context: Context, asked: Excerpt) -> int:
-    """Write an index of captures; 1 where some could not be had. Raises as `export_wacz` does."""
+    """Write an index of captures; return 1 if some are missing. Raises as `export_wacz` does."""
 
     def write(connection: engine.Connection, out: BinaryIO, means: ExportRuntime) -> ExportResult:
         return export.cdxj(connection, out, means, packed=asked.file.endswith(".gz"))
@@ -88,7 +88,7 @@ _Write = Callable[[engine.Connection, BinaryIO, ExportRuntime], ExportResult]
 
 
 def _export(context: Context, asked: Excerpt, write: _Write, *, originals: bool) -> int:
-    """Write the captures, and with `originals` those that they repeat."""
+    """Write the captures, and with `originals` those that revisits refer to."""
     target = target_path(context.store, asked.file)
     if target.exists():
         raise UsageError(f"{target} is there already: name another file")
@@ -133,7 +133,7 @@ def _choice(arguments: argparse.Namespace) -> CaptureChoice:
 
 @contextmanager
 def _archives(context: Context) -> Iterator[Archives]:
-    """Give what reads the archive files of the store."""
+    """Open the archive files of the store."""
     reader = open_reader(*context.store_uri(), context.configuration, context.reading_environment)
     repository = DuckRepository(reader)
     settings, base = context.configuration, context.configuration_path.parent
@@ -147,7 +147,7 @@ def _archives(context: Context) -> Iterator[Archives]:
 
 @contextmanager
 def _replace_file(made: Path, target: Path) -> Iterator[BinaryIO]:
-    """Give a file that takes the target's name once the block ends and it is on disk."""
+    """Open a file that replaces the target when the block ends and the file is synced."""
     with made.open("xb") as out:
         yield out
         out.flush()
@@ -164,7 +164,7 @@ def _telling(missing: list[MissingCapture]) -> export.Tell:
 
 
 def _about(context: Context, asked: Excerpt) -> About:
-    """Return what a WACZ file says of itself."""
+    """Return the metadata of a WACZ file."""
     of = str(context.configuration["repository.name"])
     return About(
         title=asked.title or of,

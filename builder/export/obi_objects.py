@@ -1,4 +1,4 @@
-"""What an obi store holds, object by object, out of the fold over the logs of its runs."""
+"""Objects of an obi store with their versions, read from the replayed logs of its runs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -20,7 +20,7 @@ _ROWS = 1024  # fetched at a time
 
 @dataclass(frozen=True, slots=True)
 class LoggedObject:
-    """A version with the run that noted it and what happened then, in a word or two."""
+    """A version with the run that logged it, and a short description of the event."""
 
     tist: int
     what: str
@@ -42,20 +42,20 @@ class StoredObject:
 
 
 def count(connection: engine.Connection) -> int:
-    """Return how many objects the fold in `connection` has."""
+    """Return the number of objects in the replay tables."""
     row = connection.execute("SELECT count(DISTINCT (id, kind)) FROM version").fetchone()
     return int(row[0]) if row else 0
 
 
 def objects(connection: engine.Connection) -> Iterator[StoredObject]:
-    """Yield the objects of the fold in `connection`, by id and class."""
+    """Yield the objects in the replay tables, by id and class."""
     noted = map(_of, _fetch(connection, _VERSIONS))
     for (identifier, kind), versions in groupby(noted, lambda n: (n.version.id, n.version.kind)):
         yield StoredObject(identifier, kind, tuple(versions))
 
 
 def stored_keys(connection: engine.Connection, run: int) -> Iterator[tuple[str, str | None]]:
-    """Yield the keys of what a run stored, each with its SHA-256, which a redirect has not."""
+    """Yield the keys that a run stored, each with its SHA-256 (None for a redirect)."""
     statement = (
         "SELECT key, sha256 FROM version WHERE tist = $run UNION ALL "
         "SELECT key, NULL FROM redirect WHERE tist = $run AND key IS NOT NULL ORDER BY key"
@@ -64,7 +64,7 @@ def stored_keys(connection: engine.Connection, run: int) -> Iterator[tuple[str, 
 
 
 def gather_runs(connection: engine.Connection) -> set[int]:
-    """Return the runs that found a file behind a URL."""
+    """Return the runs that found a file at a URL."""
     statement = " UNION ".join(
         f"SELECT tist FROM {table} WHERE kind = $kind" for table in ("version", "seen")
     )
@@ -72,9 +72,9 @@ def gather_runs(connection: engine.Connection) -> set[int]:
 
 
 def sightings(connection: engine.Connection, run: int) -> Iterator[LoggedObject]:
-    """Yield the file behind each URL that a run found there, by URL, as it was noted last by then.
+    """Yield the file that a run found at each URL, by URL, as logged last up to then.
 
-    Its own `tist` is that of the run or, of one that was as before, of an earlier one.
+    Its `tist` is that of the run or, for an unchanged file, that of an earlier run.
     """
     columns = ", ".join(f"v.{name}" for name in _MEMBERS)
     statement = (

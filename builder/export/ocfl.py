@@ -1,9 +1,9 @@
-"""OCFL 1.1 (Oxford Common File Layout): what the files of a storage root and its objects say.
+"""OCFL 1.1 (Oxford Common File Layout): contents of the files of a storage root and its objects.
 
-An object of interest is an OCFL object, and each version of it that was noted is a version there.
-Layout extension 0003 names an object's folder by its id, behind three folders of a digest: a person
-who has lost everything but the disk still finds a paper by its handle, which the bare digests
-of extension 0004 would not give.
+Each object of interest is an OCFL object, and each logged version is a version of it. Layout
+extension 0003 names an object's folder by its id, below three folders of a digest. So a paper can
+be found by its handle even if only the disk is left. The bare digests of extension 0004 would not
+allow this.
 """
 
 import hashlib
@@ -19,12 +19,12 @@ ROOT_MARK, OBJECT_MARK = "0=ocfl_1.1", "0=ocfl_object_1.1"
 INVENTORY, SIDECAR = "inventory.json", "inventory.json.sha512"
 EXTENSION = "0003-hash-and-id-n-tuple-storage-layout"
 ROW = "version.json"
-"""Beside the bytes of a version: its row in the log of its run."""
+"""Name of the file beside a version's bytes, with its row in the log of its run."""
 NAMES: Mapping[str, str] = {TEMPLATE: "template.rdf", FILE: "file", SOURCE: "source.rdf"}
-"""How the bytes of a version are called, by class."""
+"""Names of the files with a version's bytes, by class."""
 
 _TYPE = "https://ocfl.io/1.1/spec/#inventory"
-_LONGEST = 100  # characters of an escaped id, as the extension has it
+_LONGEST = 100  # characters of an escaped id, as in the extension
 _KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
@@ -48,7 +48,7 @@ def root_files() -> dict[str, bytes]:
 
 
 def place(identifier: str) -> str:
-    """Return where below the root the object of that id lies, by the layout extension."""
+    """Return the path of an object below the root, by the layout extension."""
     digest = hashlib.sha256(identifier.encode()).hexdigest()
     name = "".join(chr(b) if b in _KEPT else f"%{b:02x}" for b in identifier.encode())
     if len(name) > _LONGEST:
@@ -60,7 +60,7 @@ def place(identifier: str) -> str:
 class OcflInventory:
     """An object's inventory: every file by its SHA-512, and the state of every version.
 
-    `manifest` and the values of `fixity` have paths of files by digest; `versions` are by number
+    `manifest` and the values of `fixity` map digests to paths of files; `versions` are by number
     from 1.
     """
 
@@ -71,7 +71,7 @@ class OcflInventory:
 
     @property
     def head(self) -> int:
-        """The number of the last version, 0 where there is none."""
+        """The number of the last version, 0 without versions."""
         return max(self.versions, default=0)
 
     def state(self, number: int) -> dict[str, str]:
@@ -80,7 +80,7 @@ class OcflInventory:
         return {name: digest for digest, names in held.items() for name in names}
 
     def to_json(self) -> bytes:
-        """Return the file's content."""
+        """Return the inventory as JSON."""
         document = {
             "id": self.id,
             "type": _TYPE,
@@ -95,7 +95,7 @@ class OcflInventory:
 
 
 def parse(data: bytes, sidecar: bytes, where: str) -> OcflInventory:
-    """Return the inventory in `data`, whose digest `sidecar` has. Raises DamagedStore."""
+    """Parse the inventory in `data` and verify its digest in `sidecar`. Raises DamagedStore."""
     if sidecar.split()[:1] != [hashlib.sha512(data).hexdigest().encode()]:
         raise DamagedStore(f"{where}: its inventory is not what its digest says")
     try:
@@ -108,7 +108,7 @@ def parse(data: bytes, sidecar: bytes, where: str) -> OcflInventory:
 
 
 def sidecar(inventory: bytes) -> bytes:
-    """Return the content of the file that has an inventory's digest."""
+    """Return the content of the sidecar file with an inventory's digest."""
     return f"{hashlib.sha512(inventory).hexdigest()} {INVENTORY}\n".encode()
 
 

@@ -1,8 +1,9 @@
-"""A storage root of OCFL on disk: objects are added to it, and versions to its objects.
+"""OCFL storage root on disk: adds objects, and versions to existing objects.
 
-An object is made beside the root, synced, and renamed into it, so each is whole at any time. One
-that gets versions is made anew of its own files by hard links and takes the place of what it was:
-for that moment it is not there, and if the process ends in it, the next export makes it again.
+An object is created beside the root, synced, and renamed into it, so it is always complete. An
+object that gets versions is recreated with hard links to its files, and replaces the old folder.
+For a moment the object is missing. If the process ends at that moment, the next export creates the
+object again.
 """
 
 import hashlib
@@ -21,19 +22,19 @@ from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore, StoreError
 from functions.snapshot.store import Reader
 
-_OBJECTS, _BYTES = 1000, 256 << 20  # made before they are synced and take their places
+_OBJECTS, _BYTES = 1000, 256 << 20  # created before they are synced and moved
 
 
 class ForeignRoot(StoreError):
-    """The folder holds something else than an export of this store."""
+    """The folder holds something other than an export of this store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rooted:
-    """What an export to a storage root did.
+    """Result of an export to a storage root.
 
-    `objects` and `versions` were added, `bytes` of content written; `there` objects were as they
-    should be.
+    `objects` and `versions` were added, with `bytes` of content; `there` counts objects that were
+    already up to date.
     """
 
     objects: int
@@ -49,10 +50,11 @@ def export(
     user: dict[str, str],
     advance: Advance,
 ) -> Rooted:
-    """Add to the storage root at `target` all of `held` that it lacks; make the root if need be.
+    """Add all of `held` that the storage root at `target` lacks; create the root if necessary.
 
-    `user` is who its versions are by, with `name` and perhaps `address`. `advance` is told of
-    objects. Raises ForeignRoot, UsageError, DamagedStore, MissingObject and StoreError.
+    `user` is the author of the versions, with `name` and perhaps `address`. `advance` is called
+    with the number of objects. Raises ForeignRoot, UsageError, DamagedStore, MissingObject and
+    StoreError.
     """
     with staging.beside(target) as scratch:
         root = _Root(store, target, scratch, user)
@@ -74,7 +76,7 @@ class _Root:
         self.objects = self.versions = self.bytes = self.there = 0
 
     def open(self) -> None:
-        """Make the root, or see that the one that is there is ours."""
+        """Create the root, or check that the existing one is ours."""
         if self._target.exists() and any(self._target.iterdir()):
             for name, data in ocfl.root_files().items():
                 path = self._target / name
@@ -89,10 +91,10 @@ class _Root:
             (made / name).parent.mkdir(parents=True, exist_ok=True)
             (made / name).write_bytes(data)
         staging.sync()
-        made.rename(self._target)  # in place of an empty folder, if there is one
+        made.rename(self._target)  # replaces an empty folder, if there is one
 
     def add(self, item: StoredObject) -> None:
-        """Make the object, or what it lacks of versions."""
+        """Create the object, or add the versions that it lacks."""
         place = self._target / ocfl.place(item.id)
         last = len(item.versions)
         if (place / f"v{last + 1}").exists():
@@ -115,7 +117,7 @@ class _Root:
             self.flush()
 
     def flush(self) -> None:
-        """Give what was made its place."""
+        """Sync the finished objects, and move them to their places."""
         staging.sync()
         for made, place in self._made:
             if place.exists():
@@ -129,7 +131,7 @@ class _Root:
         self._unsynced = 0
 
     def _taken_over(self, item: StoredObject, place: Path, made: Path) -> ocfl.OcflInventory:
-        """Link what the object has into `made`; return its inventory, or an empty one."""
+        """Link the object's existing files into `made`; return its inventory, or an empty one."""
         if not place.exists():
             return ocfl.OcflInventory(item.id)
         inventory = _inventory(place)
@@ -150,7 +152,7 @@ class _Root:
         (made / folder).mkdir(parents=True)
         version, name = noted.version, ocfl.NAMES[noted.version.kind]
         paths = inventory.fixity.setdefault("sha256", {}).get(version.sha256)
-        if paths:  # forward delta: these bytes came with an earlier version
+        if paths:  # forward delta: an earlier version has these bytes
             digest = next(d for d, some in inventory.manifest.items() if paths[0] in some)
         else:
             digest = self._copy(version, made / folder / name)
@@ -168,7 +170,7 @@ class _Root:
         self.versions += 1
 
     def _copy(self, version: row.Version, to: Path) -> str:
-        """Copy a version's bytes, which are checked on the way, and return their SHA-512."""
+        """Copy a version's bytes, verify them, and return their SHA-512."""
         digest = hashlib.sha512()
         with to.open("xb") as out:
             for part in content.parts(self._store, version.key, version.sha256):
@@ -189,7 +191,7 @@ def _inventory(place: Path) -> ocfl.OcflInventory:
 
 
 def _check(inventory: ocfl.OcflInventory, item: StoredObject, place: Path) -> None:
-    """Raise ForeignRoot if versions of an object are others than those in the store."""
+    """Raise ForeignRoot if the object's versions differ from those in the store."""
     for number, noted in enumerate(item.versions[: inventory.head], 1):
         if not _is_of(inventory, number, noted):
             raise ForeignRoot(
@@ -198,7 +200,7 @@ def _check(inventory: ocfl.OcflInventory, item: StoredObject, place: Path) -> No
 
 
 def _is_of(inventory: ocfl.OcflInventory, number: int, noted: LoggedObject) -> bool:
-    """Tell whether a version of an object is one that was noted, by its time and its bytes."""
+    """Return whether a version of an object is the logged one, by its time and its bytes."""
     digest = inventory.state(number).get(ocfl.NAMES[noted.version.kind], "")
     known = inventory.fixity.get("sha256", {}).get(noted.version.sha256, [])
     created = inventory.versions[number].get("created")

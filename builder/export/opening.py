@@ -1,4 +1,4 @@
-"""Opening an obi store for an export: its runs, what their logs come to, and the target."""
+"""Opens an obi store for an export: its runs, the replay of their logs, and the target."""
 
 import os
 import tempfile
@@ -20,10 +20,10 @@ Opened = tuple[Sequence[Committed], engine.Connection]
 
 @contextmanager
 def open_obi(store: Writer, memory_megabytes: int, threads: int) -> Iterator[Opened]:
-    """Give the committed runs, ascending, and a connection with the tables of their fold.
+    """Open the committed runs, ascending, and a connection with the replay tables.
 
-    What does not fit into memory lies in a folder that goes with the context. Raises
-    NothingPublished where there is no run, DamagedStore and StoreError.
+    Data beyond the memory limit is in a temporary folder, removed with the context. Raises
+    NothingPublished if there is no run, DamagedStore and StoreError.
     """
     runs = history(store)
     if not runs:
@@ -40,13 +40,13 @@ def open_obi(store: Writer, memory_megabytes: int, threads: int) -> Iterator[Ope
 
 
 def open_runs(context: Context) -> AbstractContextManager[Opened]:
-    """Give the runs of a command's store, as `open_obi` does."""
+    """Open the runs of a command's store, as `open_obi` does."""
     memory = context.configuration["publish.memory"]
     return open_obi(context.begun_store(), memory, os.cpu_count() or 1)
 
 
 def choose_runs(runs: Sequence[Committed], asked: Sequence[int] | None) -> Sequence[Committed]:
-    """Return the runs that `--run` names, all without it. Raises UsageError for an unknown one."""
+    """Return the runs that `--run` names, or all without it. Raises UsageError for others."""
     unknown = set(asked or ()) - {run.tist for run in runs}
     if unknown:
         raise UsageError(f"--run {min(unknown)}: the store has no such run that was committed")
@@ -54,7 +54,7 @@ def choose_runs(runs: Sequence[Committed], asked: Sequence[int] | None) -> Seque
 
 
 def target_path(store: Writer, given: str) -> Path:
-    """Return where an export is written. Raises UsageError for a place in the store itself."""
+    """Return the target of an export. Raises UsageError for a path within the store."""
     target = Path(given).resolve()
     if isinstance(store, FolderStore) and target.is_relative_to(store.root):
         raise UsageError(f"{given} lies in the store itself: name another place")

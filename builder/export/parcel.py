@@ -1,4 +1,4 @@
-"""Parcels: what of a run goes into its bag, and how the bag tells what it is."""
+"""Contents of a run's bag, and the description in its `bag-info.txt`."""
 
 from collections.abc import Iterator, Mapping
 
@@ -15,7 +15,7 @@ from functions.snapshot.store import Reader
 def parcel(
     store: Reader, connection: engine.Connection, run: Committed, sender: Mapping[str, str]
 ) -> Bag:
-    """Return the bag of a run; `sender` is what its `bag-info.txt` says of who made it."""
+    """Return the bag of a run; `sender` is the part of `bag-info.txt` about the sender."""
     began, ended = instant.to_text(run.begun), instant.to_text(run.committed)
     info = {
         **sender,

@@ -1,7 +1,7 @@
-"""A folder beside the target of an export, in which is made what then takes its place at once.
+"""Staging folder beside the target of an export; finished files are moved from it to the target.
 
-It lies on the same disk, so that a rename is all that it takes, and outside of the target, which
-so holds nothing but what is whole. Whoever works in it holds its lock.
+It is on the same disk, so that a move is a rename. It is outside the target, so that the target
+holds only complete files. The process holds its lock.
 """
 
 import errno
@@ -22,10 +22,10 @@ _TRIES = 100
 
 @contextmanager
 def beside(target: Path) -> Iterator[Path]:
-    """Give an empty folder on the disk of `target`; it goes when the context ends.
+    """Create an empty folder on the disk of `target`; it is removed when the context ends.
 
-    Raises UsageError where that cannot be or somebody else is writing to `target`, StoreError
-    where the disk does not take what is written.
+    Raises UsageError if this is impossible or another process is writing to `target`. Raises
+    StoreError for errors of the disk.
     """
     folder = target.parent / f".{target.name}.sheaf"
     with wrap_errors(target):
@@ -45,7 +45,7 @@ def beside(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def wrap_errors(target: Path) -> Iterator[None]:
-    """Turn the errors of the operating system into one line about `target`."""
+    """Raise errors of the operating system with a message about `target`."""
     try:
         yield
     except OSError as error:
@@ -58,9 +58,9 @@ def wrap_errors(target: Path) -> Iterator[None]:
 
 
 def move(made: Path, place: Path, root: Path) -> None:
-    """Give a folder that was made its place below `root`, at once with those that lead to it.
+    """Move a folder to its place below `root`, together with new folders above it.
 
-    So there is never a folder that holds nothing, which OCFL forbids. Raises OSError.
+    So there is never an empty folder, which OCFL forbids. Raises OSError.
     """
     top = place
     while top.parent != root and not top.parent.exists():
@@ -74,7 +74,7 @@ def move(made: Path, place: Path, root: Path) -> None:
 
 
 def take(place: Path, root: Path, to: Path) -> None:
-    """Move away to `to` what is at `place` below `root`, with the folders that lead to it alone."""
+    """Move `place` below `root` to `to`, and remove the folders above it that become empty."""
     top = place
     while top.parent != root and len(os.listdir(top.parent)) == 1:  # noqa: PTH208
         top = top.parent
@@ -82,9 +82,9 @@ def take(place: Path, root: Path, to: Path) -> None:
 
 
 def sync() -> None:
-    """See that all that was written is on the disks.
+    """Flush all written files to the disks.
 
-    One call for many small files takes a hundredth of what one for each of them does.
+    For many small files this one call takes a hundredth of the time of one call for each file.
     """
     os.sync()
 
@@ -96,7 +96,7 @@ def _lock(folder: Path, target: Path) -> Iterator[BinaryIO]:
         try:
             lock = (folder / _LOCK).open("wb")
         except FileNotFoundError:
-            continue  # whoever had it has just ended
+            continue  # the process that held it has just ended
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,9 +1,9 @@
-"""Export: a store is copied to another place, as it is by one value of its pointer.
+"""Copies a store to another place, in the state of one value of its pointer.
 
-The runs of the obi store go first and what is kept of datasets, then data files, leaves, views,
-manifests, and the pointer last, by a conditional write, so the target holds a whole store or none
-at any time. Numbers, positions and instants stay, so that harvests go on at the copy. What the
-target has already, in its right size, is not copied again.
+The obi store's runs and the datasets are copied first. Data files, leaves, views and manifests
+follow, and the pointer is written last, by a conditional write. So the target holds a complete
+store or none at any time. Numbers, positions and instants stay the same, so that harvests can
+continue at the copy. Objects that the target already has with the right size are not copied.
 """
 
 import hashlib
@@ -35,22 +35,22 @@ from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
 _TRIES = 8
-_SPOOLED = 32 << 20  # bytes of an object that are held in memory
+_SPOOLED = 32 << 20  # bytes of an object that are kept in memory
 _SETTLING = timedelta(seconds=10)
-"""How long a publish may take to tell that it was in time, before it is taken for dead."""
+"""Time until a publish that has not confirmed its commit counts as crashed."""
 _POLL = 0.5  # seconds
 
 
 class ForeignTarget(StoreError):
-    """The target holds something else than an earlier state of the source."""
+    """The target holds something other than an earlier state of the source."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopyResult:
-    """What an export did: the snapshots of the copy, and objects and bytes that were copied.
+    """Result of a copy: its snapshots, and the number of objects and bytes copied.
 
-    `there` counts the objects that the target had; `retired` are snapshots that the source has
-    retired and that were retired at the target as well.
+    `there` counts the objects that the target already had. `retired` are snapshots retired by the
+    source and therefore at the target too.
     """
 
     snapshots: tuple[int, ...]
@@ -68,12 +68,13 @@ def export(
     newest_only: bool = False,
     progress: Progress = lambda total: nullcontext(lambda count: None),
 ) -> CopyResult:
-    """Copy the kept snapshots of `source`, or just the newest one, to `target`.
+    """Copy the kept snapshots of `source`, or only the newest one, to `target`.
 
-    `progress` is given how many bytes there are to copy. What the target holds beside the copy in
-    the places of a store is removed.
-    Raises NothingPublished, ForeignTarget, DamagedStore for what the source lacks or has another
-    content than its name says, Conflict if either store was changed every time, and StoreError.
+    `progress` receives the number of bytes to copy. Other objects at the target in the places of a
+    store are removed.
+    Raises NothingPublished, ForeignTarget, Conflict if either store changed on every attempt, and
+    StoreError. Raises DamagedStore if the source lacks an object or its content does not match its
+    name.
     """
     if source.address == target.address:
         raise ForeignTarget(f"{target.address} is the store itself: name another place")
@@ -91,9 +92,9 @@ def export(
 
 
 def settle(store: Writer, outside: Runtime) -> tuple[Pointer, datetime]:
-    """Return the pointer once its newest snapshot took effect in time, and when the store had it.
+    """Return the pointer once its newest snapshot took effect in time, and its commit time.
 
-    Raises NothingPublished, and StoreError where a publish died before it knew.
+    Raises NothingPublished, and StoreError if a publish crashed before it confirmed this.
     """
     while True:
         now = outside.clock()
@@ -117,7 +118,7 @@ def settle(store: Writer, outside: Runtime) -> tuple[Pointer, datetime]:
 
 
 class _Copy:
-    """One attempt to copy what one value of the source's pointer names."""
+    """One attempt to copy everything that one value of the source's pointer names."""
 
     def __init__(
         self,
@@ -145,7 +146,7 @@ class _Copy:
         self._objects = self._bytes = 0
 
     def __call__(self, progress: Progress) -> CopyResult:
-        """Copy. Raises MissingObject where the source was expired, Conflict if the target moved."""
+        """Copy. Raises MissingObject if the source was expired, Conflict if the target changed."""
         earlier, tag = complete(self._target, self._outside)
         if tag is not None:
             recovery.check(self._target, earlier, tag)
@@ -180,11 +181,11 @@ class _Copy:
         if final != earlier:
             self._target.replace(layout.POINTER, final.to_json(), tag)
         identity.attest(self._target, final)
-        # What is written beside a snapshot tells of a pointer, so that has to be there before.
+        # Objects beside a snapshot refer to a pointer, which must therefore exist before.
         marks = [k for k in map(layout.settled_key, self._numbers) if self._source.tag(k)]
         for key in marks:
             self._create(key)
-        # What the source has purged may lie here without a name, left by an export that died.
+        # An interrupted export may have left unnamed objects that the source has purged.
         retired = retire(self._target, self._outside, kept - self._expected).snapshots
         count = len(files) + len(leaves) + 2 * len(self._numbers) + len(marks)
         count += sum(c.objects + c.there for c in carriages)
@@ -221,20 +222,20 @@ class _Copy:
         return {n for n in there if n <= newest.snapshot and not pointer.is_retired(n)}
 
     def _follows(self, earlier: Manifest) -> bool:
-        """Tell whether the source is of the same store, in that state or a later one."""
+        """Return whether the source is the same store, in the same state or a later one."""
         if earlier.snapshot == self._newest.snapshot:
             return earlier == self._newest
         skipped = earlier.snapshot in self._newest.skipped
         return not skipped and not list(consistency.succession(earlier, self._newest))
 
     def _move_pointer(self, kept: set[int]) -> Pointer:
-        """Return the target's pointer; what it does not hold counts as retired."""
+        """Return the target's pointer; snapshots that it does not hold count as retired."""
         holds = kept.union(self._numbers, self._newest.skipped)
         absent = [n for n in range(1, self._newest.snapshot) if n not in holds]
         return replace(self._pointer, settled=True, expiry=None, retired=spans(absent))
 
     def _put(self, key: str, replaced: bool, advance: Advance) -> None:
-        """Copy an object that is named by its content, once that is known to be right."""
+        """Copy an object named by its content, after verification."""
         digest, size = hashlib.sha256(), 0
         with tempfile.SpooledTemporaryFile(_SPOOLED) as spool:
             with self._source.open(key) as source:
@@ -249,7 +250,7 @@ class _Copy:
                     "`sheaf verify` tells what else is wrong"
                 )
             if replaced:
-                self._target.remove(key)  # of another size, so it is damaged there
+                self._target.remove(key)  # its size differs, so it is damaged at the target
             spool.seek(0)
             self._target.put(key, spool)  # type: ignore[arg-type]
         self._objects += 1
@@ -267,7 +268,7 @@ class _Copy:
             self._bytes += len(data)
 
     def _put_views(self, number: int) -> None:
-        """Copy the views of a snapshot, unless the target has right ones."""
+        """Copy the views of a snapshot, unless the target has correct ones."""
         key, manifest = layout.views_key(number), self._catalogue.manifest(number)
         expected = partial(views.store_views, self._catalogue, manifest)
         data = self._source.read(key)
@@ -277,7 +278,7 @@ class _Copy:
         if tag is None:
             self._create(key)
         elif views.fault(manifest, self._target.read(key), expected):
-            self._create(layout.manifest_key(number))  # refuses another store's place
+            self._create(layout.manifest_key(number))  # fails in another store's place
             self._target.replace(key, data, tag)
             self._objects += 1
             self._bytes += len(data)

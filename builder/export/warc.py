@@ -1,8 +1,8 @@
-"""WARC/1.1: the files behind URLs as a run found them, for the tools of web archives.
+"""WARC/1.1 files of the files at URLs as a run found them, for web archive tools.
 
-A version that a run noted is a resource record: the bytes are the file's, and since the header of
-the answer is not kept but for what the log says, none is made up. A file that was as before is a
-revisit record, which names the record that has its bytes.
+A version that a run logged becomes a resource record: its block is the file's bytes. The header of
+the response is not kept, except for the log, and therefore not invented. An unchanged file becomes
+a revisit record, which refers to the record with its bytes.
 """
 
 import os
@@ -27,12 +27,12 @@ from functions.snapshot.store import Reader
 
 _CONFORMS = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 _UNKNOWN = "application/octet-stream"
-_HTTP = "application/http"  # means that the block begins with a header, whatever a server says
+_HTTP = "application/http"  # says that the block begins with a header, whatever a server sent
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedFile:
-    """A run that found files: its tist, and the files as `holding.sightings` gives them."""
+    """A run that found files: its tist, and the files as obi_objects.sightings yields them."""
 
     tist: int
     files: Callable[[], Iterable[LoggedObject]]
@@ -40,7 +40,7 @@ class FetchedFile:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What was written: WARC files, resource and revisit records; `there` files were there."""
+    """Result: number of WARC files, resource and revisit records; `there` counts existing files."""
 
     files: int
     resources: int
@@ -49,15 +49,15 @@ class Recorded:
 
 
 def is_file(target: Path) -> bool:
-    """Tell whether the name is that of a WARC file, and not that of a folder for some."""
+    """Return whether the target is named like a WARC file, rather than a folder of them."""
     return target.name.endswith((".warc", ".warc.gz"))
 
 
 def export(store: Reader, runs: Sequence[FetchedFile], target: Path, advance: Advance) -> Recorded:
     """Write one WARC file of all `runs` or, into a folder, one for each run that has none yet.
 
-    A file has its name only once it is whole and on disk. `advance` is told of runs. Raises
-    UsageError, DamagedStore, MissingObject and StoreError.
+    A file gets its name only when it is complete and synced. `advance` is called with the number of
+    runs. Raises UsageError, DamagedStore, MissingObject and StoreError.
     """
     whole = is_file(target)
     if whole and target.exists():
@@ -86,7 +86,7 @@ def export(store: Reader, runs: Sequence[FetchedFile], target: Path, advance: Ad
 
 
 class _Records:
-    """Writes records to a file whose name is known, after one that says what it is."""
+    """Writer of the records of a named file, after its warcinfo record."""
 
     def __init__(self, store: Reader, out: BinaryIO, name: str, last: int) -> None:
         self._store = store
@@ -151,7 +151,7 @@ class _Records:
 
 
 def _name(tist: int, identifier: str) -> str:
-    """Return the id of a record, which is the same whenever it is written."""
+    """Return the id of a record, which is the same on every export."""
     return f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{tist} {identifier}')}>"
 
 

@@ -1,1 +1,1 @@
-"""The harvester: any OAI-PMH 2.0 repository's records, kept on disk and brought up to date."""
+"""OAI-PMH harvester: copies the records of any OAI-PMH 2.0 repository to disk and updates them."""

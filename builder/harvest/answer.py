@@ -1,7 +1,7 @@
-"""Answers: bytes of a response read as a page, repaired where they are no XML. Pure.
+"""Parsing of OAI-PMH responses, with repair of malformed XML. Pure.
 
-Nothing is changed in an answer that is well-formed. What cannot be repaired is taken apart: each
-record that is well-formed by itself counts, and the others are lost.
+A well-formed response is not changed. A response that cannot be repaired is split into records.
+Each record that is well-formed by itself is kept; the others are counted as lost.
 """
 
 import codecs
@@ -47,7 +47,7 @@ _KNOWN = {
     "xlink": "http://www.w3.org/1999/xlink",
     "xsi": "http://www.w3.org/2001/XMLSchema-instance",
 }
-"""Prefixes that some use without declaring them."""
+"""Prefixes that some repositories use without declaring them."""
 
 _BEGIN = re.compile(rb"<(?:[A-Za-z_][\w.-]*:)?record\b[^>]*>\s*<(?:[A-Za-z_][\w.-]*:)?header\b")
 _END = re.compile(rb"</(?:[A-Za-z_][\w.-]*:)?record\s*>")
@@ -64,22 +64,22 @@ UNREADABLE = "its element is no XML"
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """An answer in UTF-8, with the offset and the words of each repair, in order."""
+    """A response in UTF-8, with the offset and a description of each repair, in order."""
 
     data: bytes
     places: tuple[int, ...]
     words: tuple[str, ...]
 
     def fault(self, start: int, end: int) -> str | None:
-        """Return the repairs between two offsets in words, None without any."""
+        """Return a description of the repairs between two offsets, or None."""
         some = self.words[bisect_left(self.places, start) : bisect_left(self.places, end)]
         return "; ".join(sorted(set(some))) or None
 
 
 def page(data: bytes, charset: str | None) -> ListPage:
-    """Read an answer, repaired if need be; `charset` is that of the Content-Type. Raises Broken.
+    """Read a response and repair it if necessary. Raises Broken.
 
-    `taken_apart` reads what it can of an answer that raised Broken.
+    `charset` is that of the Content-Type. After Broken, `taken_apart` reads what is still readable.
     """
     unbound = False
     if not _is_wide(data):
@@ -108,7 +108,7 @@ def taken_apart(data: bytes, charset: str | None) -> ListPage | None:
         return None
     closes = _LIST_END.search(found, starts[-1])
     name = _NAME.match(root[0])
-    assert name is not None  # it is how a root is known
+    assert name is not None  # _ROOT matched, so there is a name
     before, after = root[0] + b"<ListRecords>", b"</ListRecords></" + name[1] + b">"
     entries: list[PageEntry] = []
     lost: list[tuple[str, str]] = []
@@ -118,7 +118,7 @@ def taken_apart(data: bytes, charset: str | None) -> ListPage | None:
         try:
             (entry,) = read(before + fragment + after).entries
         except (Broken, ValueError):
-            if ends or closes:  # else it is the place at which the answer breaks off
+            if ends or closes:  # otherwise the response is cut off here
                 lost.append((_identifier(fragment), UNREADABLE))
         else:
             entries.append(
@@ -176,12 +176,12 @@ def repair(data: bytes, charset: str | None, unbound: bool = False) -> Repaired:
 
 
 def _is_wide(data: bytes) -> bool:
-    """Tell whether an answer is in UTF-16 or UTF-32: a reader's offsets would not be its own."""
+    """Return whether a response is in UTF-16 or UTF-32, where byte offsets of a parser differ."""
     return any(data.startswith(mark) for mark, known in _MARKS if known != "utf-8")
 
 
 def _instead(kind: str | None, odd: str, literal: bool) -> tuple[str, str] | None:
-    """Return what stands instead of it and why, None where it may stay."""
+    """Return the replacement and the reason, or None if the text may stay."""
     if kind == "illegal":
         return _pair_surrogates(odd), CHARACTERS
     if kind == "byte":
@@ -205,7 +205,7 @@ def _escape(text: str) -> str:
 
 
 def _is_character(code: int) -> bool:
-    """Tell whether XML 1.0 has the character (2.2)."""
+    """Return whether XML 1.0 allows the character (section 2.2)."""
     return (
         code in (0x9, 0xA, 0xD)
         or 0x20 <= code <= 0xD7FF
@@ -215,7 +215,7 @@ def _is_character(code: int) -> bool:
 
 
 def _pair_surrogates(odd: str) -> str:
-    """Return what surrogates that were each written as UTF-8 mean, "" for what means nothing."""
+    """Return the text of surrogates that are each encoded in UTF-8; "" if they are unpaired."""
     if odd[0] < "\udc80" or odd[0] > "\udcff":
         return ""
     halves = odd.encode("utf-8", "surrogateescape").decode("utf-8", "surrogatepass")
@@ -223,7 +223,7 @@ def _pair_surrogates(odd: str) -> str:
 
 
 def _decode(data: bytes, charset: str | None) -> str:
-    """Return the text; a byte that means nothing stands as a lone surrogate (PEP 383)."""
+    """Return the text; each undecodable byte becomes a lone surrogate (PEP 383)."""
     for mark, known in _MARKS:
         if data.startswith(mark):
             marked = data.decode(known, "surrogateescape" if known == "utf-8" else "replace")
@@ -243,7 +243,7 @@ def _decode(data: bytes, charset: str | None) -> str:
 
 
 def _within(text: str) -> str:
-    """Return the root element without what stands around it, where there is one."""
+    """Return the root element without the text around it, if there is a root."""
     root = _TEXT_ROOT.search(text)
     if root is None:
         return _DOCTYPE.sub("", text, count=1)
@@ -253,7 +253,7 @@ def _within(text: str) -> str:
 
 
 def _bind_prefixes(text: str) -> str:
-    """Declare what is declared nowhere; where that is nothing, what the root does not declare."""
+    """Declare the prefixes that are declared nowhere, else those that the root does not declare."""
     root = _TEXT_ROOT.search(text)
     if root is None:
         return text

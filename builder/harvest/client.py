@@ -1,7 +1,8 @@
-"""Requests of OAI-PMH to one repository, one after the other, and its pages.
+"""OAI-PMH client for one repository.
 
-Passing failures are retried, after the time that the repository asks for or a growing one; others
-end the request. While a page of records is processed, the next one is fetched already.
+Requests are sent one after the other. Temporary failures are retried, after the time that the
+repository asks for or after a growing delay. Other failures end the request. While a page of
+records is processed, the next page is fetched.
 """
 
 import contextlib
@@ -27,11 +28,11 @@ from builder.http.response import Response
 from builder.http.retry import RetryPolicy
 
 _SURE = frozenset({"noRecordsMatch", "badResumptionToken", "cannotDisseminateFormat"})
-"""Errors of OAI-PMH that count whatever the status of HTTP."""
+"""OAI-PMH errors that count whatever the HTTP status is."""
 _TOKEN = re.compile(rb"<(?:[\w.-]+:)?resumptionToken\b[^>]*>\s*([^<]*?)\s*</")
 _TAIL = 1 << 14
 _FEW, _PATIENT = 2, 20
-"""Retries of failures that rarely pass, and of those that the server times."""
+"""Number of retries of failures that are rarely temporary, and of failures with Retry-After."""
 _LASTING = frozenset(
     {"dns", "tls", "content-coding", "too-large"}
     | {code for code, outcome in OUTCOMES.items() if outcome.chain}
@@ -46,10 +47,10 @@ _HEADERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OaiSettings:
-    """Settings of the requests. `say` tells a person.
+    """Settings of the requests. `say` prints a message for the user.
 
-    `headers` are sent besides ours, to the host of the base URL alone, and never unencrypted if
-    the base URL is https.
+    `headers` are sent in addition to our own, to the host of the base URL only. They are never sent
+    unencrypted if the base URL is https.
     """
 
     limits: Limits
@@ -59,15 +60,15 @@ class OaiSettings:
 
 
 _Came = tuple[int, Mapping[str, str], bytes]
-"""The status, the headers and the body of an answer."""
+"""The status, the headers and the body of a response."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Trouble:
-    """Why an attempt failed; `often` is how many retries it is worth.
+    """Reason why an attempt failed; `often` is the number of retries it deserves.
 
-    `later`: the repository cannot be asked anything now. `salvage` returns what can be read of a
-    broken answer.
+    `later`: the repository is unavailable at present. `salvage` returns the readable part of a
+    broken response.
     """
 
     text: str
@@ -79,7 +80,7 @@ class _Trouble:
 
 
 class OaiClient:
-    """Asks one repository. Not safe to use from threads. The connections close with it."""
+    """Client of one repository. Not thread-safe. Closing it closes the connections."""
 
     def __init__(self, base_url: str, client: HttpClient, settings: OaiSettings) -> None:
         self._base = base_url
@@ -90,9 +91,9 @@ class OaiClient:
         self._ahead: tuple[str, Future[_Came]] | None = None
 
     def ask(self, arguments: Mapping[str, str]) -> ListPage:
-        """Return the answer to a request. Raises Unanswered, and Deferred after a stop.
+        """Return the response to a request. Raises Unanswered, and Deferred after a stop.
 
-        An answer that is repeatedly invalid XML is salvaged, if there are records in it.
+        A response that is invalid XML on every attempt is salvaged if it has records.
         """
         tried = 0
         while True:
@@ -155,11 +156,11 @@ class OaiClient:
         with contextlib.suppress(UnicodeDecodeError):
             if found and (token := unescape(found[1].decode()).strip()):
                 url = self._url({"verb": "ListRecords", "resumptionToken": token})
-                if self._ahead is None or self._ahead[0] != url:  # a token may be good once
+                if self._ahead is None or self._ahead[0] != url:  # a token may be valid only once
                     self._ahead = url, self._pool.submit(self._fetch, url)
 
     def _come(self, url: str) -> _Came:
-        """Return the answer, which may be here already. Raises FetchError, Deferred."""
+        """Return the response, which may have been fetched already. Raises FetchError, Deferred."""
         if self._ahead is not None:
             asked, came = self._ahead
             if asked == url:
@@ -169,7 +170,7 @@ class OaiClient:
         return self._fetch(url)
 
     def _fetch(self, url: str) -> _Came:
-        """Return the answer behind redirects. Raises FetchError, Deferred."""
+        """Return the response after redirects. Raises FetchError, Deferred."""
         request = FetchRequest(
             url=url, limits=self._settings.limits, headers=_HEADERS, exact=True, keep_query=True
         )
@@ -179,7 +180,7 @@ class OaiClient:
             return response.status, response.headers, self._body(response)
 
     def _body(self, response: Response) -> bytes:
-        """Return a body without its coding, which some servers leave undeclared."""
+        """Return a body without its content coding, which some servers do not declare."""
         raw = b"".join(response.body)
         name = coding.coding(response.headers)
         packed = raw.startswith(_GZIP)
@@ -226,7 +227,6 @@ def _unsure(page: ListPage) -> bool:
 
 
 def _describe(arguments: Mapping[str, str]) -> str:
-    """Return a request as a person is told of it."""
     told = {k: v if len(v) < 60 else f"{v[:57]}..." for k, v in arguments.items()}
     return " ".join([told.pop("verb"), *(f"{name}={value}" for name, value in told.items())])
 

@@ -1,14 +1,17 @@
-"""Errors of harvesting, each with one line for a person."""
+"""Errors of harvesting; each message is one line for the user."""
 
 from functions.snapshot.errors import SheafError
 
 
 class HarvestError(SheafError):
-    """A repository could not be harvested, or a folder of harvests is not what it was."""
+    """A repository could not be harvested, or a harvest folder is damaged."""
 
 
 class Broken(HarvestError):
-    """An answer is no OAI-PMH, or no XML; the text says why. `unbound` tells of prefixes."""
+    """A response is not OAI-PMH or not XML; the text gives the reason.
+
+    `unbound` is true if the cause is an undeclared prefix.
+    """
 
     def __init__(self, text: str, unbound: bool = False) -> None:
         super().__init__(text)
@@ -16,9 +19,10 @@ class Broken(HarvestError):
 
 
 class Unanswered(HarvestError):
-    """A request had no answer that is of use, also after all that was tried.
+    """A request had no usable response, even after all retries.
 
-    `status` is that of HTTP where there was one; `later` says that nothing can be asked now.
+    `status` is the HTTP status, if there was one. With `later` the repository is unavailable at
+    present.
     """
 
     def __init__(self, text: str, status: int | None = None, later: bool = False) -> None:
@@ -28,7 +32,7 @@ class Unanswered(HarvestError):
 
 
 class RefusedError(HarvestError):
-    """The repository answered with an error of OAI-PMH (3.6); `code` is the first one's."""
+    """The repository answered with an OAI-PMH error (section 3.6); `code` is the first code."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(f"{code}: {text}" if text else code)

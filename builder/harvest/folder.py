@@ -1,14 +1,14 @@
-"""The folder of a harvest: one process at a time adds parts to it, and commits are atomic.
+"""Folder of a harvest: one process at a time adds parts, and commits are atomic.
 
 <name>/harvest.json           the state; a part counts once it is named there
-<name>/part-<run>-<n>.parquet rows of row.ROW in the order in which they came
-<name>/part-<run>-<n>.jsonl   the same as JSON lines, where that was asked for
-<name>/part-<run>-<n>.xml     the same as <records> of raw record elements, likewise
-<name>/sets.json              [setSpec, setName] of the repository's sets, where it has any
-<name>/seen.sqlite            an index of what was seen; it is made again where it is missing
+<name>/part-<run>-<n>.parquet rows of row.ROW in the order of arrival
+<name>/part-<run>-<n>.jsonl   the same rows as JSON lines, if this form was chosen
+<name>/part-<run>-<n>.xml     the same rows as <records> of raw record elements, likewise
+<name>/sets.json              [setSpec, setName] of the repository's sets, if it has any
+<name>/seen.sqlite            index of the items seen; it is rebuilt if it is missing
 
 There is one harvest for each base URL, prefix and set. Of rows with one identifier the last counts.
-The state is replaced atomically. So after a crash the folder holds what the last commit left; parts
+The state is replaced atomically. After a crash the folder therefore holds the last commit; parts
 that the state does not name are removed.
 """
 
@@ -41,7 +41,7 @@ _DRAFT = ".draft"
 
 
 def folder_name(base_url: str, prefix: str, set_: str | None) -> str:
-    """Return the folder's name of one harvest: readable, and no two harvests have the same."""
+    """Return the folder name of a harvest: readable, and different for each harvest."""
     parts = urlsplit(base_url)
     shown = "-".join(filter(None, (parts.netloc, parts.path, prefix, set_ or "")))
     digest = hashlib.sha256("\n".join((base_url, prefix, set_ or "")).encode()).hexdigest()
@@ -49,23 +49,23 @@ def folder_name(base_url: str, prefix: str, set_: str | None) -> str:
 
 
 def part_name(run: int, number: int, form: str) -> str:
-    """Return the name of a part of a run; the names of a harvest's parts sort as they came."""
+    """Return the name of a part of a run; the names sort in the order of arrival."""
     return f"part-{run:06}-{number:06}.{form}"
 
 
 def is_part(file: str) -> bool:
-    """Tell whether a file of that name is a part."""
+    """Return whether a file of that name is a part."""
     return _PART.fullmatch(file) is not None
 
 
 def run_number(file: str) -> int:
-    """Return the number of the run that a part is of."""
+    """Return the number of the run that wrote a part."""
     match = _PART.fullmatch(file)
     return int(match[1]) if match else 0
 
 
 def read(folder: Path) -> HarvestState | None:
-    """Return the state of a harvest's folder, None where there is none. Raises HarvestError."""
+    """Return the state in a harvest's folder, or None if there is no state. Raises HarvestError."""
     path = folder / STATE
     try:
         data = path.read_bytes()
@@ -84,13 +84,13 @@ def read(folder: Path) -> HarvestState | None:
 
 
 def rows(folder: Path, found: HarvestState) -> Iterator[HarvestedRow]:
-    """Yield all rows of a harvest in the order in which they came. Raises HarvestError."""
+    """Yield all rows of a harvest in the order of arrival. Raises HarvestError."""
     for one in found.parts:
         yield from part.rows(folder / one.name, run_number(one.name))
 
 
 class HarvestFolder:
-    """The folder of one harvest, which is this process's; what comes of it goes here."""
+    """The folder of one harvest, locked by this process; results are written here."""
 
     def __init__(self, path: Path, found: HarvestState, seen: Seen, remade: bool) -> None:
         self.path = path
@@ -102,7 +102,7 @@ class HarvestFolder:
         self._rows = 0
 
     def add(self, row: HarvestedRow) -> Sight:
-        """Keep a row, unless it was seen. Raises HarvestError."""
+        """Store a row, unless it was seen before. Raises HarvestError."""
         sight = self.seen.add(row.run, row.identifier, row.datestamp, row.record, row.deleted)
         if sight in (Sight.SAME, Sight.AGAIN):
             return sight
@@ -115,16 +115,16 @@ class HarvestFolder:
         return sight
 
     def has(self, identifier: str, stamp: str) -> bool:
-        """Tell whether that version of an item came last. Raises HarvestError."""
+        """Return whether this is the latest version of an item. Raises HarvestError."""
         return self.seen.has(identifier, stamp)
 
     @property
     def pending(self) -> int:
-        """How many rows were kept since the last commit."""
+        """Number of rows stored since the last commit."""
         return self._rows if self._writer is not None else 0
 
     def commit(self) -> None:
-        """Make what came, and the state, last. Raises HarvestError."""
+        """Flush the stored rows and the state to disk. Raises HarvestError."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -135,12 +135,12 @@ class HarvestFolder:
         self.write(STATE, self.state.document())
 
     def keep_sets(self, sets: Sequence[tuple[str, str]]) -> None:
-        """Write down the repository's sets: setSpec and setName of each."""
+        """Write the repository's sets: setSpec and setName of each."""
         text = json.dumps(sets, ensure_ascii=False, indent=1)
         self.write(SETS, text.encode("utf-8", "replace"))
 
     def write(self, name: str, data: bytes) -> None:
-        """Replace a file at once and for good. Raises HarvestError."""
+        """Replace a file atomically and durably. Raises HarvestError."""
         draft = self.path / f"{name}{_DRAFT}"
         with _wrap_errors(self.path):
             with draft.open("wb") as file:
@@ -155,11 +155,11 @@ class HarvestFolder:
 def open_folder(
     path: Path, fresh: HarvestState, form: str | None = None
 ) -> Iterator[HarvestFolder]:
-    """Give the folder of a harvest; its state is `fresh` where it has none.
+    """Open the folder of a harvest; without a state in it, the state is `fresh`.
 
-    It is removed again where nothing of the harvest ever began.
-    Raises UsageError if another process has it, or it holds another form than `form`, where that
-    is not None; HarvestError if it is damaged.
+    The folder is removed again if the harvest never began.
+    Raises UsageError if another process uses the folder, or if its form is not `form` (unless
+    `form` is None). Raises HarvestError if the folder is damaged.
     """
     with _lock(path):
         found = read(path) or fresh
@@ -177,7 +177,7 @@ def open_folder(
 
 
 def _rebuild_seen(path: Path, found: HarvestState) -> Seen:
-    """Make the index of what was seen of the parts."""
+    """Rebuild the index of seen items from the parts."""
     seen, run = Seen.create(path / SEEN), 0
     for row in rows(path, found):
         if row.run != run:
@@ -188,7 +188,7 @@ def _rebuild_seen(path: Path, found: HarvestState) -> Seen:
 
 
 def _sweep(path: Path, found: HarvestState) -> None:
-    """Remove what a process left that was cut off. Files of others stay."""
+    """Remove files that an interrupted process left. Files of others stay."""
     named = {one.name for one in found.parts}
     with _wrap_errors(path):
         for file in path.iterdir():
@@ -198,7 +198,7 @@ def _sweep(path: Path, found: HarvestState) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a harvest of nothing. A folder that has files of others stays."""
+    """Remove the folder of a harvest that never began, unless it has files of others."""
     with _wrap_errors(path):
         for name in (STATE, SETS, SEEN):
             (path / name).unlink(missing_ok=True)

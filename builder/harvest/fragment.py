@@ -1,7 +1,7 @@
-"""Pieces: what lies in a record's metadata and about containers, each as XML that stands alone.
+"""XML fragments of a record: the contents of metadata and about, each as a document of its own.
 
-They are cut out of the record as they are written there (OAI-PMH 2.0, section 2.5). A namespace
-that was declared further up is declared on them.
+They are cut out of the record as written there (OAI-PMH 2.0, section 2.5). Namespaces declared on
+outer elements are declared on the fragment.
 """
 
 import re
@@ -13,15 +13,15 @@ from builder.harvest.errors import Broken
 
 _TAG = re.compile(rb"<([^\s/>]+)(?:[^\"'>]|\"[^\"]*\"|'[^']*')*>")
 _PLAIN = re.compile(rb"<[^\s/>:!?]+[\s/>]")
-_LEVEL = 3  # of what lies in metadata and in about
+_LEVEL = 3  # of the contents of metadata and about
 _DEEPEST = 200
-"""Levels of elements in a record: readers that are careful (libxml2) take 256 of a page."""
+"""Levels of elements in a record: careful parsers (libxml2) accept 256 in a page."""
 _CONTAINERS = frozenset({"metadata", "about"})
 
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """An element: its namespace, "" for none, its local name, and its text."""
+    """An element: its namespace ("" without one), its local name, and its text."""
 
     namespace: str
     name: str
@@ -30,14 +30,14 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class Fragments:
-    """What a record holds: its metadata, None for none, and what is said about it, in order."""
+    """The contents of a record: its metadata (may be None), and the about containers in order."""
 
     metadata: Fragment | None
     about: tuple[Fragment, ...]
 
 
 def cut(record: str) -> Fragments:
-    """Return the pieces of a record element. Raises Broken for no XML, or what is too deep."""
+    """Return the fragments of a record element. Raises Broken if it is not XML or too deep."""
     cutter = _Cutter(record.encode("utf-8", "replace"))
     found = cutter.cut()
     metadata = [piece for container, piece in found if container == "metadata"]
@@ -88,15 +88,15 @@ class _Cutter:
             self.found.append((self._container, piece))
 
     def _text(self) -> bytes:
-        """Return the element that ends here, with the namespaces of what it lay in."""
+        """Return the element that ends here, with the namespaces of the elements around it."""
         tag = _TAG.match(self.data, self._begun)
-        assert tag is not None  # it was parsed as one
+        assert tag is not None  # it was parsed as a tag
         end = tag.end()
         if not tag[0].endswith(b"/>"):
             end = self.data.index(b">", self._parser.CurrentByteIndex) + 1
         text = self.data[self._begun : end]
         added = b""
-        # What is in no namespace would be in that of what it is put into.
+        # An element without a namespace would take the default namespace of its new parent.
         for prefix, uri in {"": "", **self._scopes[-1]}.items():
             name = b"xmlns:" + prefix.encode() if prefix else b"xmlns"
             needed = prefix.encode() + b":" in text if prefix else _PLAIN.search(text)

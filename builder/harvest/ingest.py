@@ -1,7 +1,7 @@
-"""Aggregation: what was harvested from other repositories, out of its folders into a run of intake.
+"""Aggregation: copies harvested records from their folders into an intake run.
 
 Guidelines for aggregators (http://www.openarchives.org/OAI/2.0/guidelines-aggregator.htm): an item
-keeps its identifier where that is one of the oai scheme; each record says where it was taken from.
+keeps its identifier if this is of the oai scheme. Each record says where it was harvested.
 """
 
 import hashlib
@@ -43,12 +43,12 @@ class Harvest:
 
     @property
     def host(self) -> str:
-        """The host, and the port where one is given, that it came from."""
+        """The host of the repository, with the port if one is given."""
         return urlsplit(self.state.base_url).netloc.rpartition("@")[2].lower()
 
     @property
     def place(self) -> str:
-        """The base URL without its scheme, which is of one repository of the host alone."""
+        """The base URL without its scheme, which distinguishes repositories of one host."""
         parts = urlsplit(self.state.base_url)
         path = parts.path.rstrip("/")
         return f"{self.host}{path}{'?' if parts.query else ''}{parts.query}"
@@ -56,7 +56,7 @@ class Harvest:
 
 @dataclass(slots=True)
 class Gathered:
-    """What came of an ingest: by prefix the schema and namespace of each; and counts."""
+    """Result of an ingest: the schema and namespace of each prefix, and counts."""
 
     run: str
     harvests: int = 0
@@ -67,7 +67,7 @@ class Gathered:
 
 
 def find(source: str) -> tuple[Path, ...]:
-    """Return the folders of harvests that a source is or has; none where it is anything else."""
+    """Return the harvest folders at a source; an empty tuple if the source is anything else."""
     path = Path(source)
     if not path.is_dir():
         return ()
@@ -77,7 +77,7 @@ def find(source: str) -> tuple[Path, ...]:
 
 
 def open_harvest(place: Path) -> Harvest:
-    """Return the harvest that lies in a folder. Raises UsageError."""
+    """Return the harvest in a folder. Raises UsageError."""
     names = place / folder.SETS
     try:
         found = folder.read(place)
@@ -96,9 +96,10 @@ def open_harvest(place: Path) -> Harvest:
 def ingest(
     store: Writer, places: Sequence[Path], namespace: str, scratch: Path, name: str
 ) -> Gathered:
-    """Put what the harvests hold into the intake, as one run. Raises UsageError, StoreError.
+    """Write the harvests into the intake, as one run. Raises UsageError, StoreError.
 
-    `namespace` is the store's own: an item of another repository does not keep an identifier of it.
+    `namespace` is the store's own. An item of another repository does not keep an identifier in
+    this namespace.
     """
     gathered = Gathered(name)
     with intake.writing(scratch):
@@ -124,7 +125,7 @@ def ingest(
 def _add(
     harvest: Harvest, namespace: str, rows: RowWriter, faults: IntakeWriter, gathered: Gathered
 ) -> None:
-    """Write the rows of a harvest, and what of it cannot be read."""
+    """Write the rows of a harvest, and a fault for each unreadable row."""
     state_ = harvest.state
     for row in folder.rows(harvest.folder, state_):
         try:
@@ -166,23 +167,23 @@ def _row(
 
 
 def is_kept(identifier_: str, namespace: str) -> bool:
-    """Tell whether an item keeps its identifier: one of the oai scheme, and of another namespace.
+    """Return whether an item keeps its identifier: of the oai scheme, and of another namespace.
 
-    Whoever is harvested could otherwise give an item the identifier of one of our own.
+    Otherwise a harvested repository could give an item one of our own identifiers.
     """
     own = identifier_.lower().startswith(f"{_SCHEME}{namespace.lower()}:")
     return identifier_.startswith(_SCHEME) and is_uri(identifier_) and not own
 
 
 def sets(host: str, specs: Sequence[str]) -> tuple[str, ...]:
-    """Return the sets of an item from a host that has these setSpecs there."""
+    """Return our sets of an item, given the host of its repository and its setSpecs there."""
     return setspec.most_specific(
         [setspec.join("repository", host), *(_from(host, spec) for spec in specs)]
     )
 
 
 def _from(host: str, spec: str) -> str:
-    """Return the set that stands for one of another repository's."""
+    """Return our set for a set of another repository."""
     if setspec.is_valid(spec):
         return f"{setspec.join('from', host)}:{spec}"
     return setspec.join("from", host, *spec.split(":"))
@@ -199,9 +200,9 @@ def _names(harvest: Harvest) -> Iterator[tuple[str, str]]:
 
 
 def entry(harvest: Harvest, row: HarvestedRow) -> dict[str, Any] | None:
-    """Return what an item came as in a format, None for a deleted one. Raises Broken.
+    """Return the entry of an item in a format; None for a deleted item. Raises Broken.
 
-    `digest` is the same for the same record, whenever it came.
+    `digest` is the same for the same record, whenever it was harvested.
     """
     if row.deleted:
         return None
@@ -235,29 +236,29 @@ def entry(harvest: Harvest, row: HarvestedRow) -> dict[str, Any] | None:
 
 
 def _split_about(about: Sequence[Fragment]) -> tuple[list[Fragment], tuple[HarvestOrigin, ...]]:
-    """Return what is said of a record but where it was from, and that."""
+    """Split the about containers of a record into provenance and others."""
     told = [piece for piece in about if not is_provenance(piece)]
     chains = [origins(piece) for piece in about if is_provenance(piece)]
     return told, next(filter(None, chains), ())
 
 
 def _uri(text: str) -> str:
-    """Return an identifier as a URI: it is a container's, whose schema asks for one."""
+    """Return an identifier as a URI, which the schema of the container requires."""
     return text if is_uri(text) else quote(text, safe=_SAFE) or "none"
 
 
 def _harvest_time(harvest: Harvest, row: HarvestedRow) -> str:
-    """Return when a record came: by its repository's clock, or when the last run began."""
+    """Return when a record was harvested: by the repository's clock, or when the last run began."""
     if moment(row.harvested) is not None:
         return row.harvested
     state = harvest.state
     begun = {run.number: run.started for run in (*state.runs, state.going) if run is not None}
-    known = (begun.get(row.run, ""), *sorted(begun.values()))  # old runs are forgotten
+    known = (begun.get(row.run, ""), *sorted(begun.values()))  # old runs are not kept
     return next((text for text in known if moment(text) is not None), "1970-01-01T00:00:00Z")
 
 
 def _datestamp(harvest: Harvest, row: HarvestedRow) -> str:
-    """Return a record's datestamp, its day where its time is not written as OAI-PMH asks."""
+    """Return a record's datestamp, or only its day if the time is not in the form of OAI-PMH."""
     for text in (row.datestamp, row.datestamp[:10]):
         if moment(text) is not None:
             return text

@@ -1,8 +1,8 @@
-"""List walks: a run's list from page to page to its end, begun again where it breaks off.
+"""Walk through a list: requests the pages of a run's list to the end, and restarts broken lists.
 
-A list that breaks off is begun again at the last datestamp that came, where lists are in the order
-of datestamps, else at its start; what came before is known and is not kept twice. Where that brings
-nothing new, records are asked for one by one.
+A broken list is restarted at the last datestamp received if the list is in the order of datestamps,
+else at its start. Records received before are known and not stored twice. If this brings nothing
+new, records are requested one by one.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from builder.harvest.state import COMPLETE, PARTIAL, RunState
 from builder.harvest.window import earlier, is_before
 
 _IDLE = 50
-"""Pages in a row that may bring nothing."""
+"""Number of consecutive pages that may bring nothing."""
 _ENDED = frozenset({"noRecordsMatch"})
 _FINAL = frozenset({"cannotDisseminateFormat", "noSetHierarchy", "badVerb"})
 _REFUSALS = frozenset({400, 404, 422, 500})
@@ -29,10 +29,10 @@ class ListLoopError(HarvestError):
 
 @dataclass(slots=True)
 class ListWalk:
-    """A walk through a run's list. `ask` and `kept` raise HarvestError.
+    """Walk through a run's list. `ask` and `kept` raise HarvestError.
 
-    `overlap` is in seconds; `advance` is told of records that came and of the list's size;
-    `paused` is called between pages.
+    `overlap` is in seconds. `advance` is called with the number of records received and the size of
+    the list, `paused` between pages.
     """
 
     ask: Ask
@@ -44,19 +44,20 @@ class ListWalk:
     paused: Callable[[], None]
     idle: int = _IDLE
     whole: bool = field(init=False, default=False)
-    """Whether the list that was asked for was walked to its end; records may be missing in it."""
+    """Whether the requested list was walked to its end; records may still be missing."""
     _taking: RecordWriter = field(init=False)
     _resumed: bool = field(init=False)
-    """Whether a token is still to be asked for that an earlier process had, and may have used."""
+    """Whether the next token comes from an earlier process, which may have used it already."""
 
     def __post_init__(self) -> None:
         self._taking = RecordWriter(self.ask, self.kept, self.going)
         self._resumed = self.going.token is not None
 
     def to_end(self) -> str:
-        """Walk to the list's end and return COMPLETE, or PARTIAL where something is missing.
+        """Walk to the list's end and return COMPLETE, or PARTIAL if something is missing.
 
-        Raises Unanswered where the repository cannot be asked now, and Refused for good.
+        Raises Unanswered if the repository is unavailable at present, and RefusedError if it
+        refuses permanently.
         """
         while self.going.owed:
             self._taking.fetch(*self.going.owed[0])
@@ -82,7 +83,7 @@ class ListWalk:
         return PARTIAL if counts.lost or counts.outside else COMPLETE
 
     def _page(self) -> bool:
-        """Ask for a page and take what is in it; tell whether the list is at its end."""
+        """Request a page and store its records; return whether the list has ended."""
         going = self.going
         page = self.ask(self._question())
         going.counts.pages += 1
@@ -115,7 +116,7 @@ class ListWalk:
         return False
 
     def _widen(self, ignored: bool) -> bool:
-        """Ask for everything where dates are `ignored` that no person asked for."""
+        """Request everything if the repository ignores dates that the user did not ask for."""
         going = self.going
         if not ignored or tuple(going.asked) != (None, None):
             return False
@@ -133,10 +134,11 @@ class ListWalk:
         return {"verb": going.verb, "metadataPrefix": state.prefix, **named}
 
     def _watch(self, page: ListPage, gained: bool) -> None:
-        """Raise Loop where pages go round: the same page comes again, or too many bring nothing.
+        """Raise ListLoopError if the same page comes again, or too many pages bring nothing.
 
-        After Brent: one page is known again, a later one each time that as many came. A token alone
-        says nothing: some repositories have one for all pages of a list.
+        This is Brent's algorithm: one page is remembered, and replaced whenever its distance
+        doubles.
+        A token alone proves nothing: some repositories use one token for all pages of a list.
         """
         going = self.going
         if gained:
@@ -153,7 +155,7 @@ class ListWalk:
             raise ListLoopError(f"{going.idle} pages brought nothing")
 
     def _leave_loop(self) -> str | None:
-        """Return how a run ends whose list goes round; None where it is begun again to find out."""
+        """Return the status of a run whose list loops; None if the list is restarted."""
         going, counts = self.going, self.going.counts
         going.note("the list goes round: its tokens have no end")
         if going.size is not None and counts.distinct >= going.size:
@@ -161,14 +163,14 @@ class ListWalk:
         if not going.is_in_order:
             going.note("whether all of it came cannot be told")
             return PARTIAL
-        if going.stage and not going.gained:  # what is later than the last one came, too
+        if going.stage and not going.gained:  # nothing later than the last record is left
             return self._end_status()
         going.stage, going.gained = 1, 0
         self._begin(self._fall_back(self.overlap))
         return None
 
     def _recover(self, trouble: RefusedError | Unanswered) -> bool:
-        """Begin the list anew where that may help. Raises what is for good, or for now."""
+        """Restart the list if that may help. Raises permanent errors, and unavailability."""
         going = self.going
         if isinstance(trouble, Unanswered):
             if trouble.later:
@@ -184,7 +186,7 @@ class ListWalk:
         elif self._is_away():
             raise Unanswered(str(trouble), trouble.status, later=True) from trouble
         falls = going.is_in_order
-        if self._resumed:  # which says nothing of the list: the next refusal does
+        if self._resumed:  # the old token may have expired: the next refusal decides
             self._resumed, verb = False, going.verb
             self._begin(self._fall_back(self.overlap) if falls else going.since)
             going.verb = verb
@@ -209,13 +211,13 @@ class ListWalk:
         return True
 
     def _is_none(self) -> bool:
-        """Tell whether nothing ever came that is of OAI-PMH, nor does Identify now."""
+        """Return whether no response was ever OAI-PMH, and Identify fails now too."""
         state = self.kept.state
         pages = self.going.counts.pages or any(run.counts.pages for run in state.runs)
         return not (state.identify or state.format or pages or self._identifies())
 
     def _is_away(self) -> bool:
-        """Tell whether a repository that did tell of itself does not do even that now."""
+        """Return whether a repository that once answered Identify does not answer it now."""
         return bool(self.kept.state.identify) and not self._identifies()
 
     def _identifies(self) -> bool:
@@ -225,7 +227,7 @@ class ListWalk:
             return False
 
     def _ease_window(self, trouble: HarvestError) -> bool:
-        """Ask for another window where this one was refused."""
+        """Request another window if this one was refused."""
         going = self.going
         refused = isinstance(trouble, RefusedError) or (
             isinstance(trouble, Unanswered)
@@ -244,7 +246,7 @@ class ListWalk:
         return True
 
     def _fall_back(self, overlap: float) -> str | None:
-        """Return the datestamp at which a list in order goes on, so much before the last one."""
+        """Return the datestamp at which an ordered list restarts: `overlap` before the last one."""
         going = self.going
         going.fell = True
         found = earlier(going.high, overlap, self.kept.state.granularity)
@@ -256,7 +258,7 @@ class ListWalk:
         going.last, going.idle, going.mark = "", 0, ""
 
     def _back_to_lists(self) -> None:
-        """List records again behind one that could not be had, where datestamps tell where."""
+        """Return to lists of records after a lost record, if datestamps show where."""
         going = self.going
         if going.verb == "ListIdentifiers" and going.is_in_order:
             begin = self._fall_back(self.overlap)
@@ -264,7 +266,7 @@ class ListWalk:
                 self._begin(begin)
 
     def _is_whole(self) -> bool:
-        """Tell whether the list may be at its end; where datestamps misled, it is begun again."""
+        """Return whether the list may be at its end; if datestamps misled, restart it."""
         going, counts = self.going, self.going.counts
         short = going.size is not None and counts.distinct + counts.lost < going.size
         if going.fell and not going.rewound and (short or not going.ordered):
@@ -277,6 +279,6 @@ class ListWalk:
 
 
 def _mark(page: ListPage) -> str:
-    """Return what a page is known by: its token, and what is listed, whatever is said of that."""
+    """Return the fingerprint of a page: of its token, and its identifiers and datestamps."""
     named = (page.token or "", *(f"{one.identifier} {one.datestamp}" for one in page.entries))
     return hashlib.sha256("\n".join(named).encode()).hexdigest()

@@ -1,6 +1,6 @@
-"""Origins: where a record was taken from, by its own account (guidelines for provenance).
+"""Origin of a record: where it was harvested, as its provenance says (guidelines for provenance).
 
-A provenance container says it of the last place, and in it of the place before that, and so on.
+A provenance container describes the last repository, and nested in it the one before, and so on.
 """
 
 import re
@@ -26,7 +26,7 @@ _DEEPEST = 50
 
 @dataclass(frozen=True, slots=True)
 class HarvestOrigin:
-    """Where a record was taken from, and when; `altered` tells whether it was changed since.
+    """Where and when a record was harvested; `altered` says whether it was changed since.
 
     `harvested` and `datestamp` are days or seconds of UTC.
     """
@@ -40,18 +40,18 @@ class HarvestOrigin:
 
 
 def is_provenance(piece: Fragment) -> bool:
-    """Tell whether an about container's content is one of provenance."""
+    """Return whether the content of an about container is a provenance."""
     return (piece.namespace, piece.name) == (NAMESPACE, "provenance")
 
 
 def origins(piece: Fragment) -> tuple[HarvestOrigin, ...]:
-    """Return what a provenance container says, the last place first; up to what is faulty."""
+    """Return the origins in a provenance container, the last first, up to the first fault."""
     reader = _ProvenanceReader()
     parser = expat.ParserCreate("UTF-8", " ")
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.take
-    parser.Parse(piece.text.encode(), True)  # it was parsed when it was cut out
+    parser.Parse(piece.text.encode(), True)  # fragments were parsed before
     found: list[HarvestOrigin] = []
     for values in reader.found[:_DEEPEST]:
         if (origin := _origin(values)) is None:
@@ -62,7 +62,7 @@ def origins(piece: Fragment) -> tuple[HarvestOrigin, ...]:
 
 @dataclass(slots=True)
 class _ProvenanceReader:
-    """Reads the first line of descriptions, each within the one before it."""
+    """Parser of nested descriptions; it reads the first one at each level."""
 
     found: list[dict[str, str]] = field(default_factory=list)
     _depth: int = 0
@@ -90,7 +90,7 @@ class _ProvenanceReader:
 
 
 def _origin(values: Mapping[str, str]) -> HarvestOrigin | None:
-    """Return the origin that the values tell; None where one is missing or wrong."""
+    """Return the origin with these values; None if one is missing or invalid."""
     said = {name: text.strip() for name, text in values.items()}
     harvested, altered = said.get("harvestDate", ""), _BOOLEANS.get(said.get("altered", ""))
     base_url, identifier = said.get("base_url", ""), said.get("identifier", "")
@@ -102,5 +102,5 @@ def _origin(values: Mapping[str, str]) -> HarvestOrigin | None:
 
 
 def is_uri(text: str) -> bool:
-    """Tell whether a text is an absolute URI of ASCII (RFC 3986, in short)."""
+    """Return whether a text is an absolute URI of ASCII (RFC 3986, simplified)."""
     return _URI.fullmatch(text) is not None

@@ -1,8 +1,9 @@
-"""Pages: what one answer of OAI-PMH 2.0 says, its records as they are written and as they read.
+"""Parser of OAI-PMH 2.0 responses: returns records as parsed values and as the original XML.
 
-The tree is built by the standard library in C, which is what makes it fast; it forgets how things
-were written, so the records' elements are found in the bytes as well, where markup alone can begin
-with a less-than sign. The envelope is known by its local names: some leave its namespace out.
+The tree is built by the standard library in C, which is fast but does not keep the original text.
+So the record elements are also located in the bytes. This is safe because in well-formed XML only
+markup begins with a less-than sign. The envelope is recognised by local names, because some
+repositories omit its namespace.
 """
 
 import mmap
@@ -29,14 +30,15 @@ _LISTS = frozenset({"ListRecords", "GetRecord"})
 _DOCTYPE = "a document type is declared, which no answer of OAI-PMH has"
 
 Scope = list[tuple[bytes, bytes, str]]
-"""Of each namespace of the surroundings: how its declaration and its use begin, and the former."""
+"""For each namespace in scope: the prefix of its declaration and of its use, and the declaration.
+"""
 
 
 class PageEntry(NamedTuple):
-    """A record, or the header of one where identifiers are listed, which has no `text`.
+    """A record, or a header without `text` if only identifiers are listed.
 
-    `text` is its element with the namespaces that it needs; `start` and `end` are where it lay in
-    the answer's bytes. `fault` is what was mended in it.
+    `text` is the record's element with the namespaces that it needs. `start` and `end` are its
+    offsets in the bytes of the response. `fault` describes what was repaired in it.
     """
 
     identifier: str
@@ -52,10 +54,10 @@ class PageEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """An answer. `token` is None where there is no such element, and "" where it is empty.
+    """A response. `token` is None if there is no such element, and "" if it is empty.
 
-    `rows` are the fields of sets and formats, and of Identify in one row. `lost` are identifiers
-    with the words for it of records that could not be read; `torn` says that the list breaks off.
+    `rows` are the fields of sets and formats; Identify has one row. `lost` are the identifiers of
+    unreadable records, each with the reason. `torn` means that the list is cut off.
     """
 
     date: str | None = None
@@ -69,7 +71,7 @@ class ListPage:
 
 
 def read(data: bytes) -> ListPage:
-    """Read an answer in UTF-8, whatever it declares. Raises Broken."""
+    """Read a response in UTF-8, whatever encoding it declares. Raises Broken."""
     root = _tree(data)
     if _local(root.tag) != "OAI-PMH":
         raise Broken(f"no OAI-PMH, but a document <{_local(root.tag)[:40]}>")
@@ -98,13 +100,13 @@ def read(data: bytes) -> ListPage:
 
 
 def records(file: mmap.mmap) -> Iterator[PageEntry]:
-    """Yield the elements `record` that lie in a file, each with its namespaces. Raises Broken."""
+    """Yield the `record` elements of a file, each with its namespaces. Raises Broken."""
     for start, end in spans(file, rb"(?:%s:)?" % _NAME):
         yield record(file[start:end].decode(), start, end)
 
 
 def record(text: str, start: int, end: int) -> PageEntry:
-    """Read an element `record` that stands alone and lay there. Raises Broken."""
+    """Read a stand-alone `record` element, found at these offsets. Raises Broken."""
     return _entry(_tree(text.encode()), text, start, end)
 
 
@@ -115,7 +117,7 @@ def _tree(data: bytes) -> Element:
         return parser.close()
     except ElementTree.ParseError as error:
         raise Broken(f"no XML: {error}", unbound=error.code == _UNBOUND) from error
-    except UnicodeDecodeError as error:  # of which expat takes some
+    except UnicodeDecodeError as error:  # expat raises this for some encodings
         raise Broken(f"no XML: not UTF-8: {error.reason}") from error
 
 
@@ -135,9 +137,9 @@ def _entries(verb: str, listed: Element, data: bytes) -> tuple[PageEntry, ...]:
 
 
 def _places(data: bytes, count: int) -> list[tuple[int, int]]:
-    """Return where the records of an answer begin and end. Raises Broken unless `count` are found.
+    """Return the offsets of the records of a response. Raises Broken unless `count` are found.
 
-    Where nothing but them looks like the tag of a record, to search for their tags is enough.
+    A plain search for the tags is enough if nothing else looks like a record's tag.
     """
     alike = {data.count(b"<record>"), data.count(b"<record"), data.count(b"</record")}
     if alike == {count} and b":record" not in data and b"<!DOCTYPE" not in data:
@@ -149,7 +151,7 @@ def _places(data: bytes, count: int) -> list[tuple[int, int]]:
         return places
     first = _TAG.search(data)
     places = list(spans(data, b"%s:" % first[1] if first and first[1] else b""))
-    if len(places) != count:  # some prefix their records as they like
+    if len(places) != count:  # some repositories give their records other prefixes
         places = list(spans(data, rb"(?:%s:)?" % _NAME))
     if len(places) != count:
         raise Broken(f"{count:,} records, of which {len(places):,} are to be found")
@@ -183,7 +185,7 @@ def _entry(record: Element | list[Element], text: str, start: int, end: int) -> 
 
 
 def _take(metadata: Element, dc: dict[str, tuple[str, ...]]) -> None:
-    """Add the texts of elements of Dublin Core by their names, without empty ones."""
+    """Add the non-empty texts of Dublin Core elements by their names."""
     for one in metadata:
         name = _DC_NAMES.get(one.tag)
         if name is not None and (text := _text(one)):
@@ -216,14 +218,15 @@ def _local(tag: str) -> str:
 
 
 def size(text: str) -> int | None:
-    """Return a completeListSize, None for what is none."""
+    """Return a completeListSize, or None if it is invalid."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
 
 
 def spans(data: bytes | mmap.mmap, prefix: bytes, at: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield where outermost elements `record` begin and end in what is well-formed, from `at` on.
+    """Yield the offsets of the outermost `record` elements of well-formed XML, from `at` on.
 
-    `prefix` is an expression for theirs. Raises Broken for a document type.
+    `prefix` is a regular expression for the prefix of their tags. Raises Broken for a document
+    type.
     """
     depth = start = 0
     for match in _scanner(prefix)(data, at):
@@ -246,7 +249,7 @@ def _scanner(prefix: bytes) -> Callable[[bytes | mmap.mmap, int], Iterator[re.Ma
 
 
 def scope(head: bytes) -> Scope:
-    """Return the namespaces that are declared by what begins before the first record."""
+    """Return the namespaces that are declared before the first record."""
     found: dict[bytes, str] = {}
     for tag in _TAG.finditer(head):
         for prefix, double, single in _DECLARED.findall(tag[2]):
@@ -260,12 +263,12 @@ def scope(head: bytes) -> Scope:
 
 
 def needing(element: bytes, scope: Scope) -> str:
-    """Return an element with the namespaces of its surroundings that it needs."""
+    """Return an element with those namespaces of its scope that it uses."""
     if element.startswith(_PLAIN):
         added = "".join([text for _, use, text in scope if use in element])
         return f"<record{added}{element[len(_PLAIN) - 1 :].decode()}"
     tag = _TAG.match(element)
-    assert tag is not None  # it is where elements begin
+    assert tag is not None  # every element begins with a tag
     own = {b"xmlns:" + one[0] if one[0] else b"xmlns" for one in _DECLARED.findall(tag[2])}
     added = "".join([text for name, use, text in scope if name not in own and use in element])
     at = tag.start(2)

@@ -1,4 +1,4 @@
-"""Records of a page, or of its headers, written to a sink or counted as lost."""
+"""Writes the records of a page, or of its headers, to a sink, and counts lost ones."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,26 +13,26 @@ from builder.harvest.window import is_before, is_outside, moment
 
 NO_STAMP = "its datestamp is none of OAI-PMH"
 Ask = Callable[[Mapping[str, str]], ListPage]
-"""Answers a request; it raises Unanswered, and Deferred where all is to end."""
+"""Sends a request and returns the response; raises Unanswered, and Deferred to stop everything."""
 
 
 class RecordSink(Protocol):
-    """Keeps what comes; builder.harvest.folder.HarvestFolder does."""
+    """Store of records; builder.harvest.folder.HarvestFolder implements it."""
 
     state: HarvestState
 
     def add(self, row: HarvestedRow) -> Sight:
-        """Keep a row, unless it was seen."""
+        """Store a row, unless it was seen before."""
         ...
 
     def has(self, identifier: str, stamp: str) -> bool:
-        """Tell whether that version of an item came last."""
+        """Return whether this is the latest version of an item."""
         ...
 
 
 @dataclass(slots=True)
 class RecordWriter:
-    """Writes the records of a run; `date` is the responseDate of their page."""
+    """Writer of a run's records; `date` is the responseDate of their page."""
 
     ask: Ask
     kept: RecordSink
@@ -40,7 +40,7 @@ class RecordWriter:
     date: str = ""
 
     def take(self, entry: PageEntry) -> None:
-        """Keep a record, or ask for the one of a header."""
+        """Store a record, or request the record of a header."""
         going = self.going
         if moment(entry.datestamp) is not None:
             if going.last and is_before(entry.datestamp, going.last):
@@ -56,7 +56,7 @@ class RecordWriter:
             going.high = going.last
 
     def _place(self, entry: PageEntry) -> None:
-        """Count a listed record whose datestamp the list should not have."""
+        """Count a listed record whose datestamp lies outside the request."""
         going = self.going
         if moment(entry.datestamp) is None:
             return
@@ -66,12 +66,12 @@ class RecordWriter:
             going.counts.outside += 1
 
     def _is_had(self, entry: PageEntry) -> bool:
-        """Tell whether the record of a header is had, before or now."""
+        """Return whether the record of a header is stored, and request it if not."""
         known = self.kept.has(entry.identifier, entry.datestamp)
         return known or self.fetch(entry.identifier, "")
 
     def _keep(self, entry: PageEntry) -> bool:
-        """Keep a record that came. Tell whether this version is new in the run."""
+        """Store a record. Return whether this version is new in the run."""
         going, counts = self.going, self.going.counts
         if not entry.identifier:
             going.lose("", "it has no identifier")
@@ -95,9 +95,9 @@ class RecordWriter:
         return True
 
     def fetch(self, identifier: str, why: str, listed: bool = False) -> bool:
-        """Ask for one record and keep it; what cannot be had is lost. Tell whether it is not.
+        """Request one record and store it, or count it as lost. Return whether it is not lost.
 
-        One that does not exist is gone, unless its record was `listed` just now.
+        A record that does not exist is deleted, unless it was `listed` just now.
         """
         if not identifier:
             self.going.lose("", why)

@@ -11,7 +11,7 @@ _SHOWN = 10
 
 
 def text(outcome: HarvestResult) -> str:
-    """Return the account of one harvest: a line, and more where something is to be told."""
+    """Return the report of one harvest: one line, and more lines for faults and remarks."""
     counts = outcome.counts
     if not outcome.number:
         return (
@@ -72,5 +72,5 @@ def to_json(outcome: HarvestResult) -> dict[str, object]:
 
 
 def is_incomplete(outcomes: Sequence[HarvestResult]) -> bool:
-    """Tell whether something is missing of what was asked for."""
+    """Return whether any requested record is missing."""
     return not all(outcome.is_whole for outcome in outcomes)

@@ -1,4 +1,4 @@
-"""Rows of what was harvested: one for each version of a record that came, by any form of output."""
+"""Rows of harvested records: one for each version, the same in all output forms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ ROW = (
     Column("run", "INTEGER", "number of the run that it came with", "1"),
     Column("fault", "VARCHAR", "what had to be mended in it, in words; NULL for nothing", "NULL"),
 )  # fmt: skip
-"""The columns of a row, of Parquet and of JSON lines alike."""
+"""The columns of a row, the same in Parquet and JSON lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class HarvestedRow:
-    """A version of a record that came. `dc` has of DC's elements those that are there."""
+    """A harvested version of a record. `dc` holds those Dublin Core elements that are present."""
 
     identifier: str
     datestamp: str
@@ -42,7 +42,7 @@ class HarvestedRow:
     fault: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return it by the names of ROW; a JSON line is that without what is None."""
+        """Return the row by the names of ROW; a JSON line is the same without None values."""
         return {
             "identifier": self.identifier,
             "datestamp": self.datestamp,

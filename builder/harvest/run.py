@@ -1,4 +1,4 @@
-"""Harvest sessions: one run of one harvest, from its state to its result."""
+"""Session of a harvest: one run, from its state to its result."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -32,9 +32,9 @@ Advance = Callable[[int, int | None], None]
 
 @dataclass(frozen=True, slots=True)
 class HarvestJob:
-    """Which harvest: of a base URL, a format and perhaps a set, and how its rows are written.
+    """Job of a harvest: the base URL, the format, perhaps a set, and the form of the rows.
 
-    `form` is one of folder.FORMS; None is the one that the harvest began with.
+    `form` is one of folder.FORMS; None means the form that the harvest began with.
     """
 
     base_url: str
@@ -44,15 +44,15 @@ class HarvestJob:
 
     @property
     def named(self) -> str:
-        """What it is, for a person."""
+        """Name of the harvest for the user."""
         return " ".join(filter(None, (self.base_url, self.prefix, self.set)))
 
 
 @dataclass(frozen=True, slots=True)
 class HarvestResult:
-    """What came of a harvest: its run at its end, or one that goes on later, and why it does.
+    """Result of a harvest: of a finished run, or of a run that continues later.
 
-    `error` is why it ended before its time, None where it did not. `rows` are all that are kept.
+    `error` is why the run ended early, or None. `rows` counts all stored rows.
     """
 
     order: HarvestJob
@@ -67,17 +67,17 @@ class HarvestResult:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all that was asked for came."""
+        """Whether all requested records were received."""
         return self.status == COMPLETE
 
 
 @dataclass(slots=True)
 class HarvestSession:
-    """Brings one harvest in `home` up to date. `ask` raises Unanswered and Deferred.
+    """Updates one harvest in `home`. `ask` raises Unanswered and Deferred.
 
-    Work is made last every `every` seconds, and later in proportion to how long it goes on. So
-    whoever ends it loses a twentieth of it at most, and the parts stay few. `overlap` is in
-    seconds, None for the default.
+    The work is committed after `every` seconds, and less often the longer the run takes. So an
+    interrupted run loses at most a twentieth of its work, and there are few parts. `overlap` is in
+    seconds; None means the default.
     """
 
     order: HarvestJob
@@ -94,9 +94,9 @@ class HarvestSession:
     _began: float = field(init=False, default=0.0)
 
     def carry_out(self) -> HarvestResult:
-        """Harvest, and return what came of it. Raises HarvestError, UsageError; Deferred if ended.
+        """Harvest, and return the result. Raises HarvestError, UsageError; Deferred if stopped.
 
-        What came is kept, however it ends.
+        Received records are stored, even after an error.
         """
         order = self.order
         path = self.home / folder.folder_name(order.base_url, order.prefix, order.set)
@@ -106,7 +106,7 @@ class HarvestSession:
                 return self._walk(kept, self._run_state(kept))
             except Unanswered as error:
                 if kept.state.going is not None and kept.state.going.counts == Counts():
-                    kept.state.going = None  # nothing is gone on with that never began
+                    kept.state.going = None  # a run that never began is not continued
                 kept.commit()
                 return self._partial_result(kept, str(error))
             except Deferred:
@@ -114,7 +114,7 @@ class HarvestSession:
                 raise
 
     def _run_state(self, kept: HarvestFolder) -> RunState:
-        """Return the run that goes on, or a new one."""
+        """Return the unfinished run, or a new one."""
         state, asked = kept.state, self.asked
         going = state.going
         if going is not None:
@@ -157,7 +157,7 @@ class HarvestSession:
             run = self._end(kept, going, GIVEN_UP)
             return self._result(kept, run, str(error))
         state = kept.state
-        if walk.whole and going.counts.lost <= LOST:  # those are asked for again
+        if walk.whole and going.counts.lost <= LOST:  # the next run requests the lost records again
             state.covered = window.covering(
                 state.covered, going.since, going.until, going.began or self._now()
             )
@@ -184,7 +184,7 @@ class HarvestSession:
         )  # fmt: skip
 
     def _partial_result(self, kept: HarvestFolder, error: str) -> HarvestResult:
-        """Return the outcome of a run that is to go on another time."""
+        """Return the result of a run that continues later."""
         going = kept.state.going or RunState(0, self._now())
         rows = sum(one.rows for one in kept.state.parts) + kept.pending
         return HarvestResult(
@@ -193,9 +193,9 @@ class HarvestSession:
         )  # fmt: skip
 
     def _identify(self, kept: HarvestFolder) -> Mapping[str, str]:
-        """Take note of what the repository says of itself; some say nothing. Return all its sets.
+        """Store what Identify and ListMetadataFormats report, if anything. Return all sets.
 
-        None are returned where that is not known.
+        Returns no sets if the complete list is unknown.
         """
         state = kept.state
         if rows := self._rows({"verb": "Identify"}):
@@ -211,7 +211,7 @@ class HarvestSession:
         return sets if whole else {}
 
     def _sets(self) -> tuple[Mapping[str, str], bool]:
-        """Return setName by setSpec, of as many as there may be, and whether these are all."""
+        """Return setName by setSpec, up to the limit, and whether the list is complete."""
         found: dict[str, str] = {}
         asked: dict[str, str] = {"verb": "ListSets"}
         while len(found) < _SETS:
@@ -228,7 +228,7 @@ class HarvestSession:
         return self._ask_or_nothing(asked).rows
 
     def _ask_or_nothing(self, asked: Mapping[str, str]) -> ListPage:
-        """Return the answer, one of nothing where there is none. Raises Unanswered for later."""
+        """Return the response, or an empty one. Raises Unanswered if `later` is set."""
         try:
             return self.ask(asked)
         except Unanswered as error:
@@ -241,7 +241,7 @@ class HarvestSession:
 
 
 def _is_listed(set_: str | None, listed: Mapping[str, str]) -> bool:
-    """Tell whether a set is listed, or one below it is; True where nobody can tell."""
+    """Return whether a set, or a set below it, is listed; True if that is unknown."""
     if set_ is None or not listed:
         return True
     return any(one == set_ or one.startswith(f"{set_}:") for one in listed)

@@ -1,7 +1,8 @@
-"""What was seen: of each item the version that came last, so that nothing is kept twice.
+"""Index of the latest version of each item seen, so that no version is stored twice.
 
-It is an index beside the parts, which can be made of them again; memory is bounded, whatever is
-harvested. An item is known by a hash of 64 bits; two of one hash would each look changed, no more.
+The index can be rebuilt from the parts. Its memory is bounded, whatever is harvested. An item is
+identified by a hash of 64 bits. Two items with one hash would both be reported as changed, with no
+other harm.
 """
 
 import hashlib
@@ -24,18 +25,18 @@ CREATE TABLE commits (number INTEGER);
 
 
 class Sight(Enum):
-    """How a version stands to what was seen."""
+    """How a version compares with what was seen before."""
 
     NEW = "new"
     CHANGED = "changed"
     SAME = "same"
     AGAIN = "again"
     ANOTHER = "another"
-    """Another version of what came in the same run."""
+    """Another version of an item that was received in the same run."""
 
 
 class Seen:
-    """The index, in a file that is this process's. Not safe to use from threads."""
+    """The index, in a file that this process has locked. Not thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -48,7 +49,7 @@ class Seen:
 
     @classmethod
     def open(cls, path: Path, commit: int) -> Self | None:
-        """Return the index as it was at that commit; None where it is not, and must be made."""
+        """Return the index of that commit, or None if it must be rebuilt."""
         if not path.exists():
             return None
         try:
@@ -67,7 +68,7 @@ class Seen:
 
     @classmethod
     def create(cls, path: Path) -> Self:
-        """Return an index of nothing in a new file."""
+        """Return an empty index in a new file."""
         for suffix in ("", "-wal", "-shm", "-journal"):
             path.with_name(path.name + suffix).unlink(missing_ok=True)
         seen = cls(path)
@@ -77,12 +78,12 @@ class Seen:
         return seen
 
     def begin(self) -> None:
-        """Begin a run: what its versions were before is forgotten."""
+        """Begin a run and forget the item versions replaced in the run before."""
         with _wrap_errors(self._path):
             self._base.execute("DELETE FROM former")
 
     def add(self, run: int, identifier: str, stamp: str, text: str, deleted: bool) -> Sight:
-        """Take note of a version in a run, and tell how it stands. Raises HarvestError."""
+        """Record a version in a run, and return how it compares. Raises HarvestError."""
         item = _item(identifier)
         version = hashlib.blake2b(f"{stamp}\0{text}".encode(), digest_size=16).digest()
         try:
@@ -132,7 +133,7 @@ class Seen:
         return Sight.CHANGED if when != run else Sight.ANOTHER
 
     def has(self, identifier: str, stamp: str) -> bool:
-        """Tell whether the version of that datestamp is the last that came of an item."""
+        """Return whether the latest version of an item has that datestamp."""
         with _wrap_errors(self._path):
             found = self._base.execute(
                 "SELECT 1 FROM items WHERE item = ? AND stamp = ?", (_item(identifier), stamp)
@@ -140,7 +141,7 @@ class Seen:
         return found is not None
 
     def count_unlisted(self, run: int) -> int:
-        """Return how many items that are not deleted did not come in a run."""
+        """Return the number of items that are not deleted and were not received in a run."""
         with _wrap_errors(self._path):
             (many,) = self._base.execute(
                 "SELECT count(*) FROM items WHERE run < ? AND NOT deleted", (run,)
@@ -148,7 +149,7 @@ class Seen:
         return int(many)
 
     def commit(self, number: int) -> None:
-        """Make what was noted last, as that commit."""
+        """Flush the index to disk, as that commit."""
         with _wrap_errors(self._path):
             self._base.execute("DELETE FROM commits")
             self._base.execute("INSERT INTO commits VALUES (?)", (number,))
@@ -156,7 +157,7 @@ class Seen:
             self._base.execute("BEGIN")
 
     def close(self) -> None:
-        """End it; what was not committed is forgotten."""
+        """Close the index; uncommitted changes are lost."""
         self._base.close()
 
 

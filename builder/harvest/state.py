@@ -1,7 +1,7 @@
-"""States: what one harvest asks for, how far it is, and what came of its runs. Pure.
+"""State of a harvest: its request, its progress, and the results of its runs. Pure.
 
-A state is a JSON document (folder.STATE). All times are UTC; datestamps are as the repository
-has them.
+A state is a JSON document (folder.STATE). All times are UTC; datestamps are as the repository has
+them.
 """
 
 import json
@@ -18,18 +18,18 @@ _RUNS = 50
 _NOTES = 20
 _RISES = 5
 LOST = 1000
-"""How many records that could not be had are named; more are counted."""
+"""Number of lost records that are named; further ones are only counted."""
 COMPLETE, PARTIAL, GIVEN_UP = "complete", "partial", "given up"
 
 
 @dataclass(slots=True)
 class Counts:
-    """What came in a run: each item is `new`, `changed` or the `same` as in an earlier run.
+    """Counts of a run: each item is `new`, `changed` or the `same` as in an earlier run.
 
-    `another` are further versions of one item in the run, `again` what came in it before and was
-    not kept again. `deleted` and `mended` are of what was kept; `lost` could not be had. `outside`
-    were listed although their datestamps lie outside the dates that were asked for; `later` have
-    datestamps after the beginning of the list.
+    `another` counts further versions of one item in the run. `again` counts versions that were
+    received before in the run and not stored again. `deleted` and `mended` count stored versions,
+    and `lost` those that could not be received. `outside` counts records with datestamps outside
+    the requested dates; `later` those with datestamps after the beginning of the list.
     """
 
     pages: int = 0
@@ -46,24 +46,25 @@ class Counts:
 
     @property
     def distinct(self) -> int:
-        """How many items came."""
+        """Number of items received."""
         return self.new + self.changed + self.same
 
 
 @dataclass(slots=True)
 class RunState:
-    """A run that is not at its end: what was asked, and where in its list it is.
+    """State of an unfinished run: its request, and its position in the list.
 
-    `since` and `until` are what the run asks for, `begin` what the present list began with; each
-    may be None. `dated` is the first responseDate that came. `high` is the latest datestamp that
-    came, `last` the present list's last one.
-    `ordered` is whether none was earlier than one before it; `rises`, how often one was later.
-    `gained` counts items that came since the list broke off last, `stage` how often it did so in a
-    row with nothing gained. `fell` is whether a list began at a datestamp then, `rewound` whether
-    it had to begin at the start again, `remade` whether the index of what was seen was made again.
-    `owed` could not be had in the run before, with why not, and are still to be asked for. `idle`
-    counts pages in a row that brought nothing, `mark` is what one of them is known by. `bad` is the
-    latest datestamp of a record that could not be had.
+    `since` and `until` are the dates of the run, `begin` is the start date of the present list;
+    each may be None. `dated` is the first responseDate received. `high` is the latest datestamp
+    received, `last` the last one of the present list.
+    `ordered` is true while no datestamp was earlier than the one before. `rises` counts the
+    datestamps that were later than the one before.
+    `gained` counts items received since the last break of the list. `stage` counts breaks in a row
+    with nothing gained. `fell` is true if a list then began at a datestamp, `rewound` if it began
+    again at the start. `remade` is true if the index of seen items was rebuilt.
+    `owed` are records lost in the run before, each with the reason; they are still to be requested.
+    `idle` counts pages in a row that brought nothing, and `mark` is the fingerprint of one of them.
+    `bad` is the latest datestamp of a lost record.
     """
 
     number: int
@@ -97,16 +98,16 @@ class RunState:
 
     @property
     def is_in_order(self) -> bool:
-        """Whether lists are in the order of datestamps; what rises less often may be by chance."""
+        """Whether lists are in the order of datestamps; with fewer rises this may be chance."""
         return self.ordered and self.rises >= _RISES
 
     def note(self, text: str) -> None:
-        """Keep a remark for the account, once, as long as there are not too many."""
+        """Store a remark for the report, once, up to a maximum number."""
         if text not in self.notes and len(self.notes) < _NOTES:
             self.notes.append(text)
 
     def lose(self, identifier: str, why: str) -> None:
-        """Keep a record that could not be had, once."""
+        """Store a lost record, once."""
         if identifier and identifier in dict(self.lost):
             return
         self.counts.lost += 1
@@ -114,7 +115,7 @@ class RunState:
             self.lost.append((identifier, why))
 
     def find(self, identifier: str) -> None:
-        """Take a record that came from those that could not be had."""
+        """Remove a received record from the lost ones."""
         if self.lost and identifier in dict(self.lost):
             self.lost = [one for one in self.lost if one[0] != identifier]
             self.counts.lost -= 1
@@ -122,7 +123,7 @@ class RunState:
 
 @dataclass(frozen=True, slots=True)
 class HarvestRun:
-    """A run at its end. `status` is COMPLETE, PARTIAL or GIVEN_UP; `lost` names some records."""
+    """A finished run. `status` is COMPLETE, PARTIAL or GIVEN_UP; `lost` names some records."""
 
     number: int
     status: str
@@ -138,7 +139,7 @@ class HarvestRun:
 
 @dataclass(frozen=True, slots=True)
 class PartFile:
-    """A file of rows: its name, how many are in it, and its size in bytes."""
+    """A file of rows: its name, its number of rows, and its size in bytes."""
 
     name: str
     rows: int
@@ -147,11 +148,11 @@ class PartFile:
 
 @dataclass(slots=True)
 class HarvestState:
-    """All that is known of a harvest. `commit` counts how often it was written.
+    """State of a harvest. `commit` counts how often it was written.
 
-    `identify` are fields of Identify, `format` those of ListMetadataFormats for the prefix.
-    `covered` are the earliest and the latest datestamp of what is had, None where there is no
-    earliest; it is None itself as long as no run was complete.
+    `identify` holds fields of Identify, `format` those of ListMetadataFormats for the prefix.
+    `covered` holds the earliest and the latest datestamp harvested; the earliest is None if there
+    is no lower limit. `covered` itself is None until a run is complete.
     """
 
     base_url: str
@@ -168,22 +169,22 @@ class HarvestState:
 
     @property
     def granularity(self) -> str:
-        """The granularity of the repository's datestamps; days where it does not tell."""
+        """Granularity of the repository's datestamps; days if Identify does not say."""
         return SECOND if self.identify.get("granularity", "").endswith("Z") else DAY
 
     def end(self, run: HarvestRun) -> None:
-        """Take a run's end into account."""
+        """Add a finished run."""
         self.runs = [*self.runs, run][-_RUNS:]
         self.going = None
 
     def document(self) -> bytes:
-        """Return it as it is written."""
+        """Return the state as a JSON document."""
         found = {"harvest": VERSION, **asdict(self)}
         return json.dumps(found, ensure_ascii=False, indent=1).encode("utf-8", "replace")
 
 
 def parse(data: bytes, where: str) -> HarvestState:
-    """Return the state of its document. Raises HarvestError where it is none."""
+    """Parse a state document. Raises HarvestError if it is invalid."""
     try:
         document = json.loads(data)
         if not isinstance(document, dict):

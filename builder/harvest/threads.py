@@ -1,4 +1,4 @@
-"""Threads that harvest side by side, up to a number at a time from each host."""
+"""Thread pool for harvests, with a limit of concurrent harvests for each host."""
 
 import queue
 import threading
@@ -13,14 +13,14 @@ from functions.snapshot.errors import SheafError
 
 _TICK = 0.2
 _MOST = 32
-"""Threads, however many hosts there are."""
+"""Maximum number of threads, whatever the number of hosts."""
 
 
 @dataclass(slots=True)
 class HarvestThreads:
     """Runs harvests by `work`, which raises SheafError; `per_host` at a time from one host.
 
-    `stop` ends the running harvests; they keep the records that came.
+    `stop` ends the running harvests; they keep the records received.
     """
 
     work: Callable[[HarvestJob], HarvestResult]
@@ -34,7 +34,7 @@ class HarvestThreads:
     ) -> Generator[HarvestResult | SheafError, None, None]:
         """Yield the result of each harvest, or its error, in the order in which they end.
 
-        To close the generator early stops all threads; each keeps the records that came.
+        Closing the generator early stops all threads; each keeps the records received.
         """
         waiting = deque(orders)
         done: queue.Queue[HarvestResult | BaseException | None] = queue.Queue()
@@ -86,7 +86,7 @@ class HarvestThreads:
             done.put(None)
 
     def _next(self, waiting: deque[HarvestJob]) -> HarvestJob | None:
-        """Take the first harvest whose host has a place free; None where there is none now."""
+        """Take the first harvest whose host has a free slot, or None."""
         with self._lock:
             for order in waiting:
                 host = _host(order)

@@ -1,7 +1,8 @@
-"""Datestamps in their two forms (OAI-PMH 2.0, section 2.7.1), and windows between them. Pure.
+"""Datestamps in their two forms (OAI-PMH 2.0, section 2.7.1), and date windows. Pure.
 
-A run without dates asks from what is covered already, less an overlap, and without an end: what is
-changed meanwhile comes at the end of its list, or in the next run, which begins before it.
+A run without dates begins at the end of what is covered, less an overlap, and has no end date. A
+record that changes meanwhile comes at the end of the list, or in the next run, which begins before
+that change.
 """
 
 import re
@@ -20,13 +21,15 @@ Covered = tuple[str | None, str]
 _OVERLAP = {DAY: 86_400}
 _OVERLAP_OF_SECONDS = 3600
 _TOLERANCE = timedelta(days=1)
-"""How far a record may lie outside the dates asked for: some repositories filter by whole days, or
-in their own time zone."""
+"""Maximum distance of a record from the requested dates.
+
+Some repositories filter by whole days, or in their own time zone.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class HarvestDates:
-    """What a person asked for: dates, each of which may be None, and whether from the start."""
+    """The dates that the user asked for (each may be None), and whether to start afresh."""
 
     since: str | None = None
     until: str | None = None
@@ -34,12 +37,12 @@ class HarvestDates:
 
     @property
     def nothing(self) -> bool:
-        """Whether it is left to what came before."""
+        """Whether the user gave no dates."""
         return self.since is None and self.until is None and not self.full
 
 
 def overlap(asked: float | None, granularity: str) -> float:
-    """Return by how many seconds lists overlap, by default an hour, or a day of days."""
+    """Return the overlap of lists in seconds; the default is an hour, or a day if it is days."""
     return _OVERLAP.get(granularity, _OVERLAP_OF_SECONDS) if asked is None else asked
 
 
@@ -52,16 +55,16 @@ def plan(state: HarvestState, asked: HarvestDates, seconds: float) -> tuple[str 
 
 
 def to_granularity(text: str | None, granularity: str) -> str | None:
-    """Return a datestamp in the granularity where that is days; a day stays one (2.7.1)."""
+    """Return a datestamp, shortened to a day if that is the granularity (2.7.1)."""
     return text[:10] if text is not None and granularity == DAY else text
 
 
 def covering(
     before: Covered | None, since: str | None, until: str | None, began: str
 ) -> Covered | None:
-    """Return what is covered after a whole run, of which the first page came at `began`.
+    """Return what is covered after a complete run whose first page came at `began`.
 
-    A window that does not touch what was covered is not counted: a gap would be forgotten.
+    A window that does not touch the covered dates is not counted: the gap would be forgotten.
     """
     end = until if until is not None and is_before(until, began) else began
     if before is None:
@@ -80,9 +83,9 @@ def covering(
 def easier(
     begin: str | None, until: str | None, earliest: str, now: str
 ) -> tuple[str | None, str | None] | None:
-    """Return a window that a repository may take that refused this one; None for no other.
+    """Return another window for a repository that refused this one, or None.
 
-    It holds all that this one holds, and may hold more.
+    It includes this window, and may be larger.
     """
     if begin is not None and moment(earliest) is not None and is_before(begin, earliest):
         return earliest[: len(begin)] if len(begin) <= len(earliest) else earliest, until
@@ -94,9 +97,9 @@ def easier(
 
 
 def is_outside(datestamp: str, going: RunState) -> bool:
-    """Tell whether a good datestamp lies outside the dates that the present list was asked for.
+    """Return whether a valid datestamp lies outside the dates of the present list.
 
-    A list that broke off may have been begun again later than the run itself.
+    After a break, the list may have begun later than the run itself.
     """
     found = moment(datestamp)
     assert found is not None, datestamp
@@ -111,7 +114,7 @@ def is_outside(datestamp: str, going: RunState) -> bool:
 
 
 def remarks(going: RunState) -> list[str]:
-    """Return what a person is to know of the datestamps of a run's records."""
+    """Return remarks for the user about the datestamps of a run's records."""
     found = []
     if going.counts.outside:
         dates = ", ".join(
@@ -138,8 +141,8 @@ def remarks(going: RunState) -> list[str]:
 def beginning(response_date: str | None, now: str) -> str:
     """Return when a list began, in seconds: by the repository's clock, or by ours, `now`.
 
-    The slower one counts: some tell a time of another zone, or of another year, as if it were UTC,
-    and have datestamps that are not ahead. Where it does not tell, it is a day before ours.
+    The earlier one counts. Some repositories give local time, or a wrong year, as UTC, although
+    their datestamps are not ahead. Without a responseDate, the result is a day before `now`.
     """
     found = moment(response_date or "")
     if found is None:
@@ -149,7 +152,7 @@ def beginning(response_date: str | None, now: str) -> str:
 
 @lru_cache(maxsize=1024)
 def moment(text: str) -> datetime | None:
-    """Return the time that a datestamp means, a day's first second; None where it is none."""
+    """Return the time of a datestamp (the first second of a day); None if it is invalid."""
     if not _WRITTEN.fullmatch(text):
         return None
     try:
@@ -165,7 +168,7 @@ def to_text(time: datetime, granularity: str) -> str:
 
 
 def earlier(text: str, seconds: float, granularity: str) -> str:
-    """Return the datestamp so many seconds before a good one."""
+    """Return the datestamp so many seconds before a valid one."""
     found = moment(text)
     assert found is not None, text
     if (found - datetime.min.replace(tzinfo=UTC)).total_seconds() < seconds:
@@ -174,7 +177,7 @@ def earlier(text: str, seconds: float, granularity: str) -> str:
 
 
 def is_before(first: str, second: str) -> bool:
-    """Tell whether a good datestamp is of an earlier time than another one."""
+    """Return whether one valid datestamp is before another."""
     if len(first) == len(second):
         return first < second
     one, other = moment(first), moment(second)

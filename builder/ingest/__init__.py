@@ -1,1 +1,1 @@
-"""Ingest: archive files and indexes in, runs of the intake out."""
+"""Ingest: reads archive files and indexes, and writes runs of the intake."""

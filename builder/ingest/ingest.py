@@ -1,8 +1,7 @@
-"""Ingest: archive files in, a run of intake out.
+"""Ingest of archive files into one run of the intake.
 
-What was read is kept until all is committed, so that nothing is read twice when a process ends in
-the midst of it; how it was cut up, and by how many processes it was read, is not to be seen in
-what comes out.
+Results are kept until everything is committed, so that nothing is read twice after an interruption.
+The output does not depend on the splits or the number of processes.
 """
 
 import json
@@ -29,25 +28,25 @@ from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import Writer
 from functions.store.connection import BucketConnection
 
-_MEMORY = 1024  # megabytes, of DuckDB while it puts rows together
-_VERSION = 3  # of what lies in a work folder
+_MEMORY = 1024  # megabytes, of DuckDB while it joins rows
+_VERSION = 3  # of the contents of a work folder
 
 
 class Watch(Protocol):
-    """Sees how it goes."""
+    """Observer of the progress."""
 
     def resume(self, read: int, captures: int, files: int) -> None:
-        """Told of what an earlier process had done."""
+        """Called with the counts of earlier processes."""
         ...
 
     def advance(self, read: int, captures: int, files: int) -> None:
-        """Told of bytes read, captures found and files finished since the last call."""
+        """Called with bytes read, captures found and files finished since the last call."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class IngestJob:
-    """What is to be ingested: files, the sets that all of it is in, and what is published of it."""
+    """Job of an ingest: the files, the sets of all captures, and the rules for documents."""
 
     files: tuple[ArchiveFile, ...]
     sets: tuple[str, ...]
@@ -59,9 +58,9 @@ class IngestJob:
         return sum(file.bytes for file in self.files)
 
     def fingerprint(self, sources: Sequence[str], store: str) -> str:
-        """Return a text that is the same whenever the same is asked for, whatever files hold.
+        """Return a text that identifies the job, whatever its files contain.
 
-        Another version of what reads them is another thing to ask for.
+        It includes the version of the reader.
         """
         columns = [(c.name, c.type) for table in intake.TABLES.values() for c in table]
         versions = [_VERSION, distribution.version(), address.suffix_list_version()]
@@ -71,7 +70,7 @@ class IngestJob:
 
 @dataclass(frozen=True, slots=True)
 class IngestRuntime:
-    """How it is done: processes, how to tell of the work, bytes of a range where they are given."""
+    """Options: processes, observer of the progress, and size of a split if it is given."""
 
     watch: Watch
     jobs: int = 1
@@ -82,7 +81,7 @@ class IngestRuntime:
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """A committed run, and the files that could not be read in ranges, though they are large."""
+    """A committed run, and the large files that could not be read in ranges."""
 
     run: intake.IntakeRun
     whole: tuple[str, ...]
@@ -105,10 +104,10 @@ def collection_sets(collections: Sequence[str]) -> tuple[str, ...]:
 def ingest(
     store: Writer, order: IngestJob, work: Work, means: IngestRuntime, name: str
 ) -> IngestResult:
-    """Read the archive files and commit what they gave as one run of intake, `name`.
+    """Read the archive files and commit their rows as one run of intake, `name`.
 
-    What the work holds of them already is not read again; a run that was begun keeps its name.
-    The run is committed whatever the files are, so that their faults are published.
+    Results in the work folder are not read again; a run that was begun keeps its name. The run is
+    committed even if files fail, so that their faults are published.
     """
     begun = work.begin(run=name, split=means.split or splits.size(order.bytes, means.jobs))
     with (
@@ -142,9 +141,10 @@ def _connect(scratch: Path, jobs: int) -> engine.Connection:
 def _find_resumable(
     store: Writer, run: intake.IntakeRun, name: str
 ) -> tuple[intake.IntakeRun, bool]:
-    """Return a run that was begun by the name that it is to have, and whether it is committed.
+    """Return the run that was begun under a name, and whether it is committed.
 
-    Of what an earlier process moved of it nothing stays, for files may have changed since.
+    Files that an earlier process moved into an uncommitted run are removed: sources may have
+    changed.
     """
     prefix = layout.run_prefix(run.name)
     try:
@@ -157,10 +157,10 @@ def _find_resumable(
 
 
 def _is_failed(file: ArchiveFile, source: intake.IntakeSource) -> bool:
-    """Tell whether captures were expected of a file, and it gave none or could not be read.
+    """Return whether a file that should have captures gave none or could not be read.
 
-    They are expected of a file that the user named, and of an archive by its name or content. One
-    that is intact may have no captures.
+    A file should have captures if the user named it, or if its name or content is an archive's. An
+    intact archive may have none.
     """
     if "unreadable" in source.codes:
         return True
@@ -170,7 +170,7 @@ def _is_failed(file: ArchiveFile, source: intake.IntakeSource) -> bool:
 
 @dataclass
 class _Ingest:
-    """One ingest: what its files are read by, and what was read of them."""
+    """State of one ingest: the splits of its files, and the results of reading them."""
 
     order: IngestJob
     work: Work
@@ -184,9 +184,9 @@ class _Ingest:
     _left: Counter[ArchiveFile] = field(default_factory=Counter)
 
     def resume(self, split: int) -> None:
-        """Cut the files up, and find out what earlier processes have read of them."""
+        """Split the files, and load the results of earlier processes."""
         self._split = split
-        # What could not be read may be there again.
+        # Files that could not be read may be available again.
         self._done = {
             one.stretch: one for one in self.work.readings() if "unreadable" not in one.source.codes
         }
@@ -200,7 +200,7 @@ class _Ingest:
         files = sum(all(s in self._done for s in self._plan_splits(f)) for f in self.order.files)
         read = sum(s.bytes for s in known)
         if not (files or read):
-            return  # but a digest, of which nobody is told
+            return  # a digest alone is not reported
         self.means.watch.resume(read, sum(self._done[s].source.captures for s in known), files)
         self.means.say(
             f"going on: {files:,} of {len(self.order.files):,} files were read before, "
@@ -208,7 +208,7 @@ class _Ingest:
         )
 
     def read(self) -> None:
-        """Read what is not read yet."""
+        """Read the remaining splits."""
         self._carry_out([s for file in self.order.files for s in self._plan_splits(file)])
         torn = [file for file in self.order.files if not self._is_sewn(file)]
         odd = [file for file in torn if not self._is_lost(file)]
@@ -220,7 +220,7 @@ class _Ingest:
         self.whole += [file.label for file in odd if not self._is_lost(file)]
 
     def source(self, file: ArchiveFile) -> intake.IntakeSource:
-        """Return what a file gave."""
+        """Return the result of a file."""
         pieces = self._pieces(file)
         source = pieces[0].source
         if len(pieces) > 1:
@@ -228,7 +228,7 @@ class _Ingest:
         return replace(source, failed=_is_failed(file, source))
 
     def rows(self) -> Iterator[Path]:
-        """Write the rows of all files, in their order, as few files, each once it is asked for."""
+        """Write the rows of all files in order, as few files, each when it is requested."""
         every = [piece for file in self.order.files for piece in self._pieces(file)]
         pieces = [piece for piece in every if not piece.own]
         for table, at, count in (
@@ -247,7 +247,7 @@ class _Ingest:
         )
 
     def _plan_splits(self, file: ArchiveFile) -> tuple[Split, ...]:
-        """Return what a file is read by: its digest before its ranges, which are then at hand."""
+        """Return the splits of a file: its digest first, so that the ranges are then cached."""
         ranges = self._ranges.get(file, ())
         return (splits.digest(file), *ranges) if ranges else (Split(file),)
 
@@ -255,7 +255,7 @@ class _Ingest:
         return [self._done[s] for s in self._ranges.get(file) or (Split(file),)]
 
     def _is_sewn(self, file: ArchiveFile) -> bool:
-        """Tell whether a file's ranges meet; captures that several of them have are renumbered."""
+        """Return whether a file's ranges join; renumber captures that occur in several of them."""
         pieces = self._pieces(file)
         if len(pieces) == 1:
             return True
@@ -266,7 +266,7 @@ class _Ingest:
         return renamed is not None
 
     def _is_lost(self, file: ArchiveFile) -> bool:
-        """Tell whether some of what a file is read by could not be read: a fault says so."""
+        """Return whether a split of a file could not be read; a fault then says so."""
         return any("unreadable" in self._done[s].source.codes for s in self._plan_splits(file))
 
     def _carry_out(self, wanted: Sequence[Split], *, again: bool = False) -> None:
@@ -274,7 +274,7 @@ class _Ingest:
         self._left = Counter(one.file for one in left)
 
         def report(read: int, captures: int) -> None:
-            if not again:  # of what was read before, and has to be read otherwise, nobody is told
+            if not again:  # progress of splits that are read again is not reported
                 self.means.watch.advance(read, captures, 0)
 
         order = self.order

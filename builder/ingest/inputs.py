@@ -1,4 +1,4 @@
-"""Archive files in buckets: found by s3:// addresses, and read as streams."""
+"""Archive files in buckets: finds them by s3:// addresses, and opens them as streams."""
 
 import hashlib
 import io
@@ -25,9 +25,9 @@ _BUFFER = 1 << 20  # bytes
 def find(
     source: str, connection: BucketConnection, environment: Mapping[str, str]
 ) -> list[ArchiveFile]:
-    """Return the object that the address names, else all below it, but those with a hidden part.
+    """Return the object at the address, else all objects below it without a hidden part in the key.
 
-    Raises UsageError where there is none or the address cannot be one, and StoreError.
+    Raises UsageError if there is none or the address is invalid, and StoreError.
     """
     try:
         at = address.parse(source)
@@ -56,13 +56,12 @@ def find(
 def open_object(
     file: ArchiveFile, connection: BucketConnection, environment: Mapping[str, str]
 ) -> io.BufferedReader:
-    """Return an object as a stream that can seek.
+    """Open an object as a seekable stream.
 
-    Raises OSError for one that is gone or cannot be had, StoreError where none can be.
-
-    The stream raises the same, where the object is replaced or removed while it is read.
+    Raises OSError if it is missing or unavailable, and StoreError if the bucket is unavailable. The
+    stream raises the same if the object is replaced or removed while it is read.
     """
-    # A key that was listed may be no prefix that a person could name: it is not judged again.
+    # A listed key may not be valid as a user's prefix, so it is not checked again.
     bucket, _, key = file.address.removeprefix(address.SCHEME).partition("/")
     client = _client(bucket, connection, tuple(sorted(environment.items())))
     with _wrap_changes():
@@ -70,7 +69,7 @@ def open_object(
 
 
 class _RemoteFile(ObjectStream):
-    """An object whose loss is what the loss of a file is: one file that cannot be read."""
+    """Stream of an object that raises OSError for its loss, as for one unreadable file."""
 
     def readinto(self, buffer: Any) -> int:
         with _wrap_changes():
@@ -93,7 +92,7 @@ def _file(client: S3Client, key: str, size: int, modified: int) -> ArchiveFile:
 
 
 def _number(tag: str) -> int:
-    """Return a number that is another one once the object is: a single object shows no time."""
+    """Return a number for an ETag that changes with the object, in place of a modification time."""
     return int.from_bytes(hashlib.sha256(tag.encode()).digest()[:6], "big")
 
 

@@ -1,8 +1,8 @@
-"""The seams between ranges of one file: that nothing lies between them, and nothing is told twice.
+"""Joins the ranges of one file: checks that they are complete, and removes duplicates.
 
-The reader tells captures of one file apart that are alike (same URL, date, status and digest) by an
-ordinal, the number of those before. It counts within what it reads in one go, so of captures that
-several ranges have, the ordinals are counted anew over the whole file.
+The reader distinguishes equal captures of one file (same URL, date, status and digest) by an
+ordinal, the number of equal captures before. It counts within one split. So the ordinals of
+captures that occur in several ranges are counted again over the whole file.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from builder.sources.warcinfo import Crawl
 from functions.database import engine
 
 _ONCE = ("gzip-not-per-record", "zstd-not-per-record")
-"""Faults that are told once of a file: its records have no offsets."""
+"""Faults that are reported once for a file: its records have no offsets."""
 _ROWS = "read_parquet($files, filename = true, file_row_number = true, hive_partitioning = false)"
 _FIELDS = "raw, second, status, digest"
 _AGAIN = f"""
@@ -47,7 +47,7 @@ FROM captures SEMI JOIN several USING ({_FIELDS})
 
 
 def _identities(columns: str, source: str) -> str:
-    """Return a query of `columns` and the identity `counted` that each row of `source` has."""
+    """Return a query of `columns`, with the identity of each row of `source` as `counted`."""
     rows = index_columns.halves(f"SELECT *, {index_columns.HASHED} AS hash FROM ({source})")
     triples = "(SELECT $triples::VARCHAR[] AS triples)"
     return f"SELECT {columns}, {index_columns.IDENTITY} AS counted FROM ({rows}), {triples}"
@@ -63,10 +63,10 @@ _FILES = "SELECT DISTINCT file FROM alike WHERE ordinal != within"
 
 
 def meet(pieces: Sequence[SplitResult]) -> bool:
-    """Tell whether each range begins with the very record at which the one before it ended."""
+    """Return whether each range begins with exactly the record at which the previous one ended."""
     if any(sum(code in piece.source.codes for piece in pieces) > 1 for code in _ONCE):
         return False
-    # A request may belong to a document beyond the border: only the whole file tells.
+    # A request may belong to a document in the next range, which only the whole file shows.
     return all(
         one.next is not None and one.next == other.first and not one.next.open
         for one, other in pairwise(pieces)
@@ -74,10 +74,11 @@ def meet(pieces: Sequence[SplitResult]) -> bool:
 
 
 def renumber(connection: engine.Connection, pieces: Sequence[SplitResult]) -> set[Path] | None:
-    """Count captures that are alike over all ranges of a file; return which files this changes.
+    """Renumber equal captures over all ranges of a file; return the Parquet files that change.
 
-    New identities go into the table `renamed`: Parquet file of captures, number of the row in it,
-    and identity. None if the columns do not tell them; the file is then to be read in one piece.
+    New identities are written to the table `renamed`: Parquet file of captures, row number in it,
+    and identity. Returns None if the columns do not determine the identities; the file must then be
+    read as a whole.
     """
     files = [str(one.path("captures")) for one in pieces if one.source.captures]
     if len(files) < 2:
@@ -95,7 +96,7 @@ def renumber(connection: engine.Connection, pieces: Sequence[SplitResult]) -> se
 
 
 def join(pieces: Sequence[SplitResult], digest: str) -> intake.IntakeSource:
-    """Return what a file gave by what its ranges gave, in order."""
+    """Return the result of a file from the results of its ranges, in order."""
     first = pieces[0].source
     skips: Counter[str] = Counter()
     codes: Counter[str] = Counter()

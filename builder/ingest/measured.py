@@ -1,4 +1,4 @@
-"""A file that is measured while it is read: how far, and what all of it hashes to."""
+"""Reader that counts and hashes the bytes that pass."""
 
 import hashlib
 import io
@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 
 
 class Measured(io.RawIOBase):
-    """A file read forwards only, hashed on the way."""
+    """A forward-only file, hashed while it is read."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -14,11 +14,11 @@ class Measured(io.RawIOBase):
         self._position = 0
 
     def readable(self) -> bool:
-        """Tell that it can be read."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read into a buffer; return how many bytes."""
+        """Read into a buffer; return the number of bytes."""
         data = self._file.read(len(buffer))
         buffer[: len(data)] = data
         self._digest.update(data)
@@ -26,11 +26,11 @@ class Measured(io.RawIOBase):
         return len(data)
 
     def tell(self) -> int:
-        """Return how many bytes were read."""
+        """Return the number of bytes read."""
         return self._position
 
     def finish(self) -> str:
-        """Read what is left, and return the SHA-256 of the whole."""
+        """Read the rest, and return the SHA-256 of the whole."""
         while self.read(1 << 20):
             pass
         return self._digest.hexdigest()

@@ -1,4 +1,4 @@
-"""A pool of processes that read side by side, and end with the one that began them."""
+"""Process pool for readers. Its workers end with the parent process."""
 
 import atexit
 import multiprocessing
@@ -20,21 +20,21 @@ R = TypeVar("R")
 
 _ENDS = (signal.SIGTERM, signal.SIGINT)
 
-_reports: Any = None  # in a worker process: where it reports its progress
+_reports: Any = None  # in a worker process: the queue of its progress reports
 
 
 def carried_out(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[list[SplitResult]]:
-    """Carry the tasks out, up to `jobs` of them side by side; yield what each gave, in order."""
+    """Carry out the tasks in up to `jobs` processes, and yield the results of each, in order."""
     return map_tasks(_read, tasks, jobs, advance)
 
 
 def map_tasks(
     work: Callable[[T, Advance], R], tasks: Sequence[T], jobs: int, advance: Advance
 ) -> Iterator[R]:
-    """Do the work on each task, up to `jobs` of them side by side; yield what it gave, in order.
+    """Apply `work` to each task in up to `jobs` processes, and yield the results in order.
 
-    `work` is a function of a module. It calls what it is given besides with numbers, which
-    `advance` gets.
+    `work` must be a function of a module. Its second argument is a callback; the numbers passed to
+    it reach `advance`.
     """
     if jobs > 1 and len(tasks) > 1:
         yield from _side_by_side(work, tasks, min(jobs, len(tasks)), advance)
@@ -51,7 +51,7 @@ def _side_by_side(
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(reports,))
     try:
-        with defer_interrupts():  # which workers inherit: their parent ends them
+        with defer_interrupts():  # inherited by the workers: their parent ends them
             futures = [pool.submit(_work, work, task) for task in tasks]
         for future in futures:
             while not future.done() or not reports.empty():
@@ -67,7 +67,7 @@ def _side_by_side(
         ) from error
     except BaseException:
         for worker in set(multiprocessing.active_children()) - before:
-            worker.kill()  # a part that is not whole is none, so there is nothing to wait for
+            worker.kill()  # incomplete parts do not count, so there is nothing to wait for
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -75,10 +75,10 @@ def _side_by_side(
 
 @contextmanager
 def defer_interrupts() -> Iterator[None]:
-    """Put an interrupt or a request to end off until the context ends.
+    """Defer SIGINT and SIGTERM until the context ends.
 
-    Both are blocked, and what begins meanwhile has them blocked for good. But another thread may
-    take one, a database's for instance; then Python has the main thread hear of it all the same.
+    Both are blocked, and new threads and processes inherit this for good. Another thread, such as a
+    database's, may still receive one; Python then runs the handler in the main thread.
     """
     heard: list[int] = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
@@ -100,12 +100,12 @@ def _begin(reports: Any) -> None:
     global _reports
     _reports = reports
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    # All is done by then; but of what that thread holds DuckDB's binding would make a long list.
+    # All work is done by then. DuckDB's binding would print a long list of objects of this thread.
     atexit.register(os._exit, 0)
 
 
 def _end_with_parent() -> None:
-    """End this process as soon as the one that began it has, even by a SIGKILL."""
+    """End this process as soon as its parent has ended, even by a SIGKILL."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

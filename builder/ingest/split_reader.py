@@ -1,6 +1,6 @@
-"""Reading: stretches of archive files in; a part out, which is whole or not there.
+"""Reads splits of archive files and writes a part, which is complete or absent.
 
-A part is a folder with the rows of captures and faults, and what each stretch gave.
+A part is a folder with the rows of captures and faults, and the result of each split.
 """
 
 import contextlib
@@ -34,17 +34,17 @@ from functions.store.connection import BucketConnection
 _REPORT_EVERY = 500  # events
 _READINGS = "readings.json"
 PART = "000000"
-"""The name of a part's files, as rows.Part has it."""
+"""The name of a part's files, as rows.IntakeWriter has it."""
 
 Advance = Callable[[int, int], None]
-"""Told of bytes read and captures found since the last call."""
+"""Called with bytes read and captures found since the last call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Stretches to read in one go, what to do with them, and the folder that gets their part.
+    """Splits to read together, the settings, and the folder for their part.
 
-    `threads` may read one index side by side.
+    `threads` may read one index in parallel.
     """
 
     stretches: tuple[Split, ...]
@@ -53,16 +53,16 @@ class Task:
     rules: DocumentRules
     threads: int = 1
     connection: BucketConnection | None = None
-    """How buckets are reached; their credentials are in the environment."""
+    """Connection settings for buckets; the credentials are in the environment."""
 
 
 @dataclass(frozen=True, slots=True)
 class SplitResult:
-    """What one stretch gave: counts, and which rows of its part's captures and faults are its own.
+    """Result of one split: counts, and the spans of its rows in its part's captures and faults.
 
-    An index has files of its `own` in the part instead, by their names.
-    `first` and `next` are the edges at which a range's records begin and end (offset, and version
-    of ARC): by them neighbouring ranges prove that nothing lies between them.
+    The rows of an index are in files of its `own` in the part instead.
+    `first` and `next` are the boundaries at which a range's records begin and end (offset, and ARC
+    version). They prove that neighbouring ranges leave no gap.
     """
 
     stretch: Split
@@ -75,14 +75,14 @@ class SplitResult:
     own: tuple[str, ...] = ()
 
     def path(self, table: str) -> Path:
-        """Return where rows of `table` lie, if it gave any."""
+        """Return the path of the rows of `table`, if there are any."""
         return intake.part_path(self.part, table, PART)
 
     @staticmethod
     def all_of(part: Path) -> "tuple[SplitResult, ...]":
-        """Return what was written down in a part.
+        """Return the results that were written in a part.
 
-        Raises OSError, ValueError, KeyError and TypeError for one that is damaged.
+        Raises OSError, ValueError, KeyError and TypeError if the part is damaged.
         """
         return tuple(
             SplitResult(
@@ -98,7 +98,7 @@ class SplitResult:
         )
 
     def document(self) -> dict[str, Any]:
-        """Return it as it is written down."""
+        """Return the result as a JSON document."""
         stretch = {"kind": self.stretch.kind, "start": self.stretch.start, "end": self.stretch.end}
         file = {**asdict(self.stretch.file), "path": os.fspath(self.stretch.file.path)}
         return {
@@ -126,7 +126,7 @@ def _source(document: dict[str, Any]) -> intake.IntakeSource:
 
 
 def carry_out(task: Task, advance: Advance) -> list[SplitResult]:
-    """Read the task's stretches into a part, and return what they gave. Raises StoreError."""
+    """Read the task's splits into a part, and return their results. Raises StoreError."""
     part = task.folder / secrets.token_hex(8)
     draft = task.folder / f".{part.name}"
     with intake.writing(draft):
@@ -139,7 +139,7 @@ def carry_out(task: Task, advance: Advance) -> list[SplitResult]:
                     for number in range(len(task.stretches))
                 ]
             except BaseException:
-                with contextlib.suppress(StoreError):  # a full disk is told of by what met it
+                with contextlib.suppress(StoreError):  # the original error reports a full disk
                     rows.close()
                 raise
             rows.close()
@@ -154,7 +154,7 @@ def carry_out(task: Task, advance: Advance) -> list[SplitResult]:
 
 
 class _Stretch:
-    """What one stretch gives: rows written as they come, and counts."""
+    """The reading of one split: rows are written as they come, and counted."""
 
     def __init__(self, task: Task, number: int, rows: IntakeWriter, part: Path) -> None:
         stretch = task.stretches[number]
@@ -175,7 +175,7 @@ class _Stretch:
         self._own_captures = self._own_faults = 0
 
     def read(self, advance: Advance) -> SplitResult:
-        """Read it, writing its captures and faults; a file that cannot be read is a fault."""
+        """Read the split, and write its captures and faults; an unreadable file is a fault."""
         digest = form = ""
         try:
             with self._open() as file:
@@ -207,13 +207,13 @@ class _Stretch:
         if file.flaw:
             raise OSError(file.flaw)
         if file.address:
-            from builder.ingest import inputs  # a tenth of a second, which files need not cost
+            from builder.ingest import inputs  # takes 0.1 s, which files need not cost
 
             return inputs.open_object(file, self._task.connection or BucketConnection(), os.environ)
         return file.path.open("rb")
 
     def _read(self, file: BufferedReader, advance: Advance) -> tuple[str, str]:
-        """Return the file's format and, where all of it was read, its digest."""
+        """Return the file's format and, if it was read completely, its digest."""
         if self._stretch.kind == "digest":
             return "", hashlib.file_digest(file, "sha256").hexdigest()
         whole = self._stretch.kind == "whole"
@@ -225,7 +225,7 @@ class _Stretch:
             self._skips["secondary-index"] += 1
             return "", hashlib.file_digest(file, "sha256").hexdigest()
         form = recognise.recognise(head) or ""
-        sought = recognise.is_zip(head)  # by its directory, whether its first bytes show a WACZ
+        sought = recognise.is_zip(head)  # read by its directory, even if it is no WACZ
         stream: Any = Measured(file) if whole and not sought else file
         start, end = self._stretch.start, self._stretch.end
         likely = self._stretch.file.is_likely
@@ -264,7 +264,7 @@ class _Stretch:
         return tell
 
     def _take(self, events: Iterator[Event], stream: BinaryIO, advance: Advance) -> None:
-        """Write the events of a file, and tell of progress now and then."""
+        """Write the events of a file, and report progress now and then."""
         for number, event in enumerate(events, 1):
             if isinstance(event, Capture):
                 self._rows.capture(event, tuple(sorted(event.sets + self._task.sets)))
@@ -289,6 +289,6 @@ class _Stretch:
 
 
 def _text(path: str) -> str:
-    """Return a path as text that any XML can hold; what is no UTF-8 becomes a question mark."""
+    """Return a path as text that any XML can hold, with `?` for bytes that are not UTF-8."""
     known = path.encode("utf-8", "replace").decode("utf-8")
     return "".join(c if c.isprintable() else "?" for c in known)

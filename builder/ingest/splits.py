@@ -1,7 +1,7 @@
-"""Stretches: what of the archive files is read in one go, so that many are read side by side.
+"""Splits of archive files, so that several processes can read them in parallel.
 
-A large file is cut into ranges; each gives the records that begin in it. Small files are read many
-in one go, for what is read in one go is also what is written for good in one go.
+A large file is split into ranges; each yields the records that begin in it. Small files are read
+together, because each task syncs its results to the disk once.
 """
 
 import errno
@@ -15,13 +15,14 @@ from builder.errors import UsageError
 from builder.sources import recognise, search
 
 LEAST, MOST = 8 << 20, 256 << 20
-"""Bytes of a range. A shorter one would cost more than it is of use: its first record has to be
-found, and what it gave is synced to the disk. Of a longer one the reader would remember too many
-captures, and as much would be read again where a process is killed in the midst of it."""
+"""Bytes of a range. In a shorter range, finding the first record and syncing the results cost too
+much. With a longer one the reader would remember too many captures, and an interrupted process
+would lose more work.
+"""
 SHARES = 8
-"""Ranges for each process: nobody waits longer than an eighth of all for the last one."""
+"""Ranges for each process: the last range then delays the end by an eighth at most."""
 TOGETHER = 500
-"""Files at most that are read in one go."""
+"""Maximum number of files that are read together."""
 
 _KINDS = {
     stat.S_IFIFO: "a named pipe",
@@ -35,40 +36,40 @@ _RANGED = frozenset({"arc", "warc", "arc.gz", "warc.gz", "arc.zst", "warc.zst"})
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFile:
-    """An archive file as it was when it was found; `label` is how it is named to people.
+    """An archive file as it was when it was found; `label` is its name for users.
 
-    `address` is that of an object in a bucket, of which `path` is but the key.
+    `address` is that of an object in a bucket; `path` is then only its key.
     """
 
     path: Path
     label: str
     bytes: int
     modified: int
-    """When it was last written, in nanoseconds since 1970; or another number that tells as much."""
+    """Modification time in nanoseconds since 1970, or another number that changes with the file."""
     address: str = ""
     flaw: str = ""
-    """Why it cannot be read, where that was known when it was found: nobody then opens it."""
+    """Why the file cannot be read, if that was known when it was found: it is then not opened."""
     recorded: str = ""
-    """How a snapshot names it, where that is not by its label."""
+    """The name of the file in a snapshot, if it is not the label."""
     named: bool = field(default=False, compare=False)
-    """Whether the user named it, and not only a folder or a prefix that it lies in."""
+    """Whether the user named it, rather than a folder or a prefix that contains it."""
     among: bool = field(default=False, compare=False)
-    """Whether a file beside it is named as an archive is."""
+    """Whether a file beside it has the name of an archive."""
 
     @property
     def is_expected(self) -> bool:
-        """Tell whether it should be an archive: the user named it, or its name says so."""
+        """Whether it should be an archive: the user named it, or its name says so."""
         return self.named or search.names_archive(self.path.name)
 
     @property
     def is_likely(self) -> bool:
-        """Tell whether it is searched for an archive behind its first bytes."""
+        """Whether the file is searched for an archive beyond its first bytes."""
         return self.is_expected or self.among
 
     def seen_from(self, folder: Path) -> "ArchiveFile":
-        """Return the same, recorded as seen from `folder`, where its label is a relative path.
+        """Return the file with a relative label recorded relative to `folder`.
 
-        There it is looked for when its bytes are asked for, whichever folder that is done in.
+        Its bytes are later looked up there, whatever the working folder is then.
         """
         if self.address or Path(self.label).is_absolute():
             return self
@@ -76,7 +77,7 @@ class ArchiveFile:
 
     @staticmethod
     def of(path: Path, label: str = "") -> "ArchiveFile":
-        """Return the file as it is now; one that is gone, or no regular file, has a flaw."""
+        """Return the file as it is now; if it is missing or not a regular file, it has a flaw."""
         name = label or str(path)
         try:
             status = path.stat()
@@ -91,7 +92,10 @@ class ArchiveFile:
         return ArchiveFile(path.absolute(), name, status.st_size, status.st_mtime_ns)
 
     def has_changed(self) -> bool:
-        """Tell whether it is another one by now, or gone; an object's readers see to that."""
+        """Return whether the file was changed or removed.
+
+        The streams of objects check this themselves.
+        """
         if self.address or self.flaw:
             return False
         try:
@@ -103,8 +107,10 @@ class ArchiveFile:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A file as a whole (kind "whole"), records that begin in a range of it ("range"; `end` is
-    None for the last one), or the digest of all its bytes ("digest"), which no range can tell.
+    """A whole file ("whole"), a range of it ("range"), or the digest of all its bytes ("digest").
+
+    A range yields the records that begin in it; `end` is None for the last range. The digest is a
+    split of its own, because no range can yield it.
     """
 
     file: ArchiveFile
@@ -114,16 +120,16 @@ class Split:
 
     @property
     def bytes(self) -> int:
-        """Bytes of archive that it stands for: none for a digest, whose file is read besides."""
+        """Number of archive bytes: 0 for a digest, because its file is read otherwise too."""
         if self.kind == "digest":
             return 0
         return (self.file.bytes if self.end is None else self.end) - self.start
 
 
 def find(sources: Sequence[str]) -> list[Path]:
-    """Return the files that the sources name: files themselves, and all that folders hold.
+    """Return the files that the sources name: files themselves, and all files in folders.
 
-    Raises UsageError for a source that is not there, and for a folder without files.
+    Raises UsageError for a missing source, and for a folder without files.
     """
     found: list[Path] = []
     for source in sources:
@@ -145,10 +151,10 @@ def find(sources: Sequence[str]) -> list[Path]:
 
 
 def _inside(folder: Path) -> list[Path]:
-    """Return all below a folder that is no folder, in order, but what has a hidden part.
+    """Return all files below a folder, in order, except those with a hidden part in the path.
 
-    Links to folders are followed, after all else, in order. Each folder is read once, by its own
-    name where it has one here, so that loops end.
+    Links to folders are followed last, in order. Each folder is read once, by its own name if it
+    has one here, so that loops end.
     """
 
     def fail(error: OSError) -> None:
@@ -173,7 +179,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _is_new(folder: str, seen: set[tuple[int, int]]) -> bool:
-    """Tell whether a folder is not among those seen, and remember it."""
+    """Return whether a folder has not been seen, and remember it."""
     try:
         status = Path(folder).stat()
     except OSError as error:
@@ -186,15 +192,15 @@ def _is_new(folder: str, seen: set[tuple[int, int]]) -> bool:
 
 
 def size(total: int, jobs: int) -> int:
-    """Return how long a range is to be where `jobs` processes read `total` bytes."""
+    """Return the length of a range, given that `jobs` processes read `total` bytes."""
     return min(max(total // (jobs * SHARES), LEAST), MOST)
 
 
 def ranges(file: ArchiveFile, most: int) -> tuple[Split, ...]:
-    """Return ranges of at most `most` bytes that are the file together, in order.
+    """Return the ranges of a file, in order, each of at most `most` bytes.
 
-    None for a file that is not larger, or of which only a whole can be read. An object is read as
-    a whole, for else it would be fetched twice: for its digest as well.
+    An empty tuple for a smaller file, or one that must be read as a whole. Objects are read as a
+    whole, because the digest would fetch them a second time.
     """
     count = -(-file.bytes // most)
     if count < 2 or file.address or not _is_ranged(file):
@@ -205,12 +211,12 @@ def ranges(file: ArchiveFile, most: int) -> tuple[Split, ...]:
 
 
 def digest(file: ArchiveFile) -> Split:
-    """Return what gives the digest of a file that is read in ranges."""
+    """Return the digest split of a file that is read in ranges."""
     return Split(file, "digest")
 
 
 def together(stretches: Sequence[Split], most: int) -> Iterator[tuple[Split, ...]]:
-    """Yield the stretches by what is to be read in one go: whole files up to `most` bytes."""
+    """Yield the splits in groups to read together: whole files up to `most` bytes."""
     held: list[Split] = []
     for stretch in stretches:
         alone = stretch.kind != "whole"
@@ -227,9 +233,9 @@ def together(stretches: Sequence[Split], most: int) -> Iterator[tuple[Split, ...
 
 
 def _is_ranged(file: ArchiveFile) -> bool:
-    """Tell whether records can be found from anywhere within the file; False if it is unreadable.
+    """Return whether records can be found from any offset; False if the file is unreadable.
 
-    What cannot be read is told of by whoever reads it as a whole.
+    Reading it as a whole then reports the error.
     """
     try:
         with file.path.open("rb") as stream:

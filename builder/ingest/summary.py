@@ -1,4 +1,4 @@
-"""The summary of an ingest of archive files, for people and for programs."""
+"""Summary of an ingest of archive files, as text and as JSON."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _LISTED = 20  # failed files
 
 
 def text(done: IngestResult) -> str:
-    """Return the summary as lines."""
+    """Return the summary as lines of text."""
     run = done.run
     skips: Counter[str] = Counter()
     codes: Counter[str] = Counter()
@@ -52,7 +52,7 @@ def text(done: IngestResult) -> str:
 
 
 def document(done: IngestResult) -> dict[str, Any]:
-    """Return the summary as --json prints it."""
+    """Return the summary as a JSON document."""
     return {
         "run": done.run.name,
         "sources": [asdict(source) for source in done.run.sources],

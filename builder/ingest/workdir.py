@@ -1,9 +1,9 @@
-"""The work of an ingest: a folder of this machine with what was read, until it is committed.
+"""Work folder of an ingest on the local disk, with the results that are not committed yet.
 
-What was read in one go is a part: a folder of its own, which gets its name when all in it is synced
-to the disk, so a part is whole or not there. Whoever asks for the same things again finds it.
-A process holds the lock of its work for as long as it lives; work that nobody holds was left, and
-is removed by a later ingest once it is old.
+The results of one task are a part: a folder that gets its name when all in it is synced, so it is
+complete or absent. A repeated ingest with the same arguments reuses it.
+A process locks its work folder for as long as it lives. Folders without a lock were abandoned; a
+later ingest removes them once they are old.
 """
 
 import contextlib
@@ -26,16 +26,16 @@ from builder.store.durable import sync
 
 PREFIX = "ingest-"
 KEPT = 14 * 86400.0
-"""Seconds for which work that was left is kept."""
+"""Seconds for which an abandoned work folder is kept."""
 
 _LOCK = ".lock"
 _BEGUN = "begun.json"
 _PARTS = "parts"
-_PASSING = "passing-"  # work on what cannot be asked for again
+_PASSING = "passing-"  # work that cannot be continued
 
 
 def folder_of(home: Path, asked: str | None) -> Path:
-    """Return where the work on what was `asked` lies; None is for what cannot be asked again."""
+    """Return the work folder of a job's fingerprint; None means that it cannot be continued."""
     if asked is None:
         return home / f"{PREFIX}{_PASSING}{secrets.token_hex(8)}"
     return home / (
@@ -44,7 +44,7 @@ def folder_of(home: Path, asked: str | None) -> Path:
 
 
 class Work:
-    """The work on one ingest, held by this process."""
+    """The work folder of one ingest, locked by this process."""
 
     def __init__(self, folder: Path, lock: BinaryIO) -> None:
         self.folder = folder
@@ -52,7 +52,7 @@ class Work:
         self._lock = lock
 
     def begin(self, **said: str | int) -> Mapping[str, str | int]:
-        """Return what was written down when this work was begun; now, where that is now."""
+        """Return the notes made when this work began; if it begins now, write them."""
         path = self.folder / _BEGUN
         with writing(self.folder), contextlib.suppress(FileNotFoundError, ValueError):
             found = json.loads(path.read_bytes())
@@ -67,7 +67,7 @@ class Work:
         return said
 
     def readings(self) -> Iterator[SplitResult]:
-        """Yield what earlier processes finished; what they did not finish is removed."""
+        """Yield the results of earlier processes; incomplete ones are removed."""
         with writing(self.folder):
             self.parts.mkdir(exist_ok=True)
             for part in sorted(self.parts.iterdir()):
@@ -81,7 +81,7 @@ class Work:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """Give a folder, empty, for as long as the context."""
+        """Create an empty folder for the duration of the context."""
         folder = self.folder / "scratch"
         with writing(folder):
             shutil.rmtree(folder, ignore_errors=True)
@@ -92,11 +92,11 @@ class Work:
             shutil.rmtree(folder, ignore_errors=True)
 
     def remove(self) -> None:
-        """Remove it all: it is committed, or there is nothing in it."""
+        """Remove the work folder: it is committed, or empty."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def leave(self) -> None:
-        """Let go of it. What was finished stays, for whoever asks for the same."""
+        """Release the lock. Finished results stay, for a repeated ingest."""
         if self.folder.name.startswith(PREFIX + _PASSING) or not _holds_parts(self.parts):
             self.remove()
         self._lock.close()
@@ -104,9 +104,9 @@ class Work:
 
 @contextmanager
 def open_workdir(folder: Path, clock: Callable[[], float] = time.time) -> Iterator[Work]:
-    """Give the work that lies in `folder`, begun or gone on with; old ones beside it are removed.
+    """Open the work in `folder`, new or continued; old work folders beside it are removed.
 
-    Raises UsageError if another process is at it, StoreError where nothing can be written.
+    Raises UsageError if another process uses it, StoreError if it cannot be written.
     """
     with writing(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ def open_workdir(folder: Path, clock: Callable[[], float] = time.time) -> Iterat
 
 def _lock(folder: Path) -> BinaryIO:
     while True:
-        with contextlib.suppress(FileNotFoundError):  # swept before it was locked
+        with contextlib.suppress(FileNotFoundError):  # it was removed before it was locked
             folder.mkdir(mode=0o700, exist_ok=True)
             lock = (folder / _LOCK).open("a+b")
             try:
@@ -147,7 +147,7 @@ def _refusal(lock: BinaryIO) -> str:
 
 
 def _sweep(own: Path, before: float) -> None:
-    """Remove work beside `own` that nobody holds and that is old, or can be of use to nobody."""
+    """Remove unlocked work folders beside `own` that are old or cannot be continued."""
     for folder in own.parent.glob(f"{PREFIX}*"):
         if folder == own:
             continue
@@ -163,7 +163,7 @@ def _sweep(own: Path, before: float) -> None:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder, ignore_errors=True)
         except OSError:
-            continue  # held, removed by somebody else, or another user's
+            continue  # locked, already removed, or owned by another user
 
 
 def _holds_parts(parts: Path) -> bool:

@@ -1,1 +1,1 @@
-"""The intake: what ingests wrote and a publish reads."""
+"""Intake: rows that ingests wrote and the next publish reads."""

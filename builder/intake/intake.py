@@ -1,7 +1,7 @@
-"""Intake: what was ingested and is not published yet, one run at a time.
+"""Intake: the runs that were ingested and are not published yet.
 
-A run is written on this machine and moved into the store when it is whole; its summary comes
-last, and only a run that has one counts. A run that was cut off leaves nothing that is seen.
+A run is written on the local disk and moved into the store when it is complete. Its summary comes
+last, and only a run with a summary counts. So an interrupted run is never visible.
 """
 
 import contextlib
@@ -50,10 +50,11 @@ TABLES = {
 
 @dataclass(frozen=True, slots=True)
 class IntakeSource:
-    """What one archive file gave: the columns of schema.SOURCE; `skips` counts by reason.
+    """Result of one archive file: the columns of schema.SOURCE; `skips` counts by reason.
 
-    `faults` counts rows, `codes` what was found, by code: an index may find more than it lists.
-    `failed`: captures were expected of the file, and it gave none or could not be read to its end.
+    `faults` counts rows; `codes` counts all faults by code, since an index may find more than it
+    lists.
+    `failed`: the file should have captures, but gave none or could not be read to its end.
     """
 
     source: str
@@ -76,9 +77,9 @@ class IntakeSource:
 
 @dataclass(frozen=True, slots=True)
 class IntakeRun:
-    """A finished run of `sheaf ingest`, or of `sheaf fileset`: then it has results of requests.
+    """A finished run of `sheaf ingest`, or of `sheaf fileset`, which has results of requests.
 
-    `harvested` are the records that came from other repositories.
+    `harvested` counts the records that came from other repositories.
     """
 
     name: str
@@ -93,18 +94,18 @@ def run_name(now: datetime) -> str:
 
 
 def part_path(folder: Path, table: str, name: str) -> Path:
-    """Return where a part of that name in `folder` writes rows of `table`."""
+    """Return the path in `folder` for the rows of `table` in a part of that name."""
     return folder / f"{table}-{name}.parquet"
 
 
 def commit(
     store: Writer, run: IntakeRun, folder: Path, parts: Iterable[Path] | None = None
 ) -> None:
-    """Move a run's files into the store; its summary makes it count.
+    """Move a run's files into the store; its summary, written last, makes it count.
 
-    They are those in `folder`, or `parts`, which are made there one by one as they are asked for,
-    and removed once they are moved. Raises StoreError, and then takes back what was moved: a full
-    disk would stay as full.
+    The files are those in `folder`, or `parts`, which are created there one by one on request and
+    removed after the move. Raises StoreError, and then removes the moved files: a full disk would
+    stay full.
     """
     prefix = layout.run_prefix(run.name)
     moved: list[str] = []
@@ -119,7 +120,7 @@ def commit(
             raise StoreError(f"{min(gone)} was removed while the rest was written; ingest again")
         store.create(prefix + layout.RUN_SUMMARY, summary(run))
     except StoreError:
-        with contextlib.suppress(StoreError):  # else it is an orphan, which expires
+        with contextlib.suppress(StoreError):  # otherwise it is an orphan, which expires
             if store.tag(prefix + layout.RUN_SUMMARY) is None:
                 store.remove(*moved)
         raise
@@ -143,7 +144,7 @@ def _sources(run: IntakeRun, folder: Path) -> Path:
 
 
 def summary(run: IntakeRun) -> bytes:
-    """Return the document that makes a run count."""
+    """Return the summary document that makes a run count."""
     document = {"schema": VERSION, "sources": [asdict(s) for s in run.sources]}
     if run.results:
         document["results"] = run.results
@@ -154,10 +155,9 @@ def summary(run: IntakeRun) -> bytes:
 
 @contextlib.contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Turn what goes wrong while something is written on this machine into a StoreError.
+    """Raise errors of writing to the local disk as StoreError.
 
-    What writes rows takes a full disk for that of scratch files; where it was writing within
-    `folder`, it is that one's.
+    Row writers blame a full disk on scratch files; the error names `folder` if it occurred there.
     """
     try:
         yield
@@ -188,7 +188,7 @@ def runs(store: Writer) -> Iterator[IntakeRun]:
             try:
                 document = json.loads(store.read(key))
             except MissingObject:
-                continue  # published by somebody else meanwhile
+                continue  # meanwhile published by another process
             except ValueError as error:
                 raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
             try:
@@ -211,20 +211,20 @@ def runs(store: Writer) -> Iterator[IntakeRun]:
 
 
 def keys_of(store: Writer, some: Iterable[IntakeRun]) -> list[str]:
-    """Return the keys of all that the runs hold: fewer once somebody begins to discard them."""
+    """Return the keys of all objects of the runs; fewer if another process is discarding them."""
     return [key for run in some for key in store.keys(layout.run_prefix(run.name))]
 
 
 def files(store: Writer, run: IntakeRun, table: str) -> list[str]:
-    """Return this machine's paths of the run's Parquet files of `table`."""
+    """Return the local paths of the run's Parquet files of `table`."""
     keys = store.keys(f"{layout.run_prefix(run.name)}{table}")
     return [str(store.local(key)) for key in keys]
 
 
 def discard(store: Writer, run: IntakeRun) -> None:
-    """Remove a run that was published. Its summary goes last, so that nothing of it is forgotten.
+    """Remove a published run. Its summary is removed last, so that no object is forgotten.
 
-    What is left of a run whose removal was cut short is found unchanged by the next publish.
+    If the removal is interrupted, the next publish finds the run unchanged.
     """
     prefix = layout.run_prefix(run.name)
     for key in list(store.keys(prefix)):

@@ -1,4 +1,4 @@
-"""Rows of a run: written in parts, and then those of many parts as few and well-filled files."""
+"""Rows of a run: writes them in parts, and joins many parts into a few large files."""
 
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -13,14 +13,14 @@ from functions.database import engine
 from functions.snapshot import schema
 
 FILE_ROWS, GROUP_ROWS = 1 << 19, 1 << 16
-"""Rows of a file and of its row groups: a file of captures has some 25 MB."""
+"""Rows of a file and of its row groups: a file of captures has about 25 MB."""
 
 _values = attrgetter(*(column.name for column in CAPTURES[2:]))
 _FAULT = tuple(column.name for column in schema.FAULT)
 
 
 class IntakeWriter:
-    """Writes captures and faults into a folder on this machine; of what there is none, no file."""
+    """Writes captures and faults into a local folder; without rows there is no file."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
@@ -53,7 +53,7 @@ class IntakeWriter:
 
 @dataclass(frozen=True, slots=True)
 class RowSpan:
-    """Some rows of a Parquet file: `count` of them from the one numbered `at` on."""
+    """Consecutive rows of a Parquet file: `count` rows from row number `at`."""
 
     path: Path
     at: int
@@ -67,9 +67,9 @@ def gather_rows(
     folder: Path,
     renamed: Collection[Path] = (),
 ) -> Iterator[Path]:
-    """Write the rows, in their order, as files of FILE_ROWS rows, each once it is asked for.
+    """Write the rows, in order, as files of FILE_ROWS rows, each when it is requested.
 
-    Some rows of the files `renamed` get another identity, by the connection's table `renamed`
+    Rows of the files `renamed` may get another identity, from the connection's table `renamed`
     (builder.ingest.joining). Raises StoreError.
     """
     for number, rows in enumerate(_group(_join_neighbours(some))):
@@ -82,20 +82,20 @@ def gather_rows(
 
 
 def link_files(paths: Iterable[Path], folder: Path) -> Iterator[Path]:
-    """Give files that are filled well as they are further names in `folder`, one by one."""
+    """Link files that are large enough into `folder`, one by one."""
     for number, path in enumerate(paths):
         table = path.name.partition("-")[0]
         target = part_path(folder, table, f"own-{number:06}")
-        target.unlink(missing_ok=True)  # of a process that ended between two steps
+        target.unlink(missing_ok=True)  # left by an interrupted process
         try:
             target.hardlink_to(path)
-        except OSError:  # no such links on this file system
+        except OSError:  # a file system without hard links
             shutil.copyfile(path, target)
         yield target
 
 
 def _join_neighbours(some: Iterable[RowSpan]) -> Iterator[RowSpan]:
-    """Yield the same with those made one that are neighbours in a file."""
+    """Yield the spans, with adjacent spans of a file joined."""
     held: RowSpan | None = None
     for rows in some:
         if held and (held.path, held.at + held.count) == (rows.path, rows.at):
@@ -109,7 +109,7 @@ def _join_neighbours(some: Iterable[RowSpan]) -> Iterator[RowSpan]:
 
 
 def _group(some: Iterable[RowSpan]) -> Iterator[list[RowSpan]]:
-    """Yield what goes into each file."""
+    """Yield the spans of each file to write."""
     held: list[RowSpan] = []
     room = FILE_ROWS
     for rows in some:
@@ -126,7 +126,7 @@ def _group(some: Iterable[RowSpan]) -> Iterator[list[RowSpan]]:
 
 
 def _select(rows: Sequence[RowSpan], table: str, *, changed: bool) -> str:
-    """Return the statement that gives the rows; UNION ALL and WHERE keep their order."""
+    """Return the statement for the rows; UNION ALL and WHERE keep their order."""
     names = ", ".join(column.name for column in TABLES[table])
     if changed:
         names = f"{names}, file_row_number"

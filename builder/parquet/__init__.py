@@ -1,1 +1,1 @@
-"""Parquet files: the only room that knows pyarrow."""
+"""Parquet files; the only package that imports pyarrow."""

@@ -1,7 +1,7 @@
-"""Encodings: how each column of a table is laid out and compressed in Parquet. Pure.
+"""Encodings and compression of each table's columns in Parquet. Pure.
 
-The choice was measured (bench/README.md). A dictionary serves values that repeat within a row
-group and is a burden for others. DuckDB and pyarrow read all of these encodings.
+They were chosen by measurement (bench/README.md). A dictionary helps for values that repeat within
+a row group and costs space for others. DuckDB and pyarrow read all of these encodings.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _BY_TYPE = {
     "INTEGER": "DELTA_BINARY_PACKED",
     "TIMESTAMP": "BYTE_STREAM_SPLIT",
 }
-# A higher level makes digests larger, and most of the rest no smaller.
+# A higher level makes digests larger, and most other columns no smaller.
 _THOROUGH = ("url", "url_surtkey", "surt", "refers_to_url", "title", "document", "manifest")
 
 
@@ -26,8 +26,8 @@ _THOROUGH = ("url", "url_surtkey", "surt", "refers_to_url", "title", "document",
 class Encoding:
     """How a table's columns are written, by their paths in Parquet.
 
-    `encodings` are Parquet's names for columns without a dictionary, `dictionaries` the others,
-    `levels` those of Zstandard.
+    `encodings` are Parquet's names for columns without a dictionary, `dictionaries` the other
+    columns, `levels` the levels of Zstandard.
     """
 
     encodings: dict[str, str]
@@ -36,7 +36,7 @@ class Encoding:
 
 
 def of(table: str) -> Encoding:
-    """Return how the columns of `table` are written."""
+    """Return the encoding of the columns of `table`."""
     encodings = {}
     paths = []
     for column in schema.TABLES[table]:

@@ -1,4 +1,4 @@
-"""The gate: nothing unsorted is ever published. Pure."""
+"""Check of the row order, so that no unsorted data file is published. Pure."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,21 +8,21 @@ from functions.snapshot.errors import SheafError
 
 
 class UnsortedTable(SheafError):
-    """Rows came in another order than their table's; a fault of Sheaf, not of its input."""
+    """Rows are not in their table's order: an error in Sheaf, not in its input."""
 
 
 class Gate:
-    """Refuses row groups of a table that are out of order, by their first and last rows' `keys`."""
+    """Checks the order of a table's row groups by the `keys` of their first and last rows."""
 
     def __init__(self, table: str) -> None:
         self._table = table
         self.keys: Sequence[str] = schema.ORDER[table][: schema.KEY[table]]
-        if table == "records":  # positions are often counted here, so look at what they follow
+        if table == "records":  # positions are often assigned here, so check what they derive from
             self.keys = ("sequence", "kind", "url_surtkey", "position")
         self._last: tuple[Any, ...] | None = None
 
     def check(self, first: tuple[Any, ...], last: tuple[Any, ...]) -> None:
-        """Let a row group pass that begins and ends so. Raises UnsortedTable."""
+        """Check a row group by its first and last row. Raises UnsortedTable."""
         first, last = (
             tuple("\U0010ffff" if value is None else value for value in key)
             for key in (first, last)

@@ -1,4 +1,4 @@
-"""Row groups of Parquet files: how many a file gets, and where their bytes lie."""
+"""Row groups of Parquet files: their distribution over files, and their byte ranges."""
 
 from collections.abc import Iterator
 from typing import Any, TypeVar
@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 def files_of(groups: Iterator[T], size: int) -> Iterator[Iterator[T]]:
-    """Yield runs of `size` groups, one a file. Each is to be used up before the next is asked."""
+    """Yield groups of `size` for each file. Each must be used up before the next is requested."""
     for first in groups:
 
         def run(first: T = first) -> Iterator[T]:
@@ -19,7 +19,7 @@ def files_of(groups: Iterator[T], size: int) -> Iterator[Iterator[T]]:
 
 
 def span(group: Any) -> tuple[int, int, int]:
-    """Return a row group's rows, and the offset and length of its bytes."""
+    """Return a row group's number of rows, and the offset and length of its bytes."""
     starts, ends = [], []
     for index in range(group.num_columns):
         column = group.column(index)

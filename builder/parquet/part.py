@@ -1,4 +1,4 @@
-"""A part of a Parquet file that is a Parquet file itself to whoever cuts it out."""
+"""A part of a Parquet file that is a valid Parquet file by itself when cut out."""
 
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -7,10 +7,10 @@ _NOTHING = memoryview(bytes(1 << 20))
 
 
 class ParquetPart:
-    """What one row group is written to: its bytes, and a footer, go to the end of `file`.
+    """File object for a writer of one row group: bytes and a footer go to the end of `file`.
 
-    Its writer counts from 0. So of what it writes as many bytes are left out as there are in the
-    file already, and all offsets in the footer are those in the file.
+    The writer counts from 0. So of its output, as many bytes are dropped as `file` has already, and
+    all offsets in the footer are those in `file`.
     """
 
     closed = False
@@ -20,14 +20,14 @@ class ParquetPart:
         self._left = file.tell()
 
     def lead(self) -> Iterator[memoryview]:
-        """Yield what the writer, which has begun, has to write before the row group."""
+        """Yield the bytes that the writer, which has begun, must write before the row group."""
         left = self._left
         while left > 0:
             yield _NOTHING[:left]
             left -= len(_NOTHING)
 
     def write(self, data: bytes) -> int:
-        """Write what comes behind the lead."""
+        """Write the bytes after the lead."""
         drop = min(self._left, len(data))
         self._left -= drop
         self._file.write(memoryview(data)[drop:])

@@ -1,7 +1,7 @@
-"""Plain Parquet files: some rows, written without a library that takes much memory to be there.
+"""Writes small Parquet files without pyarrow, which needs much memory.
 
-Each column of a row group is one page: levels, then values as they are (PLAIN), packed by gzip.
-What has many rows is written by builder.parquet.writer, which packs better and is faster.
+Each column of a row group is one page: levels, then values in the encoding PLAIN, compressed with
+gzip. Larger tables are written by builder.parquet.writer, which compresses better and is faster.
 """
 
 import itertools
@@ -26,7 +26,7 @@ _TEXT: thrift.Struct = {6: Int32(0), 10: {1: {}}}
 _MICROSECONDS: thrift.Struct = {10: {8: {1: False, 2: {2: {}}}}}
 _LISTED: thrift.Struct = {6: Int32(3), 10: {3: {}}}
 _TYPES: dict[str, tuple[Int32, thrift.Struct]] = {
-    # DuckDB's type: Parquet's own, and what of a schema's element tells the rest
+    # DuckDB's type: Parquet's physical type, and the other fields of the schema element
     "BOOLEAN": (Int32(0), {}),
     "INTEGER": (Int32(1), {}),
     "BIGINT": (Int32(2), {}),
@@ -36,10 +36,10 @@ _TYPES: dict[str, tuple[Int32, thrift.Struct]] = {
 
 
 class PlainWriter:
-    """Writes rows as they come; at most `batch` of them are held in memory.
+    """Writes rows one by one; at most `batch` of them are in memory.
 
-    Columns are of the types BOOLEAN, INTEGER, BIGINT, TIMESTAMP, VARCHAR and VARCHAR[]. It raises
-    OSError where the file cannot be written, and UnicodeEncodeError for text that is none.
+    Columns are of the types BOOLEAN, INTEGER, BIGINT, TIMESTAMP, VARCHAR and VARCHAR[]. Raises
+    OSError if the file cannot be written, and UnicodeEncodeError for text with lone surrogates.
     """
 
     def __init__(self, path: Path, columns: Sequence[Column], batch: int = 4096) -> None:
@@ -52,13 +52,13 @@ class PlainWriter:
         self._file.write(_MAGIC)
 
     def append(self, row: tuple[Any, ...]) -> None:
-        """Add a row: one value for each column, in their order. A time without a zone is UTC."""
+        """Add a row: one value for each column, in order. A time without a zone is UTC."""
         self._rows.append(row)
         if len(self._rows) >= self._batch:
             self._flush()
 
     def close(self) -> None:
-        """Write what is left and the footer. Where that fails, it may be tried again."""
+        """Write the remaining rows and the footer. After an error it may be called again."""
         self._flush()
         footer = thrift.struct(
             {
@@ -114,7 +114,7 @@ def _schema(columns: Sequence[Column]) -> list[thrift.Struct]:
 
 
 def _chunk(column: Column, count: int, plain: int, packed: int, start: int) -> thrift.Struct:
-    """Return what the footer says of a column of a row group."""
+    """Return the footer's metadata of a column of a row group."""
     inner = ["list", "element"] if column.type.endswith(_LIST) else []
     told: thrift.Struct = {
         1: _TYPES[column.type.removesuffix(_LIST)][0],
@@ -132,8 +132,8 @@ def _chunk(column: Column, count: int, plain: int, packed: int, start: int) -> t
 def _level_bytes(type_: str, values: Sequence[Any]) -> tuple[bytes, int, bytes]:
     """Return a column's levels, their number, and its values.
 
-    Levels tell what is NULL, and of lists where each begins: 0 for no list, 1 for an empty one, 2
-    for one's NULL and 3 for its value.
+    Levels mark NULL, and where each list begins: 0 for a NULL list, 1 for an empty one, 2 for a
+    NULL element and 3 for a value.
     """
     if not type_.endswith(_LIST):
         defined = [int(value is not None) for value in values]
@@ -149,7 +149,7 @@ def _level_bytes(type_: str, values: Sequence[Any]) -> tuple[bytes, int, bytes]:
 
 
 def _levels(levels: Iterable[int]) -> bytes:
-    """Return levels, of which none is above 255, as runs of the same one."""
+    """Return levels, each at most 255, as run-length encoding."""
     runs = b"".join(
         thrift.varint(sum(1 for _ in run) << 1) + bytes([level])
         for level, run in itertools.groupby(levels)

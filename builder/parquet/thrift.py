@@ -1,7 +1,7 @@
-"""Thrift's compact protocol, written: what Parquet's footers and page headers are in. Pure.
+"""Writer of Thrift's compact protocol, used by Parquet's footers and page headers. Pure.
 
-A struct is a mapping of field numbers, ascending, to values; a list holds values of one type. What
-is None is left out.
+A struct is a mapping of field numbers, ascending, to values; a list holds values of one type.
+Values that are None are omitted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ Value = Union[bool, "Int32", "Int64", str, Sequence["Value"], Mapping[int, "Valu
 Struct = Mapping[int, Value | None]
 
 _TRUE, _FALSE, _INT32, _INT64, _TEXT, _LIST, _STRUCT = 1, 2, 5, 6, 8, 9, 12
-_SHORT = 15  # values of a list whose number fits into its first byte: fewer than so many
+_SHORT = 15  # lists with fewer values have their length in the first byte
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Int64:
 
 
 def struct(fields: Struct) -> bytes:
-    """Return a struct's bytes. Its numbers may be at most 15 apart."""
+    """Return a struct's bytes. Its field numbers may be at most 15 apart."""
     made = bytearray()
     last = 0
     for number, value in fields.items():

@@ -1,4 +1,4 @@
-"""Parquet files, written: the only file that imports pyarrow."""
+"""Writes Parquet files; the only module that imports pyarrow."""
 
 import errno
 import itertools
@@ -49,11 +49,11 @@ _TYPES: dict[str, pa.DataType] = {
 }
 
 _SEARCHED = ("url_surtkey", "url_host_registered_domain", "fetch_time")
-"""Columns whose bounds are kept for analysts; bounds of every column would bloat the footer."""
+"""Columns with bounds in the footer, for analysts; bounds of every column would bloat it."""
 
 
 class ParquetStream(Protocol):
-    """What an Arrow C stream is to us: something that pyarrow can read batches from."""
+    """An Arrow C stream: an object from which pyarrow can read batches."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the stream's capsule."""
@@ -67,7 +67,7 @@ def arrow_schema(columns: Iterable[schema.Column]) -> pa.Schema:
 
 @contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """Turn what pyarrow raises while it writes below `path` into errors of the store."""
+    """Raise pyarrow's errors while writing below `path` as errors of the store."""
     try:
         yield
     except (OSError, pa.ArrowException) as error:
@@ -77,7 +77,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 class RowWriter:
-    """Writes rows as they come; at most `batch` of them are held in memory."""
+    """Writes rows one by one; at most `batch` of them are in memory."""
 
     def __init__(self, path: Path, columns: Sequence[schema.Column], batch: int = 4096) -> None:
         self._path = path
@@ -88,13 +88,13 @@ class RowWriter:
         self._batch = batch
 
     def append(self, row: tuple[Any, ...]) -> None:
-        """Add a row: one value for each column, in their order."""
+        """Add a row: one value for each column, in order."""
         self._rows.append(row)
         if len(self._rows) >= self._batch:
             self._flush()
 
     def close(self) -> None:
-        """Write what is left and the footer."""
+        """Write the remaining rows and the footer."""
         self._flush()
         with _writing(self._path):
             self._writer.close()
@@ -112,7 +112,7 @@ class RowWriter:
 
 
 def read_rows(path: Path, columns: Sequence[schema.Column], many: int) -> Iterator[tuple[Any, ...]]:
-    """Yield a file's rows in their order, `many` of them in memory. Raises StoreError."""
+    """Yield a file's rows in order, `many` of them in memory. Raises StoreError."""
     try:
         with pq.ParquetFile(path) as file:
             for some in file.iter_batches(many, columns=[column.name for column in columns]):
@@ -122,9 +122,9 @@ def read_rows(path: Path, columns: Sequence[schema.Column], many: int) -> Iterat
 
 
 def lines_of(data: bytes) -> pa.Table:
-    """Return a table of one column, `line`: the lines of a text of which each byte is a character.
+    """Return a table of one column, `line`: the lines of a Latin-1 text.
 
-    The text is not copied where it is ASCII.
+    The text is not copied if it is ASCII.
     """
     text = data if data.isascii() else data.decode("latin-1").encode("utf-8")
     bounds = pa.array([0, len(text)], pa.int64()).buffers()[1]
@@ -133,7 +133,7 @@ def lines_of(data: bytes) -> pa.Table:
 
 
 def columns_of(values: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> pa.Table:
-    """Return a table of columns in memory; `types` are theirs, as schema.Column names them."""
+    """Return a table of columns in memory; `types` are their types as in schema.Column."""
     return pa.table({name: pa.array(values[name], _TYPES[types[name]]) for name in types})
 
 
@@ -153,9 +153,10 @@ def batches(stream: ParquetStream) -> Iterator[pa.RecordBatch]:
 
 
 def segments(stream: ParquetStream, column: str) -> Iterator[tuple[Any, Iterator[pa.RecordBatch]]]:
-    """Yield each value of `column` with the batches that have it, without that column.
+    """Yield each value of `column` with its batches, without that column.
 
-    Rows with the same value must be neighbours. A run is to be used up before the next is asked.
+    Rows with the same value must be adjacent. Each run must be used up before the next is
+    requested.
     """
     for value, run in itertools.groupby(_split(stream, column), key=itemgetter(0)):
         yield value, (batch for _, batch in run)
@@ -179,10 +180,10 @@ def write_table(
 ) -> Iterator[Written]:
     """Write a table's sorted rows as data files in `folder`, and yield them in order.
 
-    While `threads` files are encoded and compressed, the rows of the next one are taken from where
-    they come, so those of one file more are in memory. `constants` may give `position` and
-    `sequence` for batches that lack these columns: `position` is that of the first such row (the
-    next follow by one), `sequence` the same for all.
+    While `threads` files are encoded and compressed, the rows of the next one are read; so one file
+    more is in memory. `constants` may give `position` and `sequence` for batches without these
+    columns:
+    `position` is that of the first such row and increases by one, `sequence` is the same for all.
     """
     target = arrow_schema(schema.TABLES[table])
     gate = Gate(table)
@@ -219,7 +220,7 @@ def _write_file(path: Path, table: str, target: pa.Schema, groups: Sequence[pa.T
         "compression_level": chosen.levels,
         "column_encoding": chosen.encodings,
         "use_dictionary": chosen.dictionaries,
-        "store_schema": False,  # each of its types has one of Parquet's own
+        "store_schema": False,  # each of its types has an equivalent in Parquet
     }
     parts = [[one] for one in groups] if table in layout.SERVED else [groups]
     with _writing(path):
@@ -236,7 +237,7 @@ def _write_file(path: Path, table: str, target: pa.Schema, groups: Sequence[pa.T
 def _write_part(
     file: BinaryIO, target: pa.Schema, groups: Sequence[pa.Table], settings: Mapping[str, Any]
 ) -> pq.FileMetaData:
-    """Write row groups and a footer of theirs to the end of the file; return what it says."""
+    """Write row groups and their footer to the end of the file; return the metadata."""
     made: list[pq.FileMetaData] = []
     part = ParquetPart(file)
     with pa.PythonFile(part, mode="w") as sink:
@@ -252,13 +253,13 @@ def _write_part(
 
 
 def _join_footers(footers: Sequence[pq.FileMetaData]) -> bytes:
-    """Return one footer of all parts, as it ends the file."""
+    """Return one footer for all parts, which ends the file."""
     for other in footers[1:]:
         footers[0].append_row_groups(other)
     sink = pa.BufferOutputStream()
     footers[0].write_metadata_file(sink)
     made: bytes = sink.getvalue().to_pybytes()
-    return made[4:]  # such a file begins as any does
+    return made[4:]  # it begins with the magic, which the file has already
 
 
 def _conform(
@@ -277,7 +278,7 @@ def _conform(
 
 
 def _rechunk(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
-    """Yield the same rows in tables of `rows` rows, the last one perhaps shorter."""
+    """Yield the same rows in tables of `rows` rows; the last one may be shorter."""
     held: list[pa.Table] = []
     count = 0
     for one in tables:

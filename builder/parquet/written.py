@@ -1,4 +1,4 @@
-"""Data files that were written: what a leaf of the manifest says of them."""
+"""Description of a written data file, for a leaf of the manifest."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from functions.snapshot.manifest import Key, RowGroup
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A finished data file on this machine: digest of its bytes, size, footer, row groups."""
+    """A finished local data file: digest of its bytes, size, footer, row groups."""
 
     path: Path
     digest: str
@@ -24,9 +24,9 @@ class Written:
 def describe_file(
     path: Path, metadata: Any, bounds: Sequence[tuple[Key, Key]], ends: Sequence[int]
 ) -> Written:
-    """Describe a finished file by its metadata, the bounds of its row groups and where parts end.
+    """Describe a finished file by its metadata, its row groups' bounds and its parts' ends.
 
-    A part is one row group, or all of them where there is but one part.
+    A part is one row group, or all of them if there is only one part.
     """
     spans = [span(metadata.row_group(n)) for n in range(metadata.num_row_groups)]
     if len(ends) < len(spans):

@@ -1,1 +1,1 @@
-"""Restoring: a site out of the archive, as files of a folder."""
+"""Restore of a site from the archive into files of a folder."""

@@ -1,6 +1,6 @@
-"""Requests to an endpoint over HTTP. Passing failures are retried; others are reported.
+"""HTTP client for an endpoint. Temporary failures are retried; others are raised.
 
-A server that asks to wait is obeyed (RFC 9110, section 10.2.3).
+The delay that a server asks for is observed (RFC 9110, section 10.2.3).
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,9 +17,9 @@ from builder.http.retry import RetryPolicy
 from builder.restore.errors import RebuildError
 
 LARGEST = 64 << 20
-"""Bytes of a page of a list: servers answer far less at once."""
+"""Maximum bytes of a list page; servers send far less at once."""
 TOLD = "x-archive-error"
-"""The header by which Sheaf says why there are no bytes; such an answer is final."""
+"""Header in which Sheaf gives the reason for missing bytes; such a response is final."""
 
 
 class EndpointError(RebuildError):
@@ -28,7 +28,7 @@ class EndpointError(RebuildError):
 
 @dataclass(frozen=True, slots=True)
 class EndpointClient:
-    """Asks one endpoint. Safe to use from threads."""
+    """Client of one endpoint. Thread-safe."""
 
     client: HttpClient
     limits: Limits
@@ -36,7 +36,7 @@ class EndpointClient:
 
     @contextmanager
     def ask(self, url: str, headers: Mapping[str, str] | None = None) -> Iterator[Response]:
-        """Give the answer to a GET, whatever its status.
+        """Open the response to a GET, whatever its status.
 
         Raises EndpointError after all retries. Reading the body may raise FetchError.
         """
@@ -64,7 +64,7 @@ class EndpointClient:
                 raise EndpointError("the restore was ended")
 
     def read(self, url: str) -> tuple[Response, bytes]:
-        """Return an answer and its body, at most LARGEST bytes of it. Raises EndpointError."""
+        """Return a response and its body, at most LARGEST bytes. Raises EndpointError."""
         tried = 0
         while True:
             with self.ask(url) as answer:

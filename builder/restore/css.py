@@ -1,14 +1,14 @@
-"""Style sheets: their references, by url() and @import, replaced; all else stays as it is.
+"""Style sheets: replaces the references by url() and @import, and leaves the rest unchanged.
 
-The grammar is that of CSS Syntax Module Level 3, section 4; a string that does not end does so with
-its line. It takes time in proportion to the text, whatever that holds.
+The grammar is that of CSS Syntax Module Level 3, section 4; an unterminated string ends with its
+line. The time is linear in the length of the text, whatever the text contains.
 """
 
 import re
 from collections.abc import Callable
 
 Reference = Callable[[str], str | None]
-"""Gives what to write in place of a reference, None where it is to stay."""
+"""Returns the replacement of a reference, or None to keep it."""
 
 _DOUBLE = r'"(?P<{0}>(?:[^"\\\n]|\\.)*+)"'
 _SINGLE = r"'(?P<{0}>(?:[^'\\\n]|\\.)*+)'"
@@ -25,7 +25,7 @@ _UNSAFE = re.compile(r"[\"\\\x00-\x1f\x7f]")
 
 
 def rewritten(text: str, reference: Reference) -> str:
-    """Return a style sheet, or a declaration list, with what `reference` gives for references."""
+    """Return a style sheet or declaration list with its references replaced by `reference`."""
 
     def replace_reference(match: re.Match[str]) -> str:
         if match["url"] is None and match["imports"] is None:
@@ -41,7 +41,7 @@ def rewritten(text: str, reference: Reference) -> str:
 
 
 def _unescape(match: re.Match[str]) -> str:
-    """Return what an escape stands for (section 4.3.7)."""
+    """Return the characters of an escape (section 4.3.7)."""
     if match[1]:
         code = int(match[1], 16)
         return "�" if not 0 < code <= 0x10FFFF or 0xD800 <= code < 0xE000 else chr(code)

@@ -1,4 +1,4 @@
-"""The database of a restore: SQLite on disk, which is gone with the process."""
+"""Temporary SQLite database of a restore, on disk and deleted with the process."""
 
 import sqlite3
 from collections.abc import Callable, Iterable
@@ -11,19 +11,19 @@ T = TypeVar("T")
 
 
 class Database(sqlite3.Connection):
-    """A connection that threads may share, whose statements raise RebuildError."""
+    """A connection that threads may share. Its statements raise RebuildError."""
 
     def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
-        """Carry out a statement."""
+        """Execute a statement."""
         return _wrap_errors(lambda: super(Database, self).execute(sql, *values))
 
     def executemany(self, sql: str, rows: Iterable[Any], /) -> sqlite3.Cursor:
-        """Carry out a statement for each row; what the rows raise is raised."""
+        """Execute a statement for each row. Exceptions of the `rows` iterator pass through."""
         return _wrap_errors(lambda: super(Database, self).executemany(sql, rows))
 
 
 def open_database(path: Path, tables: str, kilobytes: int) -> Database:
-    """Make a database with these tables, of which so much stays in memory. Raises RebuildError."""
+    """Create a database with these tables and a cache of `kilobytes`. Raises RebuildError."""
     settings = (
         "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = FILE; "
         f"PRAGMA cache_size = {-kilobytes};"

@@ -1,8 +1,8 @@
-"""An endpoint as the source of a restore: a store that is served, asked over HTTP.
+"""A Sheaf endpoint as the source of a restore, read over HTTP.
 
-Captures are listed by /cdx or, of a set, by OAI-PMH's ListRecords in the format capture. Their
-bytes come from /content as they are stored, so that their digest is verified here, and codings are
-undone here. What is cut off is gone on with by its range.
+Captures are listed by /cdx or, for a set, by OAI-PMH ListRecords in the format capture. Their bytes
+come from /content as stored, so that their digest is verified and their content codings are decoded
+here. An interrupted response is continued by a range request.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ _LONGEST = 300
 
 
 class EndpointSource:
-    """Implements Source over HTTP. `base` is the address below which /oai and /content lie."""
+    """Implements CaptureSource over HTTP. `base` is the address above /oai and /content."""
 
     def __init__(self, base: str, client: EndpointClient) -> None:
         self.address = base
@@ -57,9 +57,9 @@ class EndpointSource:
 
     @contextmanager
     def open(self, identifier: str, digest: str = "") -> Iterator[CaptureBytes]:
-        """Give the bytes of a capture, codings undone and the digest verified.
+        """Open the bytes of a capture, with content codings decoded and the digest verified.
 
-        That of its listing counts where the answer names none.
+        If the response names no digest, `digest` from the listing is used.
         """
         url = f"{self.address}/content?{urlencode({'id': identifier, 'coded': '1'})}"
         with ExitStack() as stack:
@@ -76,7 +76,7 @@ class EndpointSource:
                 raise MissingError(error.code, str(error)) from error
 
     def close(self) -> None:
-        """End all that is under way."""
+        """Stop all requests."""
         self._client.close()
 
     def _bytes(self, url: str, answer: Response, identifier: str, digest: str) -> CaptureBytes:
@@ -96,7 +96,7 @@ class EndpointSource:
         )
 
     def _pieces(self, url: str, answer: Response) -> Iterator[bytes]:
-        """Yield the payload as it is stored, going on where an answer ends before it does."""
+        """Yield the payload as stored, and continue by range if a response ends too early."""
         at, tried = 0, 0
         tag, total = answer.headers.get("etag", ""), _size(answer)
         with ExitStack() as stack:
@@ -169,9 +169,9 @@ class EndpointSource:
 
 
 def base(url: str) -> str:
-    """Return what /oai, /cdx and /content lie below, of the base URL or the site's address.
+    """Return the address above /oai, /cdx and /content, given the base URL or the site's address.
 
-    Raises RebuildError for what is no address of a server.
+    Raises RebuildError if the URL is not an HTTP address.
     """
     if not is_address(url) or {"?", "#"} & set(url):
         raise RebuildError(f"{url}: expected the address of an endpoint, as https://host/oai")
@@ -179,7 +179,7 @@ def base(url: str) -> str:
 
 
 def _archived_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the archived response's headers out of those of an answer."""
+    """Return the headers of the archived response from those of a response."""
     found = {
         name.removeprefix(_ORIGINAL): value
         for name, value in headers.items()
@@ -190,7 +190,7 @@ def _archived_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _size(answer: Response) -> int | None:
-    """Return how many bytes the whole has, where an answer says so."""
+    """Return the total number of bytes, if the response gives it."""
     told = answer.headers.get("content-length", "")
     if answer.status == _PARTIAL:
         told = answer.headers.get("content-range", "").rpartition("/")[2]
@@ -207,7 +207,7 @@ def _refusal(answer: Response, identifier: str) -> SheafError:
 
 
 def _line(answer: Response) -> str:
-    """Return the first of what an answer says in words."""
+    """Return the first line of a response's text."""
     said = bytearray()
     try:
         for chunk in answer.body:
@@ -225,6 +225,6 @@ def _listing_error(answer: Response, body: bytes, where: str) -> RebuildError:
 
 
 def _declared_digest(digest: str) -> digests.DeclaredDigest | None:
-    """Return a digest with its label or, if it has none, of a SHA-1; None where it is no such."""
+    """Return a digest with its label (SHA-1 if it has none), or None if it is invalid."""
     labelled = digest if ":" in digest else f"sha1:{digest}"
     return digests.parse(labelled.encode("latin-1", "replace"))

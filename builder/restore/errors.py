@@ -1,4 +1,4 @@
-"""Why a file is not restored, or not all of it: what has no bytes, and what has no place."""
+"""Reasons why a file is not restored, or not completely: missing bytes, or no place for it."""
 
 from collections.abc import Mapping
 
@@ -12,18 +12,18 @@ CODES: Mapping[str, str] = {
     "refused": "the endpoint answered for it what it should not",
     "no-room": "the disk cannot hold it, or it may not be written there",
 }
-"""Codes of a restore's own; those of functions.content.errors.STATUSES are told besides."""
+"""Codes of a restore itself; those of functions.content.errors.STATUSES are reported as well."""
 
 
 class RebuildError(SheafError):
-    """A site cannot be restored, or nothing more of it."""
+    """A site cannot be restored, or the restore cannot continue."""
 
 
 class MissingError(RebuildError):
-    """A file cannot be restored, by a code of CODES or of STATUSES; the text says more."""
+    """A file cannot be restored. The code is one of CODES or STATUSES; the text gives details."""
 
     def __init__(self, code: str, detail: str) -> None:
-        """Raises KeyError for a code that is none."""
+        """Raises KeyError for an unknown code."""
         super().__init__(detail)
         self.code = code
         if code not in CODES:

@@ -1,8 +1,8 @@
-"""The folder into which a site is restored: files are put there, and never a byte beside it.
+"""Destination folder of a restore. No byte is ever written outside it.
 
-Every name on the way is opened from the folder above it and is no link, so that whatever lies in
-the folder, or is put there meanwhile, cannot lead elsewhere. A file is written under another name,
-and takes its place once it is whole. One process at a time works in a folder.
+Every name of a path is opened relative to the folder above it, and links are not followed. So
+nothing in the folder, even if placed there during the restore, can lead outside. A file is written
+under another name and moved to its place when it is complete. One process at a time uses a folder.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from builder.restore.errors import MissingError, RebuildError
 from builder.restore.names import MANIFEST
 
 WORK = ".sheaf-restore"
-"""The folder of what is not finished."""
+"""The folder of unfinished files."""
 _INTO = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ANEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_LINK_NOR_PIPE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -30,10 +30,10 @@ _IN_THE_WAY = frozenset(
 
 
 class RestoreFolder:
-    """A folder of this machine. Safe to use from threads."""
+    """A local folder. Thread-safe."""
 
     def __init__(self, root: Path) -> None:
-        """Begin to work in it; it is made where it is not there. Raises RebuildError."""
+        """Lock the folder for this process, and create it if it is missing. Raises RebuildError."""
         self._root = root
         self._count = 0
         self._lock = threading.Lock()
@@ -52,7 +52,7 @@ class RestoreFolder:
             raise RebuildError(f"{root / WORK} cannot be used: {error.strerror}") from error
 
     def _begin(self) -> int:
-        """Open the folder of what is not finished, which is this process's from now on."""
+        """Open and lock the folder of unfinished files, and remove leftovers."""
         with contextlib.ExitStack() as stack:
             work = self._below(self._at, WORK)
             stack.callback(os.close, work)
@@ -63,15 +63,15 @@ class RestoreFolder:
         return work
 
     def close(self) -> None:
-        """Let go of it."""
-        with contextlib.suppress(OSError):  # something is left in it, or it is no folder any more
+        """Close and unlock the folder."""
+        with contextlib.suppress(OSError):  # it is not empty, or no folder any more
             os.rmdir(WORK, dir_fd=self._at)
         os.close(self._work)
         os.close(self._at)
 
     @contextmanager
     def write(self) -> Iterator[tuple[BinaryIO, str]]:
-        """Give a new file, and its name for `place`; if it takes no place, it is removed."""
+        """Open a new file and give its name for `place`; a file that is not placed is removed."""
         with self._lock:
             self._count += 1
             name = f"{self._count}.part"
@@ -83,9 +83,11 @@ class RestoreFolder:
                     os.unlink(name, dir_fd=self._work)
 
     def place(self, name: str, path: str, *, over: bool) -> None:
-        """Have a file that was `written` and flushed take its place; `over` one that is ours.
+        """Move a flushed file from `write` to its path. `over` replaces a file of an earlier
+        restore.
 
-        Raises Missing in-the-way where something else is there, or on the way.
+        Raises MissingError in-the-way if the path, or a folder of it, is occupied by something
+        else.
         """
         *folders, last = path.split("/")
         with self._open(path, folders, make=True) as into, _wrap_errors(path):
@@ -94,7 +96,7 @@ class RestoreFolder:
             os.rename(name, last, src_dir_fd=self._work, dst_dir_fd=into)
 
     def link(self, known: str, path: str, *, over: bool) -> bool:
-        """Have a file be another name of one that is there; False where the disk cannot do that."""
+        """Link an existing file to another path; return False if the file system cannot do this."""
         *folders, last = known.split("/")
         with self._lock:
             self._count += 1
@@ -108,7 +110,7 @@ class RestoreFolder:
         return True
 
     def is_free(self, path: str) -> bool:
-        """Tell whether nothing is where a file is to be put. Raises Missing in-the-way."""
+        """Return whether a path is free. Raises MissingError in-the-way."""
         *folders, last = path.split("/")
         try:
             with self._open(path, folders, make=False) as there, _wrap_errors(path):
@@ -117,7 +119,7 @@ class RestoreFolder:
             return True
 
     def state(self, path: str) -> tuple[int, int] | None:
-        """Return size and time (nanoseconds) of a file; None where there is none, or no file."""
+        """Return size and time (nanoseconds) of a file, or None if it is missing or not a file."""
         *folders, last = path.split("/")
         try:
             with self._open(path, folders, make=False) as there, _wrap_errors(path):
@@ -141,9 +143,9 @@ class RestoreFolder:
             folders = above
 
     def manifest(self) -> BinaryIO | None:
-        """Open the manifest that an earlier restore has left, if there is one.
+        """Open the manifest of an earlier restore, or return None.
 
-        Raises RebuildError where it is no file.
+        Raises RebuildError if it is not a regular file.
         """
         try:
             handle = os.open(MANIFEST, os.O_RDONLY | _NO_LINK_NOR_PIPE, dir_fd=self._at)
@@ -157,7 +159,7 @@ class RestoreFolder:
         return os.fdopen(handle, "rb")
 
     def journal(self) -> BinaryIO:
-        """Open the manifest to add to it. Raises RebuildError."""
+        """Open the manifest for appending. Raises RebuildError."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_LINK_NOR_PIPE
         try:
             return os.fdopen(os.open(MANIFEST, flags, 0o644, dir_fd=self._at), "ab")
@@ -166,7 +168,7 @@ class RestoreFolder:
 
     @contextmanager
     def _open(self, path: str, folders: list[str], *, make: bool) -> Iterator[int]:
-        """Give the innermost of the folders. Raises Missing, FileNotFoundError unless `make`."""
+        """Open the innermost folder. Raises MissingError, and FileNotFoundError unless `make`."""
         if {"", ".", ".."} & {*path.split("/")}:
             raise MissingError("in-the-way", f"{path} is no path of a restored file")
         at = self._at
@@ -198,7 +200,7 @@ def _is_there(at: int, name: str) -> bool:
 
 @contextmanager
 def _wrap_errors(path: str) -> Iterator[None]:
-    """Turn what a disk refuses into Missing; one that is full is for the caller."""
+    """Raise errors of the file system as MissingError, but leave a full disk to the caller."""
     try:
         yield
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Markup: the references of an HTML page replaced; every other byte of it stays as it is.
+"""HTML: replaces the references of a page and leaves every other byte unchanged.
 
-Tags are told as the tokenizer of HTML does it (section 13.2.5), comments and the texts of scripts
-passed over. It takes time in proportion to the page, whatever that holds.
+Tags are found by the rules of the HTML tokenizer (section 13.2.5); comments and the texts of
+scripts are skipped. The time is linear in the length of the page, whatever it contains.
 """
 
 import html
@@ -26,7 +26,7 @@ _SPACES = re.compile(r"[\s,]*")
 _WORD = re.compile(r"\S+")
 
 _URLS: Mapping[str, frozenset[str] | None] = {
-    # attribute: the elements in which it is a URL, None for all
+    # attribute: the elements in which it is a URL; None means all elements
     "href": None,
     "src": None,
     "xlink:href": None,
@@ -43,12 +43,12 @@ _URLS: Mapping[str, frozenset[str] | None] = {
 }
 _SETS = frozenset({"srcset", "imagesrcset", "data-srcset"})
 _OFF = frozenset({"integrity", "crossorigin"})
-"""Attributes that keep a browser from loading what lies on a disk, or was rewritten."""
+"""Attributes that stop a browser from loading local or rewritten files."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Attribute:
-    """An attribute: its name in lower case, its value as written, and where both stand."""
+    """An attribute: its name in lower case, its value as written, and the offsets of both."""
 
     name: str
     value: str
@@ -64,7 +64,7 @@ class _Tag:
     end: int
 
     def value(self, name: str, decode: Callable[[str], str]) -> str:
-        """Return the value of an attribute, the first of its name; "" where there is none."""
+        """Return the value of the first attribute of that name, or ""."""
         for attribute in self.attributes:
             if attribute.name == name:
                 return html.unescape(decode(attribute.value))
@@ -72,7 +72,7 @@ class _Tag:
 
 
 Decode = Callable[[str], str]
-"""Gives the characters that a part of a page stands for, which may be read byte by byte."""
+"""Decodes a part of a page, which may have been read byte by byte."""
 
 
 def base(text: str, decode: Decode) -> str | None:
@@ -84,10 +84,10 @@ def base(text: str, decode: Decode) -> str | None:
 
 
 def rewritten(text: str, reference: Reference, decode: Decode) -> str:
-    """Return a page with what `reference` gives for its references, and its base switched off.
+    """Return a page with its references replaced by `reference`, and its base element disabled.
 
-    So are policies and checks within the page that would keep it from being seen from a disk. What
-    is new in it is ASCII.
+    Policies and integrity checks in the page that would prevent viewing it from a disk are disabled
+    too. Inserted text is ASCII.
     """
     pieces: list[str] = []
     at = 0
@@ -132,7 +132,7 @@ def _is_refresh(value: str) -> bool:
 
 
 def _change(element: str, name: str, *, refreshes: bool) -> Callable[[str, Reference], str] | None:
-    """Return what rewrites the value of an attribute, None where it is no reference."""
+    """Return the function that rewrites an attribute's value; None if it is not a reference."""
     if name in _SETS:
         return _images
     if name == "style":
@@ -161,7 +161,7 @@ def _refresh(value: str, reference: Reference) -> str:
 
 
 def _images(value: str, reference: Reference) -> str:
-    """Rewrite candidates of a source set (HTML, section 4.8.4.2.1)."""
+    """Rewrite the candidates of a source set (HTML, section 4.8.4.2.1)."""
     pieces: list[str] = []
     at = 0
     while at < len(value):
@@ -183,7 +183,7 @@ def _images(value: str, reference: Reference) -> str:
 
 
 def _tags(text: str) -> Iterator[_Tag]:
-    """Yield the start tags, but those in comments and in texts that are no markup."""
+    """Yield the start tags, except those in comments and in raw text."""
     at = 0
     while found := _OPENED.search(text, at):
         if found[1]:
@@ -206,7 +206,7 @@ def _raw_end(text: str, tag: _Tag) -> int:
 
 
 def _tag(text: str, name: str, at: int) -> _Tag | None:
-    """Return the tag whose attributes begin there, None where it does not end."""
+    """Return the tag whose attributes begin at an offset; None if it does not end."""
     attributes: list[_Attribute] = []
     while True:
         between = _BETWEEN.match(text, at)

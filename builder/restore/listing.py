@@ -1,6 +1,6 @@
-"""Captures as an endpoint lists them: lines of /cdx, and records of OAI-PMH in the format capture.
+"""Parsers of an endpoint's lists of captures: lines of /cdx, and OAI-PMH records (format capture).
 
-Nothing of it is believed further than it has to be: what is no capture is left out.
+The endpoint is not trusted: invalid captures are left out.
 """
 
 import json
@@ -14,7 +14,7 @@ from builder.restore.scope import request_url
 from functions.url import surt
 
 FIELDS = "url,timestamp,status,digest,redirect,mime,media_type,size,method,requestBody,identifier"
-"""What is asked for of each capture at /cdx."""
+"""The fields of each capture that are requested from /cdx."""
 KEY = "resumeKey"
 
 _OAI = "{http://www.openarchives.org/OAI/2.0/}"
@@ -23,14 +23,14 @@ _REVISIT = "warc/revisit"
 
 
 class Keys:
-    """The keys of a list's pages, few of which are kept: tells of one that goes round (Brent)."""
+    """Detects a loop in the keys of list pages by Brent's algorithm, in constant memory."""
 
     def __init__(self) -> None:
         self._kept = ""
         self._left = self._room = 1
 
     def again(self, key: str) -> bool:
-        """Tell whether a key was given out before, after some rounds at the latest."""
+        """Return whether a key has been seen before; a loop is found after a few rounds at most."""
         if key == self._kept:
             return True
         self._left -= 1
@@ -41,7 +41,7 @@ class Keys:
 
 
 def line(raw: bytes) -> ListedCapture | str | None:
-    """Return the capture of a line of /cdx, or its resume key; None for what is neither."""
+    """Return the capture in a line of /cdx, or its resume key; None if the line is neither."""
     try:
         found = json.loads(raw)
     except (ValueError, RecursionError):
@@ -57,9 +57,9 @@ def line(raw: bytes) -> ListedCapture | str | None:
 
 
 def page(raw: bytes, where: str) -> tuple[list[ListedCapture], str]:
-    """Return the captures of a page of ListRecords, and the token of the next one, if any.
+    """Return the captures of a ListRecords page, and the token of the next page or "".
 
-    Raises RebuildError for what is no such page, and for an error of the protocol.
+    Raises RebuildError if the page is invalid, or is an OAI-PMH error.
     """
     try:
         root = ElementTree.fromstring(raw)
@@ -81,7 +81,7 @@ def page(raw: bytes, where: str) -> tuple[list[ListedCapture], str]:
 def _records(listed: ElementTree.Element) -> Iterator[ListedCapture]:
     for record in listed.iterfind(f"{_OAI}record"):
         capture = record.find(f"{_OAI}metadata/{_CAPTURE}capture")
-        if capture is None:  # a deleted one
+        if capture is None:  # it is deleted or invalid
             continue
         found = {child.tag.removeprefix(_CAPTURE): child.text or "" for child in capture}
         digits = "".join(filter(str.isdigit, found.get("fetch_date", "")[:19]))

@@ -1,8 +1,8 @@
-"""The manifest of a restored folder: a JSON line for each URL, and what is known of its file.
+"""Manifest of a restored folder: a JSON line for each URL, which describes its file.
 
-While a restore is at work it is a journal, to which each file is added just before it takes its
-place; of lines with one path the last one counts. So a restore that was ended goes on, and knows
-which files are its own.
+During a restore it is a journal. A file's line is added just before the file is moved to its place;
+of lines with one path the last counts. So an interrupted restore can continue, and knows which
+files are its own.
 """
 
 import json
@@ -19,19 +19,20 @@ _TABLES = """
 CREATE TABLE entry (path TEXT PRIMARY KEY, sha256 TEXT, line BLOB) WITHOUT ROWID;
 CREATE INDEX digests ON entry (sha256) WHERE sha256 IS NOT NULL;
 """
-_MEMORY = 8192  # KiB that the database takes
+_MEMORY = 8192  # KiB of cache
 _HIGHEST = 1 << 53
 _LONGEST = 1 << 20
-"""Bytes of a line; a URL may be long, but no longer than that."""
+"""Maximum bytes of a line; longer URLs are not supported."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """A line: a file, a redirect (which has the path of where it leads), or what is missing.
+    """A line: a file, a redirect (with the path of its target), or a missing file.
 
-    `timestamp` has 14 digits; `renamed` is why the path is not the natural one. `size`, `mtime` (in
-    seconds since 1970) and `sha256` are of the file; `converted` tells a file with links rewritten,
-    and by which plan. `missing` is the code by which there is no file, `detail` says more.
+    `timestamp` has 14 digits; `renamed` is the reason why the path is not the natural one. `size`,
+    `mtime` (in seconds since 1970) and `sha256` describe the file. `converted` identifies the plan
+    by which links were rewritten, if they were. `missing` is the code of the reason why there is no
+    file; `detail` gives details.
     """
 
     url: str
@@ -51,17 +52,17 @@ class ManifestEntry:
     detail: str | None = None
 
     def line(self) -> bytes:
-        """Return it as a line, without what is not known."""
+        """Return the entry as a line, without unknown fields."""
         document = {name: value for name, value in asdict(self).items() if value is not None}
         return json.dumps(document, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
     def is_of(self, file: Planned) -> bool:
-        """Tell whether it is of the very capture that is to be at its path."""
+        """Return whether the entry describes the capture that is planned for its path."""
         return (self.identifier, self.url) == (file.identifier, file.url)
 
 
 def of_file(file: Planned) -> ManifestEntry:
-    """Return the line of a file of which nothing is known but the plan."""
+    """Return the entry of a file with only the fields of the plan."""
     return ManifestEntry(
         url=file.url,
         identifier=file.identifier,
@@ -75,14 +76,14 @@ def of_file(file: Planned) -> ManifestEntry:
 
 
 def of_redirect(led: Led) -> ManifestEntry:
-    """Return the line of a redirect."""
+    """Return the entry of a redirect."""
     return ManifestEntry(
         led.url, led.identifier, led.stamp, led.path, led.status, redirect=led.goal
     )
 
 
 def parse(line: bytes) -> ManifestEntry | None:
-    """Return the entry of a line, None for what is none: the last one may have been cut."""
+    """Return the entry of a line, or None if it is invalid: the last line may be cut off."""
     try:
         document = json.loads(line)
         known = {field.name for field in fields(ManifestEntry)}
@@ -93,9 +94,9 @@ def parse(line: bytes) -> ManifestEntry | None:
 
 
 def _is_sound(entry: ManifestEntry) -> bool:
-    """Tell whether all of an entry is what `line` writes: anybody may have written it.
+    """Return whether `line` could have written the entry: the file may have been edited.
 
-    Raises UnicodeEncodeError for half a character.
+    Raises UnicodeEncodeError for a lone surrogate.
     """
     found = asdict(entry)
     numbers = [found.pop(name) for name in ("status", "size", "mtime")]
@@ -109,14 +110,14 @@ def _is_sound(entry: ManifestEntry) -> bool:
 
 
 class ManifestEntries:
-    """The entries of a folder's files by path, on disk. Safe to use from threads."""
+    """The entries of a folder's files by path, on disk. Thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self._lock = threading.Lock()
         self._database = database.open_database(folder / "entries.sqlite", _TABLES, _MEMORY)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._database.close()
 
     def load(self, stream: BinaryIO) -> None:
@@ -131,7 +132,7 @@ class ManifestEntries:
         self._database.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?)", rows())
 
     def add(self, entry: ManifestEntry) -> None:
-        """Put an entry of a file in place of that of its path."""
+        """Add an entry, in place of an earlier one with its path."""
         with self._lock:
             self._database.execute(
                 "INSERT OR REPLACE INTO entry VALUES (?, ?, ?)",
@@ -143,7 +144,7 @@ class ManifestEntries:
         return self._one("SELECT line FROM entry WHERE path = ?", path)
 
     def alike(self, sha256: str, path: str) -> ManifestEntry | None:
-        """Return an entry of a file with these bytes, but for that of this path."""
+        """Return an entry with the same bytes at another path."""
         return self._one(
             "SELECT line FROM entry WHERE sha256 = ? AND path <> ? ORDER BY path LIMIT 1",
             sha256,
@@ -151,7 +152,7 @@ class ManifestEntries:
         )
 
     def paths(self) -> Iterator[str]:
-        """Yield the paths in order; entries may be removed meanwhile."""
+        """Yield the paths in order; entries may be removed while iterating."""
         last = ""
         while row := self._database.execute(
             "SELECT min(path) FROM entry WHERE path > ?", (last,)
@@ -162,7 +163,7 @@ class ManifestEntries:
             yield last
 
     def remove(self, path: str) -> None:
-        """Forget a path."""
+        """Remove the entry of a path."""
         with self._lock:
             self._database.execute("DELETE FROM entry WHERE path = ?", (path,))
 
@@ -173,9 +174,9 @@ class ManifestEntries:
 
 
 def lacking(entry: ManifestEntry, code: str, detail: str) -> ManifestEntry:
-    """Return the entry of a file that cannot be restored, by code, and what more there is to say.
+    """Return the entry of a missing file, with the code of the reason and details.
 
-    What is known of an earlier file at its path is not said of it.
+    It does not repeat the facts of an earlier file at its path.
     """
     return replace(
         entry, size=None, mtime=None, sha256=None, converted=None, missing=code, detail=detail

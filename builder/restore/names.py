@@ -1,10 +1,10 @@
-"""Names: the path at which a URL is kept, as it would be were no other URL there.
+"""File paths of URLs: the natural path of a URL, independent of other URLs.
 
-`host/path`, as wget has it, `index.html` for what ends with a slash, `@query` behind the name. What
-a URL's path has escaped stands as the character that it is, where every system takes that in a
-name; whatever cannot stand so is %XX, and no part of a path is otherwise left out or changed. So
-two URLs have one path only if they mean the same but for scheme, user, fragment or default port, or
-if a part was cut for its length; Names tells of both.
+The form is `host/path` as in wget, `index.html` for a path that ends with a slash, and `@query`
+after the name. Escaped characters of the URL's path are decoded if every system allows them in a
+name. Characters that no name may hold are written %XX. Otherwise nothing of a path is dropped or
+changed. So two URLs have the same path in two cases only. They differ just in scheme, user,
+fragment or default port, or a part was cut for its length. FileName reports both.
 """
 
 import hashlib
@@ -17,21 +17,21 @@ from urllib.parse import quote, unquote, unquote_to_bytes
 from builder.filename import is_device
 
 LONGEST = 255
-"""Bytes of a name in UTF-8, which is what disks take."""
+"""Maximum bytes of a name in UTF-8: the limit of file systems."""
 WHOLE = 1024
-"""Bytes of a path; systems take 4,096, of which DIR and those who copy it need theirs."""
+"""Maximum bytes of a path; systems allow 4,096, of which the destination folder takes some."""
 DEPTH = 48
-"""Names of a path."""
+"""Maximum number of names in a path."""
 INDEX = "index.html"
 MANIFEST = "manifest.jsonl"
-"""The file of a restored folder that tells of the others; beside it are folders alone."""
+"""The manifest of a restored folder; beside it are only folders."""
 MARKED = 21
-"""Characters of a mark: a tilde and 20 hexadecimal digits. No natural name has one at its end."""
+"""Length of a mark: a tilde and 20 hexadecimal digits. No natural name ends with one."""
 _NATURAL = WHOLE - MARKED - len(INDEX) - 1
-"""Bytes of a natural path, which a mark, and a name within it, may follow."""
+"""Maximum bytes of a natural path; a mark, and a name within it, may be added."""
 
 EXTENSIONS: Mapping[str, tuple[str, ...]] = {
-    # media type: the extensions by which it is known from a disk, the first one being added
+    # media type: its usual extensions, of which the first is added
     "text/html": (".html", ".htm", ".xhtml", ".shtml"),
     "application/xhtml+xml": (".xhtml", ".html", ".htm"),
     "text/css": (".css",),
@@ -41,7 +41,7 @@ EXTENSIONS: Mapping[str, tuple[str, ...]] = {
     "application/x-javascript": (".js", ".mjs"),
     "application/pdf": (".pdf",),
 }
-"""Types that a browser tells by the extension alone where it reads from a disk."""
+"""Types that a browser recognises only by the extension when it reads from a disk."""
 
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(//)?(.*)", re.DOTALL)
 _WEB = {"http": "80", "https": "443"}
@@ -57,16 +57,16 @@ _PLAIN = re.compile(r"[0-9A-Za-z_\-][0-9A-Za-z_\-.,=&+!$'()]*")
 
 @dataclass(frozen=True, slots=True)
 class FileName:
-    """A path, names with `/` between them, and why it is not the natural one ("" where it is)."""
+    """A path (names separated by `/`), and the reason why it is not the natural one, or ""."""
 
     path: str
     why: str = ""
 
 
 def identity(url: str) -> str:
-    """Return what URLs have in common that stand for one file: no fragment, http being https.
+    """Return the identity of a URL: URLs with the same identity share one file.
 
-    Scheme and host are lower case, and a default port is dropped.
+    It has no fragment and no default port; https becomes http; scheme and host are lower case.
     """
     scheme, host, rest = _split_url(url)
     if host is None:
@@ -75,7 +75,7 @@ def identity(url: str) -> str:
 
 
 def natural(url: str, media_type: str = "") -> FileName:
-    """Return the path of a URL; it has the extension of the media type, where one is given.
+    """Return the path of a URL, with the extension of the media type if one is given.
 
     It is relative, without empty, `.` or `..` names, each of at most LONGEST bytes.
     """
@@ -99,18 +99,18 @@ def natural(url: str, media_type: str = "") -> FileName:
 
 
 def mark(path: str, url: str) -> str:
-    """Return the path with a mark that only this URL gives it, before its extension."""
+    """Return the path with a mark that is unique to this URL, before its extension."""
     folder, slash, name = path.rpartition("/")
     return folder + slash + _with_mark(name, url)
 
 
 def within(path: str) -> str:
-    """Return where a file is put whose path is that of a folder as well."""
+    """Return the path of a file whose natural path is also a folder."""
     return f"{path}/{INDEX}"
 
 
 def fold(path: str) -> str:
-    """Return what paths have in common that some disk takes for one: by case or form of letters."""
+    """Return the case-folded and normalised path, since some file systems ignore the difference."""
     if path.isascii():
         return path.lower()
     text = unicodedata.normalize("NFKC", path).casefold()
@@ -118,7 +118,7 @@ def fold(path: str) -> str:
 
 
 def above(path: str) -> Iterator[str]:
-    """Yield the folders in which a path lies, the outermost first."""
+    """Yield the folders above a path, the outermost first."""
     at = path.find("/")
     while at >= 0:
         yield path[:at]
@@ -126,7 +126,7 @@ def above(path: str) -> Iterator[str]:
 
 
 def _split_url(url: str) -> tuple[str, str | None, str]:
-    """Return scheme, host with a port that is not the default one, and path with query; ASCII."""
+    """Return scheme, host (with a port unless it is the default), and path with query, in ASCII."""
     url = url.partition("#")[0]
     url = _BEYOND.sub(lambda match: quote(match[0], safe="", errors="surrogatepass"), url)
     found = _PARTS.fullmatch(url)
@@ -145,7 +145,7 @@ def _split_url(url: str) -> tuple[str, str | None, str]:
 
 
 def _host(host: str) -> str:
-    """Return the name of a host's folder; none is a name that a restore has for itself."""
+    """Return the folder name of a host, distinct from names that a restore uses itself."""
     found = _PORT.fullmatch(host) if not host.endswith("]") else None
     name, port = (found[1], found[2]) if found else (host, "")
     name = _unescape(name).replace("+", "%2B").replace("@", "%40") or "%"
@@ -155,7 +155,7 @@ def _host(host: str) -> str:
 
 
 def _unescape(text: str) -> str:
-    """Return a part of a path as a name has it: its escapes undone where that can be."""
+    """Return a part of a path as a name, with escapes decoded if the name allows it."""
     if _PLAIN.fullmatch(text):
         return text
     raw = unquote_to_bytes(text)
@@ -165,7 +165,7 @@ def _unescape(text: str) -> str:
 
 
 def _is_seen(character: str, *, keep: bool) -> bool:
-    """Tell whether a character may stand in a name; beyond ASCII only where they are to be kept."""
+    """Return whether a character may stand in a name; beyond ASCII only if `keep`."""
     if character in _BARRED:
         return False
     if character.isascii():
@@ -180,7 +180,7 @@ def _hexadecimal(text: str) -> str:
 
 
 def _query(query: str) -> str:
-    """Return a query as a name has it: as it is, but for what no name can hold."""
+    """Return a query as a name: unchanged, except for characters that no name can hold."""
     text = _PERCENT.sub("%25", query)
     return "".join(c if c == "%" or _is_seen(c, keep=False) else _hexadecimal(c) for c in text)
 
@@ -191,7 +191,7 @@ def _add_extension(name: str, media_type: str) -> str:
 
 
 def _make_portable(name: str) -> str:
-    """Return a name that every system takes, but for its length; no other name gives the same."""
+    """Return a name valid on every system (except for its length), and unique for each name."""
     if is_device(name):
         name = _first(name)
     if not name.strip("."):
@@ -206,7 +206,7 @@ def _first(name: str) -> str:
 
 
 def _shorten(url: str, folders: list[str], file: str) -> FileName:
-    """Return the path with names and depth that disks take; what was cut bears a mark."""
+    """Return the path with names and depth within the limits; a cut path has a mark."""
     why = "long-name" if any(len(n.encode()) > LONGEST for n in (*folders, file)) else ""
     folders = [_cut(name) for name in folders]
     file = _with_mark(file, url) if len(file.encode()) > LONGEST else file
@@ -227,7 +227,7 @@ def _cut(name: str) -> str:
 
 
 def _with_mark(name: str, whose: str) -> str:
-    """Return a name with the mark of a URL, or of itself, its beginning cut where it must be."""
+    """Return a name with the mark of a URL, or of itself, its beginning cut if necessary."""
     digest = hashlib.sha256(whose.encode("utf-8", "surrogatepass")).hexdigest()
     found = _EXTENSION.search(name)
     stem, extension = (name[: found.start()], found[0]) if found else (name, "")

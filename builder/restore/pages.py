@@ -1,7 +1,7 @@
-"""Pages: HTML and style sheets whose references lead to the files beside them.
+"""Conversion of pages: references in HTML and style sheets are rewritten to the restored files.
 
-What is kept is referred to by a relative path; what is not, by the URL that it had, so that a page
-says where it led. A page keeps its encoding, and every byte that is no reference.
+References to restored files become relative paths. Other references become the original URL, so
+that the page still shows its targets. The encoding of a page, and all other bytes, are unchanged.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from builder.restore.plan import Planned
 from builder.sources import charset
 
 LARGEST = 32 << 20
-"""Bytes of a page; what is larger stays as it is."""
+"""Maximum bytes of a page; larger pages are not converted."""
 
 _KINDS = {
     "text/html": "html",
@@ -28,7 +28,7 @@ _KINDS = {
     "text/css": "css",
 }
 _TEXT_OF_ITS_OWN = frozenset({"utf-16le", "utf-16be", "iso-2022-jp"})
-"""Encodings in which a byte of ASCII need not be that character."""
+"""Encodings in which an ASCII byte need not be that character."""
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([^\s;\"']+)", re.IGNORECASE)
 _PLAIN = re.compile("[!-~]*")
 _AT_CHARSET = re.compile(rb'@charset "([^"]{1,40})";')
@@ -38,22 +38,22 @@ _SAFE = "!$&+,;=@~/"
 
 
 class ConvertedPages(Protocol):
-    """Tells where URLs are kept: a Plan does."""
+    """Provider of the paths of URLs; Plan implements it."""
 
     def path(self, url: str) -> str | None:
-        """Return where a URL is kept, or what it leads to."""
+        """Return the path of a URL, or of the target of its redirect."""
         ...
 
 
 def kind(media_type: str) -> str | None:
-    """Return how references of a type are written, None where it has none."""
+    """Return the kind of references of a media type, or None."""
     return _KINDS.get(media_type)
 
 
 def convert(
     file: BinaryIO, planned: Planned, headers: Mapping[str, str], kept: ConvertedPages
 ) -> str | None:
-    """Rewrite a page where it lies; return its new SHA-256, None where it stays as it was."""
+    """Rewrite a page in place; return its new SHA-256, or None if it is unchanged."""
     if file.tell() > LARGEST:
         return None
     file.seek(0)
@@ -70,7 +70,7 @@ def convert(
 def rewritten(
     data: bytes, planned: Planned, content_type: str, kept: ConvertedPages
 ) -> bytes | None:
-    """Return a page's bytes with its references rewritten; None where its encoding forbids it."""
+    """Return a page with its references rewritten; None if its encoding forbids it."""
     form = kind(planned.media_type)
     name = _encoding(data, content_type, form, planned.url)
     found = webencodings.lookup(name) or webencodings.UTF8
@@ -81,13 +81,13 @@ def rewritten(
             return None
         references = _References(planned, kept, codec, bytewise=False)
         return references.rewrite(form, text).encode(codec, "replace")
-    # Read so, a byte is a character: what is no reference stays as it is, be it right or wrong.
+    # In this encoding every byte is one character, so all other bytes stay, even invalid ones.
     references = _References(planned, kept, codec, bytewise=True)
     return references.rewrite(form, data.decode("latin-1")).encode("latin-1")
 
 
 class _References:
-    """Gives what stands for the references of one page."""
+    """Replaces the references of one page."""
 
     def __init__(
         self, planned: Planned, kept: ConvertedPages, codec: str, *, bytewise: bool
@@ -109,7 +109,7 @@ class _References:
         return html.rewritten(text, self._reference, self._text)
 
     def _reference(self, written: str) -> str | None:
-        """Return the relative path to what is kept, else the URL in full; None for no URL."""
+        """Return the relative path of a restored file, else the full URL; None if it is no URL."""
         text = written.translate(_BREAKS).strip()
         if not text or _ELSEWHERE.match(text):
             return None
@@ -129,9 +129,10 @@ class _References:
         return None if whole == text else whole
 
     def _forms(self, url: str) -> Iterator[str]:
-        """Yield the URL as browsers send it, and as older ones and crawlers have sent it.
+        """Yield the URL as browsers send it, then as older browsers and crawlers sent it.
 
-        A path is UTF-8 and a query in the page's encoding (URL Standard, section 4.4), or all is.
+        The path is UTF-8 and the query is in the page's encoding (URL Standard, section 4.4), or
+        all is.
         """
         path, question, query = url.partition("?")
         yield _quote(path) + question + _quote(query, self._codec)
@@ -139,7 +140,7 @@ class _References:
             yield _quote(path, self._codec) + question + _quote(query, self._codec)
 
     def _text(self, written: str) -> str:
-        """Return the characters that bytes stand for, where they were read as one each."""
+        """Return the characters of text whose bytes were read as one character each."""
         if not self._bytewise or written.isascii():
             return written
         try:
@@ -149,7 +150,7 @@ class _References:
 
 
 def _quote(text: str, codec: str = "utf-8") -> str:
-    """Return a part of a URL in ASCII; what is escaped stays so."""
+    """Return a part of a URL in ASCII; existing escapes stay."""
     if _PLAIN.fullmatch(text):
         return text
     return quote(text, safe="!\"#$%&'()*+,/:;<=>?@[\\]^_`{|}~", encoding=codec, errors="replace")

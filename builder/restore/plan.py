@@ -1,7 +1,7 @@
-"""The plan of a restore: for each URL the capture that counts, and the path of its file.
+"""Plan of a restore: the capture chosen for each URL, and the path of its file.
 
-It lies in SQLite on disk, so that a site of any size takes little memory. The paths follow from
-what is chosen alone, whatever the order in which captures came.
+The plan is stored in SQLite on disk, so that a large site needs little memory. The paths depend
+only on the chosen captures, not on the order in which they were added.
 """
 
 import hashlib
@@ -19,10 +19,10 @@ from builder.restore.protocols import ListedCapture
 from functions.url import surt
 
 MOST = 10
-"""Redirects that are followed, one behind the other."""
+"""Maximum length of a chain of redirects."""
 _BATCH = 1000
 _KNOWN = 1 << 14
-_MEMORY = 16_384  # KiB that the database takes
+_MEMORY = 16_384  # KiB of cache
 _TABLES = """
 CREATE TABLE chosen (
     key TEXT PRIMARY KEY, url TEXT, surt TEXT, stamp TEXT, identifier TEXT, status INTEGER,
@@ -66,7 +66,7 @@ FROM moved WHERE file.key = moved.key
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A file to be: of which capture, and where. `why` says why the path is not the natural one."""
+    """A planned file: its capture and its path. `why` is why the path is not the natural one."""
 
     key: str
     url: str
@@ -82,7 +82,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Led:
-    """A redirect: to which URL it leads, and where that is kept; None where it is not held."""
+    """A redirect: its target URL, and the path of the target (None if it is not restored)."""
 
     url: str
     stamp: str
@@ -93,24 +93,24 @@ class Led:
 
 
 class Plan:
-    """What is chosen of captures. Reading is safe from threads once it is `settled`."""
+    """The chosen captures. Reading is thread-safe after `settle`."""
 
     def __init__(self, folder: Path, accepts: Callable[[ListedCapture], bool]) -> None:
-        """Keep it in a folder; `accepts` tells of which captures the latest is wanted."""
+        """Create the plan in a folder; the latest capture for which `accepts` is true is chosen."""
         self._accepts = accepts
         self._lock = threading.Lock()
-        self._known = lru_cache(_KNOWN)(self._find)  # a site's pages lead to the same few
+        self._known = lru_cache(_KNOWN)(self._find)  # the pages of a site link to the same few URLs
         self._database = database.open_database(folder / "plan.sqlite", _TABLES, _MEMORY)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._database.close()
 
     def add(self, found: Iterable[ListedCapture], followed: int = 0) -> int:
-        """Count captures in: of each URL the latest stays. Return how many were looked at.
+        """Add captures and keep the latest of each URL. Return how many were examined.
 
-        A redirect to the same but for its scheme is passed over, for the two have one file.
-        `followed` is how many redirects led to them.
+        A redirect that changes only the scheme is ignored, since both URLs share one file.
+        `followed` is the number of redirects that led to the captures.
         """
         seen = 0
 
@@ -129,7 +129,7 @@ class Plan:
         return seen
 
     def follow(self, captures: Callable[[str], Iterable[ListedCapture]]) -> None:
-        """Choose also what redirects lead to and the choice itself has not."""
+        """Add the targets of redirects that the choice itself does not include."""
         while goals := self._database.execute(_UNASKED, (MOST, _BATCH)).fetchall():
             for goal, followed in goals:
                 self._database.execute("INSERT INTO asked VALUES (?)", (goal,))
@@ -137,9 +137,9 @@ class Plan:
                 self.add(exact, followed + 1)
 
     def settle(self, *, extended: bool, sought: bool = False) -> None:
-        """Give each file its path; with the extension of its media type, where that is wanted.
+        """Assign a path to each file; with `extended` it has the extension of the media type.
 
-        Where it is to be `sought` in, `path` finds URLs by their SURTs too.
+        With `sought`, `path` also finds URLs by their SURT.
         """
         files = self._database.execute(
             "SELECT key, url, media_type FROM chosen WHERE goal IS NULL ORDER BY key"
@@ -159,7 +159,7 @@ class Plan:
         before = ""
         for (path,) in self._database.execute("SELECT path FROM file ORDER BY key"):
             inner = path.rpartition("/")[0]
-            if inner != before:  # files of one folder come together
+            if inner != before:  # files of one folder are consecutive
                 yield from map(names.fold, names.above(path))
             before = inner
 
@@ -170,7 +170,7 @@ class Plan:
         self._move((key, names.within(path), "folder") for key, path in rows)
 
     def _mark_conflicts(self) -> Iterator[tuple[str, str, str]]:
-        """Mark all that have the path of a folder, or of one that comes before them."""
+        """Yield marked paths of files whose path is a folder's or an earlier file's."""
         before = ""
         for key, url, path, fold, why in self._database.execute(_TWINS):
             if fold == before or self._is_folder(fold):
@@ -182,7 +182,7 @@ class Plan:
         return found.fetchone() is not None
 
     def _move(self, rows: Iterable[tuple[str, str, str]]) -> None:
-        """Give files other paths, once all of the rows were read."""
+        """Give files other paths, after all of the rows were read."""
         self._put("moved", rows)
         self._database.execute(_MOVE)
         self._database.execute("DELETE FROM moved")
@@ -194,7 +194,7 @@ class Plan:
         )
 
     def count(self) -> tuple[int, int]:
-        """Return how many files there are to be, and how many bytes their captures declare."""
+        """Return the number of planned files, and the sum of the declared lengths in bytes."""
         with self._lock:
             files, size = self._database.execute(
                 "SELECT count(*), coalesce(sum(max(length, 0)), 0) FROM chosen WHERE goal IS NULL"
@@ -215,14 +215,14 @@ class Plan:
             yield Led(url, stamp, identifier, status, _show(goal), self._at(goal))
 
     def fingerprint(self) -> str:
-        """Return what tells this plan from others that have other files."""
+        """Return a fingerprint, which differs between plans with different files."""
         digest = hashlib.sha256()
         for file in self.files():
             digest.update(f"{file.key}\n{file.identifier}\n{file.path}\n".encode())
         return digest.hexdigest()[:16]
 
     def path(self, url: str) -> str | None:
-        """Return where a URL is kept, or what it leads to, or else one with the same SURT."""
+        """Return the path of a URL, of its redirect's target, or of a URL with the same SURT."""
         return self._known(url)
 
     def _find(self, url: str) -> str | None:
@@ -238,7 +238,7 @@ class Plan:
             return self._at(row[0]) if row else None
 
     def holds(self, path: str) -> bool:
-        """Tell whether a file of exactly that path is to be."""
+        """Return whether a file with exactly that path is planned."""
         with self._lock:
             found = self._database.execute(
                 "SELECT 1 FROM file WHERE fold = ? AND path = ?", (names.fold(path), path)
@@ -261,12 +261,12 @@ class Plan:
 
 
 def _show(key: str) -> str:
-    """Return a URL of an identity; which of the schemes it has does not matter."""
+    """Return a URL with that identity; its scheme does not matter."""
     return f"http:{key}" if key.startswith("//") else key
 
 
 def _goal(held: ListedCapture) -> str | None:
-    """Return the identity of the URL that a redirect leads to, itself included, None for a file."""
+    """Return the identity of a redirect's target (which may be itself); None for a file."""
     if not held.leads:
         return None
     with suppress(ValueError):

@@ -1,4 +1,4 @@
-"""The seam of restoring: where captures and their bytes come from, a store or an endpoint."""
+"""Protocols of a restore: the source of captures and their bytes, a store or an endpoint."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -8,12 +8,13 @@ from typing import BinaryIO, Protocol
 
 @dataclass(frozen=True, slots=True)
 class ListedCapture:
-    """A capture, as a plan needs it.
+    """A capture as needed for a plan.
 
-    `stamp` is its date in 14 digits, what is not known of it being the least ("" where nothing is).
-    `media_type` is without parameters, "" where nothing is known, and `length` the bytes of the
-    payload as stored; `digest` is what identifies those. A `revisit` has those of another capture.
-    `method` is that of the request where it is no GET: the URL then has the request's arguments.
+    `stamp` is its date in 14 digits; unknown parts have the lowest value ("" if all is unknown).
+    `media_type` is without parameters, "" if unknown. `length` is the size of the stored payload in
+    bytes; `digest` identifies the payload. The payload of a `revisit` is that of another capture.
+    `method` is the request's method unless it is GET: the URL then includes the request's
+    arguments.
     """
 
     identifier: str
@@ -30,16 +31,16 @@ class ListedCapture:
 
     @property
     def leads(self) -> bool:
-        """Whether it is a redirect, which is no file."""
+        """Whether it is a redirect, which has no file."""
         return self.status is not None and 300 <= self.status < 400 and bool(self.redirect)
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureFilter:
-    """Which captures are restored: of the set, if any, and of a URL that begins as one of `urls`.
+    """Filter of captures by set (if any), and by the prefixes `urls`.
 
-    No `urls` stand for all. A host alone stands for all of it, and `*.host` for its subdomains as
-    well. `until` are 14 digits, the last second that counts.
+    Without `urls` all captures match. A host name matches the whole host, and `*.host` its
+    subdomains as well. `until` has 14 digits: the last second that matches.
     """
 
     set: str | None
@@ -49,9 +50,9 @@ class CaptureFilter:
 
 @dataclass(frozen=True, slots=True)
 class CaptureBytes:
-    """The bytes of a capture, as a server sent them once, to be read once; `size` if it is known.
+    """The bytes of a capture as the server sent them, to be read once; `size` is None if unknown.
 
-    `headers` are the archived response's, by names in lower case, the first of each.
+    `headers` are those of the archived response, by names in lower case, the first of each.
     """
 
     stream: BinaryIO
@@ -60,17 +61,17 @@ class CaptureBytes:
 
 
 class CaptureSource(Protocol):
-    """Captures of one snapshot, and their bytes. `opened` is safe to use from threads."""
+    """Captures of one snapshot, and their bytes. `open` is thread-safe."""
 
     @property
     def address(self) -> str:
-        """What it is, as people write it."""
+        """The address, as the user writes it."""
         ...
 
     def captures(self, choice: CaptureFilter) -> Iterator[ListedCapture]:
-        """Yield the captures of the choice, in any order; one may come twice.
+        """Yield the captures of the choice, in any order, perhaps with duplicates.
 
-        Raises SheafError where they cannot be had.
+        Raises SheafError if the source is unavailable.
         """
         ...
 
@@ -79,13 +80,13 @@ class CaptureSource(Protocol):
         ...
 
     def open(self, identifier: str, digest: str = "") -> AbstractContextManager[CaptureBytes]:
-        """Give the bytes of a capture, codings undone; `digest` is what its listing says.
+        """Open the bytes of a capture, with codings decoded; `digest` comes from its listing.
 
-        The last read raises Missing damaged where the payload has not the digest that its record
-        names. Raises Missing for what this one file lacks, SheafError where the source is gone.
+        Raises MissingError if this file is unavailable, SheafError if the source is. The last read
+        raises MissingError damaged if the payload does not match the digest of its record.
         """
         ...
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Close connections and files."""
         ...

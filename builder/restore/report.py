@@ -1,4 +1,4 @@
-"""What a restore came to."""
+"""Report of a restore."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -7,15 +7,16 @@ from typing import Any
 from builder.restore.manifest import ManifestEntry
 
 _SHOWN, _LONGEST = 10, 120
-"""Files of which a person is told by name, and characters of each text; the manifest has all."""
+"""Maximum number of files that are named, and of characters of each text; the manifest has all."""
 
 
 @dataclass(slots=True)
 class RestoreReport:
-    """Counts of files: those that were written, and those that were there already (`kept`).
+    """Counts of files: those written, and those that existed before (`kept`).
 
-    `linked` are those of the written that are another name of one that was there, `renamed` by why
-    their path is not the natural one, `missing` by code. `removed` were an earlier restore's.
+    `linked` counts written files that are links to existing ones. `renamed` counts files by the
+    reason why their path is not the natural one, `missing` by code. `removed` counts files of an
+    earlier restore that were deleted.
     """
 
     restored: int = 0
@@ -28,10 +29,10 @@ class RestoreReport:
     renamed: Counter[str] = field(default_factory=Counter)
     missing: Counter[str] = field(default_factory=Counter)
     told: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    """Of `renamed` and `missing`, the first by name: a URL, and what there is to say."""
+    """The first of `renamed` and `missing`: the URL, and the details."""
 
     def add(self, entry: ManifestEntry, *, kept: bool = False) -> None:
-        """Count a file that is there, or is missing."""
+        """Count a file that exists or is missing."""
         if entry.missing:
             self.missing[entry.missing] += 1
             self._tell("missing", entry.url, f"{entry.missing}: {entry.detail}")
@@ -50,7 +51,7 @@ class RestoreReport:
             some.append((_short(url), _short(text)))
 
     def document(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the report as a JSON document."""
         return {
             "restored": self.restored,
             "kept": self.kept,

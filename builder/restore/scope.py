@@ -1,4 +1,4 @@
-"""The scope of a restore: which URLs are meant by what a person names."""
+"""Scope of a restore: the URLs that match the user's URL arguments."""
 
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -10,7 +10,7 @@ from functions.url.authority import text as shown
 
 
 def parse(text: str) -> Scope:
-    """Return what is searched: all of a host, `*.host` and its subdomains, else a prefix.
+    """Return the scope: a whole host, `*.host` with its subdomains, else a prefix.
 
     Raises functions.content.scope.NoScope.
     """
@@ -23,13 +23,13 @@ def parse(text: str) -> Scope:
 
 
 def request_url(url: str, method: str | None, body: str | None) -> str:
-    """Return a URL, with the method and what was sent as arguments where it was no GET."""
+    """Return a URL, with the method and the body as arguments unless the method was GET."""
     raw = url.encode("utf-8", "surrogatepass")
     return shown(raw if method is None else surt.request_url(raw, method, body))
 
 
 def ranges(urls: Sequence[str]) -> Sequence[Range] | None:
-    """Return the ranges of SURTs of URLs, None where there are none: then all are meant."""
+    """Return the ranges of SURTs of URLs; None without URLs, which matches everything."""
     if not urls:
         return None
     return [some for url in urls for some in parse(url).ranges]

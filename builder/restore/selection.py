@@ -1,4 +1,4 @@
-"""Moments: dates as people give them and as archives have them, in 14 digits and in seconds."""
+"""Dates of captures, in 14 digits and in seconds."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -12,9 +12,10 @@ _UNSAID = {ord(character): None for character in "-:TtZz "}
 
 
 def until(text: str) -> str:
-    """Return the last second of what a date names, in 14 digits: a year, month, day, or less.
+    """Return the last second of a year, month, day or shorter time, in 14 digits.
 
-    Dashes, colons, `T` and `Z` may stand in it; it is UTC. Raises RebuildError for what is no date.
+    The date may contain dashes, colons, `T` and `Z`; it is UTC. Raises RebuildError if it is
+    invalid.
     """
     digits = text.translate(_UNSAID)
     if digits.isascii() and digits.isdigit() and len(digits) in {4, 6, 8, 10, 12, 14}:
@@ -31,10 +32,9 @@ def until(text: str) -> str:
 
 
 def modification_time(headers: Mapping[str, str], stamp: str) -> int | None:
-    """Return when bytes were changed, in seconds since 1970: as their server said, if it can be.
+    """Return the Last-Modified time of a file, in seconds since 1970, or the capture's date.
 
-    What it says of the time after the capture, or before 1970, is not believed; then the capture's
-    own date counts. None where nothing is known.
+    The header is ignored if it is after the capture or before 1970. None if both are unknown.
     """
     captured = _seconds(stamp)
     said = retry.moment(headers.get("last-modified"))

@@ -1,4 +1,4 @@
-"""A session: the files of a plan are put into a folder, those that are not there yet."""
+"""Session of a restore: fetches the missing files of a plan into a folder."""
 
 import errno
 import hashlib
@@ -21,15 +21,14 @@ from builder.restore.report import RestoreReport
 
 _STEP = 1 << 18
 _WAITING = 4
-"""Files that wait for each that is being fetched."""
+"""Number of waiting files for each file that is being fetched."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreJob:
-    """How: `jobs` files at once, each of at most `largest` bytes.
+    """Options: `jobs` files are fetched at once, each of at most `largest` bytes.
 
-    `converted` says whether links are rewritten, `linked` whether files with the same bytes are to
-    be one on the disk.
+    `converted` rewrites links, `linked` makes files with the same bytes one file on disk.
     """
 
     jobs: int = 4
@@ -40,9 +39,10 @@ class RestoreJob:
 
 @dataclass(slots=True)
 class RestoreSession:
-    """Restores what is planned. `advance` is told of files since its last call.
+    """Restores the files of a plan. `advance` is called with the number of files since its last
+    call.
 
-    `stop` is set when all that is under way is to end, that of the source as well.
+    Setting `stop` ends all requests, including those of the source.
     """
 
     source: CaptureSource
@@ -58,10 +58,10 @@ class RestoreSession:
     _mark: str | None = field(init=False, default=None)
 
     def restore(self) -> RestoreReport:
-        """Fetch what is not there, and write the manifest.
+        """Fetch the missing files, and write the manifest.
 
-        Raises SheafError where the source is gone, and OSError where the disk is full; what was
-        restored until then is there, and need not be fetched again.
+        Raises SheafError if the source becomes unavailable, and OSError if the disk is full. Files
+        restored until then are kept and are not fetched again.
         """
         earlier = self.folder.manifest()
         if earlier is not None:
@@ -69,14 +69,14 @@ class RestoreSession:
                 self.entries.load(earlier)
         self._mark = self.plan.fingerprint() if self.order.converted else None
         with self.folder.journal() as self._journal:
-            self._journal.write(b"\n")  # behind a line that was cut
+            self._journal.write(b"\n")  # ends a line that was cut off
             self._clear()
             self._fetch()
         self._write_manifest()
         return self.account
 
     def _clear(self) -> None:
-        """Remove what an earlier restore has put there, and this one has not at that place."""
+        """Remove files of an earlier restore that are not planned at that path."""
         for path in self.entries.paths():
             if self.plan.holds(path):
                 continue
@@ -123,7 +123,7 @@ class RestoreSession:
         return self.order.converted and pages.kind(file.media_type) is not None
 
     def _restore(self, file: Planned, before: ManifestEntry | None) -> ManifestEntry:
-        """Put a file into its place, and return what came of it."""
+        """Restore a file to its path, and return its entry."""
         ours = before is not None and before.missing != "in-the-way"
         entry = of_file(file)
         try:
@@ -157,7 +157,7 @@ class RestoreSession:
         changed = selection.modification_time(headers, file.stamp)
         mtime = int(os.fstat(out.fileno()).st_mtime) if changed is None else changed
         os.utime(out.fileno(), ns=(mtime * 10**9, mtime * 10**9))
-        mtime = int(os.fstat(out.fileno()).st_mtime)  # disks have their own idea of what can be
+        mtime = int(os.fstat(out.fileno()).st_mtime)  # file systems round times
         return replace(entry, size=size, mtime=mtime, sha256=sha256, converted=mark)
 
     def _copy(self, stream: BinaryIO, out: BinaryIO) -> str:
@@ -187,14 +187,14 @@ class RestoreSession:
         return entry
 
     def _alike(self, entry: ManifestEntry) -> ManifestEntry | None:
-        """Return the entry of a file with the same bytes that is there, if there is one."""
+        """Return the entry of an existing file with the same bytes, or None."""
         known = self.entries.alike(entry.sha256 or "", entry.path or "")
         if known is None or known.missing or known.path is None:
             return None
         return known if self.folder.state(known.path) == _state(known) else None
 
     def _note(self, entry: ManifestEntry) -> None:
-        """Tell the journal: first, for a file that lies there untold would be a stranger's."""
+        """Write an entry to the journal, before its file exists: an unlisted file is not ours."""
         with self._lock:
             self._journal.write(entry.line())
             self._journal.flush()
@@ -215,5 +215,5 @@ class RestoreSession:
 
 
 def _state(entry: ManifestEntry) -> tuple[int | None, int | None]:
-    """Return what Folder.state gives of its file, as long as nobody has changed it."""
+    """Return size and time as Folder.state returns them for an unchanged file."""
     return entry.size, None if entry.mtime is None else entry.mtime * 10**9

@@ -1,4 +1,4 @@
-"""Opening: the source of a restore by its address."""
+"""Opens the source of a restore by its address."""
 
 import threading
 from contextlib import ExitStack
@@ -29,12 +29,15 @@ _CONCURRENT = 1 << 10
 
 
 def is_endpoint(address: str) -> bool:
-    """Tell whether an address is that of a server, and not of a store."""
+    """Return whether an address is that of a server rather than a store."""
     return address.startswith(("http://", "https://"))
 
 
 def http_client(agent: str, stop: threading.Event, behind: Proxies | None = None) -> HttpClient:
-    """Return a client without pauses: the operator names the endpoint, and chooses the threads."""
+    """Return an HTTP client without politeness pauses.
+
+    The operator names the endpoint, and chooses the number of threads.
+    """
     policy = HostPolicy(concurrent=_CONCURRENT, forgives=0)
     return HttpClient(
         agent=agent, addresses=Anywhere(), hosts=HostQueue(policy, stop), stop=stop,
@@ -43,9 +46,9 @@ def http_client(agent: str, stop: threading.Event, behind: Proxies | None = None
 
 
 def source(context: Context, address: str, stop: threading.Event | None = None) -> CaptureSource:
-    """Return the source at an address: http(s) for an endpoint, else the store that lies there.
+    """Return the source at an address: an endpoint for http(s), else a store.
 
-    `context` is the store's; `stop` ends what an endpoint is waited for. Raises SheafError.
+    `context` is that of the command; `stop` ends waiting for an endpoint. Raises SheafError.
     """
     if is_endpoint(address):
         agent, behind = agent_of("(sheaf restore)"), proxies(context.environment)

@@ -1,4 +1,4 @@
-"""Statuses: of which answers of a server the last one is taken for what a URL was."""
+"""Filter of captures by HTTP status: the latest accepted capture of a URL is restored."""
 
 import re
 from collections.abc import Callable
@@ -7,17 +7,19 @@ from builder.restore.errors import RebuildError
 from builder.restore.protocols import ListedCapture
 
 USUAL = "200-205,207-303,305-399"
-"""Whole answers and redirects: neither a part (206) nor `as before` (304), and no errors."""
+"""Complete responses and redirects: neither 206 (partial), 304 (not modified) nor errors."""
 _RANGE = re.compile(r"([1-9][0-9]{2})(?:-([1-9][0-9]{2}))?")
 
 
 def accepting(text: str, *, requests: bool = False) -> Callable[[ListedCapture], bool]:
-    """Return what tells of a capture whether its status is one of these, or it has none.
+    """Return a predicate: whether a capture's status is listed, or unknown.
 
-    The answer to another method than GET is no page of its URL: with `requests` alone it counts.
+    The response to another method than GET is not a page of its URL; it counts only with
+    `requests`.
 
-    `text` is a list of statuses and ranges, with commas between them. A revisit that says 304 is
-    the capture that it refers to, whatever is asked for. Raises RebuildError for what is no list.
+    `text` is a list of statuses and ranges, separated by commas. A revisit with status 304 is
+    accepted always: it stands for the capture that it refers to. Raises RebuildError if the list is
+    invalid.
     """
     wanted: set[int] = set()
     for part in text.split(","):

@@ -19,7 +19,7 @@ _KINDS = ("capture",)
 
 
 class StoreSource:
-    """Implements Source over one snapshot of a store."""
+    """Implements CaptureSource over one snapshot of a store."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class StoreSource:
         contents: Contents,
         closing: Callable[[], None] = lambda: None,
     ) -> None:
-        """Read by these, which `closing` lets go of."""
+        """Read through these objects; `closing` closes them."""
         self.address = address
         self._manifest = manifest
         self._repository = repository
@@ -39,7 +39,7 @@ class StoreSource:
         self.close = closing
 
     def captures(self, choice: CaptureFilter) -> Iterator[ListedCapture]:
-        """Yield the captures of the choice: by set in the order of the log, else by SURT."""
+        """Yield the captures of the choice: of a set in the order of the log, else by SURT."""
         wanted = ranges(choice.urls)
         if choice.set is None and wanted is not None:
             for some in wanted:
@@ -58,7 +58,7 @@ class StoreSource:
 
     @contextmanager
     def open(self, identifier: str, digest: str = "") -> Iterator[CaptureBytes]:
-        """Give the bytes of a capture, codings undone and the digest of its record verified."""
+        """Open the bytes of a capture, with codings decoded and its record's digest verified."""
         try:
             record = self._repository.record(self._manifest, identifier, fields=FIELDS)
             content = self._contents.find(self._manifest, record)
@@ -99,7 +99,7 @@ def _capture(record: PublishedRecord) -> CaptureRow:
 
 
 def held_of(capture: CaptureRow) -> ListedCapture:
-    """Return a capture as a plan needs it."""
+    """Return a capture as needed for a plan."""
     return ListedCapture(
         identifier=capture.identifier,
         url=request_url(capture.url, capture.method, capture.body),

@@ -1,1 +1,1 @@
-"""The local server."""
+"""Local HTTP server."""

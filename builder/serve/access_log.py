@@ -1,4 +1,4 @@
-"""Logs: lines at the end of a file that others may move, cut or write to as well."""
+"""Log files: appends lines to a file that other processes may rotate, truncate or write to."""
 
 import fcntl
 import os
@@ -14,13 +14,13 @@ STANDARD_ERROR = "-"
 
 
 class LogFile:
-    """Appends lines to a file; where that was moved away, to a new one. Safe to use from threads.
+    """Appends lines to a file, or to a new one if it was moved. Thread-safe.
 
     Each line is written at once and under a lock, so that several processes may share the file.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file. Raises UsageError if that cannot be."""
+        """Open the file. Raises UsageError if this fails."""
         self._path = path
         self._lock = threading.Lock()
         try:
@@ -29,7 +29,7 @@ class LogFile:
             raise UsageError(f"access log {path}: {error.strerror or error}") from error
 
     def __call__(self, line: str) -> None:
-        """Append a line. Raises OSError where it cannot be written whole."""
+        """Append a line. Raises OSError if it cannot be written completely."""
         data = f"{line}\n".encode()
         with self._lock:
             if self._is_moved():
@@ -57,7 +57,7 @@ class LogFile:
 
 @contextmanager
 def _lock_file(file: int) -> Iterator[None]:
-    """Keep other processes from writing; where nothing can be locked, go on without."""
+    """Keep other processes from writing; continue without a lock if locking is unsupported."""
     with suppress(OSError):
         fcntl.flock(file, fcntl.LOCK_EX)
     try:
@@ -69,13 +69,13 @@ def _lock_file(file: int) -> Iterator[None]:
 
 def to_standard_error(line: str) -> None:
     """Write a line to standard error."""
-    # In one piece: print writes the line's end apart, and other threads come in between.
+    # In one call: print writes the newline separately, and other threads could come between.
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 
 
 def open_log(name: str, folder: Path) -> Callable[[str], None] | None:
-    """Return what writes to the log `name`: a file seen from `folder`, "-", or none at all."""
+    """Return the writer of the log `name`: a file relative to `folder`, "-" for stderr, or None."""
     if not name:
         return None
     return to_standard_error if name == STANDARD_ERROR else LogFile(folder / name)

@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection: requests as events, and answers as the client takes them (RFC 9112).
+"""One HTTP/1.1 connection: turns requests into events, and sends the responses (RFC 9112).
 
 h11 parses and frames. The event loop reads and writes, so that no thread ever waits for a client.
 """
@@ -23,25 +23,28 @@ from functions.snapshot.errors import SheafError
 _LOG = logging.getLogger("sheaf")
 
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
-"""An event of API Gateway's HTTP API in; status, headers and a body out: bytes, or an iterator of
-them that has a `close` and raises SheafError where it breaks off."""
+"""Takes an event of API Gateway's HTTP API, and returns status, headers and a body.
+
+The body is bytes, or an iterator of bytes with `close`, which raises SheafError if it fails.
+"""
 
 _LONGEST_HEAD = 1 << 18
-"""Bytes of a request line with its headers."""
+"""Maximum bytes of a request line with its headers."""
 _LONGEST_BODY = 1 << 20
 _AT_ONCE = 1 << 16
 """Bytes that are read from a socket at once."""
 _LINGER = 10.0
-"""Seconds for which the rest of a refused request is read. A connection that is closed while bytes
-arrive is reset, and a reset takes the answer away from the client (RFC 9112, section 9.6)."""
+"""Seconds for which the rest of a refused request is read. If a connection is closed while bytes
+arrive, it is reset, and the client may lose the response (RFC 9112, section 9.6).
+"""
 _FORWARDED = frozenset(
     f"x-forwarded-{name}".encode() for name in ("by", "for", "host", "port", "proto")
 ) | {b"forwarded"}
-"""Headers that only a proxy may set. There is no proxy that is known, so clients wrote them."""
+"""Headers that only a proxy may set. No proxy is trusted, so clients wrote them."""
 
 
 class RefusalError(Exception):
-    """A request that is answered with an HTTP error; the connection ends with it."""
+    """A request that is answered with an HTTP error, after which the connection closes."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -51,8 +54,8 @@ class RefusalError(Exception):
 class ClientConnection:
     """Serves the requests of one client, one after another.
 
-    The next request is taken up when the last answer is sent. A client that for `patience` seconds
-    sends nothing or takes nothing is cut off, and so is one whose request takes longer than that.
+    The next request is read after the last response is sent. The connection is closed if the client
+    neither sends nor reads for `patience` seconds, or if its request takes longer than that.
     """
 
     def __init__(
@@ -74,15 +77,15 @@ class ClientConnection:
         except RefusalError as refusal:
             await self._refuse(refusal)
         except OSError:
-            pass  # the client has gone, or does nothing: TimeoutError is one
+            pass  # the client is gone or idle: TimeoutError is an OSError
         except h11.LocalProtocolError as error:
-            # Without its end, by its length or by the last chunk, the answer is known as broken.
+            # Without its declared length or last chunk, the response is known to be incomplete.
             _LOG.error("an answer broke off: %s", error)
         finally:
             self._socket.close()
 
     def end(self) -> None:
-        """End the connection: at once where no request is under way, else behind the answer."""
+        """End the connection: at once without a request in progress, else after the response."""
         self._is_ending = True
         if self._is_idle:
             self.abort()
@@ -114,14 +117,14 @@ class ClientConnection:
         return is_done and not self._is_ending
 
     async def _receive(self) -> None:
-        """Give h11 the next bytes; none of them where the client has ended its side."""
+        """Give h11 the next bytes; empty if the client has closed its side."""
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(self._patience):
             data = await loop.sock_recv(self._socket, _AT_ONCE)
         self._http.receive_data(data)
 
     async def _read_request(self) -> dict[str, Any] | None:
-        """Return the next request as an event; None where there is none. Raises RefusalError."""
+        """Return the next request as an event, or None at the end. Raises RefusalError."""
         request: h11.Request | None = None
         body = bytearray()
         while True:
@@ -143,7 +146,7 @@ class ClientConnection:
                 return None
 
     async def _answer(self, event: dict[str, Any]) -> tuple[h11.Response, bytes | Iterator[bytes]]:
-        """Return the head and the body of the answer to a request."""
+        """Return the head and the body of the response to a request."""
         is_head = event["requestContext"]["http"]["method"] == "HEAD"
         try:
             answer = await self._threads.run(self._handler, event)
@@ -168,7 +171,7 @@ class ClientConnection:
         )
 
     async def _stream(self, head: h11.Response, pieces: Iterator[bytes]) -> None:
-        """Write an answer piece by piece, the next one when the client has taken the last."""
+        """Write a response in chunks; the next one is read when the client has taken the last."""
         try:
             await self._write(head)
             while piece := await self._threads.run(next, pieces, b""):
@@ -180,7 +183,7 @@ class ClientConnection:
             await self._threads.run(pieces.close)  # type: ignore[attr-defined]
 
     async def _refuse(self, refusal: RefusalError) -> None:
-        """Answer with an error, and end the connection so that the client can read the answer."""
+        """Answer with an error, and close the connection after the client could read it."""
         loop = asyncio.get_running_loop()
         text = f"{refusal}\n".encode()
         headers = {"Content-Type": "text/plain", "Connection": "close"}
@@ -193,10 +196,10 @@ class ClientConnection:
                 while await loop.sock_recv(self._socket, _AT_ONCE):
                     pass
         except OSError:
-            pass  # the client has gone, or sends on and on
+            pass  # the client is gone, or does not stop sending
 
     async def _write(self, *events: h11.Event) -> None:
-        """Send parts of an answer, as fast as the client takes them."""
+        """Send parts of a response, as fast as the client reads them."""
         ready = b""
         for event in events:
             for data in self._http.send_with_data_passthrough(event) or ():
@@ -225,7 +228,7 @@ class ClientConnection:
 
 
 def _check(request: h11.Request) -> None:
-    """Raise RefusalError for a request that is not to be answered."""
+    """Raise RefusalError for an unacceptable request."""
     lengths = [value for name, value in request.headers if name == b"content-length"]
     if lengths and any(name == b"transfer-encoding" for name, _ in request.headers):
         # Two parties may disagree on where it ends: a smuggled request (RFC 9112, section 6.1).
@@ -235,7 +238,7 @@ def _check(request: h11.Request) -> None:
 
 
 def _event(request: h11.Request, body: bytes) -> dict[str, Any]:
-    """Return the request as API Gateway's HTTP API hands it over (payload format 2.0)."""
+    """Return the request as API Gateway's HTTP API passes it (payload format 2.0)."""
     values: dict[str, list[str]] = defaultdict(list)
     for name, value in request.headers:
         if name not in _FORWARDED:

@@ -1,6 +1,6 @@
-"""One cache of a bucket for all workers: the process that accepts connections keeps it.
+"""Cache of a bucket shared by all workers, in the process that accepts connections.
 
-A worker asks it for files over a socket of its own for each thread, and opens them itself.
+A worker requests files over one socket for each thread, and opens them itself.
 """
 
 import socket
@@ -17,13 +17,13 @@ from functions.store.bucket import ObjectCache
 
 
 class CacheServer:
-    """Answers for a cache in this process, by daemon threads."""
+    """Serves a cache of this process from daemon threads."""
 
     def __init__(self, cache: ObjectCache) -> None:
         self._calls: dict[str, Callable[..., Any]] = {"local": cache.local, "parts": cache.parts}
 
     def lend(self, door: socket.socket) -> None:
-        """Answer the process at the other end of `door`, until that end is closed."""
+        """Serve the process at the other end of `door`, until that end is closed."""
         threading.Thread(target=self._receive, args=(door,), daemon=True).start()
 
     def _receive(self, door: socket.socket) -> None:
@@ -50,7 +50,7 @@ class CacheServer:
 
 
 class SharedCache:
-    """Implements ObjectCache by that of another process, which `door` leads to."""
+    """Implements ObjectCache by the cache of another process, connected by `door`."""
 
     def __init__(self, door: socket.socket) -> None:
         self._door = door
@@ -67,7 +67,7 @@ class SharedCache:
         return paths
 
     def close(self) -> None:
-        """Ask for nothing more."""
+        """Close the connections."""
         self._door.close()
 
     def _ask(self, name: str, *arguments: object) -> Any:

@@ -1,4 +1,4 @@
-"""A local HTTP server in front of the same handler that answers on AWS."""
+"""Local HTTP server for the same handler that runs on AWS."""
 
 import asyncio
 import errno
@@ -15,29 +15,30 @@ from builder.serve.threads import Threads
 
 _LEVEL, _GZIP = 2, 31
 PATIENCE = 60.0
-"""Seconds after which a client is cut off that does nothing."""
+"""Seconds after which an idle client is disconnected."""
 CONNECTIONS = 512
-"""Connections that may be open at once; where there are more, the rest wait to be accepted."""
+"""Maximum number of open connections; further ones wait to be accepted."""
 _BACKLOG = 1024
 _IN_KERNEL = 1 << 18
-"""Bytes of an answer that the kernel may hold. Left to itself it holds megabytes, and until a part
-of these is taken nothing tells a slow client from one that does not read at all."""
+"""Bytes of a response in the kernel's buffer. Its default is megabytes. Until part of it is read,
+a slow client cannot be distinguished from one that does not read at all.
+"""
 _GRACE = 8.0
-"""Seconds for answers under way when the server ends; containers are killed after 10."""
+"""Seconds for responses in progress when the server stops; containers are killed after 10."""
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 def compress(body: bytes) -> bytes:
-    """Return a body in the coding gzip, ten times as fast as zlib and about as small.
+    """Return a body in the coding gzip, ten times as fast as zlib at about the same size.
 
-    The same body gives the same bytes, for no time is told.
+    The same body gives the same bytes, because the header has no time.
     """
     found: bytes = isal_zlib.compress(body, _LEVEL, _GZIP)
     return found
 
 
 class OpenConnections:
-    """The open connections of an event loop, all answered by `handler` in `threads` threads."""
+    """The open connections of an event loop, served by `handler` in `threads` threads."""
 
     def __init__(self, handler: Handler, threads: int, patience: float) -> None:
         self._handler = handler
@@ -46,7 +47,7 @@ class OpenConnections:
         self._open: dict[asyncio.Task[None], ClientConnection] = {}
 
     def add(self, sock: socket.socket, ended: Callable[[], object]) -> None:
-        """Serve a connection that was accepted, and call `ended` behind it."""
+        """Serve an accepted connection, and then call `ended`."""
         sock.setblocking(False)
         connection = ClientConnection(sock, self._handler, self._threads, self._patience)
         task = asyncio.get_running_loop().create_task(connection.serve())
@@ -54,7 +55,7 @@ class OpenConnections:
         task.add_done_callback(lambda done: (self._open.pop(done), ended()))
 
     async def end(self) -> None:
-        """End all connections: those that are idle at once, others behind their answer."""
+        """End all connections: idle ones at once, others after their response."""
         for connection in self._open.values():
             connection.end()
         for seconds in (_GRACE, 1.0):
@@ -73,13 +74,13 @@ class Listeners:
     """Sockets that listen at every address of a host, at `url`."""
 
     def __init__(self, host: str, port: int) -> None:
-        """Listen at `host`; port 0 takes any free one. Raises UsageError if that cannot be."""
+        """Listen at `host`; port 0 takes any free one. Raises UsageError if this fails."""
         if not 0 <= port <= 65_535:
             raise UsageError(f"port {port}: expected a number from 0 to 65535")
         self.sockets: list[socket.socket] = []
         try:
             for family, (name, number, *rest) in _addresses(host, port):
-                # One port for all addresses, also where any free one is asked for.
+                # All addresses use the same port, even if it was chosen freely.
                 number = number or (self.sockets and self.sockets[0].getsockname()[1]) or 0
                 self.sockets.append(_listen(family, (name, number, *rest)))
         except (OSError, ValueError) as error:
@@ -97,7 +98,7 @@ class Listeners:
     async def accept(
         self, take: Callable[[socket.socket], None], places: asyncio.Semaphore
     ) -> None:
-        """Accept connections for ever; each takes one of the `places`, which `take` gives back."""
+        """Accept connections forever; each takes one of the `places`, which `take` releases."""
         await asyncio.gather(*(_accept(one, take, places) for one in self.sockets))
 
     def close(self) -> None:
@@ -107,14 +108,14 @@ class Listeners:
 
 
 class LocalServer:
-    """A server in one process. It listens already, at `url`; `run` serves until `close`."""
+    """A server in one process. It already listens at `url`; `run` serves until `close`."""
 
     def __init__(
         self, handler: Handler, host: str, port: int, threads: int, patience: float = PATIENCE
     ) -> None:
-        """Listen at `host`; port 0 takes any free one. Raises UsageError if that cannot be.
+        """Listen at `host`; port 0 takes any free one. Raises UsageError if this fails.
 
-        A client that for `patience` seconds neither asks nor takes what it asked for is cut off.
+        A client that neither sends nor reads for `patience` seconds is disconnected.
         """
         self._listeners = Listeners(host, port)
         self.url = self._listeners.url
@@ -125,9 +126,9 @@ class LocalServer:
         self._stopped = asyncio.Event()
 
     def run(self, begun: Callable[[], object] = lambda: None) -> None:
-        """Serve until stopped by another thread or a signal; answers under way end first.
+        """Serve until stopped by another thread or a signal; responses in progress are finished.
 
-        `begun` is called once requests are answered.
+        `begun` is called when the server is ready.
         """
         try:
             self._loop.run_until_complete(self._serve(begun))
@@ -136,7 +137,7 @@ class LocalServer:
             self._loop.close()
 
     def close(self) -> None:
-        """Have `run` end. It is safe in any thread, and in a signal's handler."""
+        """Stop `run`. Safe in any thread and in a signal handler."""
         with suppress(RuntimeError):  # it has ended already
             self._loop.call_soon_threadsafe(self._stopped.set)
 
@@ -165,13 +166,13 @@ async def _accept(
         except OSError as error:
             places.release()
             if error.errno in _FULL:
-                await asyncio.sleep(0.1)  # until others have ended
+                await asyncio.sleep(0.1)  # until other connections have ended
             continue
         take(connection)
 
 
 def _addresses(host: str, port: int) -> list[tuple[socket.AddressFamily, Any]]:
-    """Return the addresses of a host, all of this machine for "*". Raises OSError."""
+    """Return the addresses of a host; "*" means all of this machine. Raises OSError."""
     found = socket.getaddrinfo(
         None if host in ("*", "") else host,
         port,

@@ -1,4 +1,4 @@
-"""Threads that carry out calls for an event loop."""
+"""Thread pool for blocking calls of an event loop."""
 
 import asyncio
 import threading
@@ -14,10 +14,10 @@ _Call = tuple[asyncio.Future[Any], Callable[..., Any], tuple[Any, ...]]
 
 
 class Threads:
-    """Carries out calls, `count` at a time.
+    """Runs `count` calls at a time.
 
-    The threads do not keep the process from its end, as those of concurrent.futures do: a call
-    that waits for a dead disk would delay it for ever.
+    Unlike those of concurrent.futures, the threads do not delay the end of the process: a call that
+    waits for a dead disk would delay it forever.
     """
 
     def __init__(self, count: int) -> None:
@@ -30,13 +30,13 @@ class Threads:
             thread.start()
 
     async def run(self, call: Callable[..., T], *arguments: Any) -> T:
-        """Return what the call returns, or raise what it raises; StopIteration excepted."""
+        """Return the result of the call, or raise its exception, except StopIteration."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._calls.put((future, call, arguments))
         return await future
 
     def close(self) -> None:
-        """End each thread behind its call; wait a moment for those that have none."""
+        """End each thread after its call; wait a moment for idle threads."""
         for _ in self._threads:
             self._calls.put(None)
         until = time.monotonic() + _MOMENT
@@ -59,7 +59,7 @@ class Threads:
 
 def _settle(future: asyncio.Future[Any], result: Any, failure: Exception | None) -> None:
     if future.done():
-        return  # given up
+        return  # abandoned
     if failure is None:
         future.set_result(result)
     else:

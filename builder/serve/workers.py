@@ -1,7 +1,7 @@
-"""A server in several processes: one accepts connections, and workers answer them.
+"""Server with several processes: one accepts connections, and the workers answer requests.
 
-Each connection goes to the worker that has the fewest. Workers that accept for themselves, by one
-socket or by SO_REUSEPORT, get connections by chance: of two harvesters both may fall to one core.
+Each connection goes to the worker with the fewest connections. Workers that share one socket or use
+SO_REUSEPORT would get connections by chance: two harvesters could both fall to one core.
 """
 
 import asyncio
@@ -24,23 +24,24 @@ from functions.snapshot.errors import SheafError
 _LOG = logging.getLogger("sheaf")
 
 Service = Callable[[int, socket.socket], AbstractContextManager[tuple[Handler, int]]]
-"""Opens what a worker answers with: a handler, and for how many threads. It is given the worker's
-number, from 0, and a socket to ask the first process by. It can be pickled. Raises SheafError."""
+"""Opens a worker's handler, and gives its number of threads. Its arguments are the worker's number,
+from 0, and a socket to the first process. It can be pickled. Raises SheafError.
+"""
 
 _CONNECTION, _READY, _ENDED = b"c", b"r", b"e"
 _LONGEST_END = 15.0
-"""Seconds for a worker to end; answers under way have less than that (server)."""
+"""Seconds for a worker to end; responses in progress have less (server)."""
 _PAUSE = 1.0
-"""Seconds before a worker is started again that ended before it could answer."""
+"""Seconds before a worker that ended before it was ready is started again."""
 
 
 class WorkerError(SheafError):
-    """A worker ended before it could answer; it has said why on standard error."""
+    """A worker ended before it was ready; it has written the reason to standard error."""
 
 
 @dataclass(eq=False)
 class Worker:
-    """A process that answers, and the socket by which it is given connections."""
+    """A worker process, and the socket that passes connections to it."""
 
     number: int
     process: multiprocessing.process.BaseProcess
@@ -51,9 +52,9 @@ class Worker:
 
 
 class WorkerServer:
-    """A server of `count` processes. It listens already, at `url`; `run` serves until `close`.
+    """A server of `count` processes. It already listens at `url`; `run` serves until `close`.
 
-    `lend`, if any, answers at the other end of each worker's socket (Service).
+    `lend`, if any, serves the other end of each worker's socket (Service).
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class WorkerServer:
         count: int,
         lend: Callable[[socket.socket], object] | None = None,
     ) -> None:
-        """Listen at `host`; port 0 takes any free one. Raises UsageError if that cannot be."""
+        """Listen at `host`; port 0 takes any free one. Raises UsageError if this fails."""
         self._listeners = Listeners(host, port)
         self.url = self._listeners.url
         self._service = service
@@ -77,9 +78,9 @@ class WorkerServer:
         self._places = asyncio.Semaphore(CONNECTIONS)
 
     def run(self, begun: Callable[[], object] = lambda: None) -> None:
-        """Serve until stopped, and call `begun` once all workers can answer.
+        """Serve until stopped, and call `begun` when all workers are ready.
 
-        Answers under way end first. Raises WorkerError where a worker cannot start.
+        Responses in progress are finished. Raises WorkerError if a worker cannot start.
         """
         try:
             self._loop.run_until_complete(self._serve(begun))
@@ -90,7 +91,7 @@ class WorkerServer:
             self._loop.close()
 
     def close(self) -> None:
-        """Have `run` end. It is safe in any thread, and in a signal's handler."""
+        """Stop `run`. Safe in any thread and in a signal handler."""
         with suppress(RuntimeError):  # it has ended already
             self._loop.call_soon_threadsafe(self._stopped.set)
 
@@ -113,7 +114,7 @@ class WorkerServer:
             await asyncio.wait(ends, timeout=_LONGEST_END)
 
     async def _begin(self, stopped: asyncio.Future[Any]) -> bool:
-        """Wait until all workers can answer; return False where the server is stopped first."""
+        """Wait until all workers are ready; return False if the server is stopped before."""
         for worker in [*self._workers]:
             states: list[asyncio.Future[Any]] = [
                 asyncio.ensure_future(one.wait()) for one in (worker.ready, worker.ended)
@@ -134,7 +135,7 @@ class WorkerServer:
         process = context.Process(
             target=_work, args=(number, theirs, door, self._service), daemon=True
         )
-        with theirs, door, defer_interrupts():  # this process alone hears Ctrl-C
+        with theirs, door, defer_interrupts():  # only this process receives Ctrl-C
             process.start()
         if self._lend is None:
             lent.close()
@@ -146,7 +147,7 @@ class WorkerServer:
         self._loop.add_reader(ours, self._hear, worker)
 
     def _hear(self, worker: Worker) -> None:
-        """Take note of what a worker says: that it is ready, or that connections ended."""
+        """Handle a worker's message: that it is ready, or that connections ended."""
         try:
             said = worker.control.recv(4096)
         except OSError:
@@ -167,7 +168,7 @@ class WorkerServer:
             self._places.release()
 
     def _bury(self, worker: Worker) -> None:
-        """Start another worker in the place of one that ended."""
+        """Start another worker in place of one that ended."""
         self._loop.remove_reader(worker.control)
         worker.control.close()
         worker.ended.set()
@@ -184,7 +185,7 @@ class WorkerServer:
             self._start(number)
 
     def _take(self, sock: socket.socket) -> None:
-        """Hand a connection to a worker; where there is none, when there is one again."""
+        """Pass a connection to a worker; without any worker, wait for the next one."""
         ready = [worker for worker in self._workers if worker.ready.is_set()]
         for worker in sorted(ready, key=lambda one: one.connections):
             with suppress(OSError):  # it is about to end
@@ -196,7 +197,7 @@ class WorkerServer:
 
 
 def _work(number: int, control: socket.socket, door: socket.socket, service: Service) -> None:
-    """Answer connections in a process of its own, until the first process closes `control`."""
+    """Serve connections in a worker process, until the first process closes `control`."""
     code = 0
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:

@@ -1,1 +1,1 @@
-"""`sheaf export FORMAT`: a file for each format, each with `add` and `run`."""
+"""`sheaf export FORMAT`: one module for each format, with `add` and `run`."""

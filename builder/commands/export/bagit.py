@@ -18,7 +18,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def add_runs(parser: argparse.ArgumentParser) -> None:
-    """Declare the option that chooses runs."""
+    """Declare the option that selects runs."""
     parser.add_argument(
         "--run", type=int, action="append", dest="runs", metavar="TIST",
         help="this run alone; may be repeated",
@@ -28,7 +28,7 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Write a BagIt bag for each run of ingest and gather.
 
-    Run again, it adds the bags that are missing. Each object's content is checked on the way.
+    A repeated run adds the bags that are missing. Each object's content is verified.
     """
     settings, arguments = context.configuration, context.arguments
     with open_runs(context) as (runs, connection):

@@ -19,6 +19,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Write an index of captures as CDXJ.
 
-    The captures are those of the newest snapshot, all of them or those that the options choose.
+    The captures are those of the newest snapshot, either all or those that the options select.
     """
     return captures.export_cdxj(context, captures.excerpt(context.arguments))

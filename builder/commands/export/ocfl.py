@@ -18,7 +18,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Write templates and files with all their versions as OCFL 1.1 objects.
 
-    Run again, it adds what is new. Each object's content is checked on the way.
+    A repeated run adds what is new. Each object's content is verified.
     """
     with open_runs(context) as (_, connection):
         target = target_path(context.store, context.arguments.dir)

@@ -14,7 +14,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Declare the options that choose captures."""
+    """Declare the options that select captures."""
     which = parser.add_argument_group("which captures (all conditions must be met)")
     which.add_argument("--set", metavar="SPEC", help="those of a set, with all sets below it")
     which.add_argument(
@@ -31,6 +31,6 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Write captures as one WACZ file, which replays.
 
-    The captures are those of the newest snapshot, all of them or those that the options choose.
+    The captures are those of the newest snapshot, either all or those that the options select.
     """
     return captures.export_wacz(context, captures.excerpt(context.arguments))

@@ -25,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Write the files behind URLs as WARC/1.1.
 
-    Run again, it adds what is new to a folder. Each object's content is checked on the way.
+    A repeated run adds what is new to a folder. Each object's content is verified.
     """
     arguments = context.arguments
     with open_runs(context) as (runs, connection):

@@ -1,4 +1,4 @@
-"""The export: what was chosen, as a WACZ file or as an index in CDXJ, each one file."""
+"""Export of chosen captures to one WACZ file, or to one CDXJ index."""
 
 import gzip
 from collections import Counter
@@ -24,9 +24,9 @@ _LEVEL = 6
 
 @dataclass(frozen=True, slots=True)
 class MissingCapture:
-    """A capture that was meant and is not there: why, by a code of ContentError, and in words.
+    """A chosen capture that could not be exported: the code of its ContentError, and the text.
 
-    Or `undated`: no index can name what has no date.
+    The code may also be `undated`: an index line needs a date.
     """
 
     identifier: str
@@ -36,12 +36,12 @@ class MissingCapture:
 
 
 Tell = Callable[[MissingCapture], None]
-"""Told of each capture that is missing, as it is found to be."""
+"""Called for each missing capture as it is found."""
 
 
 @dataclass(slots=True)
 class ExportResult:
-    """What was written: captures that were meant, originals besides, pages, bytes, and missing."""
+    """Result: captures chosen, additional originals, pages, bytes, and missing captures."""
 
     captures: int = 0
     originals: int = 0
@@ -52,7 +52,7 @@ class ExportResult:
 
 @dataclass(frozen=True, slots=True)
 class ExportRuntime:
-    """Where archive files are read, a folder for what is large, and who is told of what."""
+    """Dependencies: the archive files, a folder for large data, and callbacks for reports."""
 
     archives: Archives
     scratch: Path
@@ -63,7 +63,7 @@ class ExportRuntime:
 def wacz(
     connection: engine.Connection, out: BinaryIO, about: About, means: ExportRuntime
 ) -> ExportResult:
-    """Write what is in the table `chosen` as a WACZ file. Raises StoreError and OSError."""
+    """Write the captures in table `chosen` as a WACZ file. Raises StoreError and OSError."""
     parcel = Parcel(out, means.scratch, about)
     done = ExportResult()
     for one in read_chosen(connection):
@@ -89,9 +89,9 @@ def wacz(
 def cdxj(
     connection: engine.Connection, out: BinaryIO, means: ExportRuntime, *, packed: bool = False
 ) -> ExportResult:
-    """Write what is in the table `chosen` as an index of the archive's own files, sorted by bytes.
+    """Write the captures in table `chosen` as an index of the archive's own files, sorted by bytes.
 
-    `packed`: as gzip. No archive file is read. Raises StoreError and OSError.
+    `packed` compresses it with gzip. No archive file is read. Raises StoreError and OSError.
     """
     done = ExportResult()
     folder = means.scratch / "lines"
@@ -112,7 +112,7 @@ def cdxj(
 
 
 def _is_dated(capture: CaptureRow, done: ExportResult, tell: Tell) -> bool:
-    """Tell whether a capture has a date, and tell of one that has none as missing."""
+    """Return whether a capture has a date, and report it as missing if not."""
     if not capture.stamp:
         detail = f"{capture.identifier} ({capture.url}) has no date"
         _miss(capture, "undated", detail, done, tell)

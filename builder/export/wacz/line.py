@@ -1,7 +1,7 @@
-"""A line of CDXJ: sort key, date in 14 digits, and what there is to tell as JSON in ASCII.
+"""Lines of CDXJ: sort key, date in 14 digits, and a JSON object in ASCII.
 
-The fields and their spelling are those of cdxj-indexer and pywb, whose values are texts: a field of
-which nothing is known is not there.
+The fields and their spelling are those of cdxj-indexer and pywb, whose values are strings. Unknown
+fields are omitted.
 """
 
 import json
@@ -16,7 +16,7 @@ _LABEL = "sha1:"
 
 @dataclass(frozen=True, slots=True)
 class Lying:
-    """Where a record lies: the file's name, the first byte, how many, and the bytes' digest."""
+    """Position of a record: file name, offset, length, and the digest of these bytes."""
 
     filename: str | None
     offset: int | None
@@ -25,7 +25,7 @@ class Lying:
 
 
 def of(capture: CaptureRow) -> Lying:
-    """Return where a capture lies in the archive itself."""
+    """Return the position of a capture in the archive itself."""
     return Lying(capture.filename, capture.offset, capture.stored)
 
 
@@ -50,7 +50,7 @@ def line(one: Chosen, lying: Lying) -> bytes:
 
 
 def _url(one: Chosen) -> str:
-    """Return a URL as archived, so that an ingest finds the same item, if it is text."""
+    """Return the URL as archived if it is text, so that an ingest finds the same item."""
     try:
         return one.raw.decode() if one.raw else one.capture.url
     except UnicodeDecodeError:
@@ -58,5 +58,5 @@ def _url(one: Chosen) -> str:
 
 
 def label(digest: str | None) -> str | None:
-    """Return a digest with its label, which that of a SHA-1 has not in a snapshot."""
+    """Return a digest with its label, which snapshots omit for SHA-1."""
     return digest if digest is None or ":" in digest else _LABEL + digest

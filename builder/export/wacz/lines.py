@@ -1,6 +1,6 @@
-"""Lines in the order of their bytes (`LC_ALL=C sort`), however many.
+"""Sorts any number of lines by their bytes (`LC_ALL=C sort`).
 
-Those that do not fit into memory lie on the disk, sorted, and are merged.
+Lines beyond the memory limit are sorted in files on disk, and merged.
 """
 
 import heapq
@@ -9,16 +9,16 @@ from contextlib import ExitStack
 from pathlib import Path
 
 HELD = 64 << 20
-"""Bytes of lines that are in memory."""
+"""Bytes of lines that are kept in memory."""
 _OPEN = 200
 """Files that are merged at once."""
 
 
 class SortedLines:
-    """Takes lines, which end with a newline and have none within, and gives them back sorted."""
+    """External sort of lines, each of which ends with a newline and has no other."""
 
     def __init__(self, folder: Path, held: int = HELD) -> None:
-        """`folder` is there for it alone."""
+        """Use `folder`, which must be empty and have no other user."""
         self._folder = folder
         self._most = held
         self._lines: list[bytes] = []
@@ -27,7 +27,7 @@ class SortedLines:
         self._made = 0
 
     def add(self, line: bytes) -> None:
-        """Take a line. Raises OSError."""
+        """Add a line. Raises OSError."""
         self._lines.append(line)
         self._size += len(line)
         if self._size >= self._most:
@@ -50,7 +50,7 @@ class SortedLines:
         self._files.append(path)
 
     def _join(self) -> None:
-        """Make one file of those that there are."""
+        """Merge the files into one."""
         before, self._files = self._files, []
         with ExitStack() as stack:
             self._keep(heapq.merge(*(stack.enter_context(path.open("rb")) for path in before)))

@@ -1,4 +1,4 @@
-"""The package: what a WACZ file says of itself, and the digest of that (WACZ 1.1.1, section 5)."""
+"""Package metadata of a WACZ file, and its digest (WACZ 1.1.1, section 5)."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ class PackageResource:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What there is to say of the whole. `main` is the URL of the page to begin with, if any."""
+    """Metadata of the package. `main` is the URL of the first page to show, if any."""
 
     title: str
     description: str
@@ -34,9 +34,9 @@ class About:
 
 
 def document(about: About, resources: Sequence[PackageResource], main: str | None = None) -> bytes:
-    """Return datapackage.json, which is a data package of Frictionless as well.
+    """Return datapackage.json, which is a Frictionless data package as well.
 
-    `main` is the date (RFC 3339) of the page that About.main is the URL of, where it is there.
+    `main` is the date (RFC 3339) of the page with the URL About.main, if it is in the package.
     """
     told: dict[str, object] = {
         "profile": "data-package",

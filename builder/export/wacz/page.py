@@ -1,6 +1,6 @@
-"""Pages: the captures of HTML with a title, which a reader of WACZ lists (pages/pages.jsonl).
+"""Page list of a WACZ file: the captures of HTML with a title (pages/pages.jsonl).
 
-They are in the order of the index, so that a page's states follow on each other.
+The pages are in the order of the index, so that the captures of a page are consecutive.
 """
 
 import json
@@ -13,9 +13,9 @@ _HTML = frozenset({"text/html", "application/xhtml+xml"})
 
 
 def is_page(one: Chosen) -> bool:
-    """Tell whether it is a page: what was chosen itself, was there (2xx) and has a title.
+    """Return whether a capture is a page: chosen itself, successful (2xx), and with a title.
 
-    The answer to a POST, or to any method but GET, is none.
+    The response to any method except GET is not a page.
     """
     capture = one.capture
     there = capture.status is not None and 200 <= capture.status < 300
@@ -38,6 +38,6 @@ def line(one: Chosen) -> bytes:
 
 
 def moment(capture: CaptureRow) -> str:
-    """Return a capture's date to the second, of which what is not known is the least."""
+    """Return a capture's date to the second; unknown parts have the lowest value."""
     day, time = capture.stamp[:8], capture.stamp[8:]
     return f"{day[:4]}-{day[4:6]}-{day[6:]}T{time[:2]}:{time[2:4]}:{time[4:]}Z"

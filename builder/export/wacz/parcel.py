@@ -1,4 +1,4 @@
-"""A parcel: the zip that a WACZ file is, written forwards, and what has to be told of its files."""
+"""Writes the zip of a WACZ file in one pass, and records size and digest of its files."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -16,14 +16,14 @@ from functions import distribution
 from functions.snapshot import instant
 
 LARGEST = 1 << 30
-"""Bytes at which a WARC file ends and the next one begins, as archives have them."""
+"""Maximum bytes of a WARC file before the next one begins, as is usual in archives."""
 
 _INDEX, _SECOND, _PAGES = "indexes/index.cdx.gz", "indexes/index.idx", "pages/pages.jsonl"
 _STEP = 1 << 18
 
 
 class _File:
-    """Takes a file of the zip, and keeps its size and digest."""
+    """Writes a file of the zip, and counts and hashes its bytes."""
 
     def __init__(self, to: Open) -> None:
         self._to = to
@@ -31,21 +31,21 @@ class _File:
         self.size = 0
 
     def write(self, data: bytes) -> None:
-        """Take some more."""
+        """Write more bytes."""
         self._to.write(data)
         self._sha256.update(data)
         self.size += len(data)
 
     def resource(self, path: str) -> PackageResource:
-        """Return what is to be told of it."""
+        """Return the entry of the file in the package metadata."""
         return PackageResource(path, self._sha256.hexdigest(), self.size)
 
 
 class Parcel:
-    """Writes a WACZ file to a sink: record after record, and then `end`.
+    """Writes a WACZ file to a sink: the records one by one, and then `end`.
 
-    `folder` is there for it alone: it has what does not fit into memory of the index. A WARC file
-    of it ends where it has `largest` bytes.
+    `folder` must have no other user; it holds the part of the index that exceeds memory. A WARC
+    file ends when it has `largest` bytes.
     """
 
     def __init__(self, sink: ZipSink, folder: Path, about: About, largest: int = LARGEST) -> None:
@@ -62,10 +62,10 @@ class Parcel:
         self.pages = 0
 
     def add(self, one: Chosen, record: BinaryIO, request: BinaryIO | None = None) -> None:
-        """Write the record of a capture, a gzip member from where the stream is to its end.
+        """Write the record of a capture: a gzip member from the stream's position to its end.
 
-        The `request` that it answers comes beside it, before or behind as it was, so that who
-        reads the file alone joins the two.
+        The `request` of the capture is written directly before or after it, in the original order.
+        So a reader of this file alone can pair them.
         """
         file = self._archive()
         is_before = (one.capture.request or 0) < (one.capture.offset or 0)
@@ -82,7 +82,7 @@ class Parcel:
             _copy(request, file)
         self._index.add(line(one, lying))
         if page.is_page(one):
-            # Sorted by what its line begins with in the index, which is cut off again.
+            # Sorted by the key of its index line, which is removed again.
             key = f"{one.capture.surt} {one.capture.stamp}\t".encode("ascii")
             self._pages.add(key + page.line(one))
             self.pages += 1
@@ -90,9 +90,9 @@ class Parcel:
                 self._main = max(self._main or "", page.moment(one.capture))
 
     def end(self) -> None:
-        """Write all that tells of the records, and the end of the zip."""
+        """Write the index and metadata, and the end of the zip."""
         if self._file is None:
-            self._archive()  # a WACZ has one at least
+            self._archive()  # a WACZ file has at least one
         self._open.close()
         second = [zipnum.heading(_INDEX.rpartition("/")[2])]
         with self._member(_INDEX) as out:
@@ -109,7 +109,7 @@ class Parcel:
 
     @property
     def size(self) -> int:
-        """Bytes so far."""
+        """Number of bytes written."""
         return self._bundle.size
 
     def _list_pages(self) -> Iterator[bytes]:
@@ -118,7 +118,7 @@ class Parcel:
             yield one.partition(b"\t")[2]
 
     def _archive(self) -> _File:
-        """Return the WARC file that the next record goes to."""
+        """Return the WARC file for the next record."""
         if self._file is None or self._file.size >= self._largest:
             self._open.close()
             self._archives += 1
@@ -156,7 +156,7 @@ def _name(number: int) -> str:
 
 
 def _info(name: str, about: About) -> Iterator[bytes]:
-    """Yield the first record of a WARC file, which says what it is (ISO 28500, section 6.2)."""
+    """Yield the warcinfo record at the beginning of a WARC file (ISO 28500, section 6.2)."""
     told = {
         "software": about.software,
         "format": "WARC File Format 1.1",
@@ -177,5 +177,5 @@ def _info(name: str, about: About) -> Iterator[bytes]:
 
 
 def software() -> str:
-    """Return what made the file, as it tells it."""
+    """Return the name and version of this software."""
     return f"Sheaf {distribution.version()}"

@@ -1,9 +1,8 @@
-"""Cutting a capture's record out of its archive file, as a gzip member that holds nothing else.
+"""Copies a capture's record out of its archive file, as a gzip member of its own.
 
-A WARC record that has a gzip member of its own is copied as it is. Any other is packed anew: one of
-a plain file or of zstd, one that shares its member, and one of an ARC file, which becomes a WARC
-record. What comes of it is read as an ingest would read it, and has to be the capture that was
-asked for.
+A WARC record that is a gzip member of its own is copied unchanged. Other records are compressed
+again: those of plain files or zstd, and those that share a member. An ARC record becomes a WARC
+record. The result is read as an ingest would read it, and must be the requested capture.
 """
 
 import os
@@ -34,13 +33,13 @@ from functions.content.record import dictionary, worst
 from functions.url import authority
 
 HELD = 8 << 20
-"""Bytes of a record that are in memory; of a larger one they lie on the disk."""
+"""Bytes of a record that are kept in memory; larger records are kept on disk."""
 
 END = b"\r\n\r\n"
-"""What stands behind a record's block."""
+"""The end of a record, after its block."""
 
 _LARGEST_REQUEST = 2 << 20
-"""Bytes that are read for a request, whose length nothing tells."""
+"""Bytes that are read for a request, whose length is unknown."""
 _HEADER_END = re.compile(rb"\n\r?\n")
 _HEADER_LIMIT = 1 << 20
 _ADDRESS = re.compile(rb"[0-9.]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
@@ -53,11 +52,11 @@ _SECOND = len("2026-11-22T10:00:00")
 
 @contextmanager
 def cut(archives: Archives, capture: CaptureRow, scratch: Path) -> Iterator[BinaryIO]:
-    """Give the member with the record of a capture, at its beginning.
+    """Open the gzip member with the record of a capture, at its beginning.
 
-    `scratch` is a folder for what is large. The files that may have it are tried one after the
-    other. Raises ContentError (unplaced, not-at-hand, undecodable, and damaged where a file holds
-    another record there), StoreError, and OSError for a full disk.
+    `scratch` is a folder for large records. The candidate files are tried in turn. Raises
+    ContentError (unplaced, not-at-hand, undecodable, or damaged if a file holds another record
+    there), StoreError, and OSError for a full disk.
     """
     if capture.damaged:
         detail = f"its compressed member is damaged ({capture.damaged})"
@@ -82,9 +81,10 @@ def cut(archives: Archives, capture: CaptureRow, scratch: Path) -> Iterator[Bina
 def cut_request(
     archives: Archives, capture: CaptureRow, scratch: Path
 ) -> Iterator[BinaryIO | None]:
-    """Give the member with the request that a capture answers; None where it is not there.
+    """Open the gzip member with the request of a capture; None if it is not found.
 
-    An index knows no place of it, and it may be larger than is read. Raises StoreError, OSError.
+    An index has no position of requests, and a request may exceed the limit. Raises StoreError,
+    OSError.
     """
     if capture.request is None or not capture.filename:
         yield None
@@ -99,7 +99,7 @@ def cut_request(
 
 
 def _copy_request(archives: Archives, address: str, capture: CaptureRow, made: BinaryIO) -> bool:
-    """Write the member of a capture's request; False unless that very one lies there."""
+    """Write the gzip member of a capture's request; return False unless exactly it is there."""
     try:
         with archives.open(address, capture.request or 0, _LARGEST_REQUEST) as stream:
             tape, _ = record_reader.open_record(stream, lambda: dictionary(archives, address))
@@ -133,7 +133,7 @@ def header(fields: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def name(*of: object) -> bytes:
-    """Return the id of a record, which is the same whenever it is made of the same."""
+    """Return the id of a record, which depends only on the arguments."""
     made = uuid.uuid5(uuid.NAMESPACE_URL, " ".join(map(str, of)))
     return f"<urn:uuid:{made}>".encode("ascii")
 
@@ -149,7 +149,7 @@ def _name(capture: CaptureRow) -> str:
 def _member(
     archives: Archives, address: str, capture: CaptureRow, raw: BinaryIO, made: BinaryIO
 ) -> BinaryIO:
-    """Return what has the member: `raw`, with the bytes of the file, or what is `made` of them."""
+    """Return the stream with the member: `raw` for an unchanged copy, or `made` for a new one."""
     with archives.open(address, capture.offset or 0, capture.stored) as stream:
         while piece := stream.read(_STEP):
             raw.write(piece)
@@ -164,7 +164,7 @@ def _member(
         for piece in _of_warc(tape) if of_warc else _of_arc(tape, capture):
             made.write(piece)
         tape.close_record(None)
-        # A cut member gives a record that is told to be truncated, as it is in the archive.
+        # A cut member yields a record that is marked as truncated, as in the archive.
         if tape.damage(first, tape.last_member) not in (None, CUT):
             raise record_reader.NoDocumentError("the record's compressed member is damaged")
     except record_reader.NoDocumentError as error:
@@ -177,9 +177,9 @@ def _member(
 
 
 def _is_alone(stream: BinaryIO, capture: CaptureRow, *, declared: bool = True) -> bool:
-    """Tell whether a gzip member of WARC has the record of this capture and nothing besides.
+    """Return whether a gzip member of WARC has the record of this capture and nothing else.
 
-    The capture may be known by the digest that the record has `declared`, as indexes have it.
+    With `declared`, the digest that the record declares also identifies it, as in indexes.
     """
     stream.seek(0)
     if recognise(read_head(stream)) != "warc.gz":
@@ -194,7 +194,7 @@ def _is_alone(stream: BinaryIO, capture: CaptureRow, *, declared: bool = True) -
 
 
 def _events(stream: BinaryIO) -> Iterator[events.Event]:
-    """Yield what an ingest makes of it: two events at most, and no faults of a record alone."""
+    """Yield what an ingest reads from it: two events at most, without faults of single records."""
     count = 0
     for one in read_archive(stream, "record.warc.gz", _ALL):
         if isinstance(one, events.Fault) and not one.code.startswith(("gzip-", "header-")):
@@ -206,7 +206,7 @@ def _events(stream: BinaryIO) -> Iterator[events.Event]:
 
 
 def _agrees(found: events.Capture, capture: CaptureRow, *, declared: bool) -> bool:
-    """Tell whether what was read is what the snapshot says of it, as far as it can be compared."""
+    """Return whether a record agrees with the snapshot, as far as this can be compared."""
     dates = (found.fetch_date or "", capture.date or "")
     many = min(_SECOND, *map(len, dates))
     if found.url != capture.url or len({date[:many] for date in dates}) > 1:
@@ -215,7 +215,7 @@ def _agrees(found: events.Capture, capture: CaptureRow, *, declared: bool) -> bo
     said = found.content_digest_declared if declared else None
     if capture.digest is None or capture.digest in (own, said):
         return True
-    # An index may have known it by a digest that neither the record nor an ingest has.
+    # An index may give a digest that neither the record nor an ingest has.
     labels = {(digest or "").rpartition(":")[0] for digest in (own, said)}
     return capture.digest.rpartition(":")[0] not in {"", *labels}
 
@@ -247,7 +247,7 @@ def _of_arc(tape: RecordStream, capture: CaptureRow) -> Iterator[bytes]:
 
 
 def _pieces(block: RecordBlock) -> Iterator[bytes]:
-    """Yield a block, and what stands behind it unless it is short: that would fill it up."""
+    """Yield a block and its end marker, unless the block is short: the marker would fill it up."""
     while piece := block.take():
         yield piece
     if not block.missing:
@@ -257,9 +257,9 @@ def _pieces(block: RecordBlock) -> Iterator[bytes]:
 def _fields(
     record: RecordHeader, capture: CaptureRow, size: int, start: bytes, *, short: bool
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the fields of the WARC record that an ARC record becomes.
+    """Yield the fields of the WARC record for an ARC record.
 
-    What is no answer of HTTP is a resource, which has the media type that ARC tells.
+    If it is not an HTTP response, it becomes a resource with the media type that ARC gives.
     """
     answer = read_message(BufferedBlock(start, 0, len(start)))[0] is not None
     yield "WARC-Type", b"response" if answer else b"resource"

@@ -1,4 +1,4 @@
-"""A choice of captures out of the newest snapshot, and the originals of revisits among them."""
+"""Selection of captures from the newest snapshot, with the originals of revisits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from functions.database import engine
 _NAMES = ("identifier", "position", "sets", *FIELDS, "url_bytes", "title")
 _COLUMNS = ", ".join(_NAMES)
 _LIVE = "kind = 'capture' AND NOT deleted"
-_TOLD = f"SELECT {_COLUMNS} FROM records"  # of which question.prepare learns what is read
+_TOLD = f"SELECT {_COLUMNS} FROM records"  # lets question.prepare find the columns that are read
 _LATEST = (
     "QUALIFY row_number() OVER (PARTITION BY url, fetch_method, fetch_body "
     "ORDER BY rtrim(fetch_date, 'Z') DESC NULLS LAST, position DESC) = 1"
@@ -30,10 +30,10 @@ _IN_FILES = "warc_filename, warc_record_offset, position"
 
 @dataclass(frozen=True, slots=True)
 class CaptureChoice:
-    """Which captures: those of a selection that meet a condition in SQL as well.
+    """Criteria of captures: a selection, and a condition in SQL.
 
-    `where` is over the columns of the view `captures`. With `latest` of each URL there is only the
-    last one that the selection has.
+    `where` refers to columns of the view `captures`. With `latest`, only the last selected capture
+    of each URL is taken.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -43,9 +43,9 @@ class CaptureChoice:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A capture that was chosen, or that is the original of one: then it is there `besides`.
+    """A chosen capture, or with `besides` the original of a chosen revisit.
 
-    `raw` are the bytes of its URL as archived, where `url` had to differ.
+    `raw` are the bytes of its URL as archived, if `url` had to differ.
     """
 
     capture: CaptureRow
@@ -61,10 +61,10 @@ def choose(
     *,
     originals: bool,
 ) -> int:
-    """Make the table `chosen` of the listed captures that are meant; return how many they are.
+    """Create the table `chosen` of the selected captures that are listed; return their number.
 
-    With `originals` those of the revisits come besides, where they are listed and were not meant.
-    Raises NothingPublished, UsageError for a condition that DuckDB refuses, and StoreError.
+    With `originals`, the listed originals of revisits are added unless they are chosen already.
+    Raises NothingPublished, UsageError for a condition that DuckDB rejects, and StoreError.
     """
     where = "true" if choice.where is None else choice.where
     sql = f"SELECT position FROM records WHERE {_LIVE} AND (\n{where}\n)"
@@ -88,8 +88,8 @@ def choose(
 
 
 def _ask(connection: engine.Connection, sql: str, where: str) -> None:
-    """Make the table `asked` of the positions that meet a person's condition."""
-    # What ends the one bracket does not end the other.
+    """Create the table `asked` with the positions that meet the user's condition."""
+    # A condition with unbalanced brackets fails in one of the two forms.
     if not (where.strip() and engine.is_select(sql) and engine.is_select(f"SELECT [\n{where}\n]")):
         raise UsageError(f"--where {where}: expected one condition in DuckDB's SQL")
     try:
@@ -100,9 +100,9 @@ def _ask(connection: engine.Connection, sql: str, where: str) -> None:
 
 
 def read_chosen(connection: engine.Connection) -> Iterator[Chosen]:
-    """Yield what is in `chosen`, file by file and in the order in which it lies there.
+    """Yield the captures in `chosen`, by file and offset.
 
-    Nothing else may be asked of the connection meanwhile. Raises StoreError.
+    The connection must not be used meanwhile. Raises StoreError.
     """
     names = (*_NAMES, "besides")
     sql = f"SELECT {', '.join(names)} FROM chosen ORDER BY {_IN_FILES}"

@@ -1,7 +1,7 @@
-"""ZipNum: a sorted index in gzip members of some lines each, and what says where each one lies.
+"""ZipNum: a sorted index in gzip members of some lines each, and a secondary index of the members.
 
-That is how a WACZ file's reader finds a URL by two ranges. The second index names of each member
-its first line's key and time, place, length and digest, behind a line about the whole.
+With it, a WACZ reader finds a URL by two range requests. After a header line, the secondary index
+has a line for each member: key and time of its first line, offset, length and digest.
 """
 
 import gzip
@@ -15,7 +15,7 @@ LINES = 1024
 
 
 def blocks(lines: Iterable[bytes], many: int = LINES) -> Iterator[tuple[bytes, bytes]]:
-    """Yield, of sorted lines of CDXJ, each member with the first two fields of its first line."""
+    """Yield the members of sorted CDXJ lines, each with the first two fields of its first line."""
     left = iter(lines)
     while some := list(islice(left, many)):
         key = b" ".join(some[0].split(b" ", 2)[:2])
@@ -23,12 +23,12 @@ def blocks(lines: Iterable[bytes], many: int = LINES) -> Iterator[tuple[bytes, b
 
 
 def heading(name: str) -> bytes:
-    """Return the first line of the second index, which says what the file `name` is."""
+    """Return the header line of the secondary index for the file `name`."""
     return _line(b"!meta 0", {"format": "cdxj-gzip-1.0", "filename": name})
 
 
 def entry(key: bytes, offset: int, block: bytes) -> bytes:
-    """Return the second index's line for a member at `offset` of the index."""
+    """Return the secondary index's line for a member at `offset` of the index."""
     digest = f"sha256:{hashlib.sha256(block).hexdigest()}"
     return _line(key, {"offset": offset, "length": len(block), "digest": digest})
 

@@ -1,1 +1,1 @@
-"""Indexes of captures read by SQL, many lines at a time."""
+"""Readers of capture indexes in SQL, many lines at a time."""

@@ -1,4 +1,4 @@
-"""A block of an index's lines: plain ones to columns in SQL, others in Python; one Parquet file."""
+"""Reads a block of index lines: plain lines in SQL, others in Python, into one Parquet file."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from functions.database import engine
 from functions.snapshot import setspec
 
 MOST = 1000
-"""Faults of one code that one index gives; how many more there are is one further row."""
+"""Faults of one code that an index lists; one further row counts the rest."""
 
 _MEMORY = 512  # megabytes, for each thread's database
 _FIELDS = tuple(column.name for column in CAPTURES[2:])
@@ -31,9 +31,9 @@ _HOSTS = 1 << 15  # that are kept from block to block
 
 @dataclass(frozen=True, slots=True)
 class IndexFile:
-    """An index file to read: its name, the rules, the sets of its captures, and where rows go.
+    """An index file to read: its name, the rules, the sets of its captures, and the output folder.
 
-    Files in `folder` are named after `part`, which no other file's begins with.
+    The names of its files in `folder` begin with `part`, which is unique to this index.
     """
 
     name: str
@@ -45,7 +45,7 @@ class IndexFile:
 
 @dataclass(slots=True)
 class Result:
-    """What one block gave; `faults` are the first of each code, `codes` counts all of them.
+    """Result of one block; `faults` are the first of each code, `codes` counts all of them.
 
     `foreign` counts captures whose digest cannot be that of the archive's item.
     """
@@ -68,7 +68,7 @@ def connection(index: IndexFile) -> engine.Connection:
 
 
 def quiet(database: engine.Connection) -> engine.Connection:
-    """Keep DuckDB from drawing bars, as it does in processes that it takes for a console."""
+    """Switch off the progress bars, which DuckDB draws if it takes a process for a console."""
     database.execute("SET enable_progress_bar = false")
     return database
 
@@ -80,7 +80,7 @@ def read(database: engine.Connection, block: LineBlock, index: IndexFile) -> Res
 
 
 class _Reading:
-    """One block's reading."""
+    """The reading of one block."""
 
     def __init__(self, database: engine.Connection, block: LineBlock, index: IndexFile) -> None:
         self._database = database
@@ -105,7 +105,7 @@ class _Reading:
         return result
 
     def _write(self) -> None:
-        """Write the captures of plain lines, and behind them those of others."""
+        """Write the captures of plain lines, and after them those of others."""
         path = self._index.folder / f"captures-{self._index.part}-{self._block.number:06}.parquet"
         odd = path.with_suffix(".odd")
         plain = self._result.captures
@@ -135,7 +135,7 @@ class _Reading:
             odd.unlink()
 
     def _odd(self) -> Iterator[Capture]:
-        """Yield the captures of lines that are not plain, and count what others are."""
+        """Yield the captures of lines that are not plain, and count the other results."""
         sql = "SELECT n, line FROM lines WHERE NOT plain ORDER BY n"
         with closing(engine.batches(self._database, sql)) as batches:
             for number, text in (row for batch in batches for row in batch):
@@ -159,7 +159,7 @@ class _Reading:
                     self._result.skips[item.reason] += 1
 
     def _maps(self) -> None:
-        """Make the tables of what repeats: hosts, media types, file names, sets by rules."""
+        """Create the tables of repeated values: hosts, media types, file names, sets by rules."""
         self._hosts()
         self._media()
         files = self._different("filename")
@@ -169,7 +169,7 @@ class _Reading:
             self._own_sets()
 
     def _hosts(self) -> None:
-        """See that the table of hosts has all of this block's."""
+        """Add all hosts of this block to the table of hosts."""
         (held,) = self._database.execute("SELECT count(*) FROM hosts").fetchall()[0]
         if held > _HOSTS:
             self._database.execute(index_columns.NEW_HOSTS)
@@ -192,7 +192,7 @@ class _Reading:
         self._database.execute("INSERT INTO hosts SELECT * FROM found")
 
     def _media(self) -> None:
-        """Make the table of what media type and status say together; count by them."""
+        """Create the table of media type and status pairs, and count the lines of each."""
         result, rows = self._result, []
         for value, status, count, foreign in self._database.execute(index_columns.KINDS).fetchall():
             raw = _raw(value)
@@ -217,7 +217,7 @@ class _Reading:
         self._database.register(name, columns_of(values, types))
 
     def _own_sets(self) -> None:
-        """Make the table of the sets of each plain line, by the operator's rules."""
+        """Create the table of the sets of each plain line, by the operator's rules."""
         numbers: list[int] = []
         lists: list[tuple[str, ...]] = []
         with closing(
@@ -236,7 +236,7 @@ class _Reading:
         return [value for (value,) in self._database.execute(sql).fetchall()]
 
     def _place_faults(self) -> None:
-        """Make faults of the flaws of lines, of each code as many as count, with their places."""
+        """Create faults with positions for the flawed lines, up to the limit for each code."""
         counts: Counter[str] = Counter()
         kept: list[tuple[int, RecordFault]] = []
         for number, flaw in self._flaws:
@@ -253,5 +253,5 @@ class _Reading:
 
 
 def _raw(value: str | None) -> bytes:
-    """Return a value of the text's as the bytes that it is, none where it stands for none."""
+    """Return the original bytes of a text value; b"" for None."""
     return b"" if value is None or value == "-" else value.encode("latin-1")

@@ -1,9 +1,7 @@
-"""Plain lines of an index to the columns of the intake, in SQL.
+"""SQL that turns plain index lines into intake columns, as builder.sources.index.entry does.
 
-The result is that of builder.sources.index.entry.
-
-What repeats comes from tables that Python fills: `hosts`, which is kept from block to block,
-`media`, `files`, and `own` for the sets of an operator's rules.
+Repeated values come from tables that Python fills: `hosts` (kept from block to block), `media`,
+`files`, and `own` for the sets of an operator's rules.
 """
 
 from builder.intake.intake import CAPTURES
@@ -13,7 +11,7 @@ _DIGITS = "abcdefghijklmnopqrstuvwxyz234567"
 _STEP = 15  # bits: three digits of base32
 
 TRIPLES = [a + b + c for a in _DIGITS for b in _DIGITS for c in _DIGITS]
-"""Three digits of base32 by the 15 bits that they are."""
+"""Three digits of base32 for each value of 15 bits."""
 
 _HASHED = (
     "sha256(concat(strlen(url), ' ', url, chr(10), second, chr(10), "
@@ -23,8 +21,9 @@ HASHED = (
     "sha256(encode(octet_length(raw) || ' ') || raw || encode(chr(10) || second || chr(10) "
     "|| status || chr(10) || digest || chr(10) || ordinal))"
 )
-"""What identifier.capture_identity hashes, of the columns `raw` (a BLOB), `second`, `status`,
-`digest` (texts, empty where there is none) and `ordinal`."""
+"""The input that identifier.capture_identity hashes, from the columns `raw` (a BLOB), and `second`,
+`status`, `digest` (texts, empty if missing) and `ordinal`.
+"""
 IDENTITY = "concat({})".format(
     ", ".join(
         f"triples[(({half} >> {at}) & {(1 << _STEP) - 1}) + 1]"
@@ -32,11 +31,11 @@ IDENTITY = "concat({})".format(
         for at in range(45, -1, -_STEP)
     )
 )
-"""The local identifier, of the columns `high` and `low`, by the list `triples`."""
+"""The local identifier, from the columns `high` and `low`, by the list `triples`."""
 
 
 def halves(source: str) -> str:
-    """Return the rows of a query with a column `hash`, and its first 120 bits in two numbers."""
+    """Return the rows of a query with a column `hash`, and its first 120 bits as two numbers."""
     return (
         "SELECT *, ('0x' || left(hash, 15))::BIGINT AS high, "
         f"('0x' || substr(hash, 16, 15))::BIGINT AS low FROM ({source})"
@@ -82,7 +81,7 @@ HOSTS = {
     "registered": "VARCHAR",
     "domain_set": "VARCHAR",
 }
-"""Columns of what is known of hosts, by scheme and authority in lower case (`base`)."""
+"""Columns about hosts, by scheme and authority in lower case (`base`)."""
 MEDIA = {
     "mime": "VARCHAR",
     "status": "SMALLINT",
@@ -90,7 +89,7 @@ MEDIA = {
     "media_type": "VARCHAR",
     "mime_set": "VARCHAR",
 }
-"""Columns of what media type and status together say, but of those that are left out."""
+"""Columns that depend on media type and status, without pairs that are left out."""
 FILES = {"filename": "VARCHAR", "name": "VARCHAR"}
 OWN = {"n": "BIGINT", "own_sets": "VARCHAR[]"}
 
@@ -103,7 +102,7 @@ KINDS = (
     f"count(*) FILTER (WHERE digest IS NULL OR strlen(digest) != {SHA1}) "
     "FROM lines WHERE plain GROUP BY mime, status"
 )
-"""Plain lines by media type and status, and those without a SHA-1 among them."""
+"""Numbers of plain lines by media type and status, and of those without a SHA-1."""
 CONSTANTS = """
 CREATE OR REPLACE TEMP TABLE constants AS
 SELECT $triples::VARCHAR[] AS triples, $sets::VARCHAR[] AS further
@@ -111,9 +110,9 @@ SELECT $triples::VARCHAR[] AS triples, $sets::VARCHAR[] AS further
 
 
 def captures(*, own: bool, further: bool) -> str:
-    """Return the query that gives the captures of the plain lines, with columns of the intake.
+    """Return the query for the captures of the plain lines, with the columns of the intake.
 
-    With `own` their sets are those of the table `own`; with `further` those that all have as well.
+    With `own` their sets are those of the table `own`; with `further`, common sets are added.
     """
     sets = "own_sets" if own else _SETS
     join = "JOIN own USING (n)" if own else ""

@@ -1,10 +1,10 @@
-"""Captures that are alike within one archive file: ordinals, as the archive's reader gives them.
+"""Ordinals of equal captures within one archive file, as the archive's reader assigns them.
 
-The reader counts, along the file, captures with the same URL, date, status and digest. An index
-is in another order and may name a record twice, so it is done when all of it was read: equal
-identities within one file get their ordinals by offset, and a record that was named before is left
-out. Few captures are alike, so only the parts that hold such are written anew. Where an index names
-no archive file, nothing is known of which captures are of one.
+The reader counts captures with the same URL, date, status and digest along the file. An index has
+another order and may list a record twice, so this step runs after all of it was read. Equal
+identities within one file get their ordinals by offset; repeated records are dropped. Few captures
+are equal, so only the parts that hold them are rewritten. If an index names no archive file, it is
+unknown which captures belong to one file.
 """
 
 import shutil
@@ -60,10 +60,10 @@ WHERE repeated IS NOT TRUE ORDER BY file_row_number
 
 
 def settle(parts: Sequence[Path], folder: Path, name: str, threads: int = 1) -> int:
-    """Give captures that are alike their ordinals, in the parts of an index, in place.
+    """Assign ordinals to equal captures in the parts of an index, in place.
 
-    Returns how many captures were taken out since others are of the same record. Scratch files
-    are in a folder within `folder` with `name` in its own. Raises StoreError.
+    Return the number of captures that were dropped as repeated records. Scratch files are in a
+    folder within `folder` whose name contains `name`. Raises StoreError.
     """
     if not parts:
         return 0

@@ -1,11 +1,11 @@
-r"""Lines of an index to columns, set-wise, in SQL: for lines that are plain, which most are.
+r"""SQL that splits index lines into columns, for plain lines, which most lines are.
 
-A line is plain where SQL gives exactly what builder.sources.index.entry gives; a test compares
-the two. Whatever is not (escapes of escapes, session identifiers, dots in paths, user names,
-values of other forms) is left to that module, line by line. Hosts, media types and file names
-repeat, so each different one goes through Python once a block.
+A line is plain if SQL gives exactly the result of builder.sources.index.entry; a test compares both.
+Other lines (escapes of escapes, session identifiers, dots in paths, user names, values of other
+forms) are left to that module, one by one. Hosts, media types and file names repeat, so each
+distinct value passes through Python once a block.
 
-Text comes as Latin-1, of which each character is a byte.
+Text is read as Latin-1, in which each character is one byte.
 """
 
 from builder.ingest.cdx.text import LONGEST
@@ -17,30 +17,30 @@ _VALUES = (
     "url", "mime", "status", "digest", "redirect", "length", "offset", "filename", "truncated",
 )  # fmt: skip
 _OTHER_NAMES = {
-    # field: a name that OpenWayback has for it, which is looked for where it is missing
+    # field: its name in OpenWayback, used if the field is missing
     "mime": "mct", "status": "hsc", "digest": "sha", "length": "rle", "offset": "ref",
     "filename": "ref",
 }  # fmt: skip
 
 
 def quote(text: str) -> str:
-    """Return a text as SQL writes it."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
-# What is read once is not worth more time: little is saved by more of zstd, by dictionaries of what
-# hardly repeats, and by filters.
+# These files are read once. Higher levels of zstd, dictionaries of values that hardly repeat, and
+# filters would save little space.
 PARQUET = (
     "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, WRITE_BLOOM_FILTER false, "
     "DICTIONARY_SIZE_LIMIT 1000"
 )
-"""How Parquet files of the intake are written."""
+"""Options of the intake's Parquet files."""
 
 _NUMBERED = "SELECT row_number() OVER () AS n, line FROM text"
 
 
 def _cdxj() -> tuple[str, list[str]]:
-    """Return SQL that gives the values of CDXJ lines, and what holds for those that are plain."""
+    """Return SQL for the values of CDXJ lines, and the conditions of plain lines."""
     values = ", ".join(f'v[{number}] AS "{name}"' for number, name in enumerate(_VALUES, 1))
     known = [f'("{n}" IS NOT NULL OR NOT contains(j, \'"{o}"\'))' for n, o in _OTHER_NAMES.items()]
     known.append("NOT contains(j, '\"method\"')")
@@ -62,7 +62,7 @@ def _cdxj() -> tuple[str, list[str]]:
 
 
 def _cdx(legend: Legend, extra: int) -> tuple[str, list[str]]:
-    """Return the same of the lines below a CDX legend."""
+    """Return the same for the lines below a CDX legend."""
     places = legend.places()
     values = ", ".join(
         f"v[{places[name] + 1}]" + f' AS "{name}"' if name in places else f'NULL AS "{name}"'
@@ -100,7 +100,7 @@ _SIMPLE = " AND ".join(
         ),
     ]
 )
-"""What holds of the rest of a URL that is the same in its SURT but for the letters' case."""
+"""Conditions under which the rest of a URL equals its SURT except for case."""
 # As in surt: sessions go (Python sees to those among escapes), then runs of slashes become one.
 _PATH = (
     "CASE WHEN contains(path, ';jsessionid=') AND NOT contains(path, '%') "
@@ -114,14 +114,14 @@ _QUERY = (
 
 
 def _unescape(part: str) -> str:
-    """Return SQL that undoes the escapes of characters that a SURT holds (see surt)."""
+    """Return SQL that decodes the escapes of characters that a SURT holds (see surt)."""
     text = part
     for code in _ESCAPES.split():
         text = f"replace({text}, '%{code}', {quote(chr(int(code, 16)))})"
     return f"CASE WHEN contains({part}, '%') THEN {text} ELSE {part} END AS {part}"
 
 
-# By name, then by value: a byte below all others stands for the `=` between them.
+# By name, then by value: a byte below all others replaces the `=` between them.
 _SORTED = (
     "replace(array_to_string(list_sort(string_split(replace(query, '=', chr(1)), '&')), '&'), "
     "chr(1), '=')"
@@ -133,7 +133,7 @@ _TIME = (
 )
 _SECOND = "strftime(seconds, '%Y-%m-%dT%H:%M:%SZ')"
 _URL = r"^https?://[0-9A-Za-z._:\-]+(?:/[!$-;=?-\[\]-~]*)?$"
-"""URLs without user name, fragment or backslash, of which all bytes are text as they are."""
+"""URLs without user name, fragment or backslash, whose bytes are all plain text."""
 
 
 def _none(name: str) -> str:
@@ -149,11 +149,11 @@ _PLAIN = (
     f"NOT contains(line, '{METHOD}=')",
     f"regexp_matches(url, '{_URL}')",
     "strlen(base) <= 300",
-    "NOT ends_with(base, ':')",  # as of a scheme that is there twice
+    "NOT ends_with(base, ':')",  # of a repeated scheme
     "regexp_matches(date, '^[0-9]{14}(?:[0-9]{3})?$')",
     "date > '0001'",
     "seconds IS NOT NULL",
-    # Neither another form of JSON nor a number, of which a file's name has none of the letters.
+    # Neither nested JSON nor a number: a file name has a letter other than E.
     "(contains(mime, '/') AND NOT starts_with(mime, '{') OR "
     f"{_none('mime')} OR mime = 'unk' OR mime = 'no-type' OR mime = 'warc-info')",
     "(regexp_matches(filename, '[A-DF-Za-df-z_]') AND contains(filename, '.') "
@@ -168,7 +168,7 @@ _PLAIN = (
     "OR truncated = 'disconnect' OR truncated = 'unspecified')",
 )
 _PLAIN_PARTS = (
-    # As in surt, after unescaping:
+    # As in surt, after decoding:
     r"NOT (contains(path, '/.') AND regexp_matches(path, '/\.{1,2}(?:/|$)'))",
     "NOT contains(path, '/(')",
     "NOT contains(path, ';jsessionid=')",
@@ -193,15 +193,15 @@ _REST = (
 
 
 def lines(legend: Legend | None, extra: int) -> str:
-    """Return the statement that makes the table `lines` of the text's, which are in `text`.
+    """Return the statement that creates the table `lines` from the text in `text`.
 
-    It has all values of plain lines, and of others the text. Without `legend` it reads CDXJ.
+    It has all values of plain lines, and the text of others. Without `legend` it reads CDXJ.
 
-    A CASE asks its conditions one by one, of those lines only that the one before has left; an AND
-    anywhere else, all of them of all lines. So all that is dear is below a CASE.
+    A CASE evaluates its conditions in turn, each only for the lines that remain. An AND elsewhere
+    evaluates all of them for all lines. So all expensive expressions are below a CASE.
     """
     source, known = _cdx(legend, extra) if legend else _cdxj()
-    # The host ends before the first slash behind the scheme, and no host is empty.
+    # The host ends before the first slash after the scheme, and no host is empty.
     source = (
         f"SELECT *, strpos(substr(url, 9), '/') + 8 AS slash, {_SECONDS} AS seconds FROM ({source})"
     )
@@ -211,7 +211,7 @@ def lines(legend: Legend | None, extra: int) -> str:
     )
     source = f"SELECT *, CASE WHEN {_SIMPLE} THEN true ELSE false END AS simple FROM ({source})"
     source = f"SELECT *, CASE WHEN NOT simple THEN strpos(tail, '?') END AS mark FROM ({source})"
-    # Another character than `?` parts path and query, which escapes may hold.
+    # The separator of path and query is not `?`, which escapes may produce.
     source = (
         "SELECT *, CASE WHEN mark > 0 THEN concat(left(tail, mark - 1), chr(1), "
         f"substr(tail, mark + 1)) WHEN mark = 0 THEN tail END AS parted FROM ({source})"

@@ -1,8 +1,8 @@
-"""Indexes as sources: CDX and CDXJ files to the intake, for archives that have one already.
+"""Reader of CDX and CDXJ files into the intake, for archives that have an index already.
 
-A block of lines is one task (builder.ingest.cdx.block); as many as there are threads run at once.
-A block's captures are one Parquet file, so that memory does not grow with the index; in the end
-those that are alike within one archive file get their ordinals (builder.ingest.cdx.duplicates).
+A block of lines is one task (builder.ingest.cdx.block), and each thread runs one at a time. The
+captures of a block are one Parquet file, so that memory does not grow with the index. Finally,
+equal captures within one archive file get their ordinals (builder.ingest.cdx.duplicates).
 """
 
 import re
@@ -26,21 +26,21 @@ from functions.snapshot import schema
 
 MOST = block.MOST
 Advance = Callable[[int, int], None]
-"""Told of bytes read and captures found since the last call."""
+"""Called with bytes read and captures found since the last call."""
 
 _SECONDARY = re.compile(
     rb"(?:![^\n]*\n)*[^\t\n]+ \d{14}[^\t\n]*\t[^\t\n]+\t\d+\t\d+(?:\t\d+)?\r?(?:\n|$)"
 )
-"""A line of it: where in the sorted index it stands, a part's name, offset, length, and number."""
+"""A line of it: sort key, name of a part, offset, length, and number."""
 _FAULT = tuple(column.name for column in schema.FAULT)
 
 
 @dataclass(slots=True)
 class Given:
-    """What an index gave: captures, lines left out by reason, faults by code, all counted.
+    """Result of an index: numbers of captures, lines left out by reason, and faults by code.
 
-    `files` are the names of those that its rows are in; `faults` counts the rows that tell of
-    faults, which are fewer than the faults where there are many.
+    `files` are the names of the files with its rows. `faults` counts the rows of faults, which are
+    fewer than the faults if there are many.
     """
 
     captures: int = 0
@@ -51,7 +51,7 @@ class Given:
 
 
 def find_form(head: bytes) -> str | None:
-    """Return "cdx" or "cdxj", with ".gz" where it is gzip, by a file's first bytes; else None."""
+    """Return "cdx" or "cdxj" by a file's first bytes, with ".gz" for gzip; None for other files."""
     is_gzip = recognise.is_gzip(head)
     text = recognise.inflate_head(head) if is_gzip else head
     form = "cdxj" if cdxj.is_cdxj(text) else "cdx" if cdx.is_cdx(text) else None
@@ -59,7 +59,7 @@ def find_form(head: bytes) -> str | None:
 
 
 def is_secondary(head: bytes) -> bool:
-    """Tell whether a file that begins so is a ZipNum's secondary index, which nothing needs."""
+    """Return whether these first bytes are of a ZipNum's secondary index, which is not needed."""
     return _SECONDARY.match(head) is not None
 
 
@@ -68,8 +68,8 @@ def read(
 ) -> Given:
     """Read an index from its beginning and write its captures and faults as files of the intake.
 
-    `form` is what `recognised` says; `size` are the bytes of text that are read as one. Raises
-    OSError of the file, and StoreError.
+    `form` is the result of `find_form`; `size` is the number of bytes of text in a block. Raises
+    OSError for the file, and StoreError.
     """
     text = IndexText(file, index.name, min(size, PIECE))
     given = Given()
@@ -104,7 +104,7 @@ def read(
 
 
 class _Faults:
-    """Writes an index's faults: of each code so many, and how many more there were."""
+    """Writer of an index's faults: a limited number of each code, and the count of the rest."""
 
     def __init__(self, index: IndexFile, codes: Counter[str]) -> None:
         self._name = index.name
@@ -116,7 +116,7 @@ class _Faults:
         self._rows = RowWriter(self.path, schema.FAULT)
 
     def add(self, fault: Fault) -> None:
-        """Count a fault, and write it if there are not too many of its kind."""
+        """Count a fault, and write it unless its code has reached the limit."""
         self._codes[fault.code] += 1
         self._write(fault)
 
@@ -137,7 +137,7 @@ class _Faults:
         self.rows += 1
 
     def close(self) -> None:
-        """Write what concerns the whole file, and finish."""
+        """Write the faults that concern the whole file, and finish."""
         if self._foreign:
             detail = f"{self._foreign} captures"
             done = "published, not as the archive's items"
@@ -152,7 +152,7 @@ class _Faults:
 def _results(
     items: Iterator[LineBlock | Fault], index: IndexFile, threads: int
 ) -> Generator[Result | Fault, None, None]:
-    """Yield what the blocks give, in their order; of blocks one more than threads is held."""
+    """Yield the results of the blocks, in order; memory holds one block more than threads."""
     idle: deque[engine.Connection] = deque()
     connections: list[engine.Connection] = []
     waiting: deque[Future[Result | Fault]] = deque()
@@ -181,7 +181,7 @@ def _results(
             waiting.popleft()
     finally:
         left = [future for future in waiting if not future.cancel()]
-        while wait(left, 0.05).not_done:  # after an interrupt, which no thread but the first sees
+        while wait(left, 0.05).not_done:  # after an interrupt, which only the first thread sees
             for connection in connections:
                 connection.interrupt()
         pool.shutdown()

@@ -1,6 +1,6 @@
-"""The text of an index file, gzipped or not, in blocks of whole lines.
+"""Text of an index file, gzipped or not, in blocks of whole lines.
 
-A ZipNum index is gzip members one behind the other, each with whole lines; it is read as one text.
+A ZipNum index is a series of gzip members, each with whole lines; it is read as one text.
 """
 
 import zlib
@@ -15,20 +15,20 @@ from builder.sources.recognise import is_gzip
 from functions.archive.record import show
 
 BLOCK = 1 << 24
-"""Bytes of text that are read as one; a few times as many are in memory for each thread."""
+"""Bytes of text in a block; each thread needs a few times as much memory."""
 LONGEST = 1 << 20
 """Bytes of the longest line that is read."""
 
 PIECE = 1 << 20
-"""Bytes that are read in one go."""
+"""Bytes that are read at once."""
 _MEMBER = b"\x1f\x8b\x08"
 
 
 @dataclass(frozen=True, slots=True)
 class LineBlock:
-    """Whole lines of an index: which block, where in the text it begins, and under which legend.
+    """Whole lines of an index: number of the block, its offset in the text, and its legend.
 
-    CDXJ has none; lines of CDX that have none cannot be read.
+    CDXJ has no legend; CDX lines without one cannot be read.
     """
 
     number: int
@@ -39,10 +39,10 @@ class LineBlock:
 
 
 class IndexText:
-    """A file's text as it comes, inflated where it is gzip. Damage ends in `faults`, not here."""
+    """The text of a file, decompressed if it is gzip. Damage is added to `faults`, not raised."""
 
     def __init__(self, file: BinaryIO, name: str, piece: int = PIECE) -> None:
-        """`piece` are the bytes, of the file and of the text, that are read in one go."""
+        """`piece` is the number of bytes, of the file and of the text, that are read at once."""
         self._file = file
         self._piece = piece
         self.name = name
@@ -55,7 +55,7 @@ class IndexText:
         self.faults: list[Fault] = []
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the text piece by piece. Raises OSError."""
+        """Yield the text in pieces. Raises OSError."""
         data = self._head
         while data:
             self.consumed += len(data)
@@ -69,9 +69,9 @@ class IndexText:
             self._fault("gzip-truncated", self.consumed, detail, "read up to there")
 
     def _inflate(self, data: bytes) -> Iterator[bytes]:
-        more = False  # whether the inflater holds text back for which there was no room
+        more = False  # whether the decompressor has more output than there was room for
         while data or more:
-            if self._inflater is None:  # behind damage: the next member is looked for
+            if self._inflater is None:  # after damage: search for the next member
                 at = data.find(_MEMBER)
                 if at < 0:
                     return
@@ -84,7 +84,7 @@ class IndexText:
                 done = "left out; read on at the next member"
                 self._fault("gzip-corrupt", self.consumed - len(data), str(error), done)
                 self._inflater, self._begun, more, data = None, False, False, data[1:]
-                yield b"\n"  # what follows is no part of the line that was cut off
+                yield b"\n"  # ends the line that was cut off
                 continue
             if text:
                 yield text
@@ -98,7 +98,7 @@ class IndexText:
 
 
 def blocks(text: IndexText, form: str, size: int = BLOCK) -> Iterator[LineBlock | Fault]:
-    """Yield the text in blocks of about `size` bytes, and faults of lines that no block holds.
+    """Yield the text in blocks of about `size` bytes, and faults of lines too long for a block.
 
     `form` is cdx or cdxj. Raises OSError.
     """
@@ -122,7 +122,7 @@ def blocks(text: IndexText, form: str, size: int = BLOCK) -> Iterator[LineBlock 
 
 
 class _Legends:
-    """The legend that holds for the lines that come, and what was wrong with it."""
+    """The legend of the lines, and its fault, if any."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -131,7 +131,7 @@ class _Legends:
         self.faults: list[Fault] = []
 
     def take(self, place: int, lines: bytes) -> tuple[int, bytes]:
-        """Read the header that the lines may begin with; return what is behind it, and where."""
+        """Read a header at the beginning of the lines; return the offset and the text after it."""
         line, _, rest = lines.partition(b"\n")
         found = cdx.parse_header(line)
         if found is not None:
@@ -157,7 +157,7 @@ class _Legends:
 
 
 def _whole_lines(text: IndexText, size: int) -> Iterator[tuple[int, bytes | Fault]]:
-    """Yield whole lines of about `size` bytes, without the last newline, and where they begin."""
+    """Yield whole lines of about `size` bytes, without the last newline, and their offsets."""
     held: list[bytes] = []
     length = start = 0
     is_skipping = False
