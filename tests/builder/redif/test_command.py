@@ -64,7 +64,7 @@ def test_a_line_a_template_and_a_summary_of_faults(tmp_path: Path) -> None:
     assert f"{folder}/aaa/wpaper/404.rdf: the file is a page of HTML (html)" in result.err
     assert f"{folder}/aaa/wpaper/empty.rdf: the file is empty (empty-file)" in result.err
     assert "4 templates in 5 files, 1 with errors; 3 handles" in result.err
-    assert "1 error required-absent: a template lacks an attribute" in result.err
+    assert "1 error required-absent: a template lacks a required attribute" in result.err
 
 
 def test_with_json_the_summary_is_the_last_line_and_nothing_is_said(tmp_path: Path) -> None:
