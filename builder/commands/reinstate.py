@@ -1,8 +1,9 @@
 """`sheaf reinstate`."""
 
 import argparse
+from functools import partial
 
-from builder.commands.withdraw import add_selection, selection
+from builder.commands.withdraw import add_selection, print_preview, selection
 from builder.context import Context
 from builder.withdraw import reinstate, report
 
@@ -22,10 +23,8 @@ def run(context: Context) -> int:
     chosen = selection(arguments, context.configuration)
     store, settings, outside = context.store, context.configuration, context.surroundings()
     if arguments.dry_run:
-        most = None if arguments.json else report.SHOWN
-        found = reinstate.preview_selection(store, settings, outside, chosen, most)
-        context.result(report.preview_text(found), report.preview_document(found))
-        return 0
+        find = partial(reinstate.preview_selection, store, settings, outside, chosen)
+        return print_preview(context, find)
     done = reinstate.restore(store, settings, outside, chosen)
     context.result(report.text(done), report.document(done))
     return 0

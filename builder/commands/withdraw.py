@@ -2,11 +2,13 @@
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 
 from builder.context import Context
 from builder.errors import UsageError
 from builder.sources.redif.value import canonical_handle
 from builder.withdraw import criteria, report, withdraw
+from builder.withdraw.preview import Preview
 from builder.withdraw.selection import Selection
 from functions.config.configuration import Configuration
 from functions.snapshot import identifier, setspec
@@ -47,15 +49,20 @@ def run(context: Context) -> int:
     chosen = selection(arguments, context.configuration)
     store, settings, outside = context.store, context.configuration, context.surroundings()
     if arguments.dry_run:
-        most = None if arguments.json else report.SHOWN
-        found = withdraw.preview_selection(store, settings, outside, chosen, most)
-        context.result(report.preview_text(found), report.preview_document(found))
-        return 0
+        find = partial(withdraw.preview_selection, store, settings, outside, chosen)
+        return print_preview(context, find)
     reason = (arguments.reason or "").strip()
     if not reason or not arguments.reason.isprintable():
         raise UsageError("--reason is missing: say in a line why, it is kept in the snapshot")
     done = withdraw.withdraw(store, settings, outside, chosen, reason, purge=arguments.purge)
     context.result(report.text(done), report.document(done))
+    return 0
+
+
+def print_preview(context: Context, find: Callable[[int | None], Preview]) -> int:
+    """Print the items that `find` returns: at most SHOWN for people, all with --json."""
+    found = find(None if context.arguments.json else report.SHOWN)
+    context.result(report.preview_text(found), report.preview_document(found))
     return 0
 
 
