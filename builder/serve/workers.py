@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import sys
+from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
@@ -28,7 +29,7 @@ Service = Callable[[int, socket.socket], AbstractContextManager[tuple[Handler, i
 from 0, and a socket to the first process. It can be pickled. Raises SheafError.
 """
 
-_CONNECTION, _READY, _ENDED = b"c", b"r", b"e"
+_CONNECTION, _READY, _TAKEN, _ENDED = b"c", b"r", b"t", b"e"
 _LONGEST_END = 15.0
 """Seconds for a worker to end; responses in progress have less (server)."""
 _PAUSE = 1.0
@@ -47,6 +48,8 @@ class Worker:
     process: multiprocessing.process.BaseProcess
     control: socket.socket
     connections: int = 0
+    passed: deque[socket.socket] = field(default_factory=deque)
+    """Connections that were passed to it, in order, and that it has not taken yet."""
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -147,7 +150,7 @@ class WorkerServer:
         self._loop.add_reader(ours, self._hear, worker)
 
     def _hear(self, worker: Worker) -> None:
-        """Handle a worker's message: that it is ready, or that connections ended."""
+        """Handle a worker's message: it is ready, took connections, or ended them."""
         try:
             said = worker.control.recv(4096)
         except OSError:
@@ -160,6 +163,8 @@ class WorkerServer:
             waiting, self._waiting = self._waiting, []
             for sock in waiting:
                 self._take(sock)
+        for _ in range(said.count(_TAKEN)):
+            worker.passed.popleft().close()
         self._free(worker, said.count(_ENDED))
 
     def _free(self, worker: Worker, count: int) -> None:
@@ -168,12 +173,17 @@ class WorkerServer:
             self._places.release()
 
     def _bury(self, worker: Worker) -> None:
-        """Start another worker in place of one that ended."""
+        """Start another worker in place of one that ended.
+
+        Connections that it had not taken go to the others: their requests are still unread.
+        """
         self._loop.remove_reader(worker.control)
         worker.control.close()
         worker.ended.set()
         self._workers.remove(worker)
-        self._free(worker, worker.connections)
+        self._free(worker, worker.connections - len(worker.passed))
+        for sock in worker.passed:
+            self._take(sock)
         if not self._stopped.is_set() and worker.ready.is_set():
             _LOG.error("worker %d ended, and another takes its place", worker.number + 1)
             self._start(worker.number)
@@ -191,7 +201,7 @@ class WorkerServer:
             with suppress(OSError):  # it is about to end
                 socket.send_fds(worker.control, [_CONNECTION], [sock.fileno()])
                 worker.connections += 1
-                sock.close()
+                worker.passed.append(sock)
                 return
         self._waiting.append(sock)
 
@@ -215,9 +225,9 @@ async def _answer(control: socket.socket, handler: Handler, threads: int) -> Non
     connections = OpenConnections(handler, threads, PATIENCE)
     control.setblocking(False)
 
-    def report() -> None:
+    def report(message: bytes) -> None:
         with suppress(OSError):  # the first process has ended
-            control.send(_ENDED)
+            control.send(message)
 
     def receive() -> None:
         try:
@@ -230,7 +240,8 @@ async def _answer(control: socket.socket, handler: Handler, threads: int) -> Non
             loop.remove_reader(control)
             ended.set()
         for handle in handles:
-            connections.add(socket.socket(fileno=handle), report)
+            report(_TAKEN)
+            connections.add(socket.socket(fileno=handle), lambda: report(_ENDED))
 
     loop.add_reader(control, receive)
     control.send(_READY)
