@@ -32,6 +32,7 @@ def follow(address: str, query: str, pages: int, *, compressed: bool) -> dict[st
         size += len(body)
         if answer.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
+        assert b"<error " not in body, body[:1000]
         records += body.count(b"<record>")
         token = _token(body)
         query = f"verb=ListRecords&resumptionToken={quote(token)}" if token else ""

@@ -115,7 +115,7 @@ def kinds(store: FolderStore, manifest: Manifest) -> dict[str, tuple[str, str]]:
     def token(place: int) -> str:
         text = Token(
             verb="ListRecords", prefix="oai_dc", snapshot=manifest.snapshot, position=place,
-            cursor=place - 1, size=size, namespace=_NAMESPACE,
+            cursor=place - 1, size=size, namespace=_NAMESPACE, store=manifest.store,
         ).to_text()  # fmt: skip
         return f"verb=ListRecords&resumptionToken={quote(text)}"
 

@@ -77,7 +77,7 @@ def token(manifest: Manifest, size: int, cursor: int) -> str:
         return FIRST
     text = Token(
         verb="ListRecords", prefix="oai_dc", snapshot=manifest.snapshot, position=cursor + 1,
-        cursor=cursor, size=size, namespace=NAMESPACE,
+        cursor=cursor, size=size, namespace=NAMESPACE, store=manifest.store,
     ).to_text()  # fmt: skip
     return f"verb=ListRecords&resumptionToken={quote(text)}"
 
