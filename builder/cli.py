@@ -48,10 +48,10 @@ def main(
         print(f"sheaf: {error}", file=sys.stderr)
         return 2
     except Terminated:
-        print("sheaf: asked to end; run it again to finish its work", file=sys.stderr)
+        print("sheaf: terminated; run the command again to finish its work", file=sys.stderr)
         return 143
     except KeyboardInterrupt:
-        print("sheaf: interrupted; run it again to finish its work", file=sys.stderr)
+        print("sheaf: interrupted; run the command again to finish its work", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output has closed it
         _forget_output()
@@ -85,7 +85,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError."""
-        raise UsageError(f"{message} (`{self.prog} --help` tells how it is used)")
+        raise UsageError(f"{message} (see `{self.prog} --help`)")
 
 
 class _Command(_Parser):
@@ -166,13 +166,13 @@ def _check_command(name: str | None) -> None:
         return
     close = get_close_matches(first, sorted(names), n=1)
     meant = f"; did you mean `sheaf {close[0]}`?" if close else ""
-    raise UsageError(f"{first!r} is no command (`sheaf --help` lists them){meant}")
+    raise UsageError(f"{first!r} is not a command (`sheaf --help` lists them){meant}")
 
 
 def _parser() -> argparse.ArgumentParser:
     """Return the parser of all commands. Of repeated options such as --store, the last counts."""
     parser = _Parser(
-        prog="sheaf", description="Publish an archive's metadata and answer OAI-PMH from it.",
+        prog="sheaf", description="Publish an archive's metadata and serve it over OAI-PMH.",
         usage="%(prog)s [-h] [--version] [--store STORE] [--config FILE] [--json] COMMAND ...",
         parents=[_everywhere(None)], epilog=overview(),
     )  # fmt: skip
@@ -206,7 +206,7 @@ def _family(commands: Any, name: str) -> Any:
     metavar, _, summary = FAMILIES[name]
     parser = _Parser(
         prog=f"sheaf {name}", description=summary, parents=[_everywhere(argparse.SUPPRESS)],
-        epilog=f"`sheaf {name} {metavar} --help` tells more of one.",
+        epilog=f"`sheaf {name} {metavar} --help` describes one.",
     )  # fmt: skip
     commands.choices[name] = parser
     return parser.add_subparsers(
@@ -227,7 +227,7 @@ def _everywhere(default: str | None) -> _Parser:
     )  # fmt: skip
     parser.add_argument(
         "--json", action="store_true", default=argparse.SUPPRESS,
-        help="print JSON alone, a document or lines of it",
+        help="print JSON only: a document, or one object per line",
     )  # fmt: skip
     return parser
 

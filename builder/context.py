@@ -61,7 +61,7 @@ class Context:
         return self._load(needed=False)
 
     def _load(self, *, needed: bool) -> Configuration:
-        remedy = "run `sheaf init`, or name one with --config"
+        remedy = "run `sheaf init`, or name a file with --config"
         if not (needed or self.arguments.config):
             remedy = ""
         return configuration.load(self.configuration_path, self.environment, remedy)

@@ -183,9 +183,9 @@ def test_a_command_has_its_own_help(given: list[str], capsys: pytest.CaptureFixt
 
 def test_a_command_that_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     assert "did you mean `sheaf status`?" in refused(capsys, "--json", "stauts")
-    assert refused(capsys, "x").endswith("'x' is no command (`sheaf --help` lists them)\n")
-    assert "no command" in refused(capsys, "help", "x")
-    assert "no command" in refused(capsys, "")
+    assert refused(capsys, "x").endswith("'x' is not a command (`sheaf --help` lists them)\n")
+    assert "not a command" in refused(capsys, "help", "x")
+    assert "not a command" in refused(capsys, "")
     assert "choose from 'ocfl', 'bagit'," in refused(capsys, "export", "zip")
     assert "FORMAT" in refused(capsys, "export")
 

@@ -14,9 +14,9 @@ from builder.store.location import open_store
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "target", metavar="STORE", help="where the copy lies: a folder or s3://bucket/prefix"
+        "target", metavar="STORE", help="address of the copy: a folder or s3://bucket/prefix"
     )
-    parser.add_argument("--newest", action="store_true", help="copy the newest snapshot alone")
+    parser.add_argument("--newest", action="store_true", help="copy only the newest snapshot")
 
 
 def run(context: Context) -> int:
@@ -27,7 +27,7 @@ def run(context: Context) -> int:
     arguments = context.arguments
     target = open_store(arguments.target, Path.cwd(), context.configuration, context.environment)
     if target.address.startswith(f"{context.store.address.rstrip('/')}/"):
-        raise UsageError(f"{arguments.target} lies in the store itself: name another place")
+        raise UsageError(f"{arguments.target} is inside the store: choose another place")
     done = export(
         context.store,
         target,
@@ -42,7 +42,7 @@ def run(context: Context) -> int:
         f"{tally(done.there, 'was there', 'were there')}"
     )
     if done.retired:
-        text += f"; {tally(len(done.retired), 'snapshot')} retired there as well"
+        text += f"; {tally(len(done.retired), 'snapshot')} retired there"
     document = {
         "store": context.store.address,
         "to": target.address,

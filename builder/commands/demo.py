@@ -20,7 +20,7 @@ _MARK = ".sheaf-demo"
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("sources", nargs="*", metavar="SOURCE", help="archive files of your own")
-    parser.add_argument("--folder", default="demo-store", help="where it all goes; made anew")
+    parser.add_argument("--folder", default="demo-store", help="folder of the demo; it is replaced")
     parser.add_argument("--port", type=int, default=8080, help="port to serve at; 0 for any")
     parser.add_argument("--once", action="store_true", help="end after the report")
 
@@ -57,13 +57,13 @@ def _clear(folder: Path) -> Path:
     """Return the demo's folder, emptied. Raises UsageError for a folder that no demo created."""
     if folder.exists():
         if not (folder / _MARK).exists():
-            raise UsageError(f"{folder} is not a demo's: choose another by --folder")
+            raise UsageError(f"{folder} is not a folder of a demo: choose another with --folder")
         shutil.rmtree(folder)
     try:
         folder.mkdir(parents=True)
         (folder / _MARK).touch()
     except OSError as error:
-        raise UsageError(f"{folder} cannot be made: {error.strerror}") from error
+        raise UsageError(f"{folder} cannot be created: {error.strerror}") from error
     return folder
 
 

@@ -15,12 +15,10 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "--keep", type=int, metavar="N", help="keep the newest N snapshots in any case"
-    )
+    parser.add_argument("--keep", type=int, metavar="N", help="always keep the newest N snapshots")
     parser.add_argument(
         "--older-than", metavar="AGE",
-        help="retire only what is in effect no more for that long: 90m, 36h, 14d, 8w",
+        help="retire only snapshots superseded longer ago than this: 90m, 36h, 14d, 8w",
     )  # fmt: skip
 
 
@@ -32,7 +30,7 @@ def run(context: Context) -> int:
     """
     arguments = context.arguments
     if arguments.keep is None and arguments.older_than is None:
-        raise UsageError("say what may go: --keep N, --older-than AGE, or both")
+        raise UsageError("nothing selected: give --keep N, --older-than AGE, or both")
     keep = 1 if arguments.keep is None else arguments.keep
     if keep < 1:
         raise UsageError(f"--keep {keep}: expected a number from 1")

@@ -36,21 +36,21 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
         "request", nargs="*", metavar="URL|DOI",
-        help="landing page or DOI of a dataset; - reads requests from stdin, each line a JSON "
-        "object with a base_url, and so does no argument where stdin is not a terminal",
+        help="landing page or DOI of a dataset; - reads requests from stdin, one JSON object "
+        "with a base_url per line. This is the default if stdin is not a terminal",
     )  # fmt: skip
     parser.add_argument(
         "--dry-run", action="store_true",
-        help="show what would be done: platform, files, strategy; fetch no file, keep nothing",
+        help="show platform, files and strategy; fetch no file, write nothing",
     )  # fmt: skip
     parser.add_argument(
         "--due", action="store_true",
-        help="ask again for datasets that were embargoed or restricted until a day that has come",
+        help="retry datasets whose embargo or restriction has ended",
     )  # fmt: skip
     parser.add_argument(
         "--retry",
         action="store_true",
-        help="ask again for datasets that failed in a way that may have passed",
+        help="retry datasets that failed temporarily",
     )
     parser.add_argument(
         "--queue", metavar="URL", help="take requests from an SQS queue until it is empty"
@@ -98,7 +98,7 @@ def _archive(context: Context, stack: ExitStack, stop: threading.Event) -> "_Tal
     written = Results(context.store, journal.folder / "rows", context.now)
     keeping = Keeping(written, journal, queue.settle if queue else _nothing)
     if left := keeping.recover():
-        context.say(f"took in {tally(left, 'result')} of an earlier process that was cut off")
+        context.say(f"ingested {tally(left, 'result')} of an earlier, interrupted process")
     if queue is not None:
         stack.enter_context(queue.beating())
     requests, many = _requests(context, queue, stop)
@@ -114,7 +114,7 @@ def _archive(context: Context, stack: ExitStack, stop: threading.Event) -> "_Tal
     finally:
         keeping.commit()
     if keeping.runs:
-        context.say("run `sheaf publish` to list what is archived")
+        context.say("run `sheaf publish` to publish these results")
     return tale
 
 
@@ -153,13 +153,16 @@ def _threads(context: Context) -> int:
 
 def _check(arguments: argparse.Namespace) -> None:
     if arguments.request.count(_STDIN) > 1:
-        raise UsageError("-: stdin is there once")
+        raise UsageError("-: stdin can be given only once")
     if arguments.follow and not arguments.queue:
-        raise UsageError("--follow is for --queue")
+        raise UsageError("--follow requires --queue")
     if arguments.queue and arguments.dry_run:
-        raise UsageError("--queue with --dry-run: requests of a queue are carried out once")
+        raise UsageError(
+            "--queue cannot be combined with --dry-run: a dry run would remove requests from "
+            "the queue"
+        )
     if _reads_lines(arguments) and not arguments.request and sys.stdin.isatty():
-        raise UsageError("nothing is asked for: name a URL or a DOI, or give JSON lines on stdin")
+        raise UsageError("nothing to do: give a URL or a DOI, or JSON lines on stdin")
 
 
 def _reads_lines(arguments: argparse.Namespace) -> bool:
@@ -181,7 +184,7 @@ def _requests(
         from builder.filesets import due  # this imports DuckDB, which needs much memory
 
         known += due.requests(context.store, context.now(), arguments.due, arguments.retry)
-        context.say(f"{tally(len(known), 'dataset is', 'datasets are')} to be asked for again")
+        context.say(f"{tally(len(known), 'dataset is', 'datasets are')} due for a retry")
     known += [request.of_text(text) for text in arguments.request if text != _STDIN]
     parts: list[Iterable[IngestRequest]] = [known]
     if _reads_lines(arguments):

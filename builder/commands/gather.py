@@ -28,14 +28,14 @@ _WILD = frozenset("*?[")
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "--again", action="store_true", help="fetch all files now, also those that are not yet due"
+        "--again", action="store_true", help="fetch all files now, including those that are not due"
     )
     parser.add_argument(
         "--only", metavar="WHICH",
-        help="the files of an archive or series (RePEc:aaa, RePEc:aaa:ssssss), or the URLs that "
-        "a pattern matches (https://example.org/*)",
+        help="only the files of an archive or series (RePEc:aaa, RePEc:aaa:ssssss), or URLs "
+        "that match a pattern (https://example.org/*)",
     )  # fmt: skip
-    parser.add_argument("--limit", type=int, metavar="N", help="fetch N files at most")
+    parser.add_argument("--limit", type=int, metavar="N", help="fetch at most N files")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if there are failures")
 
 
@@ -53,7 +53,7 @@ def run(context: Context) -> int:
         pdf_text.check()
     store = context.store
     if not history(store):
-        raise UsageError(f"{store.address} has no templates: give `sheaf ingest` a tree of them")
+        raise UsageError(f"{store.address} has no templates: ingest some with `sheaf ingest`")
     with hold_store(context.scratch(), store.address) as hold:
         outside = Outside(context.now, context.sleep, context.say)
         fetcher, own = fetcher_of(settings, hold)
@@ -93,7 +93,9 @@ def _order(arguments: argparse.Namespace, settings: Configuration) -> GatherJob:
     elif only is not None and ("://" in only or _WILD & set(only)):
         pattern = only
     elif only is not None:
-        raise UsageError(f"--only {only}: expected RePEc:aaa, RePEc:aaa:ssssss, or URLs' pattern")
+        raise UsageError(
+            f"--only {only}: expected RePEc:aaa, RePEc:aaa:ssssss, or a pattern of URLs"
+        )
     choice = FileChoice(
         interval=settings["gather.interval_days"] * DAY,
         retry=settings["gather.retry_days"] * DAY,
@@ -120,23 +122,23 @@ def text(account: GatherReport) -> str:
         lines = ["nothing is due" if not account.left else "nothing was fetched"]
     else:
         lines = [
-            f"{tally(counts['appearances'], 'new file')}, {counts['reappearances']:,} back again, "
-            f"{counts['changes']:,} changed, {counts['seen']:,} as before, "
+            f"{tally(counts['appearances'], 'new file')}, {counts['reappearances']:,} reappeared, "
+            f"{counts['changes']:,} changed, {counts['seen']:,} unchanged, "
             f"{counts['deletions']:,} lost; {account.bytes / 1e6:,.1f} MB in "
             f"{tally(len(account.runs), 'run')}; {tally(counts['redirects'], 'redirect')}"
         ]
     if account.failures:
-        lines.append(f"{tally(account.failures.total(), 'URL')} could not be had:")
+        lines.append(f"{tally(account.failures.total(), 'URL')} could not be fetched:")
         lines += [f"  {n:,} {c}: {OUTCOMES[c].meaning}" for c, n in account.failures.most_common()]
     if account.left:
         lines.append(
             f"{tally(account.left, 'file is', 'files are')} still due, of "
-            f"{tally(account.left_hosts, 'host')}: run it again to go on"
+            f"{tally(account.left_hosts, 'host')}: run the command again to continue"
         )
     if account.put_off:
         lines.append(
             f"{tally(account.put_off, 'file')} failed before and "
-            f"{'is' if account.put_off == 1 else 'are'} put off: --again tries them now"
+            f"{'is' if account.put_off == 1 else 'are'} postponed: --again tries them now"
         )
     return "\n".join(lines)
 

@@ -37,7 +37,7 @@ _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e]*)")
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("url", nargs="+", metavar="URL", help="base URLs of repositories")
-    parser.add_argument("dir", metavar="DIR", help="the folder where what is harvested is kept")
+    parser.add_argument("dir", metavar="DIR", help="folder for the harvested records")
     parser.add_argument(
         "--prefix", action="append", metavar="PREFIX",
         help="metadataPrefix; may be given more than once (default: oai_dc)",
@@ -46,17 +46,18 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", metavar="SPEC", help="setSpec; may be given more than once"
     )
     parser.add_argument(
-        "--from", dest="since", metavar="DATE", help="from a datestamp, 2026-11-22 or with a time, "
-        "2026-11-22T10:00:00Z (default: from the last run on, less an overlap)",
+        "--from", dest="since", metavar="DATE",
+        help="from this datestamp, such as 2026-11-22 or 2026-11-22T10:00:00Z (default: the last "
+        "run, less an overlap)",
     )  # fmt: skip
-    parser.add_argument("--until", metavar="DATE", help="up to a datestamp (default: all)")
+    parser.add_argument("--until", metavar="DATE", help="up to this datestamp (default: all)")
     parser.add_argument(
-        "--full", action="store_true", help="ask for everything once more, not for what is newer"
+        "--full", action="store_true", help="harvest everything again, not only newer records"
     )
     parser.add_argument(
         "--format", choices=FORMS,
-        help="rows as Parquet, as JSON lines, or raw record elements as XML (default: as a harvest "
-        "began, else parquet)",
+        help="rows as Parquet, rows as JSON lines, or raw record elements as XML (default: the "
+        "format of an existing harvest, else parquet)",
     )  # fmt: skip
     _add_manners(parser)
 
@@ -65,18 +66,19 @@ def _add_manners(parser: argparse.ArgumentParser) -> None:
     """Declare the options of one repository or one run; keys http.* set pace and limits."""
     parser.add_argument(
         "--overlap", type=_seconds, metavar="S",
-        help="seconds by which a run begins before the end of the last one (default: an hour, a "
-        "day where datestamps are days)",
+        help="seconds by which a run overlaps the last one (default: an hour, or a day if "
+        "datestamps are days)",
     )  # fmt: skip
     parser.add_argument(
         "--every", type=_seconds, default=5.0, metavar="S",
-        help="seconds after which what came is made last (default: 5; a twentieth of a longer run)",
+        help="seconds between commits of harvested records (default: 5; a twentieth of a "
+        "longer run)",
     )  # fmt: skip
     parser.add_argument(
         "--header", action="append", default=[], type=_header, metavar="'NAME: VALUE'",
-        help="a header to send, such as a key; it is written down nowhere",
+        help="header to send, such as an API key; it is not stored",
     )  # fmt: skip
-    parser.add_argument("--contact", metavar="MAIL", help="an address to tell repositories")
+    parser.add_argument("--contact", metavar="MAIL", help="e-mail address to send in User-Agent")
 
 
 def run(context: Context) -> int:
@@ -177,9 +179,9 @@ def _home(text: str) -> Path:
     try:
         home.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        raise UsageError(f"{home} is no folder") from error
+        raise UsageError(f"{home} is not a folder") from error
     except OSError as error:
-        raise UsageError(f"{home} cannot be made: {error.strerror}") from error
+        raise UsageError(f"{home} cannot be created: {error.strerror}") from error
     return home
 
 
@@ -201,7 +203,7 @@ def _base_url(text: str) -> str:
     if not known or not text.isascii() or not text.isprintable() or " " in text:
         raise UsageError(f"{text!r} is not the http or https URL of a repository")
     if parts.username is not None:
-        raise UsageError("a URL with a password would be written down: use --header")
+        raise UsageError("the URL has a password, which would be stored: use --header")
     query = "&".join(q for q in parts.query.split("&") if q and not q.startswith("verb="))
     return parts._replace(netloc=parts.netloc.lower(), query=query, fragment="").geturl()
 

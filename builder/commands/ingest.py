@@ -51,14 +51,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="TARBALL",
-        help="a tarball of ReDIF as of the date in its name, or of --tist; several in the order of "
-        "their dates, before any SOURCE",
+        help="a tarball of ReDIF, dated by its name or by --tist; several are read in the "
+        "order of their dates, before any SOURCE",
     )
     parser.add_argument(
         "--tist",
         metavar="TIME",
-        help="the time that the one TARBALL, or the ReDIF of the SOURCEs, is of: seconds since "
-        "1970, or a date",
+        help="date of the one TARBALL, or of the ReDIF in the SOURCEs: seconds since 1970, or "
+        "a date",
     )
     parser.add_argument(
         "--accept-loss",
@@ -66,29 +66,29 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default=[],
         metavar="ARCHIVE",
-        help="believe that templates are gone, however many vanished at once: of ARCHIVE, such as "
-        "aaa, also where its folder or its aaaarch.rdf is missing; without a name of all archives "
-        "that were read whole, and of what lay in no archive's folder",
+        help="delete missing templates, however many: those of ARCHIVE, such as aaa, even if "
+        "its folder or its aaaarch.rdf is missing; without a name, those of all archives "
+        "that were read completely, and those outside of archives' folders",
     )
     parser.add_argument(
         "--collection", action="append", default=[], metavar="SPEC",
-        help="a collection that all of it belongs to, its levels separated by colons",
+        help="collection of all captures, with levels separated by colons",
     )  # fmt: skip
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, metavar="N",
-        help="files, or ranges of large ones, to read side by side (default: one a processor)",
+        help="files, or ranges of large files, to read in parallel (default: one per processor)",
     )  # fmt: skip
     parser.add_argument(
         "--work", metavar="FOLDER",
-        help="where what was read lies until all is (default: .tmp/ of a store that is a folder, "
-        "sheaf/ in $XDG_CACHE_HOME or ~/.cache for a bucket)",
+        help="folder for intermediate results (default: .tmp/ of a store in a folder; sheaf/ "
+        "in $XDG_CACHE_HOME or ~/.cache for a bucket)",
     )  # fmt: skip
     parser.add_argument(
-        "--strict", action="store_true", help="exit with 1 if there is any fault in the data"
+        "--strict", action="store_true", help="exit with 1 if the data has any fault"
     )
     parser.epilog = (
-        "A file failed if it cannot be read, or if it has faults and no captures although you "
-        "named it or it is an archive by its name or content."
+        "A file fails if it cannot be read. It also fails if it has faults and no captures, and "
+        "either you named it or its name or content says that it is an archive."
     )
 
 
@@ -111,7 +111,7 @@ def run(context: Context) -> int:
     sources = told_apart(rest, connection, context.environment)
     orders = _orders(arguments, sources, accepted)
     if arguments.collection and not sources.archives:
-        raise UsageError("--collection is given, but no archive file: ReDIF has series")
+        raise UsageError("--collection needs an archive file: ReDIF has series")
     context.store.tag(layout.POINTER)  # an unreachable store is reported now, not after hours
     accounts = [_redif(context, order) for order in orders]
     told = [account.text() for account in accounts if account]
@@ -130,7 +130,7 @@ def run(context: Context) -> int:
         document |= summary.document(done)
         faults = faults or any(s.faults for s in done.run.sources)
         failed = any(s.failed for s in done.run.sources)
-    context.result("\n".join(told) or "all of it was ingested before", document)
+    context.result("\n".join(told) or "everything was ingested before", document)
     return 1 if failed or (arguments.strict and faults) else 0
 
 
@@ -140,7 +140,9 @@ def _sources(context: Context) -> list[str]:
     if given or context.arguments.file:
         return list(given)
     if not own:
-        raise UsageError("nothing to read: name a SOURCE, or a folder of ReDIF by redif.directory")
+        raise UsageError(
+            "nothing to read: name a SOURCE, or set redif.directory to a folder of ReDIF"
+        )
     return [str(context.configuration_path.parent / own)]
 
 
@@ -150,7 +152,7 @@ def _orders(
     """Return the runs for the ReDIF sources, in order."""
     tist = None if arguments.tist is None else parse_option(arguments.tist, "--tist", FIRST)
     if tist is not None and len(arguments.file) + bool(sources.redif) != 1:
-        raise UsageError("--tist is given: expected one TARBALL, or SOURCEs of ReDIF, and not both")
+        raise UsageError("--tist expects either one TARBALL or SOURCEs of ReDIF")
     replayed = tarballs(arguments.file, tist)
     orders = [RedifJob((origin,), at, accepted) for origin, at in replayed]
     if sources.redif:
@@ -164,7 +166,7 @@ def _acceptance(given: Sequence[str | None]) -> Acceptance:
         if not can_be_named(one):
             raise UsageError(
                 f"--accept-loss {one}: expected an archive such as aaa or RePEc:aaa; to accept "
-                "all losses, write --accept-loss behind the sources"
+                "all losses, write --accept-loss after the sources"
             )
     return Acceptance(None in given, frozenset(archives))
 
@@ -184,7 +186,7 @@ def _redif(context: Context, order: RedifJob) -> RedifReport | None:
         with workdir.open_workdir(folder) as held:
             account = redif.ingest(store, order, held, means)
     if account is None:
-        context.say(f"{order.label}: ingested before, as of {order.tist}")
+        context.say(f"{order.label}: already ingested, as of {order.tist}")
     return account
 
 
@@ -237,15 +239,15 @@ def _harvest_text(context: Context, gathered: Gathered) -> str:
         f"{gathered.deleted:,} deleted, ready to publish"
     ]
     if gathered.unreadable:
-        left_out = tally(gathered.unreadable, "record is left out", "records are left out")
+        left_out = tally(gathered.unreadable, "record is skipped", "records are skipped")
         lines.append(f"{left_out}: {FAULT_CODES[aggregation.UNREADABLE]}")
     formats, _ = check.open_formats(context.configuration)
     for prefix, (schema, namespace) in sorted(gathered.formats.items()):
         row = formats.get(prefix)
         if row is None or KIND not in row.crosswalks:
             lines += [
-                f"{prefix} is not offered: put this row into formats.toml of the folder "
-                "formats.templates to have it",
+                f"{prefix} is not offered: add this row to formats.toml in the folder "
+                "formats.templates to offer it",
                 "  [[format]]",
                 *(f"  {name} = {json.dumps(value, ensure_ascii=False)}" for name, value in (
                     ("prefix", prefix), ("schema", schema), ("namespace", namespace))),

@@ -13,7 +13,7 @@ from functions.snapshot.errors import SheafError
 _OPTIONS = (
     ("name", "repository.name", "the repository's name"),
     ("email", "repository.admin_emails", "the administrator's e-mail address"),
-    ("namespace", "repository.namespace", "a domain name of yours, part of every identifier"),
+    ("namespace", "repository.namespace", "your domain name, part of every identifier"),
     ("base-url", "repository.base_url", "the public address of the OAI endpoint"),
 )
 
@@ -23,7 +23,7 @@ _PATIENCE = 5
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("folder", nargs="?", help="where to write it (default: here)")
+    parser.add_argument("folder", nargs="?", help="folder for sheaf.toml (default: here)")
     for option, key, text in _OPTIONS:
         parser.add_argument(f"--{option}", dest=key, metavar="TEXT", help=text)
 
@@ -45,12 +45,12 @@ def run(context: Context) -> int:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{path.parent} is no folder, nor can be one: {error.strerror}") from error
+        raise UsageError(f"{path.parent} cannot be created: {error.strerror}") from error
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise UsageError(f"{path} is there already: edit it, or remove it first") from None
+        raise UsageError(f"{path} already exists: edit it, or remove it first") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
     _identify(context, path)

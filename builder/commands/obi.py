@@ -41,11 +41,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         "id", nargs="?", metavar="ID", help="a template's handle or OAI identifier, or a file's URL"
     )
     parser.add_argument(
-        "--as-of", metavar="DATE", help="what it was then: a day (its end), an instant or a tist"
+        "--as-of", metavar="DATE", help="state at this time: a day (its end), an instant or a tist"
     )
-    parser.add_argument("--bytes", metavar="FILE", help="write its bytes there; - is stdout")
+    parser.add_argument("--bytes", metavar="FILE", help="write its bytes to this file; - is stdout")
     parser.add_argument(
-        "--abandon", type=int, metavar="TIST", help="end an open run that nobody goes on with"
+        "--abandon", type=int, metavar="TIST", help="abandon an open run that will not be resumed"
     )
 
 
@@ -60,10 +60,10 @@ def run(context: Context) -> int:
         return _abandon(context, arguments.abandon)
     if arguments.id is None:
         if arguments.as_of or arguments.bytes:
-            raise UsageError("--as-of and --bytes are of one object: give its ID")
+            raise UsageError("--as-of and --bytes need an ID")
         return _summary(context)
     if arguments.bytes == "-" and arguments.json:
-        raise UsageError("--bytes - writes bytes to where --json writes: name a file")
+        raise UsageError("--bytes - and --json both write to stdout: name a file")
     at = None if arguments.as_of is None else parse_option(arguments.as_of, "--as-of", LAST)
     found = _find_item(context, arguments.id)
     if at is None:
@@ -81,7 +81,7 @@ def run(context: Context) -> int:
 def _abandon(context: Context, tist: int) -> int:
     outside = Outside(context.now, context.sleep, context.say)
     abandon(context.store, tist, "by `sheaf obi --abandon`", outside)
-    context.result(f"the run {tist} is abandoned: nothing of it counts", {"abandoned": tist})
+    context.result(f"the run {tist} is abandoned: its changes are discarded", {"abandoned": tist})
     return 0
 
 
@@ -141,7 +141,7 @@ def _account(found: ItemHistory, at: int, held: tuple[int, Version] | None) -> s
         lines.append(f"  {'file' if block.handle == found.id else 'named by'}  {other}")
     if held is None:
         target = _led_to(found, at)
-        lines.append(f"not there at {_text(at)}" + (f": it led to {target}" if target else ""))
+        lines.append(f"absent at {_text(at)}" + (f": redirected to {target}" if target else ""))
     else:
         tist, version = held
         lines.append(
@@ -153,8 +153,8 @@ def _account(found: ItemHistory, at: int, held: tuple[int, Version] | None) -> s
 def _absence(found: ItemHistory, at: int) -> str:
     """Return why there are no bytes; the target of a URL has its bytes under its own ID."""
     if target := _led_to(found, at):
-        return f"{found.id} led elsewhere at {_text(at)}: ask for {target}"
-    return f"{found.id} was not there at {_text(at)}: `sheaf obi ID` tells when"
+        return f"{found.id} was a redirect at {_text(at)}: use {target}"
+    return f"{found.id} was absent at {_text(at)}: `sheaf obi ID` shows its history"
 
 
 def _led_to(found: ItemHistory, at: int) -> str | None:

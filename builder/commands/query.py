@@ -21,10 +21,10 @@ _SHOWN = 1000  # rows of a table on a terminal
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("sql", metavar="SQL", help="a statement, - to read it from stdin")
+    parser.add_argument("sql", metavar="SQL", help="an SQL statement; - reads it from stdin")
     parser.epilog = (
-        f'Views: {", ".join(views.NAMES)}. `sheaf query "DESCRIBE captures"` tells the columns of '
-        "one; docs/reference/store.md tells what is in each."
+        f'Views: {", ".join(views.NAMES)}. `sheaf query "DESCRIBE captures"` shows the columns of '
+        "one; docs/reference/store.md describes each."
     )
 
 
@@ -106,4 +106,4 @@ def _table(names: Sequence[str], rows: Iterator[Sequence[Any]]) -> None:
         if number == 0:
             print("  ".join("─" * width for width in widths))
     if more:
-        print(f"… and {tally(more, 'row')} more; redirect the output to get all as CSV")
+        print(f"… and {tally(more, 'row')} more; redirect the output to get all rows as CSV")

@@ -35,15 +35,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
         "files", nargs="+", metavar="FILE",
-        help="ReDIF files; folders, for all .rdf and .redif below them; - for stdin",
+        help="ReDIF files, folders (with all .rdf and .redif files in them), or - for stdin",
     )  # fmt: skip
     parser.add_argument(
         "--plain", action="store_true",
-        help="take HTML's tags and entities out of the values in `structure`",
+        help="remove HTML tags and entities from the values in `structure`",
     )  # fmt: skip
     parser.add_argument(
         "--limit", type=int, default=LIMIT, metavar="BYTES",
-        help=f"cut off templates that are longer (default: {LIMIT:,})",
+        help=f"truncate templates that are longer (default: {LIMIT:,})",
     )  # fmt: skip
     parser.add_argument("--strict", action="store_true", help="exit with 1 if there are errors")
 
@@ -86,7 +86,7 @@ def _find_files(sources: Sequence[str]) -> list[Path]:
         elif Path(source).is_dir():
             inside = [p for p in splits.find([source]) if p.suffix.lower() in _SUFFIXES]
             if not inside:
-                raise UsageError(f"{source} holds no .rdf and no .redif file")
+                raise UsageError(f"{source} has no .rdf or .redif file")
             found += inside
         else:
             found += (_plain_file(path) for path in splits.find([source]))
@@ -101,9 +101,11 @@ def _plain_file(path: Path) -> Path:
     except OSError:
         return path  # a diagnostic reports it later
     if is_tar(path):
-        raise UsageError(f"{path} is a tarball, of which no file is read here: `sheaf ingest -f`")
+        raise UsageError(
+            f"{path} is a tarball, which this command does not read: use `sheaf ingest -f`"
+        )
     if packed:
-        raise UsageError(f"{path} is compressed: unpack it, or give a tarball to `sheaf ingest -f`")
+        raise UsageError(f"{path} is compressed: unpack it, or use `sheaf ingest -f` for a tarball")
     return path
 
 

@@ -31,37 +31,35 @@ _LARGEST = 1 << 31
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "source", metavar="SOURCE", help="a store, or the address of one that is served"
-    )
-    parser.add_argument("dir", metavar="DIR", help="the folder; one that is there is gone on with")
-    parser.add_argument("--set", metavar="SPEC", help="captures of this set alone")
+    parser.add_argument("source", metavar="SOURCE", help="a store, or the URL of a served one")
+    parser.add_argument("dir", metavar="DIR", help="target folder; an existing restore is resumed")
+    parser.add_argument("--set", metavar="SPEC", help="only captures of this set")
     parser.add_argument(
         "--url",
         action="append",
         dest="urls",
         default=[],
         metavar="URL",
-        help="URLs that begin so; a host for all of it, *.host for those below as well; "
-        "may be repeated",
+        help="only URLs with this prefix; a host for the whole host, *.host for its subdomains "
+        "too; may be repeated",
     )
-    parser.add_argument("--as-of", metavar="DATE", help="as it was then (default: as it was last)")
+    parser.add_argument("--as-of", metavar="DATE", help="state at this date (default: the latest)")
     parser.add_argument(
         "--status",
         default=status.USUAL,
         metavar="LIST",
-        help="statuses of which the last capture counts (default: %(default)s)",
+        help="HTTP statuses of captures to restore (default: %(default)s)",
     )
     parser.add_argument(
-        "--convert-links", action="store_true", help="have pages lead to the files beside them"
+        "--convert-links", action="store_true", help="convert links in pages to the restored files"
     )
     parser.add_argument(
         "--adjust-extension",
         action="store_true",
-        help="add .html and such to names that lack it; --convert-links does so as well",
+        help="add extensions such as .html to names without one; implied by --convert-links",
     )
     parser.add_argument(
-        "--hardlink", action="store_true", help="keep files with the same bytes once"
+        "--hardlink", action="store_true", help="store files with the same bytes once"
     )
     parser.add_argument("--jobs", type=int, default=_JOBS, metavar="N", help="files at once")
     parser.add_argument(
@@ -69,10 +67,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=_LARGEST,
         metavar="N",
-        help="bytes of the largest file that is restored (default: %(default)s)",
+        help="size limit of a file in bytes (default: %(default)s)",
     )
-    parser.add_argument("--dry-run", action="store_true", help="say what would be done")
-    parser.add_argument("--list", action="store_true", help="list what would be restored")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would be restored, and write nothing"
+    )
+    parser.add_argument("--list", action="store_true", help="also list the files, with --dry-run")
 
 
 def run(context: Context) -> int:
@@ -113,7 +113,7 @@ def run(context: Context) -> int:
 def _source(context: Context, stop: threading.Event) -> CaptureSource:
     arguments = context.arguments
     if arguments.store is not None:
-        raise UsageError("--store is named as SOURCE here")
+        raise UsageError("--store is not used here: give the store as SOURCE")
     if sources.is_endpoint(arguments.source):
         return sources.source(context, arguments.source, stop)
     own = argparse.Namespace(**{**vars(arguments), "store": arguments.source})
@@ -132,7 +132,7 @@ def _choose(source: CaptureSource, choice: CaptureFilter, plan: Plan) -> None:
         seen = plan.add(count(source.captures(choice)))
         plan.follow(lambda url: count(source.of_url(url, choice.until)))
     if not seen:
-        raise RebuildError(f"{source.address}: no capture is of that choice")
+        raise RebuildError(f"{source.address}: no capture matches")
 
 
 def _foretold(context: Context, source: CaptureSource, plan: Plan) -> int:
@@ -148,8 +148,8 @@ def _foretold(context: Context, source: CaptureSource, plan: Plan) -> int:
     account.redirects = sum(1 for _ in plan.redirects())
     if not arguments.list:
         text = (
-            f"{source.address}: {tally(account.restored, 'file')} would be restored, declared to "
-            f"have {tally(account.bytes, 'byte')}; {tally(account.redirects, 'redirect')}, "
+            f"{source.address}: {tally(account.restored, 'file')} would be restored, with "
+            f"{tally(account.bytes, 'byte')} declared; {tally(account.redirects, 'redirect')}, "
             f"{tally(account.renamed.total(), 'file')} under another name"
         )
         document = account.document()

@@ -61,12 +61,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--access-log",
         metavar="FILE",
-        help="where to log requests, - for standard error (default: serve.access_log)",
+        help="access log, - for standard error (default: serve.access_log)",
     )
     parser.add_argument(
         "--content",
         action="store_true",
-        help="give the archived bytes as well, at /content and by /cdx (default: content.serve)",
+        help="also serve archived bytes at /content, and captures at /cdx (default: content.serve)",
     )
 
 
@@ -156,7 +156,7 @@ def _serve(
         server.run(announce)
         context.say("stopped")
     except KeyboardInterrupt:
-        context.say("stopped, with answers under way")
+        context.say("stopped before all responses were complete")
     finally:
         restore()
 

@@ -47,7 +47,7 @@ def _obi_lines(newest: Manifest | None, waiting: list[Committed]) -> list[str]:
     """Return a line about the obi store, if it holds anything."""
     if not waiting and not (newest and newest.run):
         return []
-    shown = "nothing of it is published"
+    shown = "nothing published yet"
     if newest and newest.run:
         templates = tally(newest.kinds().get("template", 0), "template")
         shown = f"{templates}, deleted ones included, shown up to the run {newest.run}"

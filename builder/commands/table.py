@@ -32,7 +32,7 @@ class Command:
         return f"builder.commands.{self.name.replace(' ', '.')}"
 
 
-FAMILIES = {"export": ("FORMAT", "keep", "Write what the store holds in formats of archives.")}
+FAMILIES = {"export": ("FORMAT", "keep", "Export the store's content in archival formats.")}
 """Commands with subcommands: the noun for these, group and summary."""
 
 _UNHAD = "some captures could not be read"
@@ -47,14 +47,14 @@ _ROWS = (
     Command(
         "demo",
         "start",
-        "Show every step here: record, publish, serve, harvest, restore.",
+        "Demonstrate each step on this machine: record, publish, serve, harvest, restore.",
         ("sheaf demo", "sheaf demo crawl.warc.gz --once"),
-        "the harvest does not match what was published",
+        "the harvest differs from the published records",
     ),
     Command(
         "ingest",
         "make",
-        "Read web archives, harvests and ReDIF, to be published next.",
+        "Read web archives, harvests and ReDIF for the next publish.",
         ("sheaf ingest crawl/*.warc.gz --collection serials", "sheaf ingest RePEc/"),
         "a file failed, or with --strict: the data has faults",
     ),
@@ -92,7 +92,7 @@ _ROWS = (
     Command(
         "publish",
         "make",
-        "Publish what was ingested as the next snapshot.",
+        "Publish the ingested data as the next snapshot.",
         ("sheaf publish", "sheaf publish --json"),
     ),
     Command(
@@ -110,13 +110,13 @@ _ROWS = (
     Command(
         "status",
         "serve",
-        "Show what is published and what waits to be published.",
+        "Show the published snapshot and the data waiting to be published.",
         ("sheaf status", "sheaf status --json"),
     ),
     Command(
         "withdraw",
         "keep",
-        "Take items down: make them tombstones with a reason.",
+        "Withdraw items: replace them with tombstones that have a reason.",
         (
             "sheaf withdraw --url-prefix http://a.example.org/ --dry-run",
             "sheaf withdraw --set domain:org:example --reason 'a request' --purge",
@@ -131,7 +131,7 @@ _ROWS = (
     Command(
         "expire",
         "keep",
-        "Retire old snapshots, and delete what no kept snapshot needs.",
+        "Retire old snapshots, and delete objects that no kept snapshot needs.",
         ("sheaf expire --keep 10", "sheaf expire --older-than 90d"),
     ),
     Command(
@@ -222,8 +222,8 @@ def ending(command: Command) -> str:
     if command.faults:
         codes.append(("1", f"done, but {command.faults}"))
     codes += [
-        ("2", "not done: usage, configuration or store are at fault, as one line says"),
-        ("130", "interrupted (Ctrl-C); 143: asked to end (SIGTERM). Run it again to finish"),
+        ("2", "error in usage, configuration or store, with a message of one line"),
+        ("130", "interrupted (Ctrl-C); 143: terminated (SIGTERM). Run it again to finish"),
     ]
     lines = ["exit codes:"]
     for code, meaning in codes:

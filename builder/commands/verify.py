@@ -14,18 +14,18 @@ from builder.verify.verify import Sample, Verified, VerifyRuntime, verify
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--newest", action="store_true", help="check the newest snapshot alone")
+    parser.add_argument("--newest", action="store_true", help="check only the newest snapshot")
     parser.add_argument(
         "--sample", type=float, metavar="PERCENT",
-        help="read so many in a hundred data files; the others are looked up in a listing alone",
+        help="read this percentage of the data files; check only existence and size of the others",
     )  # fmt: skip
     parser.add_argument(
-        "--seed", type=int, metavar="N", help="draw the sample by this number (default: any)"
+        "--seed", type=int, metavar="N", help="seed of the sample (default: random)"
     )
     parser.add_argument(
         "--repair", action="store_true",
-        help="write anew what follows from the rest of the store: views.sql, current.json and "
-        "snapshots/newest.json, where they are damaged, missing or old",
+        help="rewrite views.sql, current.json and snapshots/newest.json from the rest of the "
+        "store if they are damaged, missing or old",
     )  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def run(context: Context) -> int:
 def _sample(percent: float | None, seed: int | None) -> Sample | None:
     if percent is None:
         if seed is not None:
-            raise UsageError("--seed draws a sample: say how large with --sample PERCENT")
+            raise UsageError("--seed needs --sample PERCENT")
         return None
     if not 0 < percent <= 100:
         raise UsageError(f"--sample {percent:g}: expected a number above 0 and up to 100")
@@ -68,7 +68,7 @@ def _account(done: Verified, sample: Sample | None) -> str:
         lines.append(f"    {finding.remedy}")
     read = f"{done.read:,} of {tally(done.files, 'data file')} read ({tally(done.bytes, 'byte')})"
     if sample is not None:
-        read += f", drawn by --seed {sample.seed}"
+        read += f", drawn with --seed {sample.seed}"
     damage, notes = _counts(done.findings)
     lines.append(f"{tally(len(done.snapshots), 'snapshot')} checked, {read}")
     if done.runs:
@@ -77,7 +77,7 @@ def _account(done: Verified, sample: Sample | None) -> str:
     if done.datasets:
         objects = f"{done.kept_read:,} of {tally(done.kept, 'object')} read"
         lines.append(f"{tally(done.datasets, 'archived dataset')} checked, {objects}")
-    lines.append(f"{damage:,} damaged, {notes:,} noted" if damage or notes else "all is well")
+    lines.append(f"{damage:,} damaged, {notes:,} noted" if damage or notes else "no problems found")
     return "\n".join(lines)
 
 

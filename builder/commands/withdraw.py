@@ -17,26 +17,32 @@ from functions.snapshot import identifier, setspec
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_selection(parser)
-    parser.add_argument("--reason", metavar="TEXT", help="why; kept in the snapshot, not served")
+    parser.add_argument(
+        "--reason", metavar="TEXT", help="reason; stored in the snapshot, not served"
+    )
     parser.add_argument(
         "--purge", action="store_true",
-        help="also retire every older snapshot that still holds their metadata",
+        help="also retire all older snapshots that still contain their metadata",
     )  # fmt: skip
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """Declare the options that select items, and --dry-run."""
-    which = parser.add_argument_group("which items (all that is given must be met)")
+    which = parser.add_argument_group("selection of items (all conditions must hold)")
     which.add_argument(
         "--identifier", action="append", default=[], metavar="ID",
-        help="an OAI identifier, or a template's handle; may be given several times",
+        help="an OAI identifier, or a template's handle; may be repeated",
     )  # fmt: skip
-    which.add_argument("--set", metavar="SPEC", help="a set, with all sets below it")
-    which.add_argument("--url-prefix", metavar="URL", help="captures whose URL begins like that")
-    which.add_argument("--digest", metavar="SHA1", help="captures of that payload")
-    which.add_argument("--from", dest="start", metavar="DATE", help="captured at or after, as 2007")
-    which.add_argument("--until", dest="end", metavar="DATE", help="captured up to, as 2007-11-05")
-    parser.add_argument("--dry-run", action="store_true", help="only say which items these are")
+    which.add_argument("--set", metavar="SPEC", help="a set and its subsets")
+    which.add_argument("--url-prefix", metavar="URL", help="captures whose URL has this prefix")
+    which.add_argument("--digest", metavar="SHA1", help="captures with this payload digest")
+    which.add_argument(
+        "--from", dest="start", metavar="DATE", help="captured at or after this date, such as 2007"
+    )
+    which.add_argument(
+        "--until", dest="end", metavar="DATE", help="captured up to this date, such as 2007-11-05"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only show the selected items")
 
 
 def run(context: Context) -> int:
@@ -53,7 +59,9 @@ def run(context: Context) -> int:
         return print_preview(context, find)
     reason = (arguments.reason or "").strip()
     if not reason or not arguments.reason.isprintable():
-        raise UsageError("--reason is missing: say in a line why, it is kept in the snapshot")
+        raise UsageError(
+            "--reason is missing: give the reason in one line; it is stored in the snapshot"
+        )
     done = withdraw.withdraw(store, settings, outside, chosen, reason, purge=arguments.purge)
     context.result(report.text(done), report.document(done))
     return 0
@@ -73,10 +81,10 @@ def selection(arguments: argparse.Namespace, settings: Configuration) -> Selecti
     if start and end and criteria.is_reversed(start, end):
         raise UsageError(f"--from {start} is later than --until {end}")
     if arguments.set is not None and not setspec.is_valid(arguments.set):
-        raise UsageError(f"--set {arguments.set}: no set specification can be like that")
+        raise UsageError(f"--set {arguments.set} is not a set specification")
     given = (arguments.identifier, arguments.set, arguments.url_prefix, arguments.digest)
     if not any(given):
-        raise UsageError("say which items: --identifier, --set, --url-prefix or --digest")
+        raise UsageError("no items selected: give --identifier, --set, --url-prefix or --digest")
     return Selection(
         tuple(_identifier(one, settings) for one in arguments.identifier),
         arguments.set,

@@ -130,7 +130,7 @@ class Scenario:
         found = self._run("captures", *sources).documents[0].get("sources", [])
         captures = sum(source["captures"] for source in found)
         if not captures:
-            raise UsageError("there is no capture in these files: the demo has nothing to show")
+            raise UsageError("these files have no captures, so the demo has nothing to show")
         skips: Counter[str] = Counter()
         for source in found:
             skips.update(source["skips"])
@@ -159,7 +159,7 @@ class Scenario:
         return ingested["appearances"], gathered["appearances"]
 
     def _archive_dataset(self) -> None:
-        self._context.say("asking for a dataset of a platform on this machine ...")
+        self._context.say("archiving a dataset of a platform on this machine ...")
         (result,) = self._run("dataset", f"{self._texts}{dataset.RECORD}").documents
         self.report.document["dataset"] = result["status"]
         if result["status"] != "success":
@@ -218,14 +218,14 @@ class Scenario:
         restored = {name: report[name] for name in (*names, "renamed", "missing")}
         page = target / HOST / "index.html"
         if restored["missing"] or not page.is_file():
-            raise ScenarioError(f"{page} was to be restored, and is not whole")
+            raise ScenarioError(f"{page} was not restored correctly")
         files = tally(report["restored"], "file")
-        self.report.add("restored", f"{HOST}: {files} verified, links led within it")
+        self.report.add("restored", f"{HOST}: {files} verified, with links converted")
         self.report.document["restored"] = restored
 
     def _change(self) -> None:
         """Change the RePEc archive, publish it again, and harvest the new records."""
-        self._context.say("changing the archive, and all of that once more ...")
+        self._context.say("changing the archive and repeating these steps ...")
         before = self._run("status").documents[0]["obi"]["run"]
         papers.revise(self._folder / "RePEc", self._texts)
         self._shelf.put("/02.pdf", papers.pdf("Honey Prices after a Late Frost, corrected."))
@@ -235,13 +235,11 @@ class Scenario:
         rows = self._run("query", _INCIDENCES.format(before)).documents
         happened = [f"{row['what']} {row['kind']}" for row in rows]
         if happened != _EXPECTED:
-            raise ScenarioError(
-                f"two changes and two deletions were to be noted, and these were: {happened}"
-            )
+            raise ScenarioError(f"expected two changes and two deletions, found: {happened}")
         report = self._harvest()
         if (report["records"], report["deleted"]) != (2, 1):
             raise ScenarioError(
-                "a changed and a deleted record were to be harvested, and it was "
+                "expected a changed and a deleted record, harvested "
                 f"{tally(report['records'], 'record')}, {report['deleted']} deleted"
             )
         self._report_change(rows, report)
@@ -252,7 +250,7 @@ class Scenario:
         self.report.lines.append("")
         self.report.add(
             "then",
-            "an abstract and a full text were changed, a template and a full text taken away:",
+            "an abstract and a full text changed, a template and a full text deleted:",
         )
         kinds = {"tobi": "template", "fobi": "file"}
         for row in rows:

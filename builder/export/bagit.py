@@ -82,7 +82,7 @@ def _check(bag: Bag, folder: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         found = ""
     if found != digest:
-        raise UsageError(f"{folder} is there, and is no bag of this run: name another folder")
+        raise UsageError(f"{folder} exists and is not a bag of this run: choose another folder")
 
 
 def _path(key: str) -> str:

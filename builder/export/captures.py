@@ -34,9 +34,9 @@ _LISTED = 1000
 _OPTIONS = ("set", "url", "as_of", "where")
 _CODES = {
     "undated": "no date, which an index needs",
-    "unplaced": "no place of their own in an archive file",
-    "not-at-hand": "their archive file is not there",
-    "damaged": "the archive file holds something else, or is damaged",
+    "unplaced": "no offset in an archive file",
+    "not-at-hand": "their archive file is missing",
+    "damaged": "the archive file has another record there, or is damaged",
 }
 
 
@@ -53,7 +53,7 @@ class Excerpt:
 def excerpt(arguments: argparse.Namespace) -> Excerpt:
     """Return the arguments of `sheaf export wacz` or `cdxj`. Raises UsageError."""
     if arguments.file == "-":
-        raise UsageError("-: captures are written to a file: name one")
+        raise UsageError("-: captures cannot be written to stdout: name a file")
     asked = (
         f"{name.replace('_', '-')} {value}"
         for name in _OPTIONS
@@ -91,7 +91,7 @@ def _export(context: Context, asked: Excerpt, write: _Write, *, originals: bool)
     """Write the captures, and with `originals` those that revisits refer to."""
     target = target_path(context.store, asked.file)
     if target.exists():
-        raise UsageError(f"{target} is there already: name another file")
+        raise UsageError(f"{target} already exists: choose another file")
     missing: list[MissingCapture] = []
     with beside(target) as scratch:
         memory = context.configuration["publish.memory"]
@@ -100,7 +100,7 @@ def _export(context: Context, asked: Excerpt, write: _Write, *, originals: bool)
         with closing(database) as connection:
             count = choose(connection, context.store, asked.choice, originals=originals)
             if not count:
-                raise UsageError("no capture is like that")
+                raise UsageError("no capture matches")
             with (
                 _archives(context) as archives,
                 _replace_file(scratch / "made", target) as out,
@@ -115,7 +115,7 @@ def _export(context: Context, asked: Excerpt, write: _Write, *, originals: bool)
 
 def _choice(arguments: argparse.Namespace) -> CaptureChoice:
     if arguments.set is not None and not setspec.is_valid(arguments.set):
-        raise UsageError(f"--set {arguments.set}: no set specification can be like that")
+        raise UsageError(f"--set {arguments.set} is not a set specification")
     end = prefix = None
     try:
         if arguments.url is not None:

@@ -97,7 +97,7 @@ class OcflInventory:
 def parse(data: bytes, sidecar: bytes, where: str) -> OcflInventory:
     """Parse the inventory in `data` and verify its digest in `sidecar`. Raises DamagedStore."""
     if sidecar.split()[:1] != [hashlib.sha512(data).hexdigest().encode()]:
-        raise DamagedStore(f"{where}: its inventory is not what its digest says")
+        raise DamagedStore(f"{where}: its inventory does not match its digest")
     try:
         document = json.loads(data)
         versions = {int(name.removeprefix("v")): v for name, v in document["versions"].items()}

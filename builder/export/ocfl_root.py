@@ -82,8 +82,8 @@ class _Root:
                 path = self._target / name
                 if not path.is_file() or path.read_bytes() != data:
                     raise ForeignRoot(
-                        f"{self._target} is no storage root of this layout ({name} is not there, "
-                        "or another): name a new folder, or one that an export made"
+                        f"{self._target} is not a storage root of this layout ({name} is missing "
+                        "or differs): choose a new folder, or one that an export created"
                     )
             return
         made = self._scratch / "root"
@@ -138,7 +138,7 @@ class _Root:
         _check(inventory, item, place)
         for number in range(1, inventory.head + 1):
             if not (place / f"v{number}").is_dir():
-                raise DamagedStore(f"{place} has no v{number}, which its inventory names")
+                raise DamagedStore(f"{place} lacks v{number}, which its inventory names")
         for number in range(1, inventory.head + 1):
             shutil.copytree(place / f"v{number}", made / f"v{number}", copy_function=_link)
         _link(place / ocfl.OBJECT_MARK, made / ocfl.OBJECT_MARK)
@@ -187,7 +187,7 @@ def _inventory(place: Path) -> ocfl.OcflInventory:
         data = (place / ocfl.INVENTORY).read_bytes()
         return ocfl.parse(data, (place / ocfl.SIDECAR).read_bytes(), str(place))
     except FileNotFoundError as error:
-        raise DamagedStore(f"{place} has no inventory or no digest of it") from error
+        raise DamagedStore(f"{place} lacks its inventory or the inventory's digest") from error
 
 
 def _check(inventory: ocfl.OcflInventory, item: StoredObject, place: Path) -> None:
@@ -195,7 +195,7 @@ def _check(inventory: ocfl.OcflInventory, item: StoredObject, place: Path) -> No
     for number, noted in enumerate(item.versions[: inventory.head], 1):
         if not _is_of(inventory, number, noted):
             raise ForeignRoot(
-                f"{place}: its version {number} is not that of {item.id} in the store"
+                f"{place}: its version {number} differs from that of {item.id} in the store"
             )
 
 

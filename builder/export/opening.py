@@ -28,7 +28,7 @@ def open_obi(store: Writer, memory_megabytes: int, threads: int) -> Iterator[Ope
     runs = history(store)
     if not runs:
         raise NothingPublished(
-            f"{store.address}: no templates or files are in this store yet: run `sheaf ingest`"
+            f"{store.address}: this store has no templates or files yet: run `sheaf ingest`"
         )
     with tempfile.TemporaryDirectory(prefix="sheaf-export-") as folder:
         made = engine.connect(
@@ -49,7 +49,7 @@ def choose_runs(runs: Sequence[Committed], asked: Sequence[int] | None) -> Seque
     """Return the runs that `--run` names, or all without it. Raises UsageError for others."""
     unknown = set(asked or ()) - {run.tist for run in runs}
     if unknown:
-        raise UsageError(f"--run {min(unknown)}: the store has no such run that was committed")
+        raise UsageError(f"--run {min(unknown)}: the store has no such committed run")
     return [run for run in runs if not asked or run.tist in asked]
 
 
@@ -57,5 +57,5 @@ def target_path(store: Writer, given: str) -> Path:
     """Return the target of an export. Raises UsageError for a path within the store."""
     target = Path(given).resolve()
     if isinstance(store, FolderStore) and target.is_relative_to(store.root):
-        raise UsageError(f"{given} lies in the store itself: name another place")
+        raise UsageError(f"{given} is inside the store: choose another place")
     return target

@@ -32,8 +32,8 @@ def beside(target: Path) -> Iterator[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists() and target.stat().st_dev != target.parent.stat().st_dev:
             raise UsageError(
-                f"{target} is a disk of its own, and what is written is first made beside it: "
-                "name a folder on that disk"
+                f"{target} is a mount point, and temporary files need a place beside the target "
+                "on the same disk: name a folder on that disk"
             )
         with _lock(folder, target):
             try:
@@ -51,8 +51,8 @@ def wrap_errors(target: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise StoreError(
-                f"{target}: the disk is full; free some space and run it again "
-                "(what is there is whole)"
+                f"{target}: the disk is full; free some space and run the command again (existing "
+                "files are complete)"
             ) from error
         raise StoreError(f"{target} cannot be written: {error.strerror}") from error
 
@@ -101,11 +101,13 @@ def _lock(folder: Path, target: Path) -> Iterator[BinaryIO]:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise UsageError(f"{target} is being written to: let that export end") from error
+                raise UsageError(
+                    f"another export is writing to {target}: wait until it ends"
+                ) from error
             if (folder / _LOCK).exists():
                 yield lock
                 return
-    raise UsageError(f"{target} is being written to: let that export end")
+    raise UsageError(f"another export is writing to {target}: wait until it ends")
 
 
 def _empty(folder: Path) -> None:

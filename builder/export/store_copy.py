@@ -77,18 +77,20 @@ def export(
     name.
     """
     if source.address == target.address:
-        raise ForeignTarget(f"{target.address} is the store itself: name another place")
+        raise ForeignTarget(f"{target.address} is the store itself: choose another place")
     for _ in range(_TRIES):
         pointer, now = settle(source, outside)
         try:
             return _Copy(source, target, outside, (pointer, now), newest_only)(progress)
         except MissingObject as error:
             if Catalogue(source).pointer() == pointer:
-                raise DamagedStore(f"{error}; `sheaf verify` tells what else is wrong") from error
-            outside.say("snapshots of the source were expired meanwhile; starting over")
+                raise DamagedStore(
+                    f"{error}; run `sheaf verify` to see what else is wrong"
+                ) from error
+            outside.say("an expiry removed snapshots of the source; starting over")
         except Conflict as error:
-            outside.say(f"the target was changed meanwhile ({error}); starting over")
-    raise Conflict(f"the stores were changed {_TRIES} times meanwhile; run again")
+            outside.say(f"the target was changed during the copy ({error}); starting over")
+    raise Conflict(f"the stores were changed {_TRIES} times during the copy; run the command again")
 
 
 def settle(store: Writer, outside: Runtime) -> tuple[Pointer, datetime]:
@@ -104,14 +106,14 @@ def settle(store: Writer, outside: Runtime) -> tuple[Pointer, datetime]:
             raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
         when = instant.to_text(newest.effective)
         if newest.effective > now:
-            outside.say(f"waiting for snapshot {newest.snapshot}, in effect from {when} on")
+            outside.say(f"waiting for snapshot {newest.snapshot}, in effect from {when}")
             outside.sleep((newest.effective - now).total_seconds())
         elif pointer.settled:
             return pointer, now
         elif now > newest.effective + _SETTLING:
             raise StoreError(
-                f"snapshot {newest.snapshot} may have come too late for its instant, {when}: "
-                "run `sheaf publish`, then export again"
+                f"snapshot {newest.snapshot} may have been published after its instant, {when}: "
+                "run `sheaf publish`, then copy again"
             )
         else:
             outside.sleep(_POLL)
@@ -203,21 +205,21 @@ class _Copy:
         if newest is None:
             for key in self._target.keys(""):
                 if not key.startswith((*_PREFIXES, *filesets.PREFIXES, obi.ROOT, layout.POINTER)):
-                    raise ForeignTarget(f"{address} holds {key}: name an empty place")
+                    raise ForeignTarget(f"{address} has {key}: choose an empty place")
             if recovery.has_published(self._target):
                 raise ForeignTarget(
-                    f"{address} holds a store that lost its pointer: name an empty place, or put "
-                    "back the pointer (docs/operations/operate.md says how)"
+                    f"{address} has a store without its pointer: choose an empty place, or "
+                    "restore the pointer (see docs/operations/operate.md)"
                 )
             return set()
         manifest = Catalogue(self._target).manifest(newest.snapshot)
         if newest.snapshot > self._newest.snapshot:
             raise ForeignTarget(
-                f"{address} has snapshot {newest.snapshot}, the store only "
-                f"{self._newest.snapshot}: what was published there would be lost"
+                f"{address} has snapshot {newest.snapshot}, but the store only "
+                f"{self._newest.snapshot}: the newer snapshots would be lost"
             )
         if not self._follows(manifest):
-            raise ForeignTarget(f"{address} holds another store: name an empty place")
+            raise ForeignTarget(f"{address} has another store: choose an empty place")
         there = set(snapshots(self._target)) - set(manifest.skipped)
         return {n for n in there if n <= newest.snapshot and not pointer.is_retired(n)}
 
@@ -246,8 +248,8 @@ class _Copy:
                     advance(len(chunk))
             if digest.hexdigest()[:32] != layout.digest_of(key):
                 raise DamagedStore(
-                    f"{key} of {self._source.address} is not what it is named by: "
-                    "`sheaf verify` tells what else is wrong"
+                    f"{key} of {self._source.address} does not match its name: run `sheaf verify` "
+                    "to see what else is wrong"
                 )
             if replaced:
                 self._target.remove(key)  # its size differs, so it is damaged at the target
@@ -259,7 +261,7 @@ class _Copy:
     def _put_leaf(self, key: str, size: int | None) -> None:
         data = self._source.read(key)
         if not consistency.is_named_by(data, key):
-            raise DamagedStore(f"{key} of {self._source.address} is not what it is named by")
+            raise DamagedStore(f"{key} of {self._source.address} does not match its name")
         if size != len(data):
             if size is not None:
                 self._target.remove(key)
@@ -273,7 +275,7 @@ class _Copy:
         expected = partial(views.store_views, self._catalogue, manifest)
         data = self._source.read(key)
         if problem := views.fault(manifest, data, expected):
-            raise DamagedStore(f"{key}: {problem}; `sheaf verify --repair` writes it anew")
+            raise DamagedStore(f"{key}: {problem}; `sheaf verify --repair` rewrites it")
         tag = self._target.tag(key)
         if tag is None:
             self._create(key)
@@ -290,7 +292,7 @@ class _Copy:
         except Conflict:
             if self._target.read(key) != data:
                 raise ForeignTarget(
-                    f"{self._target.address} has another {key}: name an empty place"
+                    f"{self._target.address} has another {key}: choose an empty place"
                 ) from None
         else:
             self._objects += 1

@@ -61,7 +61,7 @@ def export(store: Reader, runs: Sequence[FetchedFile], target: Path, advance: Ad
     """
     whole = is_file(target)
     if whole and target.exists():
-        raise UsageError(f"{target} is there already: name another file, or a folder to add to")
+        raise UsageError(f"{target} already exists: choose another file, or a folder to add to")
     files = resources = revisits = 0
     with staging.beside(target) as scratch:
         if not whole:

@@ -57,7 +57,7 @@ def _total(files: tuple[FilesetManifestFile, ...]) -> str:
 def _file(file: FilesetManifestFile) -> str:
     many = "size unknown" if file.size is None else size(file.size)
     best = next((n for n in ("sha512", "sha256", "sha1", "md5") if getattr(file, n)), None)
-    proof = f"to be verified by {best}" if best else "no digest to verify it by"
+    proof = f"to be verified with {best}" if best else "no digest to verify it"
     if file.status == "withheld":
         proof = "withheld"
     return visible(f"  {file.path}: {many}, {proof}")

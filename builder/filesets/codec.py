@@ -32,7 +32,7 @@ def _is_default(spec: "dataclasses.Field[Any]", value: Any) -> bool:
 def build(kind: type[T], given: Any) -> T:
     """Build a dataclass of `kind` from its JSON. Raises ValueError or TypeError."""
     if not isinstance(given, dict):
-        raise ValueError(f"a {kind.__name__} is no object")
+        raise ValueError(f"a {kind.__name__} is not an object")
     hints = get_type_hints(kind)
     if unknown := sorted(given.keys() - hints.keys()):
         raise ValueError(f"a {kind.__name__} has no {unknown[0]}")
@@ -54,4 +54,4 @@ def _value(hint: Any, name: str, value: Any) -> Any:
         flag = isinstance(value, bool) and plain is not bool  # Python counts a bool as an int
         if isinstance(plain, type) and isinstance(value, plain) and not flag:
             return value
-    raise ValueError(f"{name} is not what it should be")
+    raise ValueError(f"{name} has the wrong type")

@@ -133,7 +133,7 @@ class Ingest:
             course.item = item = replace(item, archiveorg_item_name=archiveorg_item.name(item))
         check()
         if dry:
-            return "pending", "a dry run, no file was fetched", ""
+            return "pending", "dry run: no file was fetched", ""
         try:
             course.archived = archived = self._archive(course, item, check)
         except FilesetError as error:
@@ -175,10 +175,12 @@ class Ingest:
 
     def _check(self, until: float) -> None:
         if self.stop.is_set():
-            raise FilesetError("cancelled", "the run was ended")
+            raise FilesetError("cancelled", "the run was stopped")
         if self.monotonic() >= until:
             late = (
-                "the run's time is up" if until == self.until else f"more than {self.seconds:g} s"
+                "the time of the run is over"
+                if until == self.until
+                else f"more than {self.seconds:g} s"
             )
             raise FilesetError("deadline-exceeded", late)
 
@@ -203,7 +205,7 @@ def _whole(archived: ArchiveStrategyResult, item: FilesetPlatformItem) -> Archiv
         kept = {f.path for f in archived.manifest if f.status and status.of(f.status).hit}
         lacking = [file.path for file in item.files if file.path not in kept]
         if lacking:
-            raise AssertionError(f"{archived.ingest_strategy} has not kept {lacking[0]}")
+            raise AssertionError(f"{archived.ingest_strategy} did not store {lacking[0]}")
     withheld = tuple(file for file in item.withheld if file.path not in there)
     return replace(archived, manifest=archived.manifest + withheld)
 

@@ -30,11 +30,11 @@ def parse(text: str) -> IngestRequest:
     try:
         given = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError as error:
-        raise BadLine("no JSON: too many brackets in each other") from error
+        raise BadLine("not JSON: nested too deeply") from error
     except ValueError as error:
         raise BadLine(f"no JSON: {error}") from error
     if not isinstance(given, Mapping):
-        raise BadLine("no object of JSON")
+        raise BadLine("not a JSON object")
     return _request(given)
 
 
@@ -61,4 +61,4 @@ def _request(given: Mapping[str, Any]) -> IngestRequest:
 
 
 def _refuse_constant(constant: str) -> None:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a JSON number")

@@ -108,7 +108,7 @@ class Crew:
                 often = self.put_off.get(url, 0)
                 self.put_off[url] = often + 1
             if often < _PUT_OFF:
-                raise Deferred(f"{url}: asked to come again")
+                raise Deferred(f"{url}: the server asks to retry later")
         return result
 
 

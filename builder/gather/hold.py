@@ -56,7 +56,7 @@ class Hold:
                 opened = OpenedRun.read(store, tist)
                 if opened.asked == token:
                     abandon(store, tist, "it was cut off", outside)
-                    outside.say(f"abandoned the run {opened.name()}, which was cut off")
+                    outside.say(f"abandoned the interrupted run {opened.name()}")
 
 
 @contextmanager
@@ -91,7 +91,7 @@ def _lock(folder: Path, address: str) -> BinaryIO:
             except BlockingIOError:
                 lock.close()
                 raise UsageError(
-                    f"another process gathers for {address}: let it end first"
+                    f"another process is gathering for {address}: wait until it ends"
                 ) from None
             if os.fstat(lock.fileno()).st_nlink:
                 return lock

@@ -105,7 +105,7 @@ class GatherSession:
         self._begun = max(self._now(), runs[-1].tist + 1 if runs else 0)
         state, choice = self._load_states(runs), self.order.choice
         if (choice.handle or choice.pattern) and not state.matches(choice):
-            raise UsageError(f"--only {visible(self.order.source)}: no template or URL is of it")
+            raise UsageError(f"--only {visible(self.order.source)}: no template or URL matches")
         due = state.count_due(choice, self._now(), self._begun).due
         return due if self.order.limit is None else min(due, self.order.limit)
 
@@ -143,7 +143,7 @@ class GatherSession:
             committed = self._carried_out(run, now, wanted, until)
         except BaseException:
             with contextlib.suppress(SheafError):  # the next process of this machine will end it
-                run.abandon("it was interrupted, or it failed")
+                run.abandon("it was interrupted or failed")
                 self.hold.end_run()
             raise
         self.hold.end_run()

@@ -219,13 +219,13 @@ class FileStates:
         since 1970. Files tried since `begun` are left out.
         """
         values = {**self._values(choice, now, begun), "most": most, "resting": list(resting)}
-        with engine.reading("what is due"):
+        with engine.reading("the files that are due"):
             rows = self._connection.execute(_NEXT, values).fetchall()
         return [DueFile(*row) for row in rows]
 
     def count_due(self, choice: FileChoice, now: int, begun: int) -> Left:
         """Return the numbers of due and waiting files; files tried since `begun` do not count."""
-        with engine.reading("what is due"):
+        with engine.reading("the files that are due"):
             values = self._values(choice, now, begun)
             row = self._connection.execute(_LEFT, values).fetchone()
         assert row is not None
@@ -233,7 +233,7 @@ class FileStates:
 
     def matches(self, choice: FileChoice) -> bool:
         """Return whether any file or template matches the choice, due or not."""
-        with engine.reading("what is due"):
+        with engine.reading("the files that are due"):
             row = self._connection.execute(_MATCHED, self._values(choice, 0, 0)).fetchone()
         assert row is not None
         return bool(row[0])
@@ -241,7 +241,7 @@ class FileStates:
     def before(self, urls: Iterable[str]) -> dict[str, Before]:
         """Return what is known of each URL."""
         values = {"ids": sorted(set(urls)), "unreachable": _UNREACHABLE}
-        with engine.reading("what is known of files"):
+        with engine.reading("the state of files"):
             rows = self._connection.execute(_BEFORE, values).fetchall()
         return {row[0]: _before(row) for row in rows}
 

@@ -15,8 +15,8 @@ from builder.harvest.errors import Broken
 from builder.harvest.page import ListPage, PageEntry, read
 
 BYTES = "bytes that are not UTF-8 were read as windows-1252"
-CHARACTERS = "characters that XML does not have were left out"
-ENTITIES = "entities that XML does not know were spelled out"
+CHARACTERS = "characters that XML does not allow were removed"
+ENTITIES = "entities that XML does not define were replaced"
 MARKUP = "an ampersand or a less-than sign was escaped"
 _XML = frozenset({"amp", "lt", "gt", "quot", "apos"})
 _DECLARATION = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._:-]+)[\"'][^>]*\?>")
@@ -59,7 +59,7 @@ _LIST_END = re.compile(rb"</(?:[A-Za-z_][\w.-]*:)?(?:ListRecords|GetRecord|OAI-P
 _DATE = re.compile(rb"<(?:[A-Za-z_][\w.-]*:)?responseDate\s*>\s*([^<]*?)\s*</")
 _IDENTIFIER = re.compile(rb"<(?:[A-Za-z_][\w.-]*:)?identifier\b[^>]*>\s*(.*?)\s*</", re.DOTALL)
 _SHOWN = 200
-UNREADABLE = "its element is no XML"
+UNREADABLE = "its element is not XML"
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,7 +141,7 @@ class OaiClient:
                 return _refusal(status, retries)
             few = min(retries, _FEW if str(error).startswith("no XML") else retries)
             return _Trouble(
-                f"what came is {error}", few, salvage=partial(answer.taken_apart, data, charset)
+                f"the response is {error}", few, salvage=partial(answer.taken_apart, data, charset)
             )
         if status != 200 and (not page.errors or (status >= 500 and _unsure(page))):
             return _refusal(status, retries)
@@ -203,9 +203,9 @@ class OaiClient:
     def _move(self, url: str, base: str) -> None:
         before, after = urlsplit(url), urlsplit(base)
         if before.netloc != after.netloc:
-            self._settings.say(f"{self._base} leads to another host: {base}")
+            self._settings.say(f"{self._base} redirects to another host: {base}")
         elif before.scheme == "https" != after.scheme:
-            self._settings.say(f"{self._base} leads to where nothing is encrypted: {base}")
+            self._settings.say(f"{self._base} redirects to an unencrypted address: {base}")
         self._base = base
 
 

@@ -76,10 +76,10 @@ def read(folder: Path) -> HarvestState | None:
     found = state.parse(data, str(path))
     for one in found.parts:
         if not is_part(one.name):
-            raise HarvestError(f"{path} names what is no part: {one.name[:100]!r}")
+            raise HarvestError(f"{path} names something other than a part: {one.name[:100]!r}")
         file = folder / one.name
         if not file.is_file() or file.stat().st_size != one.size:
-            raise HarvestError(f"{file} is not what it was: take {STATE} away to harvest anew")
+            raise HarvestError(f"{file} was altered: remove {STATE} to harvest everything again")
     return found
 
 
@@ -164,7 +164,9 @@ def open_folder(
     with _lock(path):
         found = read(path) or fresh
         if form not in (None, found.form):
-            raise UsageError(f"{path} holds {found.form}: --format {form} needs another DIR")
+            raise UsageError(
+                f"{path} has the format {found.form}: --format {form} needs another DIR"
+            )
         _sweep(path, found)
         seen = Seen.open(path / SEEN, found.commit)
         remade = seen is None
@@ -215,7 +217,9 @@ def _lock(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UsageError(f"another process harvests into {path}: let it end first") from None
+            raise UsageError(
+                f"another process is harvesting into {path}: wait until it ends"
+            ) from None
         yield
     finally:
         os.close(handle)

@@ -67,7 +67,7 @@ class _Cutter:
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         if len(self._scopes) > _DEEPEST:
-            raise Broken(f"elements lie more than {_DEEPEST} deep in each other")
+            raise Broken(f"elements are nested more than {_DEEPEST} deep")
         if len(self._scopes) == _LEVEL - 1:
             self._container = name.rpartition(":")[2]
         if len(self._scopes) <= _LEVEL:
@@ -107,7 +107,7 @@ class _Cutter:
 
 
 def _refuse(*_: object) -> None:
-    raise Broken("a document type is declared")
+    raise Broken("it declares a document type")
 
 
 def _attribute(value: str) -> str:

@@ -82,7 +82,7 @@ def open_harvest(place: Path) -> Harvest:
     try:
         found = folder.read(place)
         if found is None:
-            raise UsageError(f"{place} is no folder of a harvest any more")
+            raise UsageError(f"{place} is no longer a folder of a harvest")
         told = json.loads(names.read_bytes()) if names.is_file() else []
         return Harvest(place, found, {str(spec): str(name) for spec, name in told})
     except HarvestError as error:

@@ -107,7 +107,7 @@ class ListWalk:
         if self._widen(2 * (going.counts.outside - outside) >= max(1, len(page.entries))):
             return False
         if page.torn and not page.token:
-            raise Unanswered("the answer breaks off")
+            raise Unanswered("the response is incomplete")
         if not page.token:
             return True
         self._watch(page, going.gained > before)
@@ -120,7 +120,7 @@ class ListWalk:
         going = self.going
         if not ignored or tuple(going.asked) != (None, None):
             return False
-        going.note("the repository ignores dates, so everything was asked for")
+        going.note("the repository ignores dates, so everything was requested")
         going.since, going.size, going.counts.outside = None, None, 0
         self._begin(None)
         return True
@@ -146,22 +146,22 @@ class ListWalk:
             return
         mark = _mark(page)
         if mark == going.mark:
-            raise ListLoopError("a page came again")
+            raise ListLoopError("a page was repeated")
         going.idle += 1
         if going.idle & (going.idle - 1) == 0:
             going.mark = mark
         known = going.counts.pages if going.fell or going.rewound or going.stage else 0
         if going.idle > self.idle + known:
-            raise ListLoopError(f"{going.idle} pages brought nothing")
+            raise ListLoopError(f"{going.idle} pages had no new records")
 
     def _leave_loop(self) -> str | None:
         """Return the status of a run whose list loops; None if the list is restarted."""
         going, counts = self.going, self.going.counts
-        going.note("the list goes round: its tokens have no end")
+        going.note("the list is a loop: its tokens never end")
         if going.size is not None and counts.distinct >= going.size:
             return self._end_status()
         if not going.is_in_order:
-            going.note("whether all of it came cannot be told")
+            going.note("its completeness cannot be checked")
             return PARTIAL
         if going.stage and not going.gained:  # nothing later than the last record is left
             return self._end_status()
@@ -176,7 +176,7 @@ class ListWalk:
             if trouble.later:
                 raise trouble
             if self._is_none():
-                text = f"no OAI-PMH repository answers at this URL: {trouble}"
+                text = f"there is no OAI-PMH repository at this URL: {trouble}"
                 raise Unanswered(text, trouble.status, later=True) from trouble
         if going.token is None and going.verb == "ListRecords" and self._ease_window(trouble):
             return True
@@ -190,7 +190,7 @@ class ListWalk:
             self._resumed, verb = False, going.verb
             self._begin(self._fall_back(self.overlap) if falls else going.since)
             going.verb = verb
-            going.note(f"a list that could not be gone on with ({trouble}) was begun again")
+            going.note(f"a list that could not be continued ({trouble}) was started again")
             return True
         going.stage = 1 if going.gained else going.stage + 1
         going.gained = 0
@@ -200,13 +200,13 @@ class ListWalk:
             )
             self._begin(begin)
             where = f"at {begin}" if falls else "at its start"
-            going.note(f"a list broke off ({trouble}) and was begun again {where}")
+            going.note(f"a list broke off ({trouble}) and was started again {where}")
         elif going.verb == "ListRecords":
             self._begin(going.begin)
             going.verb = "ListIdentifiers"
-            going.note("records were asked for one by one, where lists of them could not be had")
+            going.note("records were requested one by one where lists failed")
         else:
-            going.note(f"the list could not be had to its end: {trouble}")
+            going.note(f"the list could not be completed: {trouble}")
             return False
         return True
 
@@ -240,7 +240,7 @@ class ListWalk:
         found = window.easier(going.begin, going.until, earliest, self.now)
         if found is None or found == (going.begin, going.until):
             return False
-        going.note(f"the dates were refused ({trouble}), and others asked for")
+        going.note(f"the dates were refused ({trouble}), so others were requested")
         going.until = found[1]
         self._begin(found[0])
         return True

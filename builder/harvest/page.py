@@ -27,7 +27,7 @@ _ELEMENT = rb"<(?:(?P<end>/?)%srecord(?=[\s/>])(?:[^>\"']|\"[^\"]*\"|'[^']*')*>"
 _APART = rb"|!--.*?-->|!\[CDATA\[.*?\]\]>|\?.*?\?>|(?P<type>!DOCTYPE))"
 _PLAIN = b"<record>"
 _LISTS = frozenset({"ListRecords", "GetRecord"})
-_DOCTYPE = "a document type is declared, which no answer of OAI-PMH has"
+_DOCTYPE = "it declares a document type, which OAI-PMH does not allow"
 
 Scope = list[tuple[bytes, bytes, str]]
 """For each namespace in scope: the prefix of its declaration and of its use, and the declaration.
@@ -74,7 +74,7 @@ def read(data: bytes) -> ListPage:
     """Read a response in UTF-8, whatever encoding it declares. Raises Broken."""
     root = _tree(data)
     if _local(root.tag) != "OAI-PMH":
-        raise Broken(f"no OAI-PMH, but a document <{_local(root.tag)[:40]}>")
+        raise Broken(f"not OAI-PMH, but a document <{_local(root.tag)[:40]}>")
     date: str | None = None
     errors: list[tuple[str, str]] = []
     verb, listed = "", None
@@ -118,7 +118,7 @@ def _tree(data: bytes) -> Element:
     except ElementTree.ParseError as error:
         raise Broken(f"no XML: {error}", unbound=error.code == _UNBOUND) from error
     except UnicodeDecodeError as error:  # expat raises this for some encodings
-        raise Broken(f"no XML: not UTF-8: {error.reason}") from error
+        raise Broken(f"not XML: not UTF-8: {error.reason}") from error
 
 
 def _entries(verb: str, listed: Element, data: bytes) -> tuple[PageEntry, ...]:
@@ -154,7 +154,7 @@ def _places(data: bytes, count: int) -> list[tuple[int, int]]:
     if len(places) != count:  # some repositories give their records other prefixes
         places = list(spans(data, rb"(?:%s:)?" % _NAME))
     if len(places) != count:
-        raise Broken(f"{count:,} records, of which {len(places):,} are to be found")
+        raise Broken(f"{count:,} records, but only {len(places):,} could be located")
     return places
 
 

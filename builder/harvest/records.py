@@ -11,7 +11,7 @@ from builder.harvest.seen import Sight
 from builder.harvest.state import HarvestState, RunState
 from builder.harvest.window import is_before, is_outside, moment
 
-NO_STAMP = "its datestamp is none of OAI-PMH"
+NO_STAMP = "its datestamp is not valid in OAI-PMH"
 Ask = Callable[[Mapping[str, str]], ListPage]
 """Sends a request and returns the response; raises Unanswered, and Deferred to stop everything."""
 
@@ -119,6 +119,6 @@ class RecordWriter:
             self.date = page.date or self.date
             self._keep(came)
             return True
-        said = ": ".join(page.errors[0]) if page.errors else "an answer without that record"
+        said = ": ".join(page.errors[0]) if page.errors else "a response without that record"
         self.going.lose(identifier, why or said)
         return False

@@ -31,7 +31,7 @@ def text(outcome: HarvestResult) -> str:
     ]
     lines += [f"  {note}" for note in outcome.notes]
     if counts.lost:
-        lines.append(f"  {tally(counts.lost, 'record')} could not be had:")
+        lines.append(f"  {tally(counts.lost, 'record')} could not be harvested:")
         lines += [f"    {identifier or '?'}: {why}" for identifier, why in outcome.lost[:_SHOWN]]
         if counts.lost > _SHOWN:
             where = "harvest.json names them" if counts.lost <= LOST else "harvest.json names some"
@@ -39,7 +39,7 @@ def text(outcome: HarvestResult) -> str:
     if outcome.error is not None:
         lines.append(f"  {outcome.error}")
         if outcome.status == PARTIAL:
-            lines.append("  run it again to go on")
+            lines.append("  run the command again to continue")
     return "\n".join(visible(line) for line in lines)
 
 

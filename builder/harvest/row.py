@@ -14,15 +14,15 @@ DC = (
 
 ROW = (
     Column("identifier", "VARCHAR", "the item's identifier", "oai:a.cz:1"),
-    Column("datestamp", "VARCHAR", "its datestamp, as the repository gave it", "2026-11-22"),
-    Column("deleted", "BOOLEAN", "whether the repository says that it is deleted", "false"),
+    Column("datestamp", "VARCHAR", "its datestamp, as the repository wrote it", "2026-11-22"),
+    Column("deleted", "BOOLEAN", "whether the repository declares it deleted", "false"),
     Column("sets", "VARCHAR[]", "setSpecs of its header, in order", "[a, b:c]"),
-    *(Column(f"dc_{name}", "VARCHAR[]", f"dc:{name}, in order; NULL where none", "[...]")
+    *(Column(f"dc_{name}", "VARCHAR[]", f"dc:{name}, in order; NULL if there are none", "[...]")
       for name in DC),
-    Column("record", "VARCHAR", "the record element, with the namespaces it needs", "<record>..."),
-    Column("harvested", "VARCHAR", "responseDate of the page that it came with", "2026-11-22T1..."),
-    Column("run", "INTEGER", "number of the run that it came with", "1"),
-    Column("fault", "VARCHAR", "what had to be mended in it, in words; NULL for nothing", "NULL"),
+    Column("record", "VARCHAR", "the record element with its namespaces", "<record>..."),
+    Column("harvested", "VARCHAR", "responseDate of its page", "2026-11-22T1..."),
+    Column("run", "INTEGER", "number of its run", "1"),
+    Column("fault", "VARCHAR", "description of repairs to it; NULL if there were none", "NULL"),
 )  # fmt: skip
 """The columns of a row, the same in Parquet and JSON lines."""
 

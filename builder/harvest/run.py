@@ -121,9 +121,9 @@ class HarvestSession:
             same = (asked.since, asked.until) == tuple(going.asked) and asked.full == going.full
             if asked.nothing or same:
                 going.remade = going.remade or kept.remade
-                self.say(f"{self.order.named}: goes on with run {going.number}")
+                self.say(f"{self.order.named}: resuming run {going.number}")
                 return going
-            self.say(f"{self.order.named}: gives run {going.number} up for another")
+            self.say(f"{self.order.named}: abandoning run {going.number} for a new one")
             self._end(kept, going, GIVEN_UP)
         listed = self._identify(kept)
         overlap = window.overlap(self.overlap, state.granularity)
@@ -135,7 +135,7 @@ class HarvestSession:
         if state.runs:
             state.going.owed = [one for one in state.runs[-1].lost if one[0]]
         if not _is_listed(state.set, listed):
-            state.going.note(f"the repository lists no set {state.set}")
+            state.going.note(f"the repository does not list the set {state.set}")
         kept.seen.begin()
         kept.commit()
         return state.going
@@ -162,7 +162,7 @@ class HarvestSession:
                 state.covered, going.since, going.until, going.began or self._now()
             )
             if going.full and not going.remade and (many := kept.seen.count_unlisted(going.number)):
-                going.note(f"{many:,} that came before are not listed any more")
+                going.note(f"{many:,} of earlier runs are no longer listed")
         return self._result(kept, self._end(kept, going, status))
 
     def _end(self, kept: HarvestFolder, going: RunState, status: str) -> HarvestRun:

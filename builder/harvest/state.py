@@ -191,7 +191,7 @@ def parse(data: bytes, where: str) -> HarvestState:
             raise TypeError(type(document).__name__)
         version = document.pop("harvest", None)
         if version != VERSION:
-            raise HarvestError(f"{where} is of another version of Sheaf: {version!r}")
+            raise HarvestError(f"{where} was written by another version of Sheaf: {version!r}")
         return _state(document)
     except (ValueError, TypeError, KeyError) as error:
         raise HarvestError(f"{where} is damaged: {error!r}"[:300]) from error

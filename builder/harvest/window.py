@@ -123,17 +123,17 @@ def remarks(going: RunState) -> list[str]:
             if date is not None
         )
         found.append(
-            f"the repository does not keep to the dates asked for ({dates}): "
-            f"{going.counts.outside:,} of {going.counts.distinct:,} records lie outside them. "
-            "Records within may be missing, so these dates do not count as harvested: harvest all "
-            "by --full, without dates"
+            f"the repository ignores the requested dates ({dates}): {going.counts.outside:,} of "
+            f"{going.counts.distinct:,} records are outside them. Records within may be missing, "
+            "so these dates do not count as harvested: harvest everything with --full, without "
+            "dates"
         )
     if going.counts.later:
         found.append(
-            f"{tally(going.counts.later, 'record')} came with datestamps after the list began "
-            f"({going.dated}): changed meanwhile, or the repository's clock is wrong. The next run "
-            "brings what else changed. Where tokens count records, others may have been skipped: "
-            "--full brings them"
+            f"{tally(going.counts.later, 'record')} had datestamps after the list began "
+            f"({going.dated}): they changed during the harvest, or the repository's clock is "
+            "wrong. The next run harvests further changes. If tokens count records, others may "
+            "have been skipped: --full harvests them"
         )
     return found
 

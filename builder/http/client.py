@@ -54,7 +54,7 @@ def check_contact(settings: Configuration) -> None:
     name = "repository.admin_emails"
     if settings[name] == default(name):
         raise ConfigurationError(
-            f"{name} is still {default(name)[0]}: set your own, since it is sent to every host"
+            f"{name} is still {default(name)[0]}: set your own, because every host receives it"
         )
 
 
@@ -123,7 +123,7 @@ class HttpClient:
         """Give the response of the URL itself, which may be a redirect. Raises as `fetch` does."""
         host = urlsplit(request.url).hostname or ""
         if request.within and host not in request.within:
-            detail = f"{strip_secrets(request.url)} is none of {', '.join(request.within)}"
+            detail = f"{strip_secrets(request.url)} is not one of {', '.join(request.within)}"
             raise FetchError("bad-redirect", detail)
         with self.hosts.slot(host, request.until, request.rested) as slot:
             slot.begin()

@@ -84,7 +84,7 @@ def unpack(received: Iterable[bytes]) -> Iterator[bytes]:
     if rest := _flush(engine):
         yield rest
     if begun and not engine.eof:
-        raise FetchError("content-coding", "the packed bytes broke off")
+        raise FetchError("content-coding", "the compressed bytes end too early")
 
 
 def _flush(engine: Any) -> bytes:

@@ -34,56 +34,54 @@ def _table(outcomes: Iterable[FetchOutcome]) -> Mapping[str, FetchOutcome]:
 OUTCOMES = _table(
     (
         FetchOutcome("not-found", "the server has no such file (404)", loss=True),
-        FetchOutcome("gone", "the server has it no more, for good (410)", loss=True),
-        FetchOutcome("forbidden", "the server gives it to others only (401, 402, 403, 407, 451)"),
-        FetchOutcome("too-many-requests", "the server was asked too often (429)", soon=True),
+        FetchOutcome("gone", "the server has removed it permanently (410)", loss=True),
+        FetchOutcome("forbidden", "the server denies access (401, 402, 403, 407, 451)"),
+        FetchOutcome(
+            "too-many-requests", "the server limits the rate of requests (429)", soon=True
+        ),
         FetchOutcome("server-error", "the server failed (5xx)", soon=True),
-        FetchOutcome(
-            "http-status", "another answer than the file, a redirect or an error known here"
-        ),
+        FetchOutcome("http-status", "the response is not the file, a redirect or a known error"),
         FetchOutcome("dns", "the host's name has no address", unreachable=True, soon=True),
-        FetchOutcome(
-            "connect", "the server did not take the connection", unreachable=True, soon=True
-        ),
+        FetchOutcome("connect", "the server refused the connection", unreachable=True, soon=True),
         FetchOutcome(
             "connect-timeout",
             "the server did not answer within http.connect_seconds",
             unreachable=True,
             soon=True,
         ),
-        FetchOutcome("tls", "the server's certificate or its TLS is not good", soon=True),
+        FetchOutcome("tls", "the server's certificate or TLS is invalid", soon=True),
         FetchOutcome(
             "no-answer",
-            "the answer did not begin within http.first_byte_seconds of the request",
+            "the response did not begin within http.first_byte_seconds",
             soon=True,
         ),
-        FetchOutcome("too-slow", "the bytes came slower than http.least_rate", soon=True),
-        FetchOutcome("too-long", "the whole took longer than http.total_seconds", soon=True),
-        FetchOutcome("cut-short", "the connection ended before all bytes had come", soon=True),
-        FetchOutcome("bad-answer", "what was answered is not HTTP", soon=True),
+        FetchOutcome("too-slow", "the response was slower than http.least_rate", soon=True),
+        FetchOutcome("too-long", "the response took longer than http.total_seconds", soon=True),
+        FetchOutcome(
+            "cut-short", "the connection ended before the response was complete", soon=True
+        ),
+        FetchOutcome("bad-answer", "the response is not HTTP", soon=True),
         FetchOutcome("too-large", "the file is larger than http.max_bytes", ours=True),
         FetchOutcome(
-            "content-coding", "the bytes came in a content coding although identity was asked for"
+            "content-coding", "the response has a content coding, although identity was requested"
         ),
-        FetchOutcome("address-refused", "the host's address is not a public one", ours=True),
-        FetchOutcome("port-refused", "the port is none of http.ports", ours=True),
+        FetchOutcome("address-refused", "the host's address is not public", ours=True),
+        FetchOutcome("port-refused", "the port is not in http.ports", ours=True),
         FetchOutcome("robots-disallowed", "the host's robots.txt forbids it", ours=True),
         FetchOutcome(
-            "robots-unreachable", "the host's robots.txt could not be had (RFC 9309: no)", soon=True
+            "robots-unreachable",
+            "the host's robots.txt could not be fetched (RFC 9309: disallowed)",
+            soon=True,
         ),
         FetchOutcome(
             "unsupported-scheme",
-            "the URL is, or led to one that is, neither http nor https",
+            "the URL or a redirect is not http or https",
             chain=True,
         ),
-        FetchOutcome("userinfo", "the URL led to one that has a user or a password", chain=True),
-        FetchOutcome(
-            "bad-redirect", "the URL led to nowhere: no Location, or one that is no URL", chain=True
-        ),
-        FetchOutcome(
-            "redirect-loop", "the URL led back to itself, or to one on the way", chain=True
-        ),
-        FetchOutcome("too-many-hops", "more than 10 redirects, one behind the other", chain=True),
+        FetchOutcome("userinfo", "a redirect's URL has a user or a password", chain=True),
+        FetchOutcome("bad-redirect", "a redirect has no valid Location", chain=True),
+        FetchOutcome("redirect-loop", "the redirects are a loop", chain=True),
+        FetchOutcome("too-many-hops", "more than 10 redirects in sequence", chain=True),
     )
 )
 

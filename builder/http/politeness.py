@@ -155,7 +155,10 @@ class HostQueue:
             found.given_up = None
             found.unreached = GIVEN_UP - 1
         if found.given_up:
-            detail = f"not asked: {host} was not reached {GIVEN_UP} times: {found.given_up.detail}"
+            detail = (
+                f"not requested: {host} could not be reached {GIVEN_UP} times: "
+                f"{found.given_up.detail}"
+            )
             raise FetchError(found.given_up.code, detail)
         return found.active < self.policy.concurrent and found.ready <= self.clock()
 
@@ -165,7 +168,7 @@ class HostQueue:
         if self.stop.is_set():
             raise Deferred("ended")
         if now >= slot.until or (found.ready >= slot.rested and not found.active):
-            raise Deferred(f"{slot.host} is to be left alone")
+            raise Deferred(f"{slot.host} must not be asked again")
         self._changed.wait(min(max(found.ready - now, 0.01), _TICK))
 
     def _begin(self, slot: "HostSlot") -> None:

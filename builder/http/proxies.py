@@ -89,7 +89,7 @@ def _proxy(name: str, text: str) -> Proxy:
 
 
 def _fault(name: str) -> str:
-    return f"{name} names no proxy that can be used: expected http[s]://[user:password@]host[:port]"
+    return f"{name} is not a usable proxy: expected http[s]://[user:password@]host[:port]"
 
 
 def _matches(one: str, host: str, port: int) -> bool:

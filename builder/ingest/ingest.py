@@ -121,7 +121,7 @@ def ingest(
         for file, source in zip(order.files, sources, strict=True):
             if "unreadable" not in source.codes and file.has_changed():
                 means.say(
-                    f"{file.label} changed while it was read: ingest it again once it is whole"
+                    f"{file.label} changed while it was read: ingest it again when it is complete"
                 )
         run = intake.IntakeRun(str(begun["run"]), sources)
         committed = False
@@ -203,7 +203,7 @@ class _Ingest:
             return  # a digest alone is not reported
         self.means.watch.resume(read, sum(self._done[s].source.captures for s in known), files)
         self.means.say(
-            f"going on: {files:,} of {len(self.order.files):,} files were read before, "
+            f"resuming: {files:,} of {len(self.order.files):,} files were read before, "
             f"{read / 1e6:,.1f} of {self.order.bytes / 1e6:,.1f} MB"
         )
 
@@ -213,7 +213,7 @@ class _Ingest:
         torn = [file for file in self.order.files if not self._is_sewn(file)]
         odd = [file for file in torn if not self._is_lost(file)]
         for file in odd:
-            self.means.say(f"{file.label}: its ranges do not meet, so it is read in one piece")
+            self.means.say(f"{file.label}: its ranges do not join, so it is read in one piece")
         for file in torn:
             self._ranges[file] = ()
         self._carry_out([Split(file) for file in torn], again=True)

@@ -49,7 +49,7 @@ def find(
         if not _is_hidden(one.key.removeprefix(below)) and not _marks_a_folder(one)
     ]
     if not found:
-        raise UsageError(f"{source}: there is no such object, and none below it")
+        raise UsageError(f"{source}: there is no such object or prefix")
     return found
 
 
@@ -81,7 +81,7 @@ def _wrap_changes() -> Iterator[None]:
     try:
         yield
     except (MissingObject, Conflict) as error:
-        raise OSError("it was removed or replaced meanwhile") from error
+        raise OSError("it was removed or replaced during the ingest") from error
     except ForbiddenObjectError as error:
         raise OSError(str(error)) from error
 

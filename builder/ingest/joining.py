@@ -84,7 +84,7 @@ def renumber(connection: engine.Connection, pieces: Sequence[SplitResult]) -> se
     if len(files) < 2:
         return set()
     triples = {"triples": index_columns.TRIPLES}
-    with engine.reading("what was read"):
+    with engine.reading("the intermediate results"):
         connection.execute(_AGAIN, {"files": files})
         connection.execute(_ALIKE, {"files": files})
         ((odd,),) = connection.execute(_ODD, triples).fetchall()

@@ -62,8 +62,8 @@ def _side_by_side(
             yield future.result()
     except BrokenProcessPool as error:
         raise StoreError(
-            "a process that was reading was ended from outside, perhaps for want of memory: "
-            "try again with fewer --jobs; what was read until now need not be read again"
+            "a reading process was killed, perhaps because memory ran out: run the command again "
+            "with fewer --jobs; it resumes"
         ) from error
     except BaseException:
         for worker in set(multiprocessing.active_children()) - before:

@@ -84,10 +84,10 @@ class ArchiveFile:
         except OSError as error:
             flaw = error.strerror or str(error)
             if error.errno in (errno.ENOENT, errno.ELOOP) and path.is_symlink():
-                flaw = f"a link that leads nowhere: {flaw}"
+                flaw = f"a broken link: {flaw}"
             return ArchiveFile(path.absolute(), name, 0, 0, flaw=flaw)
         if not stat.S_ISREG(status.st_mode):
-            flaw = _KINDS.get(stat.S_IFMT(status.st_mode), "no regular file")
+            flaw = _KINDS.get(stat.S_IFMT(status.st_mode), "not a regular file")
             return ArchiveFile(path.absolute(), name, 0, status.st_mtime_ns, flaw=flaw)
         return ArchiveFile(path.absolute(), name, status.st_size, status.st_mtime_ns)
 
@@ -144,7 +144,9 @@ def find(sources: Sequence[str]) -> list[Path]:
         elif source and path.is_file():
             found.append(path)
         elif source and path.exists():
-            raise UsageError(f"{source} is no regular file: pipe it in, and name - as the source")
+            raise UsageError(
+                f"{source} is not a regular file: pipe it in, and name - as the source"
+            )
         else:
             raise UsageError(f"{source or repr(source)}: no such file or folder")
     return list(dict.fromkeys(found))

@@ -29,7 +29,7 @@ def text(done: IngestResult) -> str:
     if done.whole:
         many = tally(len(done.whole), "large file was", "large files were")
         lines.append(
-            f"{many} read in one piece, for the ranges did not meet: " + ", ".join(done.whole)
+            f"{many} read in one piece, because the ranges did not join: " + ", ".join(done.whole)
         )
     if skips:
         listed = ", ".join(f"{n:,} {reason}" for reason, n in skips.most_common())
@@ -42,7 +42,7 @@ def text(done: IngestResult) -> str:
     lines += _failures([source for source in run.sources if source.failed])
     if codes:
         told = sum(source.faults for source in run.sources)
-        rows = "each a row" if told == codes.total() else f"told of in {tally(told, 'row')}"
+        rows = "each a row" if told == codes.total() else f"reported in {tally(told, 'row')}"
         lines.append(
             f'{tally(codes.total(), "fault")}, {rows} of `sheaf query "FROM faults"` '
             "once published:"

@@ -143,7 +143,7 @@ def _refusal(lock: BinaryIO) -> str:
     with lock:
         lock.seek(0)
         process = lock.read().decode("ascii", "replace") or "another"
-    return f"process {process} is ingesting these very sources into this store: let it end first"
+    return f"process {process} is ingesting the same sources into this store: wait until it ends"
 
 
 def _sweep(own: Path, before: float) -> None:

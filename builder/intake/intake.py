@@ -35,7 +35,7 @@ FILESETS = (
     schema.Column("identity", "VARCHAR", "local part of the identifier", "dataset,zenodo,..."),
     schema.Column("kind", "VARCHAR", "fileset or file", "fileset"),
     schema.Column("sets", "VARCHAR[]", "most specific sets, sorted", "[platform:zenodo]"),
-    schema.Column("document", "VARCHAR", "what the item holds, as JSON", "{...}"),
+    schema.Column("document", "VARCHAR", "content of the item, as JSON", "{...}"),
     *(column for column in fileset.RESULT if column.name != "identifier"),
 )
 TABLES = {
@@ -117,7 +117,7 @@ def commit(
         _move(store, moved[-1], _sources(run, folder), keep=False)
         gone = set(moved).difference(store.keys(prefix))
         if gone:
-            raise StoreError(f"{min(gone)} was removed while the rest was written; ingest again")
+            raise StoreError(f"{min(gone)} was removed during the ingest; ingest again")
         store.create(prefix + layout.RUN_SUMMARY, summary(run))
     except StoreError:
         with contextlib.suppress(StoreError):  # otherwise it is an orphan, which expires
@@ -173,8 +173,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 def _full(folder: Path) -> StoreError:
     return StoreError(
-        f"{folder}: the disk is full; free some space and run again: what was read "
-        "until now need not be read again"
+        f"{folder}: the disk is full; free some space and run the command again; it resumes"
     )
 
 

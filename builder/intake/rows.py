@@ -74,7 +74,7 @@ def gather_rows(
     """
     for number, rows in enumerate(_group(_join_neighbours(some))):
         target = part_path(folder, table, f"{number:06}")
-        with writing(folder), engine.reading("what was read"):
+        with writing(folder), engine.reading("the intake"):
             changed = any(one.path in renamed for one in rows)
             sql = _select(rows, table, changed=changed)
             write_rows(engine.stream(connection, sql), TABLES[table], target, GROUP_ROWS)

@@ -61,8 +61,8 @@ def claim_run(store: Writer, purpose: Purpose, outside: Outside, tist: int | Non
     """
     if store.folds_case():
         raise StoreError(
-            f"{store.address}: this disk takes names that differ by case alone for one, and ids of "
-            "files do; use another disk, or a bucket"
+            f"{store.address}: this disk ignores case in file names, but ids of files differ by "
+            "case; use another disk, or a bucket"
         )
     for _ in range(_TRIES):
         runs = standing(store)
@@ -77,7 +77,9 @@ def claim_run(store: Writer, purpose: Purpose, outside: Outside, tist: int | Non
             run = _open_run(store, runs, purpose, outside, tist)
         if run is not None and not _is_overtaken(store, run, outside):
             return run
-    raise Conflict(f"{store.address}: others opened runs {_TRIES} times meanwhile; run again")
+    raise Conflict(
+        f"{store.address}: other processes opened runs {_TRIES} times; run the command again"
+    )
 
 
 def _cut_off(
@@ -96,10 +98,10 @@ def _disown(store: Writer, run: OpenedRun, tist: int | None, outside: Outside) -
     """Abandon a run whose source has changed: the present content is not that of its time."""
     if tist is not None:
         raise StoreError(
-            f"the run {run.name()} was cut off, and its source has changed since; "
-            f"end it with `sheaf obi --abandon {tist}`, then give a later time"
+            f"the run {run.name()} was interrupted, and its source has changed since; abandon it "
+            f"with `sheaf obi --abandon {tist}`, then give a later time"
         )
-    give_up(store, run.tist, "its source has changed since it was begun", outside.clock())
+    give_up(store, run.tist, "its source has changed since it began", outside.clock())
 
 
 def _open_run(
@@ -124,7 +126,7 @@ def _open_run(
     except Conflict:
         if number in runs:
             raise StoreError(
-                f"the run of {text(number)} was abandoned, and no other can have its time: "
+                f"the run of {text(number)} was abandoned, and its time cannot be used again: "
                 "give a later one"
             ) from None
         return None
@@ -142,18 +144,18 @@ def _time(last: int | None, now: int, tist: int | None) -> int:
     """Return the time of the next run. Raises StoreError for a time that it cannot have."""
     if last is not None and now < last - BEHIND:
         raise StoreError(
-            f"this machine's clock is at {text(now)}, and the last run was of {text(last)}: "
-            "set the clock right"
+            f"this machine's clock shows {text(now)}, but the last run was at {text(last)}: "
+            "correct the clock"
         )
     if tist is None:
         return now if last is None else max(now, last + 1)
     key.folder(tist)
     if tist > now:
-        raise StoreError(f"{text(tist)} lies in the future, and no run can be of then")
+        raise StoreError(f"{text(tist)} is in the future: give an earlier time")
     if last is not None and tist <= last:
         raise StoreError(
-            f"the store has a run of {text(last)}, and history goes forwards: {text(tist)} can be "
-            "no run's time any more"
+            f"the store has a run of {text(last)}, so a run of {text(tist)} is too early: give a "
+            "later time"
         )
     return tist
 
@@ -164,7 +166,7 @@ def _is_overtaken(store: Writer, run: OpenedRun, outside: Outside) -> bool:
     for number in _counting(store, {n: m for n, m in runs.items() if n > run.tist}):
         after = OpenedRun.read(store, number).after
         if after is None or after < run.tist:
-            give_up(store, run.tist, f"the run {number} was opened meanwhile", outside.clock())
+            give_up(store, run.tist, f"another process opened the run {number}", outside.clock())
             return True
     return False
 

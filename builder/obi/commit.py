@@ -45,10 +45,10 @@ def finish(
         found = find_ended(store, run.tist)
         if found is None:
             raise StoreError(
-                f"the run {opened.name()} was abandoned meanwhile; run again"
+                f"another process abandoned the run {opened.name()}; run the command again"
             ) from None
         if found.log != run.log:
-            raise Conflict(f"somebody else committed the run {opened.name()}") from None
+            raise Conflict(f"another process committed the run {opened.name()}") from None
         return found
     found = Committed.of(run.tist, data)
     assert found is not None

@@ -76,4 +76,4 @@ class _Checked(io.RawIOBase):
 
 
 def _damage(key: str) -> DamagedStore:
-    return DamagedStore(f"{key} is damaged: it has not the bytes that were stored there")
+    return DamagedStore(f"{key} is damaged: its bytes differ from those stored")

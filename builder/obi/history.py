@@ -52,7 +52,7 @@ class Committed:
         try:
             told = json.loads(data)
             if told["tist"] != tist:
-                raise DamagedStore(f"{where} is damaged: it is that of the run {told['tist']}")
+                raise DamagedStore(f"{where} is damaged: it belongs to the run {told['tist']}")
             if "abandoned" in told:
                 return None
             before = told["previous"]
@@ -186,8 +186,8 @@ def history(store: Writer) -> tuple[Committed, ...]:
         if run.previous != (before and before.digest):
             raise DamagedStore(
                 f"{key.run(run.tist)}{COMMIT} does not follow on "
-                f"{key.run(before.tist) + COMMIT if before else 'nothing'}: a run before it was "
-                "removed or edited; `sheaf verify` tells more"
+                f"{key.run(before.tist) + COMMIT if before else 'nothing'}: an earlier run was "
+                "removed or edited; run `sheaf verify` for details"
             )
     return runs
 

@@ -53,7 +53,9 @@ def folder(tist: int) -> str:
     """Return the folders of a tist, with a final slash. Raises BadTist."""
     digits = str(tist)
     if tist < 0 or len(digits) not in _DIGITS:
-        raise BadTist(f"{tist} is no time of a run: expected seconds since 1970 of 9 to 11 digits")
+        raise BadTist(
+            f"{tist} is not a time of a run: expected seconds since 1970 of 9 to 11 digits"
+        )
     turned = digits[::-1]
     return f"{turned[:3]}/{turned[3:6]}/{turned[6:]}/"
 

@@ -91,9 +91,9 @@ def lines(store: Reader, where: str, digest: str | None) -> Iterator[bytes]:
     except zlib.error as error:
         raise DamagedStore(f"{where} is damaged: {error}") from error
     if rest or not inflate.eof or inflate.unused_data:
-        raise DamagedStore(f"{where} is damaged: it is cut off, or goes on behind its end")
+        raise DamagedStore(f"{where} is damaged: it is cut off, or has bytes after its end")
     if digest is not None and found.hexdigest() != digest:
-        raise DamagedStore(f"{where} was edited: it is not the one that was committed")
+        raise DamagedStore(f"{where} was edited: it differs from the committed one")
 
 
 def row(data: bytes, where: str) -> Row:

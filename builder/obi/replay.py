@@ -140,7 +140,7 @@ def fold(
     Raises DamagedStore, which names the log, and StoreError.
     """
     read(connection, store, runs, scratch)
-    with engine.reading("what the logs of the runs come to"):
+    with engine.reading("the logs of the runs"):
         for table, names in _AS_LOGGED.items():
             found = ", ".join(_DEFAULTS.get(name, name) + f" AS {name}" for name in names)
             connection.execute(
@@ -235,6 +235,6 @@ def fetch(store: Reader, where: str, digest: str | None, path: Path) -> Path:
     if found.hexdigest() != digest:
         path.unlink(missing_ok=True)
         raise DamagedStore(
-            f"{where} is damaged: it is another than the run's commit.json says; put back a copy"
+            f"{where} is damaged: it does not match the run's commit.json; restore a copy"
         )
     return path

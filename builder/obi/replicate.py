@@ -34,7 +34,7 @@ from functions.snapshot.store import ListedObject, Writer
 
 _SMALL = 1 << 20  # bytes of the largest object that is copied together with others
 _THREADS = 16
-_TELLS = "`sheaf verify` tells what else is wrong"
+_TELLS = "run `sheaf verify` to see what else is wrong"
 _AHEAD = 64  # small objects in memory at a time
 
 
@@ -100,8 +100,8 @@ class ObiReplication:
         ended = [t for t, members in standing(source).items() if not is_open(members)]
         if ended and target.folds_case():
             raise StoreError(
-                f"{target.address}: this disk takes names that differ by case alone for one, and "
-                "ids of files do; name another place"
+                f"{target.address}: this disk ignores case in file names, but ids of files differ "
+                "by case; choose another place"
             )
         self._compare(standing(target), set(ended))
         with ThreadPoolExecutor(_THREADS) as pool:
@@ -136,7 +136,7 @@ class ObiReplication:
             for (tist, _), other in zip(there, pool.map(differs, there), strict=True):
                 if other:
                     raise ForeignRuns(
-                        f"{self._target.address} has another run {tist}: name an empty place"
+                        f"{self._target.address} has another run {tist}: choose an empty place"
                     )
 
     def _counts(self, tist: int) -> tuple[int, int, int]:
@@ -227,9 +227,8 @@ class ObiReplication:
     def _check(self, entry: ListedObject, digest: str, known: _LoggedBytes) -> None:
         if not known.allows(entry.key, digest):
             raise DamagedStore(
-                f"{entry.key} of {self._source.address} has not the bytes that were stored there: "
-                f"{_TELLS}"
+                f"{entry.key} of {self._source.address} differs from the bytes stored: {_TELLS}"
             )
 
     def _other(self, where: str) -> ForeignRuns:
-        return ForeignRuns(f"{self._target.address} has another {where}: name an empty place")
+        return ForeignRuns(f"{self._target.address} has another {where}: choose an empty place")

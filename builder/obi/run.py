@@ -72,9 +72,10 @@ class ObiRun:
             self._await()
             runs = history(self._store)
             if runs and runs[-1].tist > self.tist:
-                self.abandon(f"the run {runs[-1].tist} was committed before it")
+                self.abandon(f"the run {runs[-1].tist} was committed first")
                 raise Conflict(
-                    f"the run {self._opened.name()} came too late for its time; run again"
+                    f"the run {self._opened.name()} was too late for its time; run the command "
+                    "again"
                 )
             self._before = tuple(run for run in runs if run.tist < self.tist)
         return self._before
@@ -150,8 +151,8 @@ class ObiRun:
             named = OpenedRun.read(self._store, before[0]).name()
             if self._outside.clock() >= end:
                 raise StoreError(
-                    f"the run {named} has no end yet, and what comes after it waits: let it end, "
-                    f"or end it with `sheaf obi --abandon {before[0]}`"
+                    f"the run {named} is still open, and later runs wait for it: let it end, or "
+                    f"abandon it with `sheaf obi --abandon {before[0]}`"
                 )
             if not told:
                 self._outside.say(f"waiting for the run {named}")
@@ -185,6 +186,7 @@ class ObiRun:
     def _check(self, where: str, same: bool) -> None:
         if not same:
             raise Conflict(
-                f"{where} is there with other bytes, from when the run {self._opened.name()} was "
-                f"begun; end that with `sheaf obi --abandon {self.tist}`, then run again"
+                f"{where} exists with other bytes, written when the run {self._opened.name()} "
+                f"began; abandon it with `sheaf obi --abandon {self.tist}`, then run the command "
+                "again"
             )

@@ -141,7 +141,7 @@ def merge(
         (known,) = _row(connection, "SELECT count(*) FROM old WHERE reason IS NOT NULL")
         values = {"files": captures, "namespace": before.namespace}
         connection.execute(*((_HUSHED, values) if known else (_NOTHING_HUSHED, {})))
-    with engine.reading("the merge of both"):
+    with engine.reading("the merged captures"):
         matched, changed = _revise(connection)
     return Merged(incoming - matched, changed, matched - changed, given - incoming)
 

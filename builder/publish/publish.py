@@ -126,7 +126,7 @@ class _Intake:
             return self._build(base, news)
         except StoreError as error:
             if held != intake.keys_of(self._store, self._runs):
-                raise Conflict("the intake was published by somebody else") from error
+                raise Conflict("another process published the intake") from error
             raise
 
     def _rebuild(self, base: Transaction) -> ChangeResult:
@@ -154,7 +154,7 @@ class _Intake:
             if captures := self._files("captures"):
                 merged = merge.merge(connection, captures, before, draft)
             if news:
-                self._outside.say(f"folding {tally(len(news), 'run')} of the obi store")
+                self._outside.say(f"applying {tally(len(news), 'run')} of the obi store")
                 replay.fold(connection, self._store, news, draft.folder)
                 obi_tables.write(draft)
             asked = self._files("filesets")
@@ -221,7 +221,9 @@ class _Intake:
             if known is None:
                 found[prefix] = Making(digest)
             elif known.digest != digest:
-                self._outside.say(f"{prefix} makes other XML now: all its records are stamped anew")
+                self._outside.say(
+                    f"the XML of {prefix} has changed: all its records get a new datestamp"
+                )
                 found[prefix] = Making(digest, UNSTAMPED)
         return found
 

@@ -9,13 +9,12 @@ def text(built: ChangeResult) -> str:
     """Return the report in one or two lines."""
     if built.manifest is None:
         return "nothing new to publish; " + tally(
-            built.records, "record is as it was", "records are as they were"
+            built.records, "record is unchanged", "records are unchanged"
         )
     account = (
         f"snapshot {built.manifest.snapshot} of {instant.to_text(built.manifest.effective)}: "
-        f"{tally(built.records, 'record')} in {tally(built.manifest.sets, 'set')} "
-        f"({built.new:,} new, {built.changed:,} changed, {_deleted_text(built)}"
-        f"{built.unchanged:,} ingested again, "
+        f"{tally(built.records, 'record')} in {tally(built.manifest.sets, 'set')} ({built.new:,} "
+        f"new, {built.changed:,} changed, {_deleted_text(built)}{built.unchanged:,} unchanged, "
         f"{tally(built.copies, 'further copy', 'further copies')}; "
         f"{tally(built.faults, 'new fault')})"
     )
@@ -23,7 +22,7 @@ def text(built: ChangeResult) -> str:
     if manifest.revisits:
         account += (
             f"\n{tally(manifest.revisits, 'revisit')}, {manifest.unresolved:,} of them without an "
-            f"original; {built.moved:,} that were published before have another original now"
+            f"original; {built.moved:,} published earlier have a new original"
         )
     return account
 

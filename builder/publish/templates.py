@@ -93,7 +93,8 @@ def prefix(configuration: Configuration, before: Manifest) -> str:
     if before.prefix not in ("", found):
         raise ConfigurationError(
             f"redif.identifier_prefix is {found}, but templates were published with "
-            f"{before.prefix}: identifiers must not change, so set it back or use another store"
+            f"{before.prefix}: identifiers must not change, so restore that value or use another "
+            "store"
         )
     return found
 
@@ -163,7 +164,7 @@ def meet(
 
     `told` has the sets and documents of those that are not lost. Raises DamagedStore.
     """
-    with engine.reading("what the logs of the runs come to"):
+    with engine.reading("the logs of the runs"):
         name = identifier.template_sql(_literal(begin), "o.id")
         connection.execute(_MET.format(identifier=name, condition=condition))
         connection.execute(_TOLD)
@@ -179,13 +180,15 @@ def meet(
                 connection.execute(_READ, {"file": str(path), "tist": tist})
         finally:
             path.unlink(missing_ok=True)
-    with engine.reading("what the logs of the runs come to"):
+    with engine.reading("the logs of the runs"):
         lacking = connection.execute(
             "SELECT handle, noted FROM met ANTI JOIN told USING (handle) WHERE NOT lost "
             "ORDER BY ALL LIMIT 1"
         ).fetchall()
     for handle, tist in lacking:
-        raise DamagedStore(f"{key.run(tist)}{DOCUMENTS} is damaged: it has no document of {handle}")
+        raise DamagedStore(
+            f"{key.run(tist)}{DOCUMENTS} is damaged: it lacks the document of {handle}"
+        )
 
 
 def _literal(text: str) -> str:

@@ -129,25 +129,25 @@ class RedifReport:
         ]
         lines += _list_archives(
             self.held,
-            "  {many} of RePEc:{home} vanished at once, and are not taken for lost: "
-            "--accept-loss{name} says that they are",
+            "  {many} of RePEc:{home} disappeared at once and are not deleted: "
+            "--accept-loss{name} deletes them",
         )
         lines += _list_archives(
             {one: many for one, many in self.incomplete.items() if one not in self.acceptable},
-            "  RePEc:{home} was not read whole: nothing of it is taken for lost ({many} not seen)",
+            "  RePEc:{home} was not read completely: nothing of it is deleted ({many} not seen)",
         )
         lines += _list_archives(
             {one: many for one, many in self.incomplete.items() if one in self.acceptable},
-            "  RePEc:{home} has no archive's template in {home}arch.rdf: nothing of it is taken "
-            "for lost ({many} not seen)",
-            ", --accept-loss{name} says that they are gone",
+            "  RePEc:{home} has no archive template in {home}arch.rdf: nothing of it is deleted "
+            "({many} not seen)",
+            ", --accept-loss{name} deletes them",
         )
         lines += self._absent()
         if self.stray:
             many = tally(self.stray, "template", "templates")
             lines.append(
-                f"  {many} in no archive's folder not seen, and not taken for lost: --accept-loss "
-                "without a name says of what no fault hides that it is gone"
+                f"  {many} outside of archives' folders not seen and not deleted: --accept-loss "
+                "without a name deletes those that no fault hides"
             )
         if self.codes:
             lines.append(
@@ -171,18 +171,18 @@ class RedifReport:
         ]
         if len(self.absent) > _NAMED:
             names.append(f"and {len(self.absent) - _NAMED:,} more")
-        line = f"  {many} not there, of which nothing is taken for lost: {', '.join(names)}"
+        line = f"  {many} missing, of which nothing is deleted: {', '.join(names)}"
         first = next(
             (one for one in self.acceptable if one in self.absent and can_be_named(one)), None
         )
         if first is not None:
-            line += f"; --accept-loss {first} says that RePEc:{first} is gone for good"
+            line += f"; --accept-loss {first} deletes RePEc:{first}"
         return [line]
 
 
 def build_report(connection: engine.Connection, tist: int, source: str) -> RedifReport:
     """Return the report, from the tables of comparison.compare."""
-    with engine.reading("what was read"):
+    with engine.reading("the read templates"):
         files, size = _row(connection, _FILES)
         templates, nameless, invalid, duplicates = _row(connection, _TEMPLATES)
         (fresh,) = _row(connection, "SELECT count(*) FROM fresh")

@@ -109,7 +109,7 @@ def compare(connection: engine.Connection, accepted: Acceptance) -> None:
         "all": accepted.everything,
         "closed": list(accepted.archives),
     }
-    with engine.reading("what was read and what the store has"):
+    with engine.reading("the read templates and the store"):
         for sql in (_STOOD, _STEPS, _MISSING):
             connection.execute(sql)
         connection.execute(_VANISHED, values)

@@ -137,7 +137,7 @@ class LogEntries:
             yield handle, account.sets(), document
 
     def _rows(self, sql: str) -> Iterator[Any]:
-        with engine.reading("what is to be stored"):
+        with engine.reading("the entries to store"):
             yield from chain.from_iterable(engine.batches(self._connection, sql))
 
     def _template(self, of: Mapping[str, Any]) -> Iterator[Row]:

@@ -109,7 +109,7 @@ def ingest(store: Writer, order: RedifJob, work: Work, means: RedifRuntime) -> R
                 if order.tist is not None or doing.conflicts:
                     raise
                 doing.conflicts += 1
-                run.abandon("its sources have changed since it was begun")
+                run.abandon("its sources have changed since it began")
 
 
 class _RedifIngest:
@@ -133,7 +133,7 @@ class _RedifIngest:
         self._segments = spool.segments
         if not self._segments:
             why = f": {self._flaws[0][1].detail}" if self._flaws else ""
-            raise UsageError(f"{self._order.label} holds no ReDIF file that can be read{why}")
+            raise UsageError(f"{self._order.label} has no readable ReDIF file{why}")
         with self._means.bar("parsing", spool.bytes, "B") as bar:
             told: Callable[[int, int], None] = lambda read, templates: bar(read)  # noqa: E731
             for _ in pool.map_tasks(parse, self._segments, self._means.jobs, told):

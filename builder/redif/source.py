@@ -89,13 +89,14 @@ def tarballs(paths: Sequence[str], tist: int | None) -> list[tuple[FileOrigin, i
                 f"{name} has no date in its name, such as RePEc_2025-01-05.tar.gz: give --tist"
             )
         if not (tarball.is_tar(path) and tarball.holds_redif(path)):
-            raise UsageError(f"{name} is no tarball with .rdf or .redif files")
+            raise UsageError(f"{name} is not a tarball with .rdf or .redif files")
         found.append((FileOrigin(path, name, False), own))
     found.sort(key=lambda each: (each[1], each[0].label))
     for (one, at), (other, then) in pairwise(found):
         if at == then:
             raise UsageError(
-                f"{one.label} and {other.label} are of one time: give one --tist of its own"
+                f"{one.label} and {other.label} have the same time: ingest one of them separately "
+                "with --tist"
             )
     return found
 

@@ -93,7 +93,7 @@ def stage(
     each handle. `staged_fault` has the faults within files.
     """
     files = {table: _paths(segments, table) for table in TABLES}
-    with engine.reading("what was read"):
+    with engine.reading("the read templates"):
         connection.execute("CREATE TABLE root (source INTEGER, root VARCHAR)")
         for number, origin in enumerate(origins):
             root = _root(connection, files["file"], number, origin)

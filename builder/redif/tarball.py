@@ -46,7 +46,7 @@ class _Info(tarfile.TarInfo):
             tarfile.GNUTYPE_LONGLINK,
         )
         if found.size < 0 or (is_meta and found.size > _META):
-            raise tarfile.ReadError(f"a header says that it has {found.size:,} bytes")
+            raise tarfile.ReadError(f"a header declares {found.size:,} bytes")
         return found
 
     @classmethod
@@ -96,7 +96,7 @@ def tist_of(name: str) -> int | None:
     try:
         day = date(int(match[1]), int(match[2]), int(match[3]))
     except ValueError:
-        raise UsageError(f"{name}: {match[0]} is in no calendar") from None
+        raise UsageError(f"{name}: {match[0]} is not a valid date") from None
     return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
 
 

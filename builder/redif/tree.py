@@ -63,7 +63,7 @@ def _follow_link(link: Path, path: str, root: Path) -> Iterator[RedifFile | Flaw
         is_folder = target.is_dir()
     except (OSError, RuntimeError):  # RuntimeError: a loop of links
         if is_redif(path):
-            yield Flaw(text_of(path), "link-outside", "it leads nowhere", True)
+            yield Flaw(text_of(path), "link-outside", "it is broken", True)
         return
     if not target.is_relative_to(root):
         if is_folder or is_redif(path):

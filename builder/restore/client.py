@@ -50,7 +50,7 @@ class EndpointClient:
                 except FetchError as failure:
                     why = str(failure)
                 except Deferred as error:
-                    raise EndpointError("the restore was ended") from error
+                    raise EndpointError("the restore was stopped") from error
                 else:
                     if answer.status not in retry.PASSING or TOLD in answer.headers:
                         yield answer
@@ -61,7 +61,7 @@ class EndpointClient:
                 raise EndpointError(f"{urlsplit(url).netloc} does not answer: {why}")
             tried += 1
             if self.client.stop.wait(self.retry.wait(tried, asked)):
-                raise EndpointError("the restore was ended")
+                raise EndpointError("the restore was stopped")
 
     def read(self, url: str) -> tuple[Response, bytes]:
         """Return a response and its body, at most LARGEST bytes. Raises EndpointError."""
@@ -74,7 +74,7 @@ class EndpointClient:
                     if tried == self.retry.retries:
                         where = urlsplit(url).netloc
                         raise EndpointError(
-                            f"{where} does not answer whole: {failure}"
+                            f"{where} sends incomplete responses: {failure}"
                         ) from failure
                     tried += 1
 

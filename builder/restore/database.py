@@ -40,6 +40,6 @@ def _wrap_errors(call: Callable[[], T]) -> T:
         return call()
     except sqlite3.Error as error:
         raise RebuildError(
-            f"the scratch files of a restore cannot be written: {error}; free some space, or name "
-            "another folder by TMPDIR"
+            f"the scratch files of a restore cannot be written: {error}; free some space, or set "
+            "TMPDIR to another folder"
         ) from error

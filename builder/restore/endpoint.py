@@ -101,7 +101,7 @@ class EndpointSource:
         tag, total = answer.headers.get("etag", ""), _size(answer)
         with ExitStack() as stack:
             while True:
-                why = "the answer ended before its bytes did"
+                why = "the response ended too early"
                 try:
                     for chunk in answer.body:
                         at += len(chunk)
@@ -120,7 +120,7 @@ class EndpointSource:
                 told = answer.headers.get("content-range", "")
                 if answer.status != _PARTIAL or not told.startswith(f"bytes {at}-"):
                     raise MissingError(
-                        "cut-short", f"after {at:,} bytes, and then it was another one"
+                        "cut-short", f"after {at:,} bytes, and then its content changed"
                     )
 
     def _search_captures(self, found: Scope, until: str) -> Iterator[ListedCapture]:
@@ -148,7 +148,7 @@ class EndpointSource:
                 elif line:
                     key = line
             if key is not None and keys.again(key):
-                raise RebuildError(f"{self.address} gives the same resume key again and again")
+                raise RebuildError(f"{self.address} repeats the same resume key")
 
     def _list_set(self, spec: str | None) -> Iterator[ListedCapture]:
         asked = {"verb": "ListRecords", "metadataPrefix": "capture"}
@@ -164,7 +164,7 @@ class EndpointSource:
             if not token:
                 return
             if keys.again(token):
-                raise RebuildError(f"{self.address} gives the same resumption token again")
+                raise RebuildError(f"{self.address} repeats the same resumption token")
             asked = {"verb": "ListRecords", "resumptionToken": token}
 
 
@@ -174,7 +174,7 @@ def base(url: str) -> str:
     Raises RebuildError if the URL is not an HTTP address.
     """
     if not is_address(url) or {"?", "#"} & set(url):
-        raise RebuildError(f"{url}: expected the address of an endpoint, as https://host/oai")
+        raise RebuildError(f"{url}: expected the URL of an endpoint, such as https://host/oai")
     return url.rstrip("/").removesuffix("/oai").rstrip("/")
 
 
@@ -201,7 +201,7 @@ def _refusal(answer: Response, identifier: str) -> SheafError:
     code = answer.headers.get(TOLD, "")
     said = _line(answer)
     if code == "disabled":
-        return RebuildError(f"this endpoint gives no content: {said}")
+        return RebuildError(f"this endpoint serves no content: {said}")
     known = code if code in STATUSES else "refused"
     return MissingError(known, said or f"{identifier}: HTTP status {answer.status}")
 

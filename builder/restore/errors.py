@@ -6,11 +6,11 @@ from functions.content.errors import STATUSES
 from functions.snapshot.errors import SheafError
 
 CODES: Mapping[str, str] = {
-    "in-the-way": "something that no restore put there, or a link, lies where it belongs",
+    "in-the-way": "a link, or a file that no restore wrote, is in its place",
     "too-large": "it is larger than --max-bytes",
-    "cut-short": "the connection ended before it did, or nothing came any more",
-    "refused": "the endpoint answered for it what it should not",
-    "no-room": "the disk cannot hold it, or it may not be written there",
+    "cut-short": "the connection ended early, or no more bytes arrived",
+    "refused": "the endpoint sent an unexpected response",
+    "no-room": "the disk is full, or writing is not permitted",
 }
 """Codes of a restore itself; those of functions.content.errors.STATUSES are reported as well."""
 

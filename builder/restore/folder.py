@@ -46,7 +46,7 @@ class RestoreFolder:
             self._work = self._begin()
         except BlockingIOError as error:
             os.close(self._at)
-            raise RebuildError(f"{root}: another restore is at work in it") from error
+            raise RebuildError(f"{root}: another restore is writing to it") from error
         except OSError as error:
             os.close(self._at)
             raise RebuildError(f"{root / WORK} cannot be used: {error.strerror}") from error
@@ -92,7 +92,7 @@ class RestoreFolder:
         *folders, last = path.split("/")
         with self._open(path, folders, make=True) as into, _wrap_errors(path):
             if not over and _is_there(into, last):
-                raise MissingError("in-the-way", f"{path} is there already")
+                raise MissingError("in-the-way", f"{path} already exists")
             os.rename(name, last, src_dir_fd=self._work, dst_dir_fd=into)
 
     def link(self, known: str, path: str, *, over: bool) -> bool:
@@ -155,7 +155,7 @@ class RestoreFolder:
             raise RebuildError(f"{self._root / MANIFEST}: {error.strerror}") from error
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
-            raise RebuildError(f"{self._root / MANIFEST} is no file")
+            raise RebuildError(f"{self._root / MANIFEST} is not a file")
         return os.fdopen(handle, "rb")
 
     def journal(self) -> BinaryIO:
@@ -170,7 +170,7 @@ class RestoreFolder:
     def _open(self, path: str, folders: list[str], *, make: bool) -> Iterator[int]:
         """Open the innermost folder. Raises MissingError, and FileNotFoundError unless `make`."""
         if {"", ".", ".."} & {*path.split("/")}:
-            raise MissingError("in-the-way", f"{path} is no path of a restored file")
+            raise MissingError("in-the-way", f"{path} is not a path of a restored file")
         at = self._at
         try:
             for name in folders:

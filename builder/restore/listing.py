@@ -64,7 +64,7 @@ def page(raw: bytes, where: str) -> tuple[list[ListedCapture], str]:
     try:
         root = ElementTree.fromstring(raw)
     except ElementTree.ParseError as error:
-        raise RebuildError(f"{where} answered something that is no XML: {error}") from error
+        raise RebuildError(f"the response of {where} is not XML: {error}") from error
     faults = root.findall(f"{_OAI}error")
     if any(fault.get("code") != "noRecordsMatch" for fault in faults):
         told = "; ".join(f"{fault.get('code')}: {fault.text or ''}".strip() for fault in faults)
@@ -73,7 +73,7 @@ def page(raw: bytes, where: str) -> tuple[list[ListedCapture], str]:
     if listed is None:
         if faults:
             return [], ""
-        raise RebuildError(f"{where} answered no OAI-PMH")
+        raise RebuildError(f"the response of {where} is not OAI-PMH")
     token = (listed.findtext(f"{_OAI}resumptionToken") or "").strip()
     return list(_records(listed)), token
 

@@ -128,7 +128,7 @@ class RestoreSession:
         entry = of_file(file)
         try:
             if not ours and not self.folder.is_free(file.path):
-                raise MissingError("in-the-way", f"{file.path} is there already")
+                raise MissingError("in-the-way", f"{file.path} already exists")
             with self.folder.write() as (out, name):
                 entry = self._write(file, entry, out)
                 return self._place(entry, name, over=ours)
@@ -167,7 +167,7 @@ class RestoreSession:
             if size > self.order.largest:
                 raise MissingError("too-large", f"it has more than {self.order.largest:,} bytes")
             if self.stop.is_set():
-                raise RebuildError("the restore was ended")
+                raise RebuildError("the restore was stopped")
             digest.update(data)
             out.write(data)
         return digest.hexdigest()

@@ -58,7 +58,7 @@ def source(context: Context, address: str, stop: threading.Event | None = None) 
         return EndpointSource(endpoint.base(address), asking)
     store = context.store
     if isinstance(store, FolderStore) and not store.root.is_dir():
-        raise UsageError(f"{address}: there is no such folder, and it is no address of a server")
+        raise UsageError(f"{address} is neither a folder nor the URL of a server")
     return _store(context, store)
 
 

@@ -80,7 +80,7 @@ class ClientConnection:
             pass  # the client is gone or idle: TimeoutError is an OSError
         except h11.LocalProtocolError as error:
             # Without its declared length or last chunk, the response is known to be incomplete.
-            _LOG.error("an answer broke off: %s", error)
+            _LOG.error("a response broke off: %s", error)
         finally:
             self._socket.close()
 

@@ -77,9 +77,7 @@ class SharedCache:
             result, failure, requests, size = connection.recv()
         except (EOFError, OSError) as error:
             self._threads.__dict__.clear()
-            raise StoreError(
-                "the process that keeps parts of the bucket does not answer"
-            ) from error
+            raise StoreError("the cache process of the bucket does not respond") from error
         tally.add(requests, size)
         if failure is not None:
             raise failure

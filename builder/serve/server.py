@@ -87,7 +87,7 @@ class Listeners:
             self.close()
             if getattr(error, "errno", 0) == errno.EADDRINUSE:
                 raise UsageError(
-                    f"port {port} of {host} is taken: name another by --port"
+                    f"port {port} of {host} is in use: choose another with --port"
                 ) from error
             reason = getattr(error, "strerror", None) or error
             raise UsageError(f"cannot listen at {host}:{port}: {reason}") from error

@@ -185,7 +185,7 @@ class WorkerServer:
         for sock in worker.passed:
             self._take(sock)
         if not self._stopped.is_set() and worker.ready.is_set():
-            _LOG.error("worker %d ended, and another takes its place", worker.number + 1)
+            _LOG.error("worker %d ended and is replaced", worker.number + 1)
             self._start(worker.number)
         elif not self._stopped.is_set():
             self._loop.call_later(_PAUSE, self._start_again, worker.number)

@@ -102,10 +102,10 @@ def _announce(
     if newest is None or wait < lead + _LONG:
         return
     outside.say(
-        f"this publish waits {wait / 60:.0f} minutes, until {instant.to_text(effective)}: snapshot "
-        f"{newest.snapshot} takes effect just before that. The clock of its publisher was ahead, "
-        "or this one is behind, or its publish.lead is long. The wait may be ended with Ctrl-C "
-        "once this snapshot's instant is told: it takes effect all the same "
+        f"this publish waits {wait / 60:.0f} minutes, until {instant.to_text(effective)}: "
+        f"snapshot {newest.snapshot} takes effect just before that. The clock of its publisher "
+        "was ahead, this clock is behind, or its publish.lead is long. Once the instant of this "
+        "snapshot is shown, Ctrl-C ends the wait: the snapshot still takes effect "
         "(docs/operations/operate.md, Clocks)"
     )
 
@@ -144,9 +144,9 @@ def _effective(now: datetime, lead: int, newest: PointerEntry | None) -> datetim
     chosen = datetime.fromtimestamp(math.ceil(now.timestamp()) + lead, UTC)
     if newest is not None and newest.effective > now + _FARTHEST:
         raise StoreError(
-            f"snapshot {newest.snapshot} takes effect at {instant.to_text(newest.effective)}, and "
-            f"it is {instant.to_text(now)} now: the clock of whoever published it was wrong, or "
-            "this one is (docs/operations/operate.md, Clocks, says what to do)"
+            f"snapshot {newest.snapshot} takes effect at {instant.to_text(newest.effective)}, but "
+            f"it is {instant.to_text(now)} now: the clock of its publisher or this clock is wrong "
+            "(see docs/operations/operate.md, Clocks)"
         )
     if newest is not None and chosen <= newest.effective:
         chosen = newest.effective + timedelta(seconds=1)
@@ -184,7 +184,7 @@ def _claim(store: Writer, manifest: Manifest, tag: str | None) -> bool:
     except MissingObject as error:
         if store.tag(layout.POINTER) == tag:
             raise
-        raise Conflict("what this snapshot needs was removed by an expiry") from error
+        raise Conflict("an expiry removed objects that this snapshot needs") from error
     documents = {
         layout.views_key(number): statements.encode(),
         layout.manifest_key(number): replace(

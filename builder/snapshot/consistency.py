@@ -39,7 +39,7 @@ def of_pointer(pointer: Pointer, now: datetime) -> Iterator[Finding]:
         yield Finding(
             "pointer-unsettled",
             key,
-            f"snapshot {newest.snapshot} may have come too late for its instant",
+            f"snapshot {newest.snapshot} may have been published after its instant",
         )
     if pointer.expiry is not None and pointer.expiry.until <= now:
         until = instant.to_text(pointer.expiry.until)
@@ -75,12 +75,12 @@ def of_manifest(
 
 def _root(number: int, manifest: Manifest, entries: Sequence[PointerEntry]) -> Iterator[str]:
     if manifest.snapshot != number:
-        yield f"it says that it is snapshot {manifest.snapshot}"
+        yield f"it declares snapshot {manifest.snapshot}"
     for entry in entries:
         if entry.snapshot == number and entry.effective != manifest.effective:
             yield (
-                f"it is in effect from {instant.to_text(manifest.effective)}, by the pointer from "
-                f"{instant.to_text(entry.effective)}"
+                f"it is in effect from {instant.to_text(manifest.effective)}, but from "
+                f"{instant.to_text(entry.effective)} in the pointer"
             )
     if any(skipped >= number for skipped in manifest.skipped):
         yield "it skips itself or a later snapshot"
@@ -90,13 +90,13 @@ def _sequences(manifest: Manifest) -> Iterator[str]:
     last, effective = 0, None
     for count, s in enumerate(manifest.sequences, 1):
         if s.number != count:
-            yield f"sequence {s.number} is in the place of {count}"
+            yield f"sequence {s.number} is in place of {count}"
         if s.first != last + 1 or s.last < s.first:
             yield f"sequence {s.number} has positions {s.first} to {s.last} after {last}"
         if effective is not None and s.effective < effective:
             yield f"sequence {s.number} takes effect before the one before it"
         if any(n < 0 for n in s.records.values()) or sum(s.records.values()) > s.last - s.first + 1:
-            yield f"sequence {s.number} counts records that it has no positions for"
+            yield f"sequence {s.number} counts records without positions"
         last, effective = s.last, s.effective
     if effective is not None and effective > manifest.effective:
         yield "its last sequence takes effect after it"
@@ -111,7 +111,7 @@ def _tables(manifest: Manifest) -> Iterator[str]:
     starts, ends = {s.first for s in manifest.sequences}, {s.last for s in manifest.sequences}
     for table, references in manifest.tables.items():
         if table not in schema.TABLES:
-            yield f"it has a table {table}, which there is not"
+            yield f"it has an unknown table {table}"
             continue
         for reference in references:
             if not _is_leaf(reference.key):
@@ -121,7 +121,7 @@ def _tables(manifest: Manifest) -> Iterator[str]:
         if lacking or not all(map(_is_span, spans)):
             yield f"a run of {table} has no first and last position"
         elif not all(a in starts and b in ends and a <= b for a, b in spans):
-            yield f"a run of {table} is not one of whole publishes"
+            yield f"a run of {table} does not consist of complete publishes"
         elif any(b[0] <= a[1] for a, b in pairwise(dict.fromkeys(spans))):
             yield f"the runs of {table} are not in order"
 
@@ -130,9 +130,9 @@ def _leaves(manifest: Manifest) -> Iterator[str]:
     named = {reference.key for some in manifest.tables.values() for reference in some}
     for key, leaf in manifest.leaves.items():
         if key not in named:
-            yield f"it describes {key}, which no table of it names"
+            yield f"it describes {key}, which none of its tables names"
         elif not is_named_by(leaf.to_json(), key):
-            yield f"what it says of the leaf {key} is not what that is named by"
+            yield f"its entry for the leaf {key} does not match the leaf's name"
 
 
 def _is_span(span: object) -> bool:
@@ -151,11 +151,11 @@ def succession(older: Manifest, newer: Manifest) -> Iterator[Finding]:
     if newer.namespace != older.namespace:
         yield Finding("manifest-wrong", key, f"its namespace is {newer.namespace}")
     if newer.store_of(older.snapshot) != older.store:
-        yield Finding("manifest-wrong", key, f"it is of another store than {older.snapshot}")
+        yield Finding("manifest-wrong", key, f"it belongs to another store than {older.snapshot}")
     if newer.prefix != older.prefix and older.prefix:
         yield Finding("manifest-wrong", key, f"its templates' identifiers begin {newer.prefix}")
     if newer.run < older.run:
-        yield Finding("manifest-wrong", key, f"it shows no run behind {newer.run}")
+        yield Finding("manifest-wrong", key, f"it shows no run after {newer.run}")
     if len(newer.sequences) < len(older.sequences):
         yield Finding("manifest-wrong", key, f"it lacks sequences of snapshot {older.snapshot}")
     for before, after in zip(older.sequences, newer.sequences, strict=False):
@@ -167,7 +167,7 @@ def succession(older: Manifest, newer: Manifest) -> Iterator[Finding]:
             yield Finding(
                 "manifest-wrong",
                 key,
-                f"sequence {before.number} is not that of snapshot {older.snapshot}",
+                f"sequence {before.number} differs from that of snapshot {older.snapshot}",
             )
 
 
@@ -202,13 +202,13 @@ def _reference(reference: LeafReference, leaf: Leaf) -> Iterator[str]:
     }
     for name, value in found.items():
         if getattr(reference, name) != value:
-            yield f"{name} are {value!r}, by the manifest {getattr(reference, name)!r}"
+            yield f"{name} are {value!r}, but {getattr(reference, name)!r} in the manifest"
 
 
 def _files(table: str, reference: LeafReference, files: Sequence[DataFile]) -> Iterator[str]:
     for file in files:
         if not is_of(table, file):
-            yield f"{file.key} is no file of {table}"
+            yield f"{file.key} is not a file of {table}"
         if any(group.rows < 1 for group in file.groups):
             yield f"{file.key} has an empty row group"
     bounds = [(group.first, group.last) for file in files for group in file.groups]
@@ -218,7 +218,7 @@ def _files(table: str, reference: LeafReference, files: Sequence[DataFile]) -> I
     if table == "records" and span is not None and bounds:
         first, last = bounds[0][0], bounds[-1][1]
         if not span[0] <= _number(first) <= _number(last) <= span[1]:
-            yield f"its positions lie outside of its run, {span[0]} to {span[1]}"
+            yield f"its positions are outside of its run, {span[0]} to {span[1]}"
 
 
 def of_table(

@@ -129,13 +129,13 @@ class Draft:
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
         except FileNotFoundError as error:
-            raise MissingObject(f"{key} is not there any more") from error
+            raise MissingObject(f"{key} no longer exists") from error
         except OSError as error:
             raise StoreError(f"{path} cannot be read: {error.strerror}") from error
         if digest[:32] != layout.digest_of(key):
             raise DamagedStore(
-                f"{key} is damaged: its name is another content's; put back a copy of it "
-                "(`sheaf verify` tells what else is wrong)"
+                f"{key} is damaged: its content does not match its name; restore a copy of it "
+                "(run `sheaf verify` to see what else is wrong)"
             )
         self._sound[key] = str(path)
         return self._sound[key]

@@ -96,7 +96,7 @@ def complete(store: Writer, outside: Runtime) -> tuple[Pointer, str | None]:
             _take_over(store, outside, pointer, tag)
         elif not told:
             until = instant.to_text(pointer.expiry.until)
-            outside.say(f"an expiry is going on; waiting for it, up to {until}")
+            outside.say(f"another expiry is running; waiting for it until {until} at most")
             told = True
         else:
             outside.sleep(_POLL)
@@ -142,7 +142,7 @@ def _expire(
         except Conflict:
             continue
         return Expired(tuple(retired), kept, count)
-    raise Conflict(f"the store was changed by others {_TRIES} times meanwhile; run again")
+    raise Conflict(f"other processes changed the store {_TRIES} times; run the command again")
 
 
 def _in_effect(catalogue: Catalogue, pointer: Pointer, numbers: Iterable[int]) -> list[int]:

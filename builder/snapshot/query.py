@@ -101,8 +101,8 @@ def _fits(manifest: Manifest, wanted: Collection[str]) -> None:
     free = shutil.disk_usage(folder).free
     if size > free:
         raise StoreError(
-            f"the tables that the statement reads take {size:,} bytes, and {folder} has {free:,} "
-            "free: free some space, or name another folder by TMPDIR"
+            f"the tables of the statement take {size:,} bytes, but {folder} has {free:,} free: "
+            "free some space, or set TMPDIR to another folder"
         )
 
 

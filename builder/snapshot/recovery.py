@@ -38,7 +38,7 @@ def current(store: Writer) -> tuple[Pointer, str | None]:
         except Conflict:
             continue
         return pointer, tag
-    raise Conflict(f"the pointer was moved {_TRIES} times meanwhile; run again")
+    raise Conflict(f"the pointer changed {_TRIES} times; run the command again")
 
 
 def check(store: Writer, pointer: Pointer, tag: str | None) -> None:
@@ -50,7 +50,7 @@ def check(store: Writer, pointer: Pointer, tag: str | None) -> None:
     if found is None:
         return
     if store.tag(layout.POINTER) != tag:
-        raise Conflict("somebody else published meanwhile")
+        raise Conflict("another process published a snapshot")
     raise DamagedStore(f"{store.address}: {found.object}: {found.problem}: {REMEDY}")
 
 
@@ -76,15 +76,15 @@ def behind(store: Writer, pointer: Pointer, *, written: bool) -> Finding | None:
     later = [n for n in there if n > last and store.tag(layout.settled_key(n)) is not None]
     if later:
         names = f"names {last} as the newest" if last else "names no snapshot"
-        problem = f"it {names}, and {max(later)} was published, so an old copy of it was put back"
+        problem = f"it {names}, but {max(later)} was published: an old copy was restored"
         return Finding("pointer-behind", layout.POINTER, problem)
     return None
 
 
 def _missing(store: Writer, there: list[int]) -> Finding:
-    problem = f"there are snapshots up to {max(there)}, and no pointer"
+    problem = f"there are snapshots up to {max(there)}, but no pointer"
     if not any(store.tag(layout.settled_key(number)) is not None for number in there):
-        problem += " (if an export to here did not come to its end, run it again)"
+        problem += " (if a copy to this place did not finish, run it again)"
     return Finding("pointer-missing", layout.POINTER, problem)
 
 
@@ -122,7 +122,7 @@ def diagnose(store: Writer, pointer: Pointer, now: datetime, *, written: bool) -
         return replace(found, problem=found.problem + advise_witness(store, pointer))
     witness = find_witness(store) if found.code == "pointer-behind" else None
     if witness is not None and witness.number and _manifest(store, witness.number) is None:
-        problem = f"it names snapshot {witness.number}, which is not there"
+        problem = f"it names snapshot {witness.number}, which does not exist"
         return Finding("witness-ahead", layout.WITNESS, problem + advise_witness(store, pointer))
     return replace(found, problem=found.problem + advise(store, pointer))
 
@@ -180,7 +180,7 @@ def _right_witness(store: Writer, pointer: Pointer) -> Witness | None:
 
 
 def _remedy(key: str, data: bytes) -> str:
-    return f"; by what is there, {key} has to be {json.dumps(json.loads(data))}"
+    return f"; according to the snapshots, {key} must be {json.dumps(json.loads(data))}"
 
 
 def _check_witness(store: Writer, pointer: Pointer, now: datetime) -> Finding | None:
@@ -188,7 +188,7 @@ def _check_witness(store: Writer, pointer: Pointer, now: datetime) -> Finding | 
     newest, witness = pointer.newest(), Catalogue(store).witness()
     if newest is None or newest.effective > now or witness is None or witness.covers(pointer):
         return None
-    problem = f"it names {witness.number}, and the pointer names {newest.snapshot}"
+    problem = f"it names {witness.number}, but the pointer names {newest.snapshot}"
     return Finding("witness-behind", layout.WITNESS, problem)
 
 

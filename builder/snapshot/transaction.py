@@ -133,8 +133,8 @@ def revise(
         try:
             return _attempt(store, configuration, outside, change)
         except Conflict:
-            outside.say("another publish was faster; starting over from its snapshot")
-    raise Conflict(f"other publishers were faster {_TRIES} times; run again")
+            outside.say("another publish came first; starting over from its snapshot")
+    raise Conflict(f"other publishes came first {_TRIES} times; run the command again")
 
 
 def _attempt(
@@ -149,7 +149,7 @@ def _attempt(
         # Its base may be gone: another process has published or expired since.
         if store.tag(layout.POINTER) == tag:
             raise
-        raise Conflict("somebody else changed the store meanwhile") from error
+        raise Conflict("another process changed the store") from error
     change.clean_up()
     return built
 
@@ -181,7 +181,9 @@ def _carried_out(
     except NothingSelectedError as error:  # an interrupted publish is completed in any case
         built, refusal = ChangeResult(None, 0), error
     if built.manifest is None and _begins(before, since):
-        outside.say(f"snapshot {before.snapshot} came too late for its instant: it gets another")
+        outside.say(
+            f"snapshot {before.snapshot} was published after its instant: it gets a new one"
+        )
         built = replace(built, manifest=before)
     if built.manifest is not None:
         name = identity.identify(store, outside.identity, pointer)
@@ -191,7 +193,7 @@ def _carried_out(
         built = replace(built, manifest=manifest)
     else:
         if store.tag(layout.POINTER) != tag:
-            raise Conflict("somebody else changed the store meanwhile")
+            raise Conflict("another process changed the store")
         if newest is not None:
             identity.identify(store, outside.identity, pointer)
         settle(store, pointer, tag)  # a snapshot that was late has nothing that needs a new instant
@@ -211,10 +213,11 @@ def _check(before: Manifest, namespace: str) -> None:
     if before.namespace != namespace:
         raise ConfigurationError(
             f"repository.namespace is {namespace}, but the store was published with "
-            f"{before.namespace}: identifiers must not change, so set it back or use another store"
+            f"{before.namespace}: identifiers must not change, so restore that value or use "
+            "another store"
         )
     if before.snapshot == 0 and namespace == configuration_default("repository.namespace"):
         raise ConfigurationError(
-            f"repository.namespace is still {namespace}: every identifier will begin with it for "
-            "ever, so set it to a domain name of yours before the first publish"
+            f"repository.namespace is still {namespace}: it is part of every identifier and "
+            "cannot change later, so set it to your domain name before the first publish"
         )

@@ -88,7 +88,7 @@ def fault(manifest: Manifest, data: bytes, expected: Callable[[], str]) -> str:
     """
     if manifest.views == hashlib.sha256(data).hexdigest() or data == expected().encode():
         return ""
-    return "its content is not the one that the manifest records"
+    return "its content differs from the digest in the manifest"
 
 
 def files(paths: Iterable[Path]) -> str:

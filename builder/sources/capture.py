@@ -204,7 +204,7 @@ class Captures:
 
 def action_if_damaged(code: str, done: str) -> str:
     """Return the action taken for a fault of a record in a damaged gzip member."""
-    return "published with the one declared" if code == "digest-mismatch" else done
+    return "published with the declared one" if code == "digest-mismatch" else done
 
 
 @lru_cache(maxsize=1 << 10)

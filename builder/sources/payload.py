@@ -79,7 +79,7 @@ def read_payload(
     if codings and data:
         decoded, wrong = decode_head(data, codings, limit)
         if wrong:
-            done = "type and title not read" if decoded is None else "read as it is"
+            done = "type and title not read" if decoded is None else "read without decoding"
             payload.faults.append(("content-encoding-undecoded", "Content-Encoding", wrong, done))
         data = decoded or b""
     payload.head = data
@@ -136,4 +136,6 @@ class _Hashes:
                 return []
         found = DeclaredDigest(self._declared.algorithm, raw).text()
         detail = f"declared {self._declared.text()}, found {found}"
-        return [("digest-mismatch", "WARC-Payload-Digest", detail, "published with the one found")]
+        return [
+            ("digest-mismatch", "WARC-Payload-Digest", detail, "published with the computed one")
+        ]

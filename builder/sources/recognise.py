@@ -25,7 +25,7 @@ _OTHER_FORMATS: tuple[tuple[bytes, str, str], ...] = (
     (b"BZh", "unsupported-compression", "bzip2"),
     (b"\xfd7zXZ\x00", "unsupported-compression", "xz"),
     (b"7z\xbc\xaf\x27\x1c", "unsupported-compression", "7z"),
-    (b"PK\x03\x04", "not-an-archive", "a zip file that is no WACZ"),
+    (b"PK\x03\x04", "not-an-archive", "a zip file that is not a WACZ"),
     (b"PK\x05\x06", "not-an-archive", "an empty zip file"),
     (b" CDX ", "not-an-archive", "a CDX index"),
     (b"%PDF", "not-an-archive", "a PDF file"),

@@ -23,7 +23,7 @@ from functions.archive.record import (
 )
 from functions.archive.stream import RecordStream
 
-_READ_ON = "left out; read on behind them"
+_READ_ON = "skipped; reading continues after them"
 _TYPE_WITHIN = 1 << 14  # bytes of a payload that are read for its type alone
 
 
@@ -197,7 +197,7 @@ class RecordReader:
             record, faults = arc.read_header(stream, self._arc_version)
         if offset is None and not self._shared:
             self._shared = True
-            done = "published without offset; the file's other such records too"
+            done = "published without offset, like the file's other such records"
             yield Fault(self._name, place, stream.shared_code, None, "", done)
         declared_length = record.length if record else None
         block = None if declared_length is None else RecordBlock(stream, declared_length)

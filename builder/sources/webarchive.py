@@ -95,7 +95,7 @@ def _open_archive(
     while inner.read(_STEP):  # its reader may stop before the end
         pass
     if inner.damage:
-        detail, done = f"{entry.name}: {inner.damage}", "read as far as it can be"
+        detail, done = f"{entry.name}: {inner.damage}", "read as far as possible"
         yield Fault(name, entry.header, "wacz-damaged", None, detail, done)
 
 
@@ -185,7 +185,7 @@ class ArchiveReader(Iterator[Event]):
             code = (
                 records.shared_code.partition("-")[0] + "-garbage" if found.packing else "garbage"
             )
-            done = "left out; read on behind them"
+            done = "skipped; reading continues after them"
             records.faults.append((0, code, f"{found.offset} bytes", done))
         if is_later:
             records.find_record()
@@ -258,5 +258,5 @@ def _read_wacz(
             inner, opened = item
             yield from read_archive(cast(BinaryIO, opened), f"{name}/{inner}", rules, further=True)
     if not known:
-        yield Fault(name, None, "not-an-archive", None, "a zip file that is no WACZ", "not read")
+        yield Fault(name, None, "not-an-archive", None, "a zip file that is not a WACZ", "not read")
     return known

@@ -236,9 +236,9 @@ class S3Client(ObjectClient):
         with closing(answer["Body"]) as body:
             while chunk := body.read(_CHUNK):
                 if stopped():
-                    raise StoreError("the read was given up")
+                    raise StoreError("the read was cancelled")
                 if time.monotonic() > end:
-                    raise TimeoutError("the answer took too long")
+                    raise TimeoutError("the response took too long")
                 tally.add(size=len(chunk))
                 found += chunk
         return bytes(found)

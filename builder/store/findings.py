@@ -6,26 +6,28 @@ from dataclasses import dataclass
 DAMAGE = "damage"
 NOTE = "note"
 
-_REPLACE = "put it back from a copy; where no later snapshot names it, expire those that do"
-_REPAIR = "`sheaf verify --repair` writes it anew from the manifest; or put it back from a copy"
-_COPY = "put it back from a copy of the store: nothing of the obi store is ever changed"
-_POINTER = "`sheaf verify --repair` writes that into current.json, or write it yourself"
-_WITNESS = "`sheaf verify --repair` writes that into snapshots/newest.json, or write it yourself"
-_FETCH = "put it back from a copy, or ask for its dataset again with `sheaf fileset`"
-_REBUILD = "put the store back from a copy, or publish its archives into a new one"
+_REPLACE = "restore it from a copy; if no later snapshot names it, expire those that do"
+_REPAIR = "run `sheaf verify --repair` to rewrite it from the manifest, or restore it from a copy"
+_COPY = "restore it from a copy of the store: objects of the obi store never change"
+_POINTER = "run `sheaf verify --repair` to write that into current.json, or write it yourself"
+_WITNESS = (
+    "run `sheaf verify --repair` to write that into snapshots/newest.json, or write it yourself"
+)
+_FETCH = "restore it from a copy, or archive its dataset again with `sheaf fileset`"
+_REBUILD = "restore the store from a copy, or publish its archives into a new store"
 
 CODES: Mapping[str, tuple[str, str]] = {
     # code: kind and remedy
     "pointer-missing": (DAMAGE, _POINTER),
     "pointer-damaged": (DAMAGE, _POINTER),
-    "pointer-wrong": (DAMAGE, "put current.json back from a copy of the store"),
+    "pointer-wrong": (DAMAGE, "restore current.json from a copy of the store"),
     "pointer-behind": (DAMAGE, _POINTER),
-    "pointer-foreign": (DAMAGE, "put back the pointer of this store, or write that yourself"),
+    "pointer-foreign": (DAMAGE, "restore the pointer of this store, or write that yourself"),
     "witness-missing": (DAMAGE, _WITNESS),
     "witness-damaged": (DAMAGE, _WITNESS),
     "witness-ahead": (
         DAMAGE,
-        "put the snapshot back from a copy; or, if you removed it yourself, write that into "
+        "restore the snapshot from a copy; or, if you removed it yourself, write that into "
         "snapshots/newest.json",
     ),
     "manifest-missing": (DAMAGE, _REPLACE),
@@ -67,33 +69,41 @@ CODES: Mapping[str, tuple[str, str]] = {
     "obi-log-edited": (DAMAGE, _COPY),
     "obi-documents-edited": (DAMAGE, _COPY),
     "obi-run-edited": (DAMAGE, _COPY),
-    "obi-run-removed": (DAMAGE, "put the run back from a copy, all that lies below that place"),
+    "obi-run-removed": (DAMAGE, "restore the run, with all objects below this place, from a copy"),
     "fileset-missing": (DAMAGE, _FETCH),
     "fileset-altered": (DAMAGE, f"remove it; then {_FETCH}"),
     "fileset-wrong": (DAMAGE, f"remove its dataset's fileset.json; then {_FETCH}"),
-    "pointer-unsettled": (NOTE, "a publish died; `sheaf publish` completes it"),
-    "witness-behind": (NOTE, "a publish died; `sheaf publish` completes it"),
-    "expiry-unfinished": (NOTE, "an expiry died; `sheaf publish` or `sheaf expire` completes it"),
-    "export-unfinished": (NOTE, "an export to this copy goes on or died; run it again"),
-    "views-repaired": (NOTE, "there is nothing to do"),
-    "pointer-repaired": (NOTE, "there is nothing to do"),
-    "witness-repaired": (NOTE, "there is nothing to do"),
-    "unchecked": (NOTE, "mend what else was found, then verify again"),
+    "pointer-unsettled": (NOTE, "a publish was interrupted; run `sheaf publish` to complete it"),
+    "witness-behind": (NOTE, "a publish was interrupted; run `sheaf publish` to complete it"),
+    "expiry-unfinished": (
+        NOTE,
+        "an expiry was interrupted; run `sheaf publish` or `sheaf expire` to complete it",
+    ),
+    "export-unfinished": (NOTE, "a copy to this store is running or was interrupted; run it again"),
+    "views-repaired": (NOTE, "no action needed"),
+    "pointer-repaired": (NOTE, "no action needed"),
+    "witness-repaired": (NOTE, "no action needed"),
+    "unchecked": (NOTE, "fix the other findings, then verify again"),
     "orphan": (NOTE, "`sheaf expire` removes it"),
-    "intake-unfinished": (NOTE, "an ingest goes on or died; `sheaf expire` removes it in a day"),
+    "intake-unfinished": (
+        NOTE,
+        "an ingest is running or was interrupted; `sheaf expire` removes it after a day",
+    ),
     "ingest-unfinished": (
         NOTE,
-        "an ingest goes on or was interrupted: give its command again, or remove that folder",
+        "an ingest is running or was interrupted: run its command again, or remove that folder",
     ),
-    "obi-stray": (NOTE, "no reader sees it; find out who put it there"),
+    "obi-stray": (NOTE, "no reader uses it; find out where it came from"),
     "obi-run-unfinished": (
         NOTE,
-        "it goes on or died: give its command again, or end it with `sheaf obi --abandon`",
+        "the run is open or was interrupted: run its command again, or end it with `sheaf obi "
+        "--abandon`",
     ),
-    "fileset-stray": (NOTE, "no reader sees it; find out who put it there"),
+    "fileset-stray": (NOTE, "no reader uses it; find out where it came from"),
     "fileset-unfinished": (
         NOTE,
-        "a dataset is being fetched, or was interrupted: ask for it again, or remove that",
+        "a dataset is being fetched, or was interrupted: run `sheaf fileset` for it again, or "
+        "remove this",
     ),
     "temporary": (NOTE, "remove it unless a command is writing to the store"),
 }

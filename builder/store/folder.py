@@ -87,7 +87,7 @@ class FolderStore(FolderReader):
         with contextlib.ExitStack() as stack:
             with self._store_errors(target):
                 if target.exists():
-                    raise Conflict(f"{target} is there already")
+                    raise Conflict(f"{target} already exists")
                 out, scratch = stack.enter_context(self._scratch())
             try:
                 yield _Forward(out, lambda: self._store_errors(target))
@@ -137,7 +137,7 @@ class FolderStore(FolderReader):
         """Replace the object if its tag is still `tag`, under the store's lock."""
         with self._lock(), self._temporary(key) as (out, path):
             if self.tag(key) != tag:
-                raise Conflict(f"{self.path(key)} was changed by another process")
+                raise Conflict(f"another process changed {self.path(key)}")
             out.write(data)
             _sync(out)
             _place(path, self.path(key), os.replace)
@@ -217,8 +217,8 @@ class FolderStore(FolderReader):
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise StoreError(
-                    f"{self.root}: the disk is full; free some space and run again "
-                    "(what was published stays as it was)"
+                    f"{self.root}: the disk is full; free some space and run the command again "
+                    "(published data is unchanged)"
                 ) from error
             raise StoreError(f"{path} cannot be written: {error.strerror}") from error
 
@@ -266,7 +266,7 @@ def _link(path: Path, target: Path) -> None:
     try:
         _place(path, target, os.link)
     except FileExistsError as error:
-        raise Conflict(f"{target} is there already") from error
+        raise Conflict(f"{target} already exists") from error
 
 
 def _place(path: Path, target: Path, move: Callable[[Path, Path], None]) -> None:

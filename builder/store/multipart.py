@@ -110,7 +110,7 @@ class Multipart:
 
     def _begin(self) -> None:
         if self._absent and self._client.has(self._key):
-            raise Conflict(f"{self._client.where(self._key)} is there already")
+            raise Conflict(f"{self._client.where(self._key)} already exists")
         answer = self._ask(lambda s3: s3.create_multipart_upload(**self._name, ContentType=BYTES))
         self._upload = {**self._name, "UploadId": answer["UploadId"]}
 
@@ -119,7 +119,7 @@ class Multipart:
 
         def send(s3: Any) -> Any:
             if self._over:
-                raise StoreError(f"{self._client.where(self._key)}: the upload was given up")
+                raise StoreError(f"{self._client.where(self._key)}: the upload was cancelled")
             return s3.upload_part(**what)
 
         return str(self._ask(send)["ETag"])
@@ -142,7 +142,7 @@ class Multipart:
             # A response can be lost although the write succeeded, as with any conditional write.
             if tries > 1 and self._is_ours():
                 return
-            raise Conflict(f"{self._client.where(self._key)} is there already") from error
+            raise Conflict(f"{self._client.where(self._key)} already exists") from error
 
     def _ask(self, request: Callable[[Any], T], action: str = "s3:PutObject") -> T:
         return self._client.attempt(self._key, action, lambda: request(self._client.large))

@@ -160,8 +160,8 @@ class S3Store(BucketReader):
         for entry in sorted(found, key=lambda entry: entry.key.encode()):
             if not is_key(entry.key):
                 raise StoreError(
-                    f"{self.address} holds {root + entry.key!r}, which is no key of Sheaf's; "
-                    "remove that object by the server's own tools"
+                    f"{self.address} has {root + entry.key!r}, which is not a key of Sheaf; "
+                    "remove that object with the server's tools"
                 )
             if entry.key.startswith(prefix) and not entry.key.startswith("."):
                 yield entry
@@ -206,7 +206,10 @@ class S3Store(BucketReader):
 
     def _try_write(self, name: str, tag: str | None) -> bool:
         # Each write is unique, so that it is not taken for an earlier one whose response was lost.
-        data = f"By this object Sheaf sees that conditions are honoured: {secrets.token_hex(8)}\n"
+        data = (
+            "Sheaf uses this object to check that the server honours conditions: "
+            f"{secrets.token_hex(8)}\n"
+        )
         try:
             self._client.put_if(name, data.encode(), tag)
         except Conflict:

@@ -166,7 +166,7 @@ class DataFileIndex:
                 size += len(chunk)
                 advance(len(chunk))
         if digest.hexdigest()[:32] != layout.digest_of(file.key):
-            return f"its {size:,} bytes are not those that it is named by"
+            return f"its {size:,} bytes do not match its name"
         return None
 
     def _examine(self, table: str, file: DataFile, *, keep: bool) -> Iterator[Finding]:
@@ -187,8 +187,8 @@ class DataFileIndex:
                 ((count, first),) = self._rows(_UNREADABLE)
                 if count:
                     problem = (
-                        f"{count:,} rows, the first at position {first}, are of templates or "
-                        "datasets and lack what they hold, or hold it and are none"
+                        f"{count:,} rows, the first at position {first}, are templates or "
+                        "datasets without content, or other items with content"
                     )
                     yield Finding("template-wrong", file.key, problem)
             if keep and table in _TABLES:
@@ -208,18 +208,20 @@ class DataFileIndex:
             source.seek(max(0, file.bytes - 8))
             length = int.from_bytes(source.read(4), "little") + 8
         if self._path.stat().st_size != file.bytes:
-            yield f"it has {self._path.stat().st_size:,} bytes, by its leaf {file.bytes:,}"
+            yield f"it has {self._path.stat().st_size:,} bytes, but {file.bytes:,} in its leaf"
         elif length != file.footer:
-            yield f"its footer has {length:,} bytes, by its leaf {file.footer:,}"
+            yield f"its footer has {length:,} bytes, but {file.footer:,} in its leaf"
         found = self._groups()
         said = [(group.rows, group.offset, group.length) for group in file.groups]
         if found != said:
-            yield f"its row groups (rows, offset, bytes) are {_short(found)}, by its leaf {said}"
+            yield (
+                f"its row groups (rows, offset, bytes) are {_short(found)}, but {said} in its leaf"
+            )
         with self._path.open("rb") as source:
             for group in file.groups:
                 source.seek(sum(group.span) - 8)
                 if group.tail and source.read(8) != (group.tail - 8).to_bytes(4, "little") + _MAGIC:
-                    yield f"at {sum(group.span):,} no footer ends of {group.tail:,} bytes"
+                    yield f"no footer of {group.tail:,} bytes ends at {sum(group.span):,}"
 
     def _groups(self) -> list[tuple[int, int, int]]:
         """Return the number of rows, the offset and the length in bytes of each row group.
@@ -251,7 +253,7 @@ class DataFileIndex:
         said = [bound for group in file.groups for bound in (group.first, group.last)]
         for edge, bound in zip(edges, said, strict=True):
             if found.get(edge) != bound:
-                yield f"its row {edge} has {found.get(edge)!r}, by its leaf {bound!r}"
+                yield f"its row {edge} has {found.get(edge)!r}, but {bound!r} in its leaf"
                 return
 
     def _order(self, table: str) -> str | None:

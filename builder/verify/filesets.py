@@ -74,11 +74,11 @@ class FilesetAudit:
                     digest.update(chunk)
                     advance(len(chunk))
             except MissingObject:
-                self._find("fileset-missing", kept.key, "it went while the store was read")
+                self._find("fileset-missing", kept.key, "it was removed during the check")
                 continue
             self.read += 1
             if digest.hexdigest() != kept.sha256:
-                self._find("fileset-altered", kept.key, "it has not the SHA-256 of its record")
+                self._find("fileset-altered", kept.key, "its SHA-256 differs from its record")
 
     def check_listed(
         self, connection: engine.Connection, paths: Iterable[str]
@@ -96,10 +96,10 @@ class FilesetAudit:
             if key in told:
                 continue
             if size is None:
-                problem = "the newest snapshot lists it, and it is not there"
+                problem = "the newest snapshot lists it, but it does not exist"
                 yield Finding("fileset-missing", key, problem)
             elif size < end or (whole and size != end):
-                problem = f"by the newest snapshot it has {end:,} bytes, here {size:,}"
+                problem = f"it has {size:,} bytes, but {end:,} in the newest snapshot"
                 yield Finding("fileset-wrong", key, problem)
 
     def _place(self, base: str | None, entries: list[ListedObject]) -> set[str]:
@@ -110,7 +110,7 @@ class FilesetAudit:
         for key in sizes:
             name = key.removeprefix(own)
             if not base or not (name in (RECORD, BUNDLE) or name.startswith(FILES)):
-                self._find("fileset-stray", key, "no dataset's file lies there")
+                self._find("fileset-stray", key, "no dataset has a file there")
         if base is None:
             return set()
         if base + RECORD not in sizes:
@@ -125,7 +125,7 @@ class FilesetAudit:
             self._find("fileset-wrong", base + RECORD, error.detail)
             return set()
         if record is None:
-            self._find("fileset-missing", base + RECORD, "it went while the store was read")
+            self._find("fileset-missing", base + RECORD, "it was removed during the check")
             return set()
         return self._check_record(base, record, sizes)
 
@@ -140,7 +140,7 @@ class FilesetAudit:
             if size is None:
                 self._find("fileset-missing", kept.key, f"{base}{RECORD} names it")
             elif size != kept.bytes:
-                problem = f"it has {size:,} bytes, by its record {kept.bytes:,}"
+                problem = f"it has {size:,} bytes, but {kept.bytes:,} in its record"
                 self._find("fileset-altered", kept.key, problem)
             elif self.chosen(kept.key):
                 self.bytes += size
@@ -164,9 +164,9 @@ class FilesetAudit:
 def _contradictions(base: str, record: KeepingRecord, named: set[str]) -> Iterator[str]:
     parts = (record.platform_name, record.platform_domain or "", record.platform_id or "")
     if not base.startswith(FILESETS + "".join(part(text) + "/" for text in parts)):
-        yield "it is of another dataset"
+        yield "it belongs to another dataset"
     if any(of(key) != base and not key.startswith(WARCS) for key in named):
-        yield "it names an object that is of no place of its dataset"
+        yield "it names an object outside of its dataset's place"
     lost = [f.path for f in record.archived.manifest if f.key is not None and f.key not in named]
     if lost:
-        yield f"the file {lost[0]} is in no object that it names"
+        yield f"the file {lost[0]} is not in any object that it names"

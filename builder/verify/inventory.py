@@ -96,7 +96,7 @@ class Inventory:
         """
         data = self.store.read(layout.manifest_key(number))
         if hashlib.sha256(data).digest() != self._named[number].digest:
-            raise DamagedStore("it was changed while the store was read")
+            raise DamagedStore("it was changed during the check")
         return self._describe(Manifest.from_json(data))
 
     @property
@@ -145,7 +145,7 @@ class Inventory:
             some = named.union(number for number in there if number <= newest.snapshot)
             return tuple(n for n in sorted(some) if not self.pointer.is_retired(n))
         if self.pointer.copied is not None and there[-1] > newest.snapshot:
-            problem = f"it names {newest.snapshot} as the newest, and {there[-1]} is there"
+            problem = f"it names {newest.snapshot} as the newest, but {there[-1]} exists"
             self._find("export-unfinished", layout.POINTER, problem)
         return tuple(consistency.kept_snapshots(self.pointer, manifest.skipped))
 
@@ -162,7 +162,7 @@ class Inventory:
             data = self.store.read(key)
             manifest = Manifest.from_json(data)
         except MissingObject:
-            self._find("manifest-missing", key, f"snapshot {number} is kept and has no manifest")
+            self._find("manifest-missing", key, f"snapshot {number} is in use, but has no manifest")
             return None
         except DamagedStore as error:
             self._find("manifest-damaged", key, str(error))
@@ -215,9 +215,9 @@ class Inventory:
             data = self.store.read(key)
             if consistency.is_named_by(data, key):
                 return Leaf.from_json(data)
-            self._find("leaf-damaged", key, "its content is not the one that it is named by")
+            self._find("leaf-damaged", key, "its content does not match its name")
         except MissingObject:
-            self._find("leaf-missing", key, "a kept snapshot names it, and it is not there")
+            self._find("leaf-missing", key, "a kept snapshot names it, but it does not exist")
         except DamagedStore as error:
             self._find("leaf-damaged", key, str(error))
         return None
@@ -227,7 +227,7 @@ class Inventory:
         try:
             data = self.store.read(key)
         except MissingObject:
-            self._find("views-missing", key, "the snapshot's views are not there")
+            self._find("views-missing", key, "the snapshot's views are missing")
             return
         # If a leaf is missing, the views that this version of Sheaf writes cannot be computed.
         if not (held.whole or held.manifest.views):
@@ -257,9 +257,9 @@ def leftovers(store: Writer, named: Collection[str] | None, now: datetime) -> It
             folder = "/".join(entry.key.split("/")[:2]) + "/"
             works[folder] = works.get(folder, 0) + entry.bytes
             continue
-        yield Finding("temporary", entry.key, f"{entry.bytes:,} bytes that were never finished")
+        yield Finding("temporary", entry.key, f"an unfinished upload of {entry.bytes:,} bytes")
     for folder, size in works.items():
-        yield Finding("ingest-unfinished", folder, f"{size:,} bytes of what an ingest has read")
+        yield Finding("ingest-unfinished", folder, f"{size:,} bytes of an unfinished ingest")
 
 
 def _intake(store: Writer) -> Iterator[Finding]:

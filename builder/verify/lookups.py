@@ -32,7 +32,7 @@ _SAME = (
 _BY_FILE = (
     (
         "tie-wrong",
-        "{count:,} rows are not of the record at their position, the first {example}",
+        "{count:,} rows do not match the record at their position, the first {example}",
         "SELECT t.file, count(*), min(t.position) FROM originals t "
         f"LEFT JOIN owed o ON {_SAME} LEFT JOIN records r ON r.position = t.position "
         "WHERE (r.position IS NOT NULL AND o.key IS NULL) OR t.position NOT BETWEEN 1 AND $last "
@@ -40,7 +40,7 @@ _BY_FILE = (
     ),
     (
         "tie-wrong",
-        "{count:,} rows are not of the revisit at their position, the first {example}",
+        "{count:,} rows do not match the revisit at their position, the first {example}",
         "SELECT t.file, count(*), min(t.position) FROM revisits t "
         "LEFT JOIN records r ON r.position = t.position "
         "LEFT JOIN referring f ON f.position = t.position "
@@ -51,7 +51,7 @@ _BY_FILE = (
     ),
     (
         "revisit-wrong",
-        "{count:,} revisits refer to what is no capture that could be theirs, the first {example}",
+        "{count:,} revisits refer to an item that cannot be their original, the first {example}",
         "SELECT file, count(*), min(position) FROM found "
         "WHERE original_name IS NOT NULL AND original IS NULL GROUP BY file",
     ),

@@ -87,9 +87,13 @@ class ObiAudit:
             named.add(where)
             self.objects += 1
             if where not in there:
-                self._find("obi-missing", where, "the log of its run names it, and it is not there")
+                self._find(
+                    "obi-missing", where, "the log of its run names it, but it does not exist"
+                )
             elif size is not None and f"{where} {size}" not in sized:
-                self._find("obi-altered", where, f"it has not the {size:,} bytes of its log")
+                self._find(
+                    "obi-altered", where, f"its size differs from the {size:,} bytes in its log"
+                )
             elif self.chosen(where):
                 self.bytes += size or 0
         if not named.same(there):
@@ -101,7 +105,7 @@ class ObiAudit:
         try:
             if content.digest(self.store, where)[0] == digest:
                 return True
-            self._find(code, where, "it is not the one that was committed")
+            self._find(code, where, "it differs from the committed one")
         except MissingObject:
             pass  # reported by the chain
         except DamagedStore as error:
@@ -117,13 +121,13 @@ class ObiAudit:
                 counts[row.row] = counts.get(row.row, 0) + 1
                 place, expected = _place(row, run.tist)
                 if place is not None and place != expected:
-                    self._find("obi-key", where, f"{place} is no place of {_of(row)}")
+                    self._find("obi-key", where, f"{place} is not a place of {_of(row)}")
                 elif place is not None:
                     yield place, row.bytes if isinstance(row, Version) else None
         except DamagedStore as error:
             self._find("obi-log-edited", where, str(error))
         if counts != run.counts:
-            problem = f"by its commit there are {dict(run.counts)} rows, in it {counts}"
+            problem = f"its commit declares {dict(run.counts)} rows, but it has {counts}"
             self._find("obi-log-edited", where, problem)
 
     def _places(self) -> Iterator[str]:
@@ -144,7 +148,7 @@ class ObiAudit:
         if tist is not None and any(self.store.keys(key.run(tist))):
             return  # opened meanwhile
         if tist is not None and keys:
-            problem = f"of the run {tist} there are {len(keys):,} objects, and nothing else"
+            problem = f"the run {tist} has {len(keys):,} objects, but no beginning"
             self._find("obi-run-removed", place, problem)
         elif tist is None:
             for where in keys:
@@ -165,7 +169,7 @@ class ObiAudit:
         try:
             digest, size = data.result()
         except MissingObject:
-            self._find("obi-missing", row.key, "it went while the store was read")
+            self._find("obi-missing", row.key, "it was removed during the check")
             return 0
         except DamagedStore as error:
             self._find("obi-altered", row.key, str(error))
@@ -175,10 +179,10 @@ class ObiAudit:
             found = key.parse(row.key.removesuffix(key.REDIRECT))
             told = row.document(found[0] if found else 0)
             if digest != hashlib.sha256(told).hexdigest():
-                self._find("obi-altered", row.key, "it does not say what its log says of it")
+                self._find("obi-altered", row.key, "it differs from its log")
             return 0
         if digest != row.sha256:
-            self._find("obi-altered", row.key, "its bytes are not those that were stored")
+            self._find("obi-altered", row.key, "its bytes differ from those stored")
         return size
 
     def _find(self, code: str, where: str, problem: str) -> None:

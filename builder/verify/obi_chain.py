@@ -91,7 +91,7 @@ class Chain:
             opened = OpenedRun.read(store, run.tist)
             said = (opened.tist, opened.kind, opened.source, opened.begun)
             if said != (run.tist, run.kind, run.source, run.begun):
-                self._find("obi-run-edited", run.tist, OPEN, "its commit says something else of it")
+                self._find("obi-run-edited", run.tist, OPEN, "its commit does not match it")
         except DamagedStore as error:
             self._find("obi-run-edited", run.tist, OPEN, str(error))
         except MissingObject:
@@ -103,15 +103,15 @@ class Chain:
             named = told[run.tist]
             number = named and named[0]
             if number is not None and number not in self.members:
-                problem = f"the run {run.tist} follows on it, and it is not there"
+                problem = f"the run {run.tist} follows on it, but it does not exist"
                 self.findings.append(Finding("obi-run-removed", key.run(number), problem))
             elif number in self._void:
-                problem = f"the run {run.tist} follows on it, and it says that it was abandoned"
+                problem = f"the run {run.tist} follows on it, but it is marked as abandoned"
                 self._find("obi-run-edited", int(number or 0), COMMIT, problem)
             elif number is not None and number not in told:
                 pass  # its commit cannot be read, which is already reported
             elif number != (before and before.tist):
-                problem = f"it follows on {number or 'no run'}, and not on the one before it"
+                problem = f"it follows on {number or 'no run'}, not on the previous run"
                 self._find("obi-run-edited", run.tist, COMMIT, problem)
             elif named is not None and before is not None and named[1] != before.digest:
                 problem = f"the run {run.tist} follows on one of another content"

@@ -29,7 +29,7 @@ def findings(
     shown = [run for run in runs if run.tist <= manifest.run]
     key, catalogue = layout.manifest_key(manifest.snapshot), Catalogue(store)
     if manifest.run != (shown[-1].tist if shown else 0):
-        yield Finding("obi-tables", key, f"it shows the run {manifest.run}, which there is not")
+        yield Finding("obi-tables", key, f"it shows the run {manifest.run}, which does not exist")
         return
     replay.fold(connection, store, shown, scratch)
     for table in obi.TABLES:
@@ -39,7 +39,7 @@ def findings(
         differing = _differing(store, connection, table, files)
         if differing:
             home = files[0].key if files else key
-            problem = f"{differing:,} rows of {table} are not those that the runs' logs come to"
+            problem = f"{differing:,} rows of {table} differ from the runs' logs"
             yield Finding("obi-tables", home, problem)
 
 

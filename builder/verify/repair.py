@@ -29,7 +29,7 @@ def repair_pointer(store: Writer) -> list[Finding]:
         finding, data = repair
         store.replace(finding.object, data, tags[finding.object])
         code = f"{finding.code.partition('-')[0]}-repaired"
-        notes.append(Finding(code, finding.object, f"{finding.problem}; it was written anew"))
+        notes.append(Finding(code, finding.object, f"{finding.problem}; it was rewritten"))
     return notes
 
 
@@ -55,4 +55,4 @@ def _repair_views(store: Writer, inventory: Inventory, finding: Finding) -> Find
     except (DamagedStore, MissingObject):
         return finding  # another finding reports it
     store.replace(key, held.views().encode(), store.tag(key))
-    return Finding("views-repaired", key, f"{finding.problem}; it was written anew")
+    return Finding("views-repaired", key, f"{finding.problem}; it was rewritten")

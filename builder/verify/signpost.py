@@ -39,7 +39,7 @@ def findings(evidence: DataFileIndex, held: SnapshotContents) -> Iterator[Findin
         wrong = connection.execute(_WRONG, {"last": manifest.last_position}).fetchall()
         for number, count, example in wrong:
             problem = (
-                f"{count:,} rows are not of the capture at their position, the first {example}"
+                f"{count:,} rows do not match the capture at their position, the first {example}"
             )
             yield Finding("url-wrong", evidence.keys[number], problem)
         ((count, first),) = connection.execute(_MISSING).fetchall()

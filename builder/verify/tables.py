@@ -70,7 +70,7 @@ ASOF LEFT JOIN ranges r ON m.listing = r.listing AND m.position >= r.first
 _BY_FILE = (
     (
         "position-wrong",
-        "{count:,} positions are not of their sequence, the first {example}",
+        "{count:,} positions are outside of their sequence, the first {example}",
         "SELECT file, count(*), min(position) FROM records LEFT JOIN sequences ON "
         "sequence = number WHERE (position BETWEEN first AND last) IS NOT TRUE GROUP BY file",
     ),
@@ -83,7 +83,7 @@ _BY_FILE = (
     ),
     (
         "lookup-wrong",
-        "{count:,} rows name a position that is another item's, the first {example}",
+        "{count:,} rows name a position of another item, the first {example}",
         "SELECT l.file, count(*), min(position) FROM lookup l LEFT JOIN records r USING (position) "
         "WHERE r.key != l.key OR position NOT BETWEEN 1 AND $last GROUP BY l.file",
     ),
@@ -112,7 +112,7 @@ _BY_FILE = (
     ),
     (
         "copy-wrong",
-        "{count:,} copies are not of a record of their set as it is, the first of {example}",
+        "{count:,} copies differ from the current record of their set, the first of {example}",
         "SELECT c.file, count(*), min(c.listing) "
         "FROM copies c LEFT JOIN records r USING (position) WHERE c.content != r.content "
         "OR NOT list_contains(r.listings, c.listing) "
@@ -228,7 +228,7 @@ class TableChecks:
             for number, count, example in self._rows(sql):
                 reference, _, (first, last) = self._runs[number]
                 run = f"its run, {first} to {last}"
-                problem = f"{count:,} positions are not of {run}, the first {example}"
+                problem = f"{count:,} positions are outside of {run}, the first {example}"
                 yield Finding("leaf-wrong", reference.key, problem)
 
     def _check_names(self) -> Iterator[Finding]:
@@ -266,12 +266,12 @@ class TableChecks:
     def _missing(self) -> Iterator[Finding]:
         for spec, position, count in self._rows(_NOT_LISTED):
             problem = (
-                f"{count:,} records lie outside of their set's ranges, the first at position "
+                f"{count:,} records are outside of their set's ranges, the first at position "
                 f"{position} of {spec}"
             )
             yield Finding("set-range", self._home("sets", spec), problem)
         for spec, position, count in self._rows(_NOT_COPIED):
-            problem = f"{count:,} copies are not there, the first of position {position} of {spec}"
+            problem = f"{count:,} copies are missing, the first of position {position} of {spec}"
             home = self._home("copies", (spec, position), position)
             yield Finding("copy-missing", home, problem)
         for position, heir, count in self._rows(_NOT_DEAD):

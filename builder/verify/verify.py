@@ -209,9 +209,9 @@ def _sizes(store: Writer, files: Mapping[str, tuple[str, DataFile]]) -> Iterator
     there = {e.key: e.bytes for e in store.entries(layout.RECORDS) if e.key in files}
     for key, (_, file) in files.items():
         if key not in there:
-            yield Finding("file-missing", key, "a kept snapshot names it, and it is not there")
+            yield Finding("file-missing", key, "a kept snapshot names it, but it does not exist")
         elif there[key] != file.bytes:
-            problem = f"it has {there[key]:,} bytes, by its leaf {file.bytes:,}"
+            problem = f"it has {there[key]:,} bytes, but {file.bytes:,} in its leaf"
             yield Finding("file-size", key, problem)
 
 
@@ -222,7 +222,7 @@ def _check_tables(evidence: DataFileIndex, inventory: Inventory) -> Iterator[Fin
         try:
             held = inventory.read_snapshot(number)
         except MissingObject:
-            yield Finding("manifest-missing", key, "it went while the store was read")
+            yield Finding("manifest-missing", key, "it was removed during the check")
             continue
         except DamagedStore as error:
             yield Finding("manifest-damaged", key, str(error))

@@ -33,7 +33,7 @@ def date(text: str) -> str:
     try:
         datetime(*(numbers + [1, 1][len(numbers) - 1 :]))  # type: ignore[arg-type]
     except ValueError:
-        raise ValueError("no calendar has this date, or no day this time") from None
+        raise ValueError("this date or time does not exist") from None
     return text
 
 
@@ -61,7 +61,7 @@ def url_prefix(text: str) -> str:
     """Return the beginning of a URL in the form of `url`, with scheme and host in lower case."""
     prefix = address.text(text.encode("utf-8", "surrogateescape"))
     if not _SCHEME.match(prefix):
-        raise ValueError(f"expected a URL from its scheme on, as http://{text.lstrip('/')}")
+        raise ValueError(f"expected a URL with its scheme, such as http://{text.lstrip('/')}")
     start = _HOST.match(prefix)
     end = start.end() if start else 0
     return prefix[:end].lower() + prefix[end:]

@@ -96,14 +96,14 @@ def _lacking(connection: engine.Connection) -> str:
     """Return the reason why no selected item is restored."""
     if rows_of(connection, "withdrawn"):
         return (
-            "no withdrawn item is like that, or no kept snapshot has its metadata any more: "
-            "name it by identifier or set"
+            "no withdrawn item matches, or no kept snapshot has its metadata: select it by "
+            "identifier or set"
         )
     waiting = "SELECT 1 FROM chosen WHERE reason IS NULL LIMIT 1"
     if connection.execute(waiting).fetchall():
         return (
-            "none of these items is withdrawn any more: "
-            "what waits for its archive comes back with the next ingest of that"
+            "none of these items is still withdrawn: items without metadata return with the next "
+            "ingest of their archive"
         )
     return "none of these items is withdrawn"
 

@@ -17,12 +17,12 @@ def text(done: Withdrawn) -> str:
     counts = {
         "withdrawn": built.withdrawn,
         "reinstated": built.restored,
-        "to come back with the next ingest of their archive": built.unchanged,
-        "revisits of theirs changed": built.moved,
+        "to return with the next ingest of their archive": built.unchanged,
+        "of their revisits changed": built.moved,
     }
     said = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
     if not said:
-        said = "nothing to do: these items are withdrawn already"
+        said = "nothing to do: these items are already withdrawn"
         said += f", with the reason: {done.reason}" if done.reason else ""
     lines = [_list_names(said, done.identifiers)]
     if built.manifest is not None:
@@ -41,8 +41,8 @@ def _list_names(text: str, names: tuple[str, ...]) -> str:
 def preview_text(found: Preview) -> str:
     """Return the preview as text: hosts and items in columns."""
     if not found.count:
-        return "0 items: these are withdrawn already"
-    hosts = [(f"{count:,}", host or "host not known") for host, count in found.hosts]
+        return "0 items: these are already withdrawn"
+    hosts = [(f"{count:,}", host or "host unknown") for host, count in found.hosts]
     named = found.templates + found.datasets
     if others := found.count - named - sum(count for _, count in found.hosts):
         hosts.append((f"{others:,}", "on other hosts"))
@@ -64,9 +64,9 @@ def preview_text(found: Preview) -> str:
 def _describe(item: Item) -> tuple[str, str, str]:
     """Return date, URL and identifier of a capture; "", title and identifier of other items."""
     if item.kind in schema.DOCUMENTED:
-        title = " ".join((item.title or "title not known").split())
+        title = " ".join((item.title or "title unknown").split())
         return "", "".join(c if c.isprintable() else "?" for c in title), item.identifier
-    return item.date or "no date known", item.url or "URL not known", item.identifier
+    return item.date or "date unknown", item.url or "URL unknown", item.identifier
 
 
 def preview_document(found: Preview) -> dict[str, Any]:

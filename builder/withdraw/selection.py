@@ -130,11 +130,8 @@ def _lacking(connection: engine.Connection, draft: Draft, selection: Selection) 
     if selection.identifiers:
         made = "SELECT identifier FROM old WHERE kind = 'collection' ORDER BY 1 LIMIT 1"
         for (name,) in connection.execute(made).fetchall():
-            return f"{name} is made of the captures of its set: withdraw these by --set"
-    return (
-        "no item is like that; one that is withdrawn already can be named by its "
-        "identifier or set alone"
-    )
+            return f"{name} is derived from the captures of its set: withdraw them with --set"
+    return "no item matches; select an already withdrawn item by identifier or set only"
 
 
 def _live(draft: Draft, values: dict[str, object]) -> str:

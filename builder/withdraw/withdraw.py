@@ -156,7 +156,7 @@ def _purge(
         'set: `sheaf query "SELECT identifier, reason FROM records WHERE deleted"` lists them'
     )
     while (wait := (base.before.effective + REMEMBERED - outside.clock()).total_seconds()) > 0:
-        outside.say(f"waiting {wait:.0f} seconds, until no reader uses an older snapshot")
+        outside.say(f"waiting {wait:.0f} seconds until no reader uses an older snapshot")
         outside.sleep(wait)
     showing = set()
     with base.draft() as (connection, draft):
@@ -173,7 +173,7 @@ def _purge(
     if left:
         raise StoreError(
             f"withdrawn, but snapshot {left[0]} could not be retired and still shows the items: "
-            "run it again by identifier or set"
+            "run the command again by identifier or set"
         )
     return retired
 

@@ -56,11 +56,11 @@ def read_header(
         url, date, mime, declared = transposed
         status, location = None, b""
         detail = show(line.rstrip(b"\r\n"))
-        done = f"fields known by their form; dated {date.decode('ascii')}"
+        done = f"fields recognised by their form; date {date.decode('ascii')}"
         faults.append(("header-transposed", "Archive-date", detail, done))
     length = int(declared) if _LENGTH.fullmatch(declared) else None
     if length is None:
-        done = "left out; read on at the next record"
+        done = "skipped; reading continues at the next record"
         faults.append(("length-invalid", "Archive-length", show(declared), done))
     record = RecordHeader(
         "response", url, date, length, mime.strip(), is_arc=True, status=status, location=location

@@ -31,8 +31,8 @@ _UNDECODED = {
     "compress": "LZW, an obsolete coding",
     "x-compress": "LZW, an obsolete coding",
     # RFC 9842: the dictionary is another response, which only the client had.
-    "dcb": "it needs a dictionary that the record does not hold",
-    "dcz": "it needs a dictionary that the record does not hold",
+    "dcb": "its dictionary is not in the record",
+    "dcz": "its dictionary is not in the record",
 }
 _PACKAGES = {"br": "brotli", "zstd": "zstandard"}  # absent where Sheaf is deployed
 
@@ -86,7 +86,7 @@ def decode_head(data: bytes, codings: Sequence[str], limit: int) -> tuple[bytes 
         elif coding in _DECODERS:
             current, problem = _decode_one(current, coding.removeprefix("x-"), limit)
         else:
-            problem = f"{coding} is no coding"
+            problem = f"{coding} is not a coding"
         first = first or problem
     return (None if current is None else current[:limit]), first
 
@@ -102,7 +102,7 @@ def _decode_one(data: bytes, coding: str, limit: int) -> tuple[bytes | None, str
         decoded, problem = zstd.expand(data, limit, zstd.ZstdDecoder())
         if decoded or problem is None:
             return decoded, None
-        return None, f"zstd that does not decode: {problem}"
+        return None, f"zstd data cannot be decoded: {problem}"
     decoder = _DECODERS[coding](iter((data,)), coding)
     pieces: list[bytes] = []
     size = 0
@@ -112,7 +112,7 @@ def _decode_one(data: bytes, coding: str, limit: int) -> tuple[bytes | None, str
             size += len(pieces[-1])
     except StopIteration as stop:
         if not (size or stop.value):
-            return None, f"{coding} that ends before its first byte"
+            return None, f"{coding} data ends before its first byte"
     except ContentCodingError as error:
         if not size:
             return None, str(error)
@@ -182,7 +182,9 @@ def _inflate(pieces: Pieces, coding: str, bits: int = 31) -> _Decoded:
                 except zlib.error as error:
                     if before is not None and (found := salvage(before, data)):
                         yield found
-                    raise ContentCodingError(f"{coding} that does not inflate: {error}") from error
+                    raise ContentCodingError(
+                        f"{coding} data cannot be inflated: {error}"
+                    ) from error
                 data = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
                 while found:
                     is_first = False
@@ -220,7 +222,7 @@ def _unbrotli(pieces: Pieces, coding: str) -> _Decoded:
             try:
                 found = bytes(decoder.process(data, output_buffer_limit=PIECE // 2))
             except brotli.error as error:
-                raise ContentCodingError("br that does not decode") from error
+                raise ContentCodingError("br data cannot be decoded") from error
             data = b""
             if found:
                 yield found
@@ -237,7 +239,7 @@ def _unzstd(pieces: Pieces, coding: str) -> _Decoded:
         while found := stream.read(PIECE):
             yield found
     except zstd.ZstdError as error:
-        raise ContentCodingError(f"zstd that does not decode: {error}") from error
+        raise ContentCodingError(f"zstd data cannot be decoded: {error}") from error
     return True
 
 

@@ -73,7 +73,7 @@ def read_message(block: RecordBlock) -> tuple[HttpHead | None, bytes, list[Recor
         "http-head-invalid",
         None,
         f"no end in {_LIMIT} bytes",
-        "taken as payload",
+        "treated as payload",
     )
     return HttpHead(status), data, [fault]
 

@@ -76,7 +76,7 @@ def read_record(
     else:
         record, _ = arc.read_header(records, 2)  # of either version: the length is the last word
     if record is None or record.length is None:
-        raise NoDocumentError("a record begins there whose header cannot be read")
+        raise NoDocumentError("the header of the record there cannot be read")
     if record.type not in DOCUMENT_TYPES:
         raise NoDocumentError(f"a record of the type {record.type} begins there")
     block = _RecordingBlock(records, record.length)

@@ -110,7 +110,7 @@ def _parse_record(fields: Mapping[bytes, bytes]) -> tuple[RecordHeader, list[Rec
     declared = fields.get(b"content-length", b"")
     length = int(declared) if _LENGTH.fullmatch(declared) else None
     if length is None:
-        done = "left out; read on at the next record"
+        done = "skipped; reading continues at the next record"
         faults.append(("length-invalid", "Content-Length", show(declared), done))
     url = fields.get(b"warc-target-uri", b"")
     # wget followed the grammar of ISO 28500:2009.
@@ -122,7 +122,7 @@ def _parse_record(fields: Mapping[bytes, bytes]) -> tuple[RecordHeader, list[Rec
         faults.append(("segmented-record", "WARC-Type", "continuation", "left out"))
     elif b"warc-segment-number" in fields:
         detail = show(fields[b"warc-segment-number"])
-        faults.append(("segmented-record", "WARC-Segment-Number", detail, "taken as truncated"))
+        faults.append(("segmented-record", "WARC-Segment-Number", detail, "treated as truncated"))
     date, mime = fields.get(b"warc-date", b""), fields.get(b"content-type", b"")
     return RecordHeader(kind, url, date, length, mime, fields), faults
 

@@ -177,7 +177,7 @@ class UnpackedEntry:
         if not self.damage and self._entry.crc not in (None, crc):
             self.damage = "its checksum is wrong"
         if not self.damage and self._entry.crc is None and not self._entry.certain:
-            self.damage = "its end is not known"
+            self.damage = "its end is unknown"
 
     def _read_stored(self) -> Iterator[bytes]:
         size = 0

@@ -59,7 +59,7 @@ def parse_block(data: bytes, at: int) -> tuple[int, bool]:
     word = int.from_bytes(data[at : at + 3], "little")
     kind, size = word >> 1 & 3, word >> 3
     if kind == 3 or size > BLOCK:
-        raise ZstdError("no block where one should begin")
+        raise ZstdError("a block is missing")
     return 3 + (1 if kind == 1 else size), bool(word & 1)
 
 
@@ -122,7 +122,7 @@ def read_dictionary(start: bytes) -> bytes:
     size = skippable_size(start, 0)
     data = start[8:size]
     if size > DICTIONARY + 8 or size > len(start):
-        raise ZstdError(f"it would have {size - 8} bytes")
+        raise ZstdError(f"it declares {size - 8} bytes")
     if data.startswith(MAGIC):
         data, wrong = expand(data, DICTIONARY + 1, ZstdDecoder(window=DICTIONARY))
         if wrong or len(data) > DICTIONARY:

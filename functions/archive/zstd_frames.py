@@ -62,7 +62,7 @@ class ZstdFrames(GzipMembers):
                 detail = f"{self._raw_base + self._raw_at - place} bytes"
                 self.faults.append((place, "zstd-garbage", detail, "left out"))
             elif not self._skip():
-                self._leave("zstd-corrupt", "a skippable frame that leads to no other")
+                self._leave("zstd-corrupt", "a skippable frame with no frame behind it")
         self._report_dictionary()
         return False
 
@@ -124,7 +124,7 @@ class ZstdFrames(GzipMembers):
         if not stored or (start >= 0 and not self._opens_record(start)):
             self._find_member(self._member + 1)
             if self._has_raw(1):
-                self._leave("zstd-corrupt", "a block that ends behind the file", passed=True)
+                self._leave("zstd-corrupt", "a block ends after the end of the file", passed=True)
                 return
         self._inflater = None
         self._raw_at = len(self._raw)
@@ -140,7 +140,11 @@ class ZstdFrames(GzipMembers):
         if not passed:
             self._find_member(self._member + 1)
         more = self._has_raw(1)
-        done = f"read on at byte {self._raw_base + self._raw_at}" if more else "read no more"
+        done = (
+            f"reading continues at byte {self._raw_base + self._raw_at}"
+            if more
+            else "reading stopped"
+        )
         self.faults.append((self._member, code, detail, done))
 
     def _pass_blocks(self) -> bool:
@@ -183,7 +187,7 @@ class ZstdFrames(GzipMembers):
         if self._missing_dictionary:
             place, number, count = self._missing_dictionary
             why = f"; the file's own: {self._dictionary_error}" if self._dictionary_error else ""
-            detail = f"{count} frames want dictionary {number} or another{why}"
+            detail = f"{count} frames need dictionary {number} or another{why}"
             self.faults.append((place, "zstd-dictionary-missing", detail, "left out"))
             self._missing_dictionary = []
 

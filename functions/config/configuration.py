@@ -84,7 +84,7 @@ def parse(text: str, environment: Mapping[str, str], source: str = FILE) -> Conf
     for variable in sorted(v for v in environment if v.startswith("SHEAF_")):
         if variable not in known:
             raise ConfigurationError(
-                f"the environment: {variable} is no key; known: {', '.join(sorted(known))}"
+                f"the environment: unknown key {variable}; known keys: {', '.join(sorted(known))}"
             )
         name = known[variable]
         values[name] = _from_variable(name, environment[variable])
@@ -129,7 +129,7 @@ def _check_name(source: str, name: str) -> str:
 
 
 def _unknown(source: str, name: str, known: list[str]) -> ConfigurationError:
-    return ConfigurationError(f"{source}: unknown key {name}; known there: {', '.join(known)}")
+    return ConfigurationError(f"{source}: unknown key {name}; known keys: {', '.join(known)}")
 
 
 def _check(source: str, name: str, value: Any, variable: str = "") -> None:

@@ -15,36 +15,35 @@ KEYS: tuple[ConfigKey, ...] = (
         False,
         value.is_flag,
         "true or false",
-        "give the archived bytes to whoever asks, at `/content`, and tell of captures at `/cdx`, "
-        "`/timemap` and `/timegate`",
+        "serve archived bytes at `/content`, and captures at `/cdx`, `/timemap` and `/timegate`",
     ),
     ConfigKey(
         "content.archives",
         [],
         are_places,
         "a list of folders and s3://bucket/prefix",
-        "where the archive files lie, by their names, the first place first; empty: where they "
-        "were ingested. Folders are seen from sheaf.toml",
+        "places to look for archive files by name, in this order; empty: where they were "
+        "ingested. Folders are relative to sheaf.toml",
     ),
     ConfigKey(
         "content.redirect_bytes",
         4_000_000,
         value.between(0, 1 << 50),
         "bytes from 0",
-        "what is larger and lies in a bucket as it is, is answered with a signed address there",
+        "larger objects that are stored unpacked in a bucket are redirected to a signed URL",
     ),
     ConfigKey(
         "content.redirect_seconds",
         900,
         value.between(1, 604_800),
         "seconds from 1 to 604800",
-        "how long such an address is good for",
+        "how long a signed URL is valid",
     ),
     ConfigKey(
         "content.lines",
         10_000,
         value.between(1, 100_000),
         "a number from 1 to 100000",
-        "lines of one answer of `/cdx` and `/timemap`",
+        "lines in one response of `/cdx` and `/timemap`",
     ),
 )

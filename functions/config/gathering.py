@@ -17,7 +17,7 @@ KEYS: tuple[ConfigKey, ...] = (
         BATCH.defaults(),
         BATCH.is_valid,
         BATCH.expectation,
-        "a batch begins no request after so many minutes or files; then it is committed",
+        "a batch starts no request after this many minutes or files, and is then committed",
         BATCH.problem,
         BATCH.complete,
     ),
@@ -33,7 +33,7 @@ KEYS: tuple[ConfigKey, ...] = (
         1,
         value.between(0, 3650),
         "days from 0 to 3650",
-        "when it is tried again after a failure that may pass; twice as long each time, up to "
+        "when a file is tried again after a temporary failure; doubles each time, up to "
         "gather.interval_days",
     ),
     ConfigKey(
@@ -41,6 +41,6 @@ KEYS: tuple[ConfigKey, ...] = (
         False,
         value.is_flag,
         "true or false",
-        "note a digest of each PDF's text as well; needs `pip install sheaf-archive[pdf]`",
+        "also record a digest of each PDF's text; needs `pip install sheaf-archive[pdf]`",
     ),
 )

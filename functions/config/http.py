@@ -88,11 +88,11 @@ def are_networks(given: Any) -> bool:
 _ROWS: Mapping[str, tuple[Field, str]] = {
     "robots": (
         Field(True, value.is_flag, "true or false"),
-        "obey each host's robots.txt; false: you have the hosts' permission, or the law's",
+        "obey robots.txt; false: you have the hosts' or the law's permission to ignore it",
     ),
     "concurrent": (
         Field(AUTO, value.between(1, 256), "a number from 1 to 256"),
-        "files (`sheaf gather`) or datasets (`sheaf fileset`) that are fetched at once",
+        "files (`sheaf gather`) or datasets (`sheaf fileset`) fetched at once",
     ),
     "host_concurrent": (
         Field(AUTO, value.between(1, 256), "a number from 1 to 256"),
@@ -100,47 +100,48 @@ _ROWS: Mapping[str, tuple[Field, str]] = {
     ),
     "host_seconds": (
         Field(AUTO, value.seconds(0, 3600), "seconds from 0 to 3600"),
-        "time between two requests to one host; a longer Crawl-delay of its robots.txt counts",
+        "pause between two requests to one host; a longer Crawl-delay in robots.txt takes "
+        "precedence",
     ),
     "backoff_seconds": (
         Field(AUTO, value.seconds(0, 3600), "seconds from 0 to 3600"),
-        "the first pause after a failure, longer each time; a Retry-After counts",
+        "first pause after a failure, longer each time; a Retry-After takes precedence",
     ),
     "wait_seconds": (
         Field(AUTO, value.seconds(0, 86_400), "seconds from 0 to 86400"),
-        "the longest pause that a Retry-After may ask for",
+        "longest pause that a Retry-After may request",
     ),
     "tries": (
         Field(AUTO, value.between(1, 1000), "a number from 1 to 1000"),
-        "how often a request is tried before it has failed",
+        "attempts before a request fails",
     ),
     "ports": (
         Field(PORTS, are_ports, "a list of ports from 1 to 65535"),
-        "the ports that are asked",
+        "allowed ports",
     ),
     "allow_networks": (
         Field([], are_networks, "a list of networks such as 10.1.0.0/16 or fd00::/8"),
-        "networks that are asked although they are not part of the public internet",
+        "allowed networks that are not part of the public internet",
     ),
     "connect_seconds": (
         Field(AUTO, value.seconds(0.1, 600), "seconds from 0.1 to 600"),
-        "how long it may take to connect to a host",
+        "time limit for connecting to a host",
     ),
     "first_byte_seconds": (
         Field(AUTO, value.seconds(0.1, 3600), "seconds from 0.1 to 3600"),
-        "how long an answer may take to begin, and then pause",
+        "time limit for a response to begin, and for a pause in it",
     ),
     "total_seconds": (
         Field(AUTO, value.seconds(1, 604_800), "seconds from 1 to 604800"),
-        "how long one file or answer may take",
+        "time limit for one file or response",
     ),
     "least_rate": (
         Field(AUTO, value.between(0, 1 << 30), "bytes a second from 0"),
-        "the slowest rate of an answer, measured every http.first_byte_seconds",
+        "slowest accepted rate of a response, measured every http.first_byte_seconds",
     ),
     "max_bytes": (
         Field(AUTO, value.between(1, 1 << 50), "bytes from 1"),
-        "the largest file or answer, unpacked",
+        "size limit of a file or response, unpacked",
     ),
 }
 
@@ -157,7 +158,7 @@ def problem(given: Any) -> tuple[str, Any, str] | None:
         return None
     for command, table in given.items():
         if command not in _FIELDS:
-            return f".{command}", table, f"a command that asks servers: {_COMMANDS}"
+            return f".{command}", table, f"one of the commands {_COMMANDS}"
         if not isinstance(table, dict):
             return f".{command}", table, "a table of keys"
         if (found := _FIELDS[command].problem(table)) is not None:
@@ -180,7 +181,7 @@ KEYS: tuple[ConfigKey, ...] = (
         {},
         lambda v: isinstance(v, dict) and problem(v) is None,
         f"a table from {_COMMANDS} to tables of these keys",
-        "values for one command alone, such as { fileset = { concurrent = 8 } }",
+        "values for one command only, such as { fileset = { concurrent = 8 } }",
         problem,
     ),
 )

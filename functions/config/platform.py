@@ -64,8 +64,8 @@ KEYS: tuple[ConfigKey, ...] = (
         "auto",
         is_strategy,
         f"auto, web, s3, archiveorg, or {STRATEGY.expectation}",
-        "where files are kept, and how; auto: web (a WARC of the store) for few small files, else "
-        "s3 (objects of the store)",
+        "where and how files are stored; auto: web (a WARC in the store) for few small files, "
+        "else s3 (objects in the store)",
         STRATEGY.problem,
         strategy,
     ),
@@ -74,7 +74,7 @@ KEYS: tuple[ConfigKey, ...] = (
         LIMITS.defaults(),
         LIMITS.is_valid,
         LIMITS.expectation,
-        "the largest dataset that is taken: files, bytes of all files, bytes of one file",
+        "limits of a dataset: number of files, bytes of all files, bytes of one file",
         LIMITS.problem,
         LIMITS.complete,
     ),
@@ -83,35 +83,35 @@ KEYS: tuple[ConfigKey, ...] = (
         True,
         value.is_flag,
         "true or false",
-        "keep the other files of a dataset of which the platform withholds some",
+        "archive the other files of a dataset if the platform withholds some",
     ),
     ConfigKey(
         "fileset.check",
         "digest",
         lambda v: v in ("digest", "size"),
         "digest or size",
-        "by what it is told whether files that were kept before are as they were: by their bytes, "
-        "which are read, or by their size alone",
+        "how files that are already archived are checked: by the digest of all bytes, or by size "
+        "only",
     ),
     ConfigKey(
         "fileset.request_seconds",
         86_400,
         value.between(1, 604_800),
         "seconds from 1 to 604800",
-        "how long one dataset may take",
+        "time limit for one dataset",
     ),
     ConfigKey(
         "fileset.block",
         [],
         is_url_list,
-        "a list of beginnings of URLs",
-        "datasets that are not asked for",
+        "a list of URL prefixes",
+        "datasets to refuse",
     ),
     ConfigKey(
         "fileset.tokens",
         {},
         are_tokens,
         "a table from host names to tokens",
-        "a token that its host alone is shown, such as one of datadryad.org",
+        "tokens by host, each sent to its host only, such as for datadryad.org",
     ),
 )

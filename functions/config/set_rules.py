@@ -25,17 +25,17 @@ CONDITIONS: dict[str, tuple[Callable[[str], bool], str]] = {
     ),
     "url_prefixes": (
         lambda text: bool(re.match(r"[A-Za-z][A-Za-z0-9+\-]*:", text)) and text.isprintable(),
-        "beginnings of URLs, from the scheme on, such as http://www.idnes.cz/news/",
+        "URL prefixes with the scheme, such as http://www.idnes.cz/news/",
     ),
     "types": (_like(rf"{_TYPE}/(\*|{_TYPE})"), "media types such as text/html or image/*"),
     "languages": (_like(r"[a-z]{1,8}"), "language codes without a region, such as cs or en"),
     "collections": (
         lambda text: all(text.split(":")) and text.isprintable(),
-        "collections as `sheaf ingest --collection` has them, such as serials:novinky",
+        "collections as in `sheaf ingest --collection`, such as serials:novinky",
     ),
 }
 _ONE_OR_MORE = f"one or more of {', '.join(CONDITIONS)}"
-EXPECTED = f"a list of tables, each with a set and {_ONE_OR_MORE}"
+EXPECTED = f"a list of tables, each with set and {_ONE_OR_MORE}"
 
 
 def problem(value: Any) -> tuple[str, Any, str] | None:
@@ -51,7 +51,7 @@ def problem(value: Any) -> tuple[str, Any, str] | None:
 
 def _of_rule(where: str, rule: Any) -> tuple[str, Any, str] | None:
     if not isinstance(rule, dict):
-        return where, rule, f"a table with a set and {_ONE_OR_MORE}"
+        return where, rule, f"a table with set and {_ONE_OR_MORE}"
     spec = rule.get("set")
     root = spec.partition(":")[0] if isinstance(spec, str) and setspec.is_valid(spec) else ""
     if not root or root in RESERVED:
@@ -64,7 +64,7 @@ def _of_rule(where: str, rule: Any) -> tuple[str, Any, str] | None:
         if name == "set":
             continue
         if name not in CONDITIONS:
-            return f"{where}.{name}", values, f"a key that is known: set, {', '.join(CONDITIONS)}"
+            return f"{where}.{name}", values, f"one of the keys set, {', '.join(CONDITIONS)}"
         fits, what = CONDITIONS[name]
         texts = isinstance(values, list) and all(isinstance(one, str) for one in values)
         if not (texts and values and all(map(fits, values))):

@@ -55,7 +55,9 @@ class PlacedArchives:
     def open(self, address: str, offset: int, length: int | None) -> BinaryIO:
         """Return bytes of a file from one range (see Archives.open)."""
         if not 0 <= offset < wacz.FARTHEST or not 0 <= (length or 0) < wacz.FARTHEST:
-            raise ContentError("damaged", f"{_show_name(address)}: no bytes lie at {offset}")
+            raise ContentError(
+                "damaged", f"{_show_name(address)}: there are no bytes at offset {offset}"
+            )
         outer, within, inner = address.partition(WITHIN)
         slices, key = self._locate(outer)
         try:
@@ -64,7 +66,7 @@ class PlacedArchives:
             return slices.open(key, offset, length)
         except MissingObject as error:
             self._cache.forget(outer.rpartition("/")[2])  # it may be ingested again elsewhere
-            raise ContentError("not-at-hand", f"{_show_name(address)} is not there") from error
+            raise ContentError("not-at-hand", f"{_show_name(address)} does not exist") from error
 
     def bucket(self, address: str) -> tuple[str, str]:
         """Return the file's bucket and its key there; empty strings for a folder."""
@@ -98,7 +100,9 @@ class PlacedArchives:
         key = address.removeprefix(f"{self.own.address}/")
         if key != address and is_key(key) and key.startswith(_OWN):
             return self.own, key
-        raise ContentError("not-at-hand", f"{_show_name(address)} is in no place of archive files")
+        raise ContentError(
+            "not-at-hand", f"{_show_name(address)} is not in any place of archive files"
+        )
 
     def _member(
         self, slices: Slices, key: str, inner: str, offset: int, length: int | None

@@ -52,7 +52,9 @@ def read(call: Call) -> ContentRequest:
     given: dict[str, str] = {}
     for name, value in pairs:
         if name not in _NAMES:
-            raise ArgumentError(f"{show(name)} is no argument here; those are {', '.join(_NAMES)}.")
+            raise ArgumentError(
+                f"{show(name)} is not an argument here; the arguments are {', '.join(_NAMES)}."
+            )
         if name in given:
             raise ArgumentError(f"{name} is given more than once.")
         given[name] = value

@@ -46,7 +46,7 @@ def pieces(source: BinaryIO, length: int | None, whole: int | None = None) -> It
             break
         count += len(data)
         if whole is not None and count > whole:
-            raise ContentError("damaged", f"there are more bytes there than the {whole} told")
+            raise ContentError("damaged", f"there are more than the {whole} declared bytes")
         if length is not None:
             length -= len(data)
         if last:

@@ -38,7 +38,7 @@ def reply(call: Call, search: Searching, manifest: Manifest, settings: Configura
     """
     dialect = DIALECTS.get(call.path.rstrip("/"))
     if dialect is None:
-        return refusal(404, f"There is no such index; there are {', '.join(DIALECTS)}.")
+        return refusal(404, f"There is no such index; known: {', '.join(DIALECTS)}.")
     try:
         pairs = call.pairs()
         stores = (manifest.store, *(name for _, name in manifest.former))
@@ -59,7 +59,7 @@ def reply(call: Call, search: Searching, manifest: Manifest, settings: Configura
         return refusal(400, str(error))
     except QueryError as error:
         (line, *_) = str(error).splitlines()
-        return refusal(400, f"filter has no regular expression of RE2: {line}")
+        return refusal(400, f"filter is not a regular expression of RE2: {line}")
 
 
 def _list(
@@ -84,7 +84,7 @@ def _page(found: Pages, lines: CdxLines) -> Reply:
     """Return a complete page, or a refusal."""
     asked = lines.query
     if lines.size >= LARGEST:
-        text = f"This page has more than {LARGEST} bytes; ask for fewer fields by fl, or"
+        text = f"This page has more than {LARGEST} bytes; request fewer fields with fl, or"
         return refusal(413, f"{text} use showResumeKey and resumeKey.")
     if not lines.texts and asked.output == "json" and (asked.page or 0) + 1 < found.count:
         # Clients of Common Crawl's index take an empty page for the last one.

@@ -71,7 +71,7 @@ class ArchivedContents:
         if record is None:
             return self._object(manifest, file, at)
         if record.deleted:
-            raise ContentError("withdrawn", f"{record.identifier} was taken down, or is gone")
+            raise ContentError("withdrawn", f"{record.identifier} was withdrawn or deleted")
         if record.kind == "capture":
             capture = CaptureRow.of(record.identifier, record.position, record.sets, record.fields)
             return self._capture(manifest, capture)
@@ -123,7 +123,7 @@ class ArchivedContents:
         If a part is read without verification, this reads and verifies all bytes first.
         """
         if _declared_digest(capture) is None:
-            detail = "its compressed member is damaged, and no digest proves its bytes"
+            detail = "its compressed member is damaged, and it has no digest to verify its bytes"
             raise ContentError("damaged", f"{record.where(capture)}: {detail}")
         if not verified:
             with self.open_content(content, coded=True) as whole:
@@ -140,7 +140,7 @@ class ArchivedContents:
         found = self._objects.of_url(manifest, id_, at)
         templates = [self._template(manifest, h) for h in self._objects.handles(manifest, id_)]
         if not any(one is not None and not one.deleted for one in templates):
-            raise ContentError("withdrawn", f"{id_}: no template names it that is published")
+            raise ContentError("withdrawn", f"{id_}: no published template names it")
         return self._held_content(id_, found)
 
     def _template(self, manifest: Manifest, handle: str) -> PublishedRecord | None:
@@ -197,7 +197,7 @@ class ArchivedContents:
             found = self._repository.record(manifest, capture.original)
         if found is None or found.deleted or found.kind != "capture":
             raise ContentError(
-                "unresolved", f"{capture.identifier}: the capture that has its bytes is not known"
+                "unresolved", f"{capture.identifier}: the capture with its bytes is unknown"
             )
         original = CaptureRow.of(found.identifier, found.position, found.sets, found.fields)
         if original.is_revisit:

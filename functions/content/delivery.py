@@ -93,7 +93,7 @@ class Delivery:
     ) -> Answer:
         headers = shown.headers(call.base, self._seconds)
         if not shown.matches(call.headers):
-            return _text_answer(412, headers, "These are not the bytes of which If-Match speaks.")
+            return _text_answer(412, headers, "These bytes do not match If-Match.")
         if shown.tag and caching.is_held(call.headers, shown.tag):
             return {"statusCode": 304, "headers": _without_body(headers, tag=True), "body": b""}
         elsewhere = self._elsewhere(call, shown)
@@ -102,7 +102,7 @@ class Delivery:
             told = {**_without_body(headers), **told}
             told.pop("Memento-Datetime", None)
             return _text_answer(
-                302, told, "It is to be had at the address in Location, for a while."
+                302, told, "It is temporarily available at the address in Location."
             )
         part, size = None, shown.size
         counts = call.method == "GET" and shown.continues(call.headers)
@@ -225,8 +225,8 @@ class Delivery:
         return _text_answer(
             413,
             told,
-            f"These are more bytes than the {self._largest} that one answer holds: ask for them in "
-            "parts, by Range: bytes=0- and so on; each answer says how far it goes.",
+            f"This is more than the {self._largest} bytes of one response: request it in parts, "
+            "with Range: bytes=0- and so on; Content-Range of each response says where it ends.",
         )
 
 

@@ -145,21 +145,23 @@ class ContentApplication:
     def _answer_call(self, call: Call, entry: "_LogEntry") -> Answer:
         """Answer a call, or refuse it if too many are running: waiting could take forever."""
         if not self._places.acquire(blocking=False):
-            refusal = self._unavailable("Too many requests are being answered; try again later.")
+            refusal = self._unavailable("Too many requests at the moment; try again later.")
             return self._write(refusal, call)
         try:
             answer = self._answer(call, entry)
             if self._largest is None or gateway.weight(answer, binary=True) <= self._largest:
                 return answer
             _LOG.error("an answer of %d bytes is too large: %a", len(answer["body"]), call.path)
-            reply = self._unavailable("The answer is too large to be sent; ask for less.")
+            reply = self._unavailable("The response is too large; request less.")
         except NothingPublished as error:
             _LOG.error("%s", error)
             reply = self._unavailable("Nothing is published here yet; try again later.")
         except StoreError as error:
             # The reason is for the operator's log, not for clients.
             _LOG.error("%s: %s", type(error).__name__, error)
-            reply = self._unavailable("The archive is out of reach at the moment; try again later.")
+            reply = self._unavailable(
+                "The archive cannot be reached at the moment; try again later."
+            )
         except Exception:  # noqa: BLE001 - told in the error log, as by functions.oai.handler
             _LOG.exception("a request was not answered: %a %a", call.method, call.path)
             reply = self._unavailable("Something went wrong here; try again later.")
@@ -175,7 +177,7 @@ class ContentApplication:
             refusal = Reply(405, _PLAIN, f"Use one of: {allow}.\n".encode(), {"Allow": allow})
             return self._write(refusal, call)
         if not self._settings["content.serve"]:
-            return self._write(_fault(404, "disabled", "Only metadata is given here."), call)
+            return self._write(_fault(404, "disabled", "Only metadata is served here."), call)
         call = replace(call, base=self._base or call.base)
         manifest = self._manifest()
         entry.told["snapshot"] = manifest.snapshot
@@ -226,7 +228,7 @@ class ContentApplication:
         """Return the answer with the content and its links, unless too many streams are open."""
         shown = Representation(content, asked.coded, fixed=content.capture is not None)
         if not self._streams.acquire(blocking=False):
-            refusal = self._unavailable("Too many answers are under way; try again later.")
+            refusal = self._unavailable("Too many responses are in progress; try again later.")
             return self._write(refusal, call)
         with ExitStack() as stack:
             stack.callback(self._streams.release)

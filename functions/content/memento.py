@@ -81,7 +81,7 @@ def timemap(call: Call, search: Searching, manifest: Manifest, settings: Configu
     form, _, rest = call.path.removeprefix(_TIMEMAP).lstrip("/").partition("/")
     if form not in FORMS:
         known = ", ".join(f"{_TIMEMAP}/{name}" for name in FORMS)
-        return cdx.refusal(404, f"There is no such TimeMap; there are {known}.")
+        return cdx.refusal(404, f"There is no such TimeMap; known: {known}.")
     try:
         asked = _parse_request(call, rest)
         most = settings["content.lines"]
@@ -143,7 +143,9 @@ def _parse_request(call: Call, rest: str) -> MementoRequest:
         given = dict(call.pairs())
         url, after = given.pop("url", ""), given.pop("after", "")
         if given:
-            raise NoScope(f"{show(next(iter(given)))} is no parameter here; url and after are")
+            raise NoScope(
+                f"{show(next(iter(given)))} is not a parameter here; expected url and after"
+            )
     found: Scope = scope.parse(url, "exact")
     (key, _), *_ = found.ranges
     return MementoRequest(found.url, key, _place(key, after) if after else None)
@@ -152,7 +154,7 @@ def _parse_request(call: Call, rest: str) -> MementoRequest:
 def _place(key: str, after: str) -> BytePlace:
     match = _AFTER.fullmatch(after)
     if match is None:
-        raise NoScope("after is none that was given out")
+        raise NoScope("after is not a value that this server issued")
     return BytePlace(cut(key), int(match[1]), int(match[2]))
 
 

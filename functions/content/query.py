@@ -152,8 +152,8 @@ IGNORED = frozenset({"gzip", "fastLatest", "allowFuzzy"})
 
 _BY_KEY = "use showResumeKey and resumeKey instead"
 UNSUPPORTED: Mapping[str, str] = {
-    "offset": f"would read all that is skipped; {_BY_KEY}",
-    "showPagedIndex": f"needs an index of another kind; {_BY_KEY}",
+    "offset": f"would read all skipped lines; {_BY_KEY}",
+    "showPagedIndex": f"is not supported by this index; {_BY_KEY}",
     "showDupeCount": "is not supported",
     "showSkipCount": "is not supported",
     "lastSkipTimestamp": "is not supported",
@@ -199,7 +199,7 @@ def _wishes(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
             raise BadQuery(f"{name} {UNSUPPORTED[name]}.")
         if name not in PARAMETERS and name not in IGNORED and name not in UNSUPPORTED:
             known = ", ".join(PARAMETERS)
-            raise BadQuery(f"{show(name)} is no parameter here; those are {known}.")
+            raise BadQuery(f"{show(name)} is not a parameter here; the parameters are {known}.")
         if name in PARAMETERS:
             found.append((name, text))
     if ("closest", "") in found:
@@ -222,7 +222,7 @@ def _expectation(error: Exception) -> str:
 
 def _query(given: Mapping[str, Any], dialect: Dialect) -> Query:
     if "url" not in given:
-        raise BadQuery("url is missing: the URL whose captures are asked for.")
+        raise BadQuery("url is missing: the URL of the captures.")
     try:
         found = scope.parse(given["url"], given.get("matchType", ""))
     except NoScope as error:
@@ -265,7 +265,7 @@ def _check(given: Mapping[str, Any], found: Scope, *, is_last: bool) -> None:
         ),
         "sort=closest is for the captures of one URL": is_closest and found.match != "exact",
         "sort=closest has no resumeKey": is_closest and "resumeKey" in given,
-        "a negative limit has no other sort, and no collapse": (
+        "a negative limit cannot be combined with sort or collapse": (
             is_last and (sort != "default" or "collapse" in given)
         ),
         f"collapse is given more than {resume.MARKS} times": (
@@ -295,5 +295,5 @@ def _resume(
     if key is None or not any(
         cut(first) <= key.place.surt <= cut(last) for first, last in found.ranges
     ):
-        raise BadQuery("resumeKey is none that was given out for this url.")
+        raise BadQuery("resumeKey is not a key that this server issued for this url.")
     return key

@@ -32,7 +32,7 @@ def open_record(archives: Archives, capture: CaptureRow) -> Iterator[ArchivedRec
     """
     if capture.offset is None or not capture.filename:
         raise ContentError(
-            "unplaced", f"{capture.identifier}: it is not known where in its file it lies"
+            "unplaced", f"{capture.identifier}: its offset in the archive file is unknown"
         )
     failures: list[ContentError] = []
     for address in archives.candidates(capture.filename):
@@ -68,7 +68,7 @@ def _read(archives: Archives, stream: BinaryIO, address: str, capture: CaptureRo
         raise ContentError("undecodable", f"{where(capture)}: {error}") from error
     url = found.record.url
     if url and authority.text(url) != capture.url:
-        raise ContentError("damaged", f"{where(capture)}: the record there is of another URL")
+        raise ContentError("damaged", f"{where(capture)}: the record there has another URL")
     return found
 
 
@@ -93,4 +93,4 @@ def worst(failures: Sequence[ContentError], capture: CaptureRow) -> ContentError
             return error
     if failures:
         return failures[0]
-    return ContentError("not-at-hand", f"{capture.filename} is in no place that is known")
+    return ContentError("not-at-hand", f"{capture.filename} is not in any known place")

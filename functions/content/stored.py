@@ -85,7 +85,7 @@ def find_file(record: PublishedRecord, file: str) -> Holding:
         )
     named = [one for one in files if _is_named(one, file)] if file else files
     if not files:
-        raise ContentError("no-content", f"{record.identifier}: no files of it are kept")
+        raise ContentError("no-content", f"{record.identifier}: its files are not stored here")
     if len(named) != 1:
         what = f"it has no file {file!r}" if file else f"it has {len(files)} files: name one"
         raise ContentError("unknown", f"{record.identifier}: {what}")
@@ -186,7 +186,7 @@ def open_stored(
     try:
         source = store.open(holding.key, place, holding.length)
     except MissingObject as error:
-        raise ContentError("not-at-hand", f"{where} is not there") from error
+        raise ContentError("not-at-hand", f"{where} does not exist") from error
     with source:
         pieces = stream.of(source)
         if holding.packing == "deflated":

@@ -52,7 +52,7 @@ def verify(
         return
     found = DeclaredDigest(declared.algorithm, stored.digest()).text()
     raise ContentError(
-        "damaged", f"{where}: the bytes there have the digest {found}, not {declared.text()}"
+        "damaged", f"{where}: the bytes have the digest {found}, not {declared.text()}"
     )
 
 

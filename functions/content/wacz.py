@@ -43,7 +43,7 @@ def members(slices: Slices, key: str) -> Mapping[str, WaczMember]:
                 and not entry.flag_bits & 1
             }
     except DAMAGE as error:
-        raise ContentError("damaged", f"{key} is no sound zip: {error}") from error
+        raise ContentError("damaged", f"{key} is not a valid zip: {error}") from error
 
 
 def begins(slices: Slices, key: str, name: str, member: WaczMember) -> int:

@@ -67,7 +67,7 @@ def reading(what: str) -> Iterator[None]:
             text = f"{NO_SPACE} ({gettempdir()})"
         raise StoreError(f"{what} cannot be read or written: {text}") from error
     except duckdb.InterruptException as error:
-        raise StoreError(f"{what} was given up while it was being read") from error
+        raise StoreError(f"reading {what} was cancelled") from error
     except duckdb.Error as error:
         raise DamagedStore(f"{what} is damaged: {_line(error)}") from error
     except RuntimeError as error:

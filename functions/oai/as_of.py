@@ -140,7 +140,7 @@ class AsOf:
         except NothingPublished as error:
             if self._kept is None:
                 raise
-            raise StoreUnavailable("the store's pointer is not there any more") from error
+            raise StoreUnavailable("the store's pointer no longer exists") from error
         reached = pointer.at(now + self._allowance).snapshot
         known = now if pointer.copied is None else min(now, pointer.copied)
         response_date = (known - self._allowance).replace(microsecond=0)
@@ -176,16 +176,16 @@ class AsOf:
         assert old is not None
         assert seen is not None
         told = (
-            f"{layout.POINTER} names {old.snapshot} as the newest snapshot, and {seen.snapshot} "
-            f"was served: an old copy was put back. Answers stay at snapshot {seen.snapshot}; "
-            f"{REMEDY}"
+            f"{layout.POINTER} names snapshot {old.snapshot} as the newest, but snapshot "
+            f"{seen.snapshot} was served: an old copy was restored. The server stays at snapshot "
+            f"{seen.snapshot}; {REMEDY}"
         )
         if not self._warned:
             self._warned = True
             _LOG.error("%s", told)
         witness = self._witness()
         if witness is not None and witness.number > seen.snapshot:
-            raise StoreUnavailable(f"{told}. By {layout.WITNESS} there is {witness.number}")
+            raise StoreUnavailable(f"{told}. {layout.WITNESS} names snapshot {witness.number}")
         if witness is None and self._seen.copied is None and self._kept is not None:
             # A newer snapshot cannot be ruled out, so the answer is dated to the last good reading.
             return replace(self._seen, copied=self._kept.instant)

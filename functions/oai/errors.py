@@ -45,7 +45,7 @@ class OAIError(SheafError):
 
     def __init__(self, *faults: OaiFault):
         if not faults or any(fault.code not in CODES for fault in faults):
-            raise ValueError(f"not errors of the protocol: {faults}")
+            raise ValueError(f"not protocol errors: {faults}")
         super().__init__("; ".join(f"{f.code}: {f.message}" for f in faults))
         self.faults = faults
 

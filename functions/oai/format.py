@@ -91,7 +91,7 @@ def load(
     rows = {row.prefix: row for row in _rows(templates / TABLE, places)}
     if own is not None:
         if not own.is_dir():
-            raise ConfigurationError(f"formats.templates is {own}, expected a folder that is there")
+            raise ConfigurationError(f"formats.templates is {own}, expected an existing folder")
         if (own / TABLE).exists():
             shipped = rows.get(MANDATORY)
             rows |= {row.prefix: row for row in _rows(own / TABLE, places)}
@@ -104,7 +104,7 @@ def load(
     unknown = [prefix for prefix in offered if prefix not in rows]
     if unknown:
         raise ConfigurationError(
-            f"formats.offered names {unknown[0]}, which is no format; there are {', '.join(rows)}"
+            f"formats.offered names {unknown[0]}, which is not a format; known: {', '.join(rows)}"
         )
     chosen = dict.fromkeys(offered or rows)
     if MANDATORY not in chosen:
@@ -121,20 +121,20 @@ def _rows(path: Path, places: Sequence[Path]) -> list[Format]:
     lines = [n for n, line in enumerate(text.splitlines(), 1) if _ROW.match(line)]
     found_rows = document.pop("format", [])
     if document or not isinstance(found_rows, list):
-        raise ConfigurationError(f"{path}: expected nothing but rows [[format]]")
+        raise ConfigurationError(f"{path}: expected only [[format]] rows")
     rows: list[Format] = []
     for number, row in enumerate(found_rows):
         where = f"{path}, line {lines[number]}" if number < len(lines) else str(path)
         rows.append(_row(row, where, places))
         if any(row.prefix == rows[-1].prefix for row in rows[:-1]):
-            raise ConfigurationError(f"{where}: a second row for {rows[-1].prefix}; leave one out")
+            raise ConfigurationError(f"{where}: a second row for {rows[-1].prefix}; remove one")
     return rows
 
 
 def _row(row: Any, where: str, places: Sequence[Path]) -> Format:
     names = [field.name for field in fields(Format)]
     if not isinstance(row, dict) or {*row} != {*names}:
-        raise ConfigurationError(f"{where}: {row} is no format, expected {', '.join(names)}")
+        raise ConfigurationError(f"{where}: {row} is not a format, expected {', '.join(names)}")
     if not (isinstance(row["prefix"], str) and PREFIX.fullmatch(row["prefix"])):
         raise ConfigurationError(
             f"{where}: prefix is {row['prefix']!r}, expected letters, digits and -_.!~*'()"
@@ -143,16 +143,18 @@ def _row(row: Any, where: str, places: Sequence[Path]) -> Format:
         raise ConfigurationError(f"{where}: namespace is {row['namespace']!r}, expected a URI")
     if not _is_schema(row["schema"], places):
         raise ConfigurationError(
-            f"{where}: schema is {row['schema']!r}, expected a URL, or the name of a file .xsd "
-            f"that is there in {_list_places(places, 'schemas')}"
+            f"{where}: schema is {row['schema']!r}, expected a URL, or the name of an existing "
+            f".xsd file in {_list_places(places, 'schemas')}"
         )
     if not isinstance(row["crosswalks"], dict):
-        raise ConfigurationError(f'{where}: crosswalks is no table such as {{ capture = "a.xml" }}')
+        raise ConfigurationError(
+            f'{where}: expected crosswalks to be a table such as {{ capture = "a.xml" }}'
+        )
     for kind, name in row["crosswalks"].items():
         if not _is_file(name, "crosswalks", places):
             raise ConfigurationError(
-                f"{where}: the crosswalk of {kind} is {name!r}, expected the name of a file that "
-                f"is there in {_list_places(places, 'crosswalks')}"
+                f"{where}: the crosswalk of {kind} is {name!r}, expected the name of an existing "
+                f"file in {_list_places(places, 'crosswalks')}"
             )
     return Format(**row)
 
@@ -180,8 +182,8 @@ def _check_mandatory(row: Format, path: Path) -> None:
     for kind in KINDS:
         if kind not in row.crosswalks:
             raise ConfigurationError(
-                f"{where} has no crosswalk of {kind}, and every record has to be had in it; "
-                f'add {kind} = "{kind}-{MANDATORY}.xml"'
+                f"{where} has no crosswalk of {kind}, but must offer every record; add {kind} = "
+                f'"{kind}-{MANDATORY}.xml"'
             )
 
 

@@ -40,12 +40,12 @@ class FormatDrift:
             return
         if making.digest != first:
             raise StoreError(
-                f"the format {prefix} is made otherwise since snapshot {making.snapshot}: start "
-                "this server anew, with the templates and settings of the publisher"
+                f"the format {prefix} has changed in snapshot {making.snapshot}: restart this "
+                "server with the templates and settings of the publisher"
             )
         if new:
             _LOG.warning(
-                "the format %s is made otherwise here than when snapshot %d was published: "
-                "run `sheaf publish`, or bring this server up to date",
+                "the format %s differs from that of snapshot %d: run `sheaf publish`, or update "
+                "this server",
                 prefix, manifest.snapshot,
             )  # fmt: skip

@@ -122,7 +122,7 @@ class Application:
     def _answer_call(self, call: Call) -> tuple[Reply, dict[str, Any]]:
         """Answer a call if fewer than `serve.concurrent` are running: a wait could be endless."""
         if not self._places.acquire(blocking=False):
-            reply = self._unavailable("Too many requests are being answered; try again later.")
+            reply = self._unavailable("Too many requests at the moment; try again later.")
             return reply, http.write(reply, call, self._compress)
         try:
             reply = self._reply(call)
@@ -130,7 +130,7 @@ class Application:
             if self._fits(answer):
                 return reply, answer
             _LOG.error("an answer of %d bytes is too large: %a", len(reply.body), call.path)
-            reply = self._unavailable("The answer is too large to be sent.")
+            reply = self._unavailable("The response is too large.")
             return reply, http.write(reply, call, self._compress)
         except Exception:  # noqa: BLE001 - told in the error log
             # 503 and not 500: harvesters retry after 503 and give up after 500. Unforeseen causes
@@ -145,7 +145,7 @@ class Application:
         is_oai = call.path.rstrip("/") == OAI_PATH
         fixed = self._fixed.get(call.path) or self._schemas.get(call.path.removeprefix(OAI_PATH))
         if not is_oai and call.path != "/" and fixed is None:
-            return Reply(404, _PLAIN, f"There is nothing here; try / or {OAI_PATH}.\n".encode())
+            return Reply(404, _PLAIN, f"Not found; try / or {OAI_PATH}.\n".encode())
         allowed = ("GET", "HEAD", "POST", "OPTIONS") if is_oai else ("GET", "HEAD", "OPTIONS")
         if call.method == "OPTIONS":
             return Reply(204, _PLAIN, b"", cors.preflight(allowed))
@@ -163,7 +163,7 @@ class Application:
             # The cause is for the operator, not for clients.
             _LOG.error("%s: %s", type(error).__name__, error)
             return self._unavailable(
-                "The repository is out of reach at the moment; try again later."
+                "The repository cannot be reached at the moment; try again later."
             )
 
     def _document(self, call: Call) -> Reply:

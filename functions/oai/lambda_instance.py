@@ -153,12 +153,12 @@ class Instance:
         try:
             deadline.within(_PREPARING, serving.application.prepare)
         except deadline.Late:
-            _LOG.warning("nothing was read ahead within %.1f s", _PREPARING)
+            _LOG.warning("read-ahead did not finish within %.1f s", _PREPARING)
             self._let_go(serving)
         except SheafError as error:
-            _LOG.warning("nothing could be read ahead: %s", error)
+            _LOG.warning("read-ahead failed: %s", error)
         except Exception:  # noqa: BLE001 - told in the log, and to be tried again
-            _LOG.exception("nothing could be read ahead")
+            _LOG.exception("read-ahead failed")
 
     def _let_go(self, serving: Serving) -> None:
         """Make the next request open the store again: a thread may hold what it needs."""

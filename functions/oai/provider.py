@@ -105,7 +105,7 @@ class Provider:
     def refusal(self, failure: OAIError, url: str) -> Answer:
         """Answer a request that could not be parsed: without attributes (section 3.2)."""
         if failure.code not in UNREADABLE:
-            raise ValueError(f"{failure.code} is no error of a request that cannot be read")
+            raise ValueError(f"{failure.code} is not an error of an unreadable request")
         reading = self._present.reading()
         base, snapshot = self.base_url(url), reading.entry.snapshot
         return Answer(reading.response_date, base, (), ErrorList(failure.faults), snapshot)

@@ -122,11 +122,13 @@ def parse(pairs: Sequence[tuple[str, str]]) -> OaiRequest:
 
 def _verb(values: Sequence[str]) -> str:
     if not values:
-        raise error(BAD_VERB, "The verb is missing; the verbs are " + ", ".join(VERBS) + ".")
+        raise error(BAD_VERB, "The verb is missing; expected one of " + ", ".join(VERBS) + ".")
     if len(values) > 1:
         raise error(BAD_VERB, "The verb is repeated.")
     if values[0] not in VERBS:
-        raise error(BAD_VERB, f"{show(values[0])} is none of the verbs: {', '.join(VERBS)}.")
+        raise error(
+            BAD_VERB, f"{show(values[0])} is not a verb; expected one of {', '.join(VERBS)}."
+        )
     return values[0]
 
 
@@ -141,7 +143,7 @@ def _shape(name: str, arguments: Sequence[tuple[str, str]]) -> list[str]:
     ]
     if verb.exclusive and verb.exclusive in count:
         if len(count) > 1:
-            messages.append(f"{verb.exclusive} cannot stand beside other arguments.")
+            messages.append(f"{verb.exclusive} cannot be combined with other arguments.")
     else:
         messages += [f"The argument {key} is missing." for key in verb.required if key not in count]
     # A client may send a thousand made-up names, so the number of messages is limited.

@@ -50,5 +50,5 @@ def _check(data: bytes, path: Path) -> None:
         ) from error
     if declared and declared[0].upper() != "UTF-8":
         raise ConfigurationError(
-            f"{path} is declared to be in {declared[0]}, expected XML in UTF-8"
+            f"{path} declares the encoding {declared[0]}, expected XML in UTF-8"
         )

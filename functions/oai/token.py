@@ -144,7 +144,7 @@ class Token:
 
 def refusal() -> OAIError:
     """Return the error for a token that this repository did not issue for this verb."""
-    return error(BAD_TOKEN, "This repository gave no such resumption token for this verb.")
+    return error(BAD_TOKEN, "This repository did not issue this resumption token for this verb.")
 
 
 def _text(data: bytes, namespace: str, store: str = "") -> str:

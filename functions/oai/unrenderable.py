@@ -63,7 +63,7 @@ def document(
                 return answer, body
             size, is_page = limit, True  # some of the batch can be rendered: by pages from here on
         answer = _in_place(provider.answer(pairs, url, size, room), asked)
-    raise StoreError(f"of {passed} records in a row none could be made; the log says why")
+    raise StoreError(f"{passed} records in a row could not be rendered; the log has the errors")
 
 
 def _check_size(answer: Answer, body: bytes, fits: Callable[[bytes], bool]) -> None:
@@ -83,8 +83,8 @@ def _check_size(answer: Answer, body: bytes, fits: Callable[[bytes], bool]) -> N
 def _fault(answer: Answer) -> OaiFault:
     """Return the error for an answer without any record left and no next page."""
     if isinstance(answer.content, RecordList):
-        return OaiFault(NO_RECORDS, "What matches cannot be given in that format.")
-    return OaiFault(NO_FORMAT, "This record cannot be given in that format.")
+        return OaiFault(NO_RECORDS, "The matching records cannot be rendered in that format.")
+    return OaiFault(NO_FORMAT, "This record cannot be rendered in that format.")
 
 
 def _in_place(found: Answer, asked: Answer) -> Answer:

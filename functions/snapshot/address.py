@@ -21,7 +21,7 @@ class StoreAddress:
     def key(self, key: str) -> str:
         """Return the bucket's key for a store's key. Raises ValueError if the key is invalid."""
         if not is_key(key):
-            raise ValueError(f"{key!r} is no key of a store")
+            raise ValueError(f"{key!r} is not a key of a store")
         return f"{self.prefix}/{key}" if self.prefix else key
 
 
@@ -43,14 +43,14 @@ def parse(text: str) -> StoreAddress:
         raise ValueError(f"expected s3://bucket/prefix{other}")
     bucket, _, prefix = text.removeprefix(SCHEME).partition("/")
     if "@" in bucket:
-        raise ValueError("expected s3://bucket/prefix; credentials have no place in an address")
+        raise ValueError("expected s3://bucket/prefix, without credentials")
     if "?" in text or "#" in text:
-        raise ValueError("expected s3://bucket/prefix, with no ? and no #")
+        raise ValueError("expected s3://bucket/prefix, without ? and #")
     if not _BUCKET.fullmatch(bucket):
-        raise ValueError(f"{bucket!r} is no name of a bucket, expected s3://bucket/prefix")
+        raise ValueError(f"{bucket!r} is not a bucket name, expected s3://bucket/prefix")
     prefix = prefix.rstrip("/")
     if prefix and not is_key(prefix):
-        raise ValueError(f"{prefix!r} is no prefix: empty parts, . and .. cannot be in it")
+        raise ValueError(f"{prefix!r} is not a prefix: it has an empty part, . or ..")
     return StoreAddress(bucket, prefix)
 
 

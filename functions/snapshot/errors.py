@@ -1,6 +1,6 @@
 """Exceptions for faults in a store or in a configuration."""
 
-NO_SPACE = "the disk for scratch files is full: free some space, or name another by TMPDIR"
+NO_SPACE = "the disk for scratch files is full: free some space, or set TMPDIR to another folder"
 
 
 class SheafError(Exception):

@@ -3,56 +3,54 @@
 from functions.snapshot.column import Column
 
 RESULT = (
-    Column("ingest_type", "VARCHAR", "what was asked for: dataset", "dataset"),
-    Column(
-        "base_url", "VARCHAR", "the URL or DOI that was asked for", "https://doi.org/10.5281/..."
-    ),
+    Column("ingest_type", "VARCHAR", "type of the request: dataset", "dataset"),
+    Column("base_url", "VARCHAR", "requested URL or DOI", "https://doi.org/10.5281/..."),
     Column(
         "updated",
         "TIMESTAMP",
-        "when the newest result for it came about, UTC",
+        "time of the newest result, UTC",
         "2026-11-22 10:00:00",
     ),
     Column("hit", "BOOLEAN", "whether its files are archived", "true"),
-    Column("status", "VARCHAR", "what came of it (docs/guide/datasets.md)", "success"),
-    Column("detail", "VARCHAR", "what was found, in words", "NULL"),
-    Column("platform_name", "VARCHAR", "what hosts it", "zenodo"),
+    Column("status", "VARCHAR", "status of the request (docs/guide/datasets.md)", "success"),
+    Column("detail", "VARCHAR", "details of the status", "NULL"),
+    Column("platform_name", "VARCHAR", "platform that hosts it", "zenodo"),
     Column("platform_domain", "VARCHAR", "the host", "zenodo.org"),
-    Column("platform_id", "VARCHAR", "its id there", "7078725"),
-    Column("platform_version", "VARCHAR", "its version there", "1"),
-    Column("ingest_strategy", "VARCHAR", "how its files are kept", "s3-fileset"),
-    Column("total_size", "BIGINT", "bytes of its files in all", "204800"),
-    Column("file_count", "INTEGER", "how many files it has", "7"),
-    Column("archiveorg_item_name", "VARCHAR", "the item of archive.org that has them", "NULL"),
-    Column("archiveorg_item_bundle_path", "VARCHAR", "the bundle in that item", "NULL"),
-    Column("web_bundle_url", "VARCHAR", "where a bundle was downloaded from", "NULL"),
-    Column("web_bundle_dt", "VARCHAR", "when, in 14 digits (UTC)", "NULL"),
+    Column("platform_id", "VARCHAR", "its id on the platform", "7078725"),
+    Column("platform_version", "VARCHAR", "its version on the platform", "1"),
+    Column("ingest_strategy", "VARCHAR", "strategy by which its files are stored", "s3-fileset"),
+    Column("total_size", "BIGINT", "total bytes of its files", "204800"),
+    Column("file_count", "INTEGER", "number of its files", "7"),
+    Column("archiveorg_item_name", "VARCHAR", "item of archive.org with its files", "NULL"),
+    Column("archiveorg_item_bundle_path", "VARCHAR", "bundle in that item", "NULL"),
+    Column("web_bundle_url", "VARCHAR", "URL from which a bundle was downloaded", "NULL"),
+    Column("web_bundle_dt", "VARCHAR", "time of the download, in 14 digits (UTC)", "NULL"),
     Column(
         "manifest",
         "VARCHAR",
-        "its files as the platform lists them, and what came of each",
+        "its files as the platform lists them, with the status of each",
         "[...]",
     ),
-    Column("until", "VARCHAR", "the day from which the platform gives it (W3CDTF)", "NULL"),
+    Column("until", "VARCHAR", "end of the embargo (W3CDTF)", "NULL"),
     Column(
         "identifier",
         "VARCHAR",
-        "the item that tells of it; NULL where none does",
+        "identifier of its item; NULL if there is none",
         "oai:a.cz:dataset,zenodo,...",
     ),
 )
 """The newest result of each type and URL; `manifest` is JSON."""
 
 FILE = (
-    Column("identifier", "VARCHAR", "the item that the file is of", "oai:a.cz:dataset,zenodo,..."),
-    Column("path", "VARCHAR", "its path there", "data/a.csv"),
+    Column("identifier", "VARCHAR", "identifier of the file's item", "oai:a.cz:dataset,zenodo,..."),
+    Column("path", "VARCHAR", "its path in the dataset", "data/a.csv"),
     Column(
         "status",
         "VARCHAR",
-        "verified, or unverified where its platform tells no digest",
+        "verified, or unverified if its platform declares no digest",
         "verified",
     ),
-    Column("bytes", "BIGINT", "how many bytes it has", "1480"),
+    Column("bytes", "BIGINT", "size in bytes", "1480"),
     Column("md5", "VARCHAR", "MD5 of these bytes, hexadecimal", "d41d8cd9..."),
     Column("sha1", "VARCHAR", "SHA-1 of these bytes, hexadecimal", "da39a3ee..."),
     Column("sha256", "VARCHAR", "SHA-256 of these bytes, hexadecimal", "9f86d08..."),
@@ -61,26 +59,26 @@ FILE = (
     Column(
         "key",
         "VARCHAR",
-        "the object of the store that has it; NULL where that is elsewhere",
+        "object of the store with its bytes; NULL if stored elsewhere",
         "filesets/...",
     ),
     Column(
         "place",
         "BIGINT",
-        "first byte of it there, in a WARC of its record; NULL where it is all of the object",
+        "offset of its bytes, or of its WARC record; NULL if it is the whole object",
         "NULL",
     ),
     Column(
         "compression",
         "VARCHAR",
-        "how it is packed there: stored or deflated in a bundle, warc in a record of a WARC",
+        "packing: stored or deflated in a bundle, warc in a WARC record",
         "stored",
     ),
     Column(
-        "platform_url", "VARCHAR", "where its platform gives it", "https://zenodo.org/api/files/..."
+        "platform_url", "VARCHAR", "its URL on the platform", "https://zenodo.org/api/files/..."
     ),
-    Column("terminal_url", "VARCHAR", "where it was had at last", "https://..."),
-    Column("terminal_dt", "VARCHAR", "when, in 14 digits (UTC)", "20261122100000"),
+    Column("terminal_url", "VARCHAR", "final URL of the download", "https://..."),
+    Column("terminal_dt", "VARCHAR", "time of the download, in 14 digits (UTC)", "20261122100000"),
 )
 """The archived and verified files of each listed fileset and file."""
 
@@ -90,52 +88,53 @@ _FILES = '[{"path": "data/a.csv", "status": "verified", "bytes": 1480, "mimetype
 _PEOPLE = '[{"name": "Novák, Jan", "given": "Jan", "family": "Novák"}]'
 
 FILESET = (
-    Column("platform", "VARCHAR", "what hosts it", "zenodo"),
+    Column("platform", "VARCHAR", "platform that hosts it", "zenodo"),
     Column("host", "VARCHAR", "the host", "zenodo.org"),
-    Column("id", "VARCHAR", "its id there", "7078725"),
-    Column("version", "VARCHAR", "its version there", "1"),
+    Column("id", "VARCHAR", "its id on the platform", "7078725"),
+    Column("version", "VARCHAR", "its version on the platform", "1"),
     Column(
         "version_order",
         "VARCHAR",
-        "sorts as the versions do, of those that begin with the same letter; NULL where none tells",
+        "sort key among versions with the same first letter; NULL if the order is unknown",
         "n:000000000001",
     ),
-    Column("edition", "VARCHAR", "what its makers call this version", "1.0.2"),
-    Column("status", "VARCHAR", "what came of archiving it (docs/guide/datasets.md)", "success"),
-    Column("strategy", "VARCHAR", "how its files are kept; NULL where none are", "s3-fileset"),
-    Column("until", "VARCHAR", "the day from which the platform gives it (W3CDTF)", "NULL"),
+    Column("edition", "VARCHAR", "version label of its creators", "1.0.2"),
+    Column("status", "VARCHAR", "status of its archiving (docs/guide/datasets.md)", "success"),
+    Column(
+        "strategy",
+        "VARCHAR",
+        "strategy by which its files are stored; NULL if none are",
+        "s3-fileset",
+    ),
+    Column("until", "VARCHAR", "end of the embargo (W3CDTF)", "NULL"),
     Column("title", "VARCHAR", "title", "Honey prices"),
     Column(
         "creators",
         "JSON",
-        "who made it: name, given, family, orcid, affiliations, organisation",
+        "creators: name, given, family, orcid, affiliations, organisation",
         _PEOPLE,
     ),
-    Column("contributors", "JSON", "who had another part in it: the same, and role", "[]"),
-    Column("publisher", "VARCHAR", "who published it", "Zenodo"),
+    Column("contributors", "JSON", "contributors: the same, and role", "[]"),
+    Column("publisher", "VARCHAR", "publisher", "Zenodo"),
     Column("published", "VARCHAR", "when (W3CDTF)", "2022-09-14"),
-    Column("type", "VARCHAR", "DataCite's general type of resource", "Dataset"),
-    Column("abstract", "VARCHAR", "what it is about", "..."),
+    Column("type", "VARCHAR", "general resource type of DataCite", "Dataset"),
+    Column("abstract", "VARCHAR", "description", "..."),
     Column("subjects", "VARCHAR[]", "subjects and keywords", "[honey]"),
     Column("language", "VARCHAR", "language", "en"),
-    Column("licences", "JSON", "what it may be used by: name, spdx, url", _LICENCES),
+    Column("licences", "JSON", "licences: name, spdx, url", _LICENCES),
     Column("doi", "VARCHAR", "its DOI", "10.5281/zenodo.7078725"),
-    Column("url", "VARCHAR", "its landing page", "https://zenodo.org/records/7078725"),
-    Column("related", "JSON", "what it is related to: identifier, identifier_type, relation", "[]"),
-    Column("archiveorg_item", "VARCHAR", "the item of archive.org that has its files", "NULL"),
+    Column("url", "VARCHAR", "landing page", "https://zenodo.org/records/7078725"),
+    Column("related", "JSON", "related resources: identifier, identifier_type, relation", "[]"),
+    Column("archiveorg_item", "VARCHAR", "item of archive.org with its files", "NULL"),
     Column(
         "bundle",
         "JSON",
-        "the bundle that has its files: key, bytes, sha256; NULL where none has",
+        "bundle with its files: key, bytes, sha256; NULL if there is none",
         _BUNDLE,
     ),
-    Column("bytes", "BIGINT", "bytes of its files that are kept", "204800"),
-    Column(
-        "files", "JSON", "its files that are kept: the columns of `files` but identifier", _FILES
-    ),
-    Column(
-        "withheld", "JSON", "files that the platform lists and does not give: path, bytes", "[]"
-    ),
+    Column("bytes", "BIGINT", "bytes of its stored files", "204800"),
+    Column("files", "JSON", "its stored files: the columns of `files` without identifier", _FILES),
+    Column("withheld", "JSON", "files that the platform lists but withholds: path, bytes", "[]"),
 )
 """The document of a fileset, or of a dataset with one file."""
 

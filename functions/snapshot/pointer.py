@@ -190,7 +190,7 @@ _KEYS = {
     "copied",
     DIGEST,
 }
-_REMEDY = "put back a copy of it, or one that names the newest of the snapshots"
+_REMEDY = "restore a copy of it, or write one that names the newest snapshot"
 
 
 def digest(document: dict[str, Any]) -> str:

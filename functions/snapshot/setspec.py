@@ -14,7 +14,7 @@ _DATASETS = {
     # level 1: name of its level 2 sets
     "platform": "Datasets of the platform {}",
     "host": "Datasets of {}",
-    "strategy": "Datasets that are kept as {}",
+    "strategy": "Datasets stored as {}",
     "status": "Datasets with the status {}",
 }
 _SPEC = re.compile(r"[A-Za-z0-9\-_.!~*'()]+(:[A-Za-z0-9\-_.!~*'()]+)*")

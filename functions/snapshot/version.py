@@ -17,11 +17,11 @@ def check_version(version: Any) -> None:
         raise ValueError(f"schema is {version!r}")
     if version > VERSION:
         raise NewerSchema(
-            f"the store has schema {version}, this Sheaf reads up to {VERSION}: install a later "
-            "Sheaf"
+            f"the store has schema {version}, but this Sheaf reads up to {VERSION}: install a "
+            "later Sheaf"
         )
     if version < VERSION:
         raise OlderSchemaError(
-            f"the store has schema {version}, which an earlier Sheaf wrote, and this Sheaf reads "
-            f"{VERSION}: ingest its sources into a new store"
+            f"the store has schema {version} of an earlier Sheaf, but this Sheaf reads {VERSION}: "
+            "ingest its sources into a new store"
         )

@@ -17,7 +17,7 @@ from functions.snapshot.pointer import DIGEST, Pointer, PointerEntry, digest
 from functions.snapshot.version import VERSION, check_version
 
 _KEYS = {"schema", "store", "snapshot", "effective", DIGEST}
-REMEDY = "`sheaf verify` says what to write into it, and --repair writes it"
+REMEDY = "`sheaf verify` shows the correct content, and `sheaf verify --repair` writes it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def contradiction(pointer: Pointer, witness: Witness | None) -> Contradiction | 
     if witness is None:
         if not pointer.store:
             return None  # a store from before there were witnesses
-        problem = f"it is not there, though {layout.POINTER} was written with one"
+        problem = f"it is missing, though {layout.POINTER} was written with one"
         return Contradiction("witness-missing", layout.WITNESS, problem)
     if pointer.copied is not None and not pointer.store:
         return None  # written by hand for a copy that is served (docs/operations/deploy.md)
@@ -100,10 +100,10 @@ def contradiction(pointer: Pointer, witness: Witness | None) -> Contradiction | 
     if number < witness.number:
         names = f"names {number} as the newest" if number else "names no snapshot"
         came = f"{witness.number} was published"
-        problem = f"it {names}, and {came}, so an old copy of it was put back"
+        problem = f"it {names}, but {came}: an old copy was restored"
         return Contradiction("pointer-behind", layout.POINTER, problem)
     is_of_other = pointer.store and pointer.store != witness.store
     if number == witness.number and (is_of_other or (newest and newest != witness.newest)):
-        problem = f"it is not of this store: by {layout.WITNESS} snapshot {number} is another one"
+        problem = f"it belongs to another store: {layout.WITNESS} names another snapshot {number}"
         return Contradiction("pointer-foreign", layout.POINTER, problem)
     return None

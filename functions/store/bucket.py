@@ -85,7 +85,7 @@ def bucket_of(uri: str) -> StoreAddress | None:
     Raises StoreError for an invalid address.
     """
     if not uri:
-        raise StoreError("the store has an empty address, expected a folder or s3://bucket/prefix")
+        raise StoreError("the store's address is empty, expected a folder or s3://bucket/prefix")
     if "://" not in uri:
         return None
     try:

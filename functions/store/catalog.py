@@ -24,7 +24,7 @@ from functions.snapshot.witness import Witness
 
 T = TypeVar("T")
 
-_REMEDY = "put back a copy of it, or let current.json name a snapshot that is whole"
+_REMEDY = "restore a copy of it, or let current.json name a complete snapshot"
 
 
 class Cache:
@@ -86,7 +86,7 @@ class Catalogue:
         def parse(data: bytes) -> Manifest:
             manifest = Manifest.from_json(data)
             if manifest.snapshot != snapshot:
-                raise DamagedStore(f"it is that of snapshot {manifest.snapshot}")
+                raise DamagedStore(f"it belongs to snapshot {manifest.snapshot}")
             for name, leaf in manifest.leaves.items():
                 self._cache.get(name, lambda leaf=leaf: leaf)  # type: ignore[misc]
             return manifest
@@ -119,7 +119,7 @@ class Catalogue:
 
         def parse(data: bytes) -> Leaf:
             if layout.leaf_key(hashlib.sha256(data).hexdigest()[:32]) != reference.key:
-                raise DamagedStore("it is damaged: its name is another content's")
+                raise DamagedStore("it is damaged: its content does not match its name")
             return Leaf.from_json(data)
 
         return self._cache.get(reference.key, lambda: self._parse(reference.key, parse))

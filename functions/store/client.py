@@ -116,7 +116,7 @@ def _body(result: Any, stopped: Callable[[], bool] = lambda: False) -> bytes:
     found = bytearray()
     for chunk in result.stream(min_chunk_size=_CHUNK):
         if stopped():
-            raise StoreError("the read was given up")
+            raise StoreError("the read was cancelled")
         tally.add(size=len(chunk))
         found += chunk
     return bytes(found)

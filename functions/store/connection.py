@@ -114,7 +114,7 @@ def endpoint_of(connection: BucketConnection, environment: Mapping[str, str]) ->
                 # The message omits the value, which may contain a password.
                 raise StoreError(
                     f"{name} cannot be used, expected {endpoints.EXPECTED} such as "
-                    "https://s3.example.org:9000, with no user, path or query"
+                    "https://s3.example.org:9000, without user, path or query"
                 )
             return value.rstrip("/")
     return ""

@@ -53,7 +53,7 @@ def check(name: str, value: str) -> str:
     Raises StoreError if no request can be signed with the value.
     """
     if not (value.isascii() and value.isprintable() and " " not in value):
-        raise StoreError(f"{name} holds a blank, a line's end or what else cannot be in it")
+        raise StoreError(f"{name} has a space, a line break or another invalid character")
     return value
 
 
@@ -99,4 +99,4 @@ def _fetch(address: str, password: str) -> dict[str, Any]:
         }
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         # The message omits the response, which may contain a secret.
-        raise StoreError(f"no credentials come from {ADDRESS}: {type(error).__name__}") from None
+        raise StoreError(f"no credentials from {ADDRESS}: {type(error).__name__}") from None

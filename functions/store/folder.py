@@ -71,5 +71,5 @@ class FolderReader:
         """
         parts = key.split("/")
         if not all(parts) or {".", ".."} & set(parts) or "\0" in key:
-            raise ValueError(f"{key!r} is no key of a store")
+            raise ValueError(f"{key!r} is not a key of a store")
         return self.root.joinpath(*parts)

@@ -134,8 +134,8 @@ class Mirror:
 
     def _full(self, error: OSError) -> StoreError:
         return StoreError(
-            f"{self._folder}, where parts of the bucket are kept, cannot be written: "
-            f"{error.strerror}; free some space, or name another folder by TMPDIR"
+            f"{self._folder}, the cache of the bucket, cannot be written: {error.strerror}; free "
+            "some space, or set TMPDIR to another folder"
         )
 
     def adopt(self, key: str, path: Path) -> None:
@@ -230,14 +230,14 @@ class Mirror:
         if (piece.size, piece.tag) != (held.size, held.tag):
             raise Conflict(key)
         if len(piece.data) != min(asked.end, held.size) - min(asked.start, held.size):
-            raise StoreError(f"{self._client.where(key)}: the server sent other bytes than asked")
+            raise StoreError(f"{self._client.where(key)}: the server sent a wrong range of bytes")
         os.pwrite(file, piece.data, asked.start)
 
     def _check(self, key: str, held: _Held, wanted: Sequence[Extent]) -> None:
         if any(one.end > held.size for one in wanted):
             raise DamagedStore(
-                f"{self._client.where(key)} is damaged: it has {held.size} bytes, and more were "
-                "written; put back a copy of it"
+                f"{self._client.where(key)} is damaged: it is cut off after {held.size} bytes; "
+                "restore a copy of it"
             )
 
     def _side_by_side(

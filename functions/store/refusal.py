@@ -23,16 +23,16 @@ _OF_ONE = {"AccessDenied", "InvalidObjectState"}  # another account's object, or
 
 _MEANING = {
     "NoSuchBucket": "there is no such bucket; create it, or correct the store's address",
-    "InvalidBucketName": "that is no name of a bucket; correct the store's address",
+    "InvalidBucketName": "the bucket's name is invalid; correct the store's address",
     "SignatureDoesNotMatch": "the server refuses the signature: the secret access key is wrong",
     "InvalidAccessKeyId": "the server does not know the access key; check the credentials",
     "ExpiredToken": "the credentials have expired; get new ones",
     "InvalidToken": "the session token is not valid; get new credentials",
     "RequestTimeTooSkewed": "this machine's clock is wrong by more than the server permits",
-    "AuthorizationHeaderMalformed": "the bucket lies in another region; set store.region",
-    "PermanentRedirect": "the bucket lies in another region; set store.region",
+    "AuthorizationHeaderMalformed": "the bucket is in another region; set store.region",
+    "PermanentRedirect": "the bucket is in another region; set store.region",
     "EntityTooLarge": "the object is larger than the server permits",
-    "NotImplemented": "the server lacks an operation that docs/reference/store.md requires",
+    "NotImplemented": "the server lacks an operation that Sheaf requires (docs/reference/store.md)",
 }
 
 
@@ -86,8 +86,12 @@ class Refusal:
         kind = ForbiddenObjectError if self.code in _OF_ONE else StoreError
         if self.status in (401, 403) or self.code == "AccessDenied":
             return kind(
-                f"{where}: no permission: these credentials need {action} there"
-                + (" (and s3:ListBucket, to be told what is missing)" if "Get" in action else "")
+                f"{where}: permission denied: these credentials need {action} there"
+                + (
+                    " (and s3:ListBucket, to distinguish missing objects)"
+                    if "Get" in action
+                    else ""
+                )
             )
         answer = f"the server answered {self.status} {self.code}".rstrip()
         text = _SECRET.sub("//...@", self.text.partition("\n")[0])[:300]
@@ -99,8 +103,8 @@ class Refusal:
             return kind(f"{where}: {self.reason}")
         if self.renewing:
             return kind(
-                f"{where}: the credentials could not be renewed; what gives them was asked "
-                f"again for {waited}; run again later"
+                f"{where}: the credentials could not be renewed; retried for {waited}; run again "
+                "later"
             )
         return kind(
             f"{where}: no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
@@ -108,11 +112,11 @@ class Refusal:
         )
 
     def _absence(self, waited: str) -> str:
-        tried = f"was asked again for {waited}; run again later"
+        tried = f"was retried for {waited}; run again later"
         if self.transport == "Connect":
             return f"the server cannot be reached; check the network and store.endpoint. It {tried}"
         if self.transport == "Timeout":
             return f"the server did not answer in time; it {tried}"
         if self.transport:
             return f"the connection was lost; the server {tried}"
-        return f"the server is busy or out of order ({self.status} {self.code}); it {tried}"
+        return f"the server is busy or failing ({self.status} {self.code}); it {tried}"

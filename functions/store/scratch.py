@@ -29,8 +29,8 @@ class Scratch:
             self.path, lock = _lock_folder()
         except OSError as error:
             raise StoreError(
-                f"no folder can be made for parts of the bucket: {error.strerror}; free some "
-                "space, or name another folder by TMPDIR"
+                f"cannot create a folder for the cache of the bucket: {error.strerror}; free some "
+                "space, or set TMPDIR to another folder"
             ) from error
         self.close = weakref.finalize(self, _remove, self.path, lock, os.getpid())
 

@@ -67,7 +67,7 @@ class FolderSlices:
                 raise MissingObject(f"{self._folder.root} has no {key}") from error
             raise StoreError(f"{path} cannot be read: {error.strerror}") from error
         if not stat.S_ISREG(found.st_mode):  # opening a pipe would block until a writer appears
-            raise MissingObject(f"{path} is no file")
+            raise MissingObject(f"{path} is not a file")
         file = self._folder.open(key)
         file.seek(min(offset, found.st_size))
         return cast(BinaryIO, Bounded(file, sys.maxsize if length is None else length))
@@ -86,7 +86,7 @@ class FolderSlices:
 
     def _path(self, key: str) -> Path:
         if not is_key(key):
-            raise ValueError(f"{key!r} is no key of a folder")
+            raise ValueError(f"{key!r} is not a key of a folder")
         return self._folder.path(key)
 
 

@@ -222,7 +222,7 @@ def test_who_serves_may_read_what_is_published_and_nothing_else(
     own.delete_object(Bucket=bucket, Key="store/intake/secret/x")
     reading = Archive(store.store, {**store.environment, **keys}, store.folder)
     assert known(reading) == known(store)
-    with pytest.raises(AssertionError, match="no permission"):
+    with pytest.raises(AssertionError, match="permission denied"):
         reading.ingest("refused", pages(9000, 9001))
 
 
@@ -233,7 +233,7 @@ def test_who_publishes_may_do_so_and_no_more(
     publishing = Archive(store.store, {**store.environment, **keys}, store.folder)
     store.ingest("three", pages(2400, 2410))
     publishing.sheaf("publish")
-    with pytest.raises(AssertionError, match="no permission"):
+    with pytest.raises(AssertionError, match="permission denied"):
         publishing.ingest("refused", pages(9000, 9001))
     until(lambda: endpoint.harvest() == known(store), wanted=True)
     s3, bucket = cloud.client("s3", keys), stack.outputs["Bucket"]

@@ -144,7 +144,7 @@ def test_a_disk_may_be_full_at_any_write(disk: Disk, stages: Path, name: str) ->
     if name == "ingest":
         assert disk("publish").code == 0
     again = disk(*command)
-    assert again.code == 0 or "no item is like that" in again.err
+    assert again.code == 0 or "no item matches" in again.err
     after = disk.titles()
     # A withdrawn item is a tombstone, and what it published on the way is the intake's.
     expected = {"withdraw": 11}.get(name, 15)
@@ -243,7 +243,7 @@ WRITERS = [COMMANDS["publish"], COMMANDS["withdraw"], COMMANDS["expire"]]
 READERS = [["status"], ["query", "FROM captures"], ["serve", "--port", "0"]]
 
 POINTERS: dict[str, tuple[Callable[[bytes], bytes], str, str]] = {
-    defect: (edit, "current.json", "put back a copy")
+    defect: (edit, "current.json", "restore a copy")
     for defect, edit in {
         "empty": lambda data: b"",
         "truncated": lambda data: data[:-20],
@@ -266,7 +266,7 @@ POINTERS["another-snapshot"] = (
 POINTERS["a-missing-snapshot"] = (
     lambda data: re.sub(rb',\s*"sha256": "\w+"', b"", POINTERS["another-snapshot"][0](data)),
     "snapshots/77/manifest.json",
-    "put back a copy",
+    "restore a copy",
 )
 
 
@@ -347,7 +347,7 @@ def test_a_leaf_that_is_damaged(published: Home, damage: Callable[[Path], None])
     path = store / leaf.key
     whole = path.read_bytes()
     damage(path)
-    refused(published, [*WRITERS, READERS[1]], leaf.key, "put back a copy")
+    refused(published, [*WRITERS, READERS[1]], leaf.key, "restore a copy")
     assert served(store, FIRST)[0] == 200  # the manifest has it too
     manifest = store / layout.manifest_key(newest(published).snapshot)
     manifest.write_text(json.dumps({**json.loads(manifest.read_bytes()), "leaves": {}}))
@@ -368,7 +368,7 @@ def test_a_manifest_that_is_damaged(published: Home, damage: Callable[[Path], No
     path = published.folder / "store" / key
     whole = path.read_bytes()
     damage(path)
-    refused(published, WRITERS + READERS, key, "put back a copy")
+    refused(published, WRITERS + READERS, key, "restore a copy")
     assert served(published.folder / "store", FIRST)[0] == 503
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(whole)

@@ -79,8 +79,8 @@ def _ended(*asked: Any) -> None:
     assert out == ""
     assert "Traceback" not in err
     if asked[2] == signal.SIGTERM:
-        lines = [line for line in err.splitlines() if not line.startswith("going on: ")]
-        assert lines == ["sheaf: asked to end; run it again to finish its work"]
+        lines = [line for line in err.splitlines() if not line.startswith("resuming: ")]
+        assert lines == ["sheaf: terminated; run the command again to finish its work"]
 
 
 def test_an_index_is_begun_anew_where_its_ingest_was_ended(
@@ -127,7 +127,7 @@ def test_a_command_that_was_ended_goes_on_when_it_is_given_again(
     assert counts == sorted(set(counts))  # each went on
     done = home(*command[:-2])
     assert done.code == 0, done.err
-    assert "going on: 0 of 1 files were read before, " in done.err
+    assert "resuming: 0 of 1 files were read before, " in done.err
     assert done.json["sources"][0]["captures"] == len(pages)
     assert list(scratch.iterdir()) == []
     assert list((store / ".tmp").glob("ingest-*")) == []

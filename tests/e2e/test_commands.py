@@ -265,7 +265,7 @@ def test_a_secondary_index_is_passed_over(home: Home, tmp_path: Path) -> None:
         (lambda f: f / "missing.warc", "no such file"),
         (lambda f: (f / "empty").mkdir() or f / "empty", "empty folder"),
         (lambda f: "gs://bucket/x", "expected a file, a folder or s3://bucket/prefix"),
-        (lambda f: "s3://", "is no name of a bucket"),
+        (lambda f: "s3://", "is not a bucket name"),
     ],
 )
 def test_sources_that_are_none(home: Home, tmp_path: Path, make: object, said: str) -> None:
@@ -293,7 +293,7 @@ def test_a_wrong_key_is_named(home: Home) -> None:
 def test_init_does_not_overwrite(home: Home) -> None:
     again = sheaf("init", home.folder)
     assert again.code == 2
-    assert "is there already" in one_line(again.err)
+    assert "already exists" in one_line(again.err)
     wrong = sheaf("init", home.folder / "new", "--namespace", "nodot")
     assert "domain name" in one_line(wrong.err)
     assert not (home.folder / "new").exists()
@@ -336,7 +336,7 @@ def test_no_copy_is_put_into_the_store(
     for inside in ("/sub", "/records/sub/"):
         result = sheaf("copy", "--store", store, store + inside)
         assert (result.code, result.out) == (2, "")
-        assert "lies in the store itself" in one_line(result.err)
+        assert "is inside the store" in one_line(result.err)
     if not place:  # a name that begins like the store's is another place
         assert "nothing is published" in sheaf("copy", "--store", store, f"{store}2").err
     assert not list(tmp_path.iterdir())
@@ -393,7 +393,7 @@ def test_a_namespace_is_to_be_chosen_before_the_first_publish(tmp_path: Path) ->
         (["ingest", ""], "argument SOURCE: '' is empty"),
         (["ingest", "x", "--jobs", "0"], "--jobs 0: expected"),
         (["ingest", "x", "--collection", "a::b"], "a level between colons is empty"),
-        (["ingest", "/dev/null"], "no regular file"),
+        (["ingest", "/dev/null"], "not a regular file"),
         (["status", "--store", ""], "argument --store: '' is empty"),
         (["status", "--store", "gs://bucket/x"], "expected s3://bucket/prefix"),
     ],
@@ -531,8 +531,10 @@ raise SystemExit(main())
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
         assert done.returncode in (130, -signal.SIGINT), (delay, done.stderr)
-        lines = [line for line in done.stderr.splitlines() if not line.startswith("going on: ")]
-        assert lines in ([], ["sheaf: interrupted; run it again to finish its work"]), delay
+        lines = [line for line in done.stderr.splitlines() if not line.startswith("resuming: ")]
+        assert lines in ([], ["sheaf: interrupted; run the command again to finish its work"]), (
+            delay
+        )
     assert home("status", "--json").json["intake"] == []
 
 

@@ -309,7 +309,7 @@ def test_an_answer_that_breaks_off_has_no_end(
         with pytest.raises(IncompleteRead):
             answered(address)
         assert pieces.closed.wait(SECONDS)
-    assert "an answer broke off: the disk is gone" in caplog.text
+    assert "a response broke off: the disk is gone" in caplog.text
     assert "Traceback" not in caplog.text
 
 

@@ -92,7 +92,7 @@ def test_the_folder_is_seen_from_the_configuration_and_the_environment_may_name_
     found = formatted("publish")
     assert found.code == 2
     assert found.err == (
-        f"sheaf: formats.templates is {formatted.folder}/nowhere, expected a folder that is there\n"
+        f"sheaf: formats.templates is {formatted.folder}/nowhere, expected an existing folder\n"
     )
 
 
@@ -101,7 +101,7 @@ def test_a_changed_crosswalk_gives_its_records_new_datestamps(formatted: Home) -
     crosswalk = formatted.folder / "formats" / "crosswalks" / "capture-simple.xml"
     crosswalk.write_text(crosswalk.read_text().replace("<seen>", "<seen >"))
     built = formatted("publish", "--json")
-    assert "simple makes other XML now: all its records are stamped anew" in built.err
+    assert "the XML of simple has changed: all its records get a new datestamp" in built.err
     document = built.json
     assert (document["snapshot"], document["new"], document["changed"]) == (3, 0, 0)
     with formatted.served() as url:

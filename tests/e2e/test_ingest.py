@@ -32,7 +32,7 @@ def ended(home: Home, monkeypatch: pytest.MonkeyPatch, *arguments: object) -> No
         patch.setattr(pool, "carry_out", interrupted)
         result = home("ingest", "--jobs", "1", *arguments)
     assert result.code == 130
-    assert one_line(result.err) == "sheaf: interrupted; run it again to finish its work"
+    assert one_line(result.err) == "sheaf: interrupted; run the command again to finish its work"
 
 
 @pytest.fixture
@@ -49,16 +49,16 @@ def test_an_interrupted_ingest_goes_on(
     ended(home, monkeypatch, *files)
     note = home("verify").out
     assert "note: .tmp/ingest-" in note
-    assert "give its command again" in note
+    assert "run its command again" in note
     one = ("--jobs", "1")
     other = home("ingest", *one, "--collection", "x", *files)  # is another ingest
-    assert "going on" not in other.err
+    assert "resuming" not in other.err
     again = home("ingest", *files)
     assert again.code == 0, again.err
-    assert again.err.startswith("going on: 1 of 3 files were read before, ")
+    assert again.err.startswith("resuming: 1 of 3 files were read before, ")
     assert again.out.startswith("9 captures from 3 files, ready to publish\n")
     assert (
-        "going on" not in home("ingest", *one, *files).err
+        "resuming" not in home("ingest", *one, *files).err
     )  # it was finished, so this is a new one
     assert "ingest-" not in home("verify").out
 
@@ -70,7 +70,7 @@ def test_the_work_lies_where_it_is_told_to(
     ended(home, monkeypatch, "--work", place, *files)
     assert len(list(place.glob("ingest-*/parts/*"))) == 1
     assert not (home.folder / "store" / "intake").exists()
-    assert home("ingest", "--jobs", "1", "--work", place, *files).err.startswith("going on: 1 of 3")
+    assert home("ingest", "--jobs", "1", "--work", place, *files).err.startswith("resuming: 1 of 3")
     assert list(place.iterdir()) == []
 
 
@@ -87,9 +87,9 @@ def test_the_work_on_a_bucket_lies_in_the_cache(
         monkeypatch.setenv(name, value)
     ended(home, monkeypatch, "--store", bucket.uri, *files)
     assert len(list((tmp_path / "cache").glob("sheaf/ingest-*/parts/*"))) == 1
-    assert "going on" not in home("ingest", "--jobs", "1", *files).err  # into another store
+    assert "resuming" not in home("ingest", "--jobs", "1", *files).err  # into another store
     again = home("ingest", "--jobs", "1", "--store", bucket.uri, *files)
-    assert again.err.startswith("going on: 1 of 3")
+    assert again.err.startswith("resuming: 1 of 3")
     assert list((tmp_path / "cache" / "sheaf").iterdir()) == []
     assert [key.rpartition("/")[2] for key in bucket.keys("intake/")] == [
         "captures-000000.parquet", "run.json", "sources.parquet",
@@ -111,7 +111,7 @@ def test_the_same_command_while_it_is_at_work(home: Home, tmp_path: Path) -> Non
         with fifo.open("w"):  # opened as soon as the other one reads it
             second = home("ingest", path)
         assert second.code == 2
-        said = f"process {first.pid} is ingesting these very sources into this store"
+        said = f"process {first.pid} is ingesting the same sources into this store"
         assert said in one_line(second.err)
         out, _ = first.communicate()
     assert (first.returncode, out) == (0, "3 captures from 1 file, ready to publish\n")
@@ -126,7 +126,7 @@ def test_files_that_are_read_in_one_piece_are_named(
     path.write_bytes(pair * 12)
     result = home("ingest", "--jobs", "1", path)
     assert result.code == 0
-    said = f"1 large file was read in one piece, for the ranges did not meet: {path}"
+    said = f"1 large file was read in one piece, because the ranges did not join: {path}"
     assert said in result.out.splitlines()
     assert home("ingest", "--json", "--jobs", "1", path).json["read_in_one_piece"] == [str(path)]
 
@@ -146,7 +146,7 @@ def test_faults_and_rows_of_them_are_told_apart(home: Home, tmp_path: Path) -> N
     path = tmp_path / "i.cdxj"
     path.write_bytes(b"\n".join([line("http://a.cz/"), *[b"junk"] * 5000]))
     result = home("ingest", path)
-    said = '5,000 faults, told of in 1,001 rows of `sheaf query "FROM faults"` once published:'
+    said = '5,000 faults, reported in 1,001 rows of `sheaf query "FROM faults"` once published:'
     assert said in result.out.splitlines()
     assert home("publish", "--json").json["faults"] == 1001
     assert home("query", "SELECT faults FROM sources").out == "faults\n1001\n"
@@ -168,8 +168,8 @@ def test_what_is_no_regular_file_is_told_of(home: Home, tmp_path: Path) -> None:
     home("publish")
     assert home("query", "SELECT source, code, detail FROM faults ORDER BY source").out == (
         "source,code,detail\n"
-        "broken.warc.gz,unreadable,a link that leads nowhere: No such file or directory\n"
-        "circle.warc.gz,unreadable,a link that leads nowhere: "
+        "broken.warc.gz,unreadable,a broken link: No such file or directory\n"
+        "circle.warc.gz,unreadable,a broken link: "
         "Too many levels of symbolic links\n"
         "null.warc.gz,unreadable,a device\n"
         "pipe.warc.gz,unreadable,a named pipe\n"

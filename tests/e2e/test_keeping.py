@@ -50,7 +50,7 @@ def test_a_sound_store(kept: Home) -> None:
     result = kept("verify")
     assert result.code == 0, result.out
     assert "2 snapshots checked" in result.out
-    assert result.out.rstrip().endswith("all is well")
+    assert result.out.rstrip().endswith("no problems found")
     document = kept("verify", "--json").json
     assert document["snapshots"] == [1, 2]
     assert document["read"] == document["files"] > 0
@@ -64,7 +64,7 @@ def test_damage_is_told_with_what_to_do(kept: Home) -> None:
     assert result.code == 1
     assert f"damage: {key}: " in result.out
     assert "(file-digest)" in result.out
-    assert "put it back" in result.out
+    assert "restore it" in result.out
     (found, *_) = kept("verify", "--json", "--newest").json["findings"]
     assert (found["kind"], found["code"], found["object"]) == ("damage", "file-digest", key)
     assert found["problem"]
@@ -77,8 +77,8 @@ def test_damaged_views_are_repaired_on_request(kept: Home) -> None:
     path.write_bytes(good[:900] + bytes([good[900] ^ 4]) + good[901:])
     result = kept("verify")
     assert result.code == 1
-    assert f"damage: {layout.views_key(2)}: its content is not the one" in result.out
-    assert "`sheaf verify --repair` writes it anew" in result.out
+    assert f"damage: {layout.views_key(2)}: its content differs" in result.out
+    assert "`sheaf verify --repair` rewrites it" in result.out
     result = kept("verify", "--repair")
     assert result.code == 0, result.out
     assert "(views-repaired)" in result.out
@@ -164,7 +164,7 @@ def test_an_export_that_is_refused(kept: Home, tmp_path: Path) -> None:
     flip(kept)
     result = kept("copy", tmp_path / "copy")
     assert result.code == 2
-    assert "is not what it is named by" in one_line(result.err)
+    assert "does not match its name" in one_line(result.err)
 
 
 def test_status_tells_what_is_kept_and_deleted(kept: Home) -> None:
@@ -187,7 +187,7 @@ def test_a_store_that_lost_its_pointer_is_not_taken_for_a_new_one(kept: Home) ->
         result = kept(*command)
         assert (result.code, result.out) == (2, "")
         assert (
-            "current.json: there are snapshots up to 2, and no pointer: `sheaf verify`"
+            "current.json: there are snapshots up to 2, but no pointer: `sheaf verify`"
             in one_line(result.err)
         )
 
@@ -227,14 +227,14 @@ def test_every_command_refuses_an_old_pointer_until_it_is_repaired(
         result = kept(*command)
         assert (result.code, result.out) == (2, ""), command
         assert (
-            "current.json: it names 1 as the newest, and 2 was published, so an old copy of it was "
-            "put back: `sheaf verify` says what to write into it"
+            "current.json: it names 1 as the newest, but 2 was published: an old copy was "
+            "restored: `sheaf verify` shows the correct content"
         ) in one_line(result.err)
     document = kept("verify", "--json").json
     (found,) = [one for one in document["findings"] if one["kind"] == "damage"]
     assert found["code"] == "pointer-behind"
-    (store / layout.POINTER).write_text(found["problem"].partition("has to be ")[2])
-    assert kept("verify").out.rstrip().endswith("all is well")
+    (store / layout.POINTER).write_text(found["problem"].partition("must be ")[2])
+    assert kept("verify").out.rstrip().endswith("no problems found")
     assert kept("status", "--json").json["snapshot"]["deleted"] == 1
 
 
@@ -268,7 +268,7 @@ def test_verify_repairs_pointer_and_witness(
     assert [one["code"] for one in result.json["findings"]] == [code]
     status = kept("status", "--json").json
     assert (status["snapshot"]["deleted"], status["id"]) == (1, name)
-    assert kept("verify").out.rstrip().endswith("all is well")
+    assert kept("verify").out.rstrip().endswith("no problems found")
 
 
 def test_verify_repairs_no_pointer_where_its_snapshot_is_lost(kept: Home) -> None:
@@ -288,7 +288,7 @@ def test_a_function_that_starts_on_an_old_pointer_answers_503(
     restored(kept)
     old = Instance(environment, kept.folder, lines.append, assembly.application)
     assert old(http("verb=Identify"))["statusCode"] == 503
-    assert "`sheaf verify` says what to write into it" in caplog.text
+    assert "`sheaf verify` shows the correct content" in caplog.text
     # The one that runs keeps what it has seen.
     snapshots = {json.loads(line).get("snapshot") for line in lines}
     time.sleep(2.1)  # serve.pointer_seconds
@@ -321,7 +321,7 @@ def test_a_lost_pointer_is_written_anew_as_verify_says(kept: Home, tmp_path: Pat
     assert result.code == 1
     (line,) = [line for line in result.out.splitlines() if "pointer-missing" in line]
     pointer.write_text(line[line.index("{") : line.rindex("}") + 1])
-    assert kept("verify").out.rstrip().endswith("all is well")
+    assert kept("verify").out.rstrip().endswith("no problems found")
     assert kept("status", "--json").json["snapshot"]["records"] == 3  # a tombstone among them
     kept("ingest", warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"x"}))
     assert kept("publish", "--json").json["new"] == 1

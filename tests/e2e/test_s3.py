@@ -429,5 +429,5 @@ def test_ingest_looks_for_the_store_before_it_reads(
     proxy.fault = always(Answer(403, "AccessDenied"))
     refused = home("ingest", path)
     assert refused.code == 2
-    assert "no permission" in refused.err
+    assert "permission denied" in refused.err
     assert [s.key.rpartition("/")[2] for s in proxy.seen] == [layout.POINTER]

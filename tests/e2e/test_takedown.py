@@ -62,9 +62,9 @@ def test_withdrawn_items_stay_so_when_their_archive_comes_again(
     deleted = published("query", "--json", "SELECT identifier FROM records WHERE deleted").json
     assert deleted["identifier"] == name
     none = published("withdraw", "--identifier", name, "--dry-run").out
-    assert none == "0 items: these are withdrawn already\n"
+    assert none == "0 items: these are already withdrawn\n"
     once_more = published("withdraw", "--identifier", name, "--reason", "another")
-    assert "are withdrawn already, with the reason: why\n" in once_more.out
+    assert "are already withdrawn, with the reason: why\n" in once_more.out
     preview = published("reinstate", "--identifier", name, "--dry-run").out
     assert "2007-11-05T12:00:00Z  http://blog.knihovna.cz/\n" in preview
     back = published("reinstate", "--identifier", name, "--json").json
@@ -101,9 +101,9 @@ def test_a_dry_run_names_the_items_and_changes_nothing(untouched: Home) -> None:
     ("arguments", "said"),
     [
         (["--set", "domain:cz"], "--reason is missing"),
-        (["--reason", "why"], "say which items"),
-        (["--from", "2007", "--reason", "why"], "say which items"),
-        (["--set", "no set", "--reason", "why"], "no set specification"),
+        (["--reason", "why"], "no items selected"),
+        (["--from", "2007", "--reason", "why"], "no items selected"),
+        (["--set", "no set", "--reason", "why"], "not a set specification"),
         (["--set", "domain", "--from", "2013-02-30", "--reason", "x"], "--from 2013-02-30: no cal"),
         (
             ["--set", "domain", "--until", "today", "--reason", "x"],
@@ -111,9 +111,9 @@ def test_a_dry_run_names_the_items_and_changes_nothing(untouched: Home) -> None:
         ),
         (["--set", "a", "--from", "2015", "--until", "2014"], "--from 2015 is later than --until"),
         (["--set", "domain:se", "--reason", "why"], "there is no set domain:se: `sheaf query"),
-        (["--set", "domain:cz", "--until", "2006", "--reason", "why"], "no item is like that"),
+        (["--set", "domain:cz", "--until", "2006", "--reason", "why"], "no item matches"),
         (["--digest", "ABC", "--reason", "why"], "--digest ABC: expected a SHA-1 of 32"),
-        (["--url-prefix", "a.cz/b", "--reason", "why"], "--url-prefix a.cz/b: expected a URL from"),
+        (["--url-prefix", "a.cz/b", "--reason", "why"], "--url-prefix a.cz/b: expected a URL with"),
         (["--identifier", "oai:b.cz:none", "--reason", "why"], "there is no item oai:b.cz:none"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
@@ -131,7 +131,7 @@ def test_what_cannot_be_withdrawn_is_one_line(
 def test_what_is_not_withdrawn_cannot_be_reinstated(untouched: Home) -> None:
     for arguments, said in (
         (["--set", "domain:cz"], "none of these items is withdrawn\n"),
-        ([], "say which items"),
+        ([], "no items selected"),
         (["--set", "domain:cz", "--purge"], "unrecognized arguments: --purge"),
         (["--set", "domain:cz", "--reason", "why"], "unrecognized arguments: --reason"),
     ):
@@ -151,7 +151,7 @@ def test_expiring_keeps_what_the_pointer_names(published: Home) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "say what may go"),
+        ([], "nothing selected"),
         (["--keep", "0"], "expected a number from 1"),
         (["--older-than", "soon"], "expected a number with s, m, h, d or w"),
     ],

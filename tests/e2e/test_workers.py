@@ -98,7 +98,7 @@ def test_a_worker_that_dies_is_started_again(published: Home) -> None:
         assert [connection.getresponse().status for connection in opened] == [200] * 3
         assert first not in waited_for(process.pid, first)
         fetched(url)
-        assert "ended, and another takes its place" in errors.read_text()
+        assert "ended and is replaced" in errors.read_text()
         assert "Traceback" not in errors.read_text()
 
 
@@ -134,7 +134,7 @@ def test_what_is_wrong_is_reported_once(published: Home) -> None:
         port = taken.getsockname()[1]
         result = published("serve", "--port", port)
     assert (result.code, result.out) == (2, "")
-    assert result.err == f"sheaf: port {port} of 127.0.0.1 is taken: name another by --port\n"
+    assert result.err == f"sheaf: port {port} of 127.0.0.1 is in use: choose another with --port\n"
 
 
 class Files:

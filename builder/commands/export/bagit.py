@@ -13,7 +13,7 @@ from builder.progress import Phase
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("dir", metavar="DIR", help="the folder of the bags")
+    parser.add_argument("dir", metavar="DIR", help="folder for the bags")
     add_runs(parser)
 
 
@@ -21,7 +21,7 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
     """Declare the option that selects runs."""
     parser.add_argument(
         "--run", type=int, action="append", dest="runs", metavar="TIST",
-        help="this run alone; may be repeated",
+        help="only this run; may be repeated",
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
         "file", metavar="FILE",
-        help="the file to write, which is not there yet; gzip if it ends with .gz",
+        help="file to create; compressed with gzip if the name ends with .gz",
     )  # fmt: skip
     add_selection(parser)
 

@@ -8,23 +8,25 @@ from builder.export import captures
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("file", metavar="FILE", help="the file to write, which is not there yet")
+    parser.add_argument("file", metavar="FILE", help="file to create")
     add_selection(parser)
-    parser.add_argument("--title", metavar="TEXT", help="the title of the file")
+    parser.add_argument("--title", metavar="TEXT", help="title of the file")
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """Declare the options that select captures."""
-    which = parser.add_argument_group("which captures (all conditions must be met)")
-    which.add_argument("--set", metavar="SPEC", help="those of a set, with all sets below it")
+    which = parser.add_argument_group("selection of captures (all conditions must hold)")
+    which.add_argument("--set", metavar="SPEC", help="captures of this set and its subsets")
     which.add_argument(
-        "--url", metavar="PREFIX", help="those whose URL begins like that, from http:// on"
+        "--url", metavar="PREFIX", help="captures whose URL has this prefix, including http://"
     )
     which.add_argument(
-        "--as-of", metavar="DATE", help="of each URL the last one up to this date, as 2007-11-05"
+        "--as-of",
+        metavar="DATE",
+        help="the last capture of each URL up to this date, such as 2007-11-05",
     )
     which.add_argument(
-        "--where", metavar="SQL", help="those that meet a condition over the view `captures`"
+        "--where", metavar="SQL", help="captures that meet a condition over the view `captures`"
     )
 
 

@@ -17,7 +17,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
         "target", metavar="FILE|DIR",
-        help="one file of all (FILE.warc or FILE.warc.gz), or a folder with a file for each run",
+        help="one file (FILE.warc or FILE.warc.gz), or a folder with one file per run",
     )  # fmt: skip
     add_runs(parser)
 
@@ -39,8 +39,7 @@ def run(context: Context) -> int:
         ]
         if not found:
             raise NothingPublished(
-                f"{context.store.address}: these runs found no file behind a URL: "
-                "run `sheaf gather`"
+                f"{context.store.address}: these runs have no files behind URLs: run `sheaf gather`"
             )
         with Phase("exporting", len(found), " runs") as advance:
             done = warc.export(context.store, found, target, advance)

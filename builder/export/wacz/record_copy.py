@@ -62,7 +62,7 @@ def cut(archives: Archives, capture: CaptureRow, scratch: Path) -> Iterator[Bina
         detail = f"its compressed member is damaged ({capture.damaged})"
         raise ContentError("damaged", f"{_name(capture)}: {detail}")
     if capture.offset is None or not capture.filename:
-        raise ContentError("unplaced", f"{_name(capture)} has no place of its own in a file")
+        raise ContentError("unplaced", f"{_name(capture)} has no offset of its own in a file")
     failures: list[ContentError] = []
     for address in archives.candidates(capture.filename):
         with _spool(scratch) as raw, _spool(scratch) as made:
@@ -231,7 +231,7 @@ def _of_arc(tape: RecordStream, capture: CaptureRow) -> Iterator[bytes]:
     line = ARC_LINE.match(tape.peek(HEAD))
     record, _ = arc.read_header(tape, 2)
     if record is None:
-        raise record_reader.NoDocumentError("a record begins there whose header cannot be read")
+        raise record_reader.NoDocumentError("the header of the record there cannot be read")
     block = RecordBlock(tape, record.length or 0)
     with tempfile.SpooledTemporaryFile(HELD) as body:
         size = 0

@@ -106,7 +106,7 @@ def read_chosen(connection: engine.Connection) -> Iterator[Chosen]:
     """
     names = (*_NAMES, "besides")
     sql = f"SELECT {', '.join(names)} FROM chosen ORDER BY {_IN_FILES}"
-    with engine.reading("the captures that were chosen"):
+    with engine.reading("the selected captures"):
         for rows in engine.batches(connection, sql):
             for row in rows:
                 yield _parse_row(dict(zip(names, row, strict=True)))

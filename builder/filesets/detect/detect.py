@@ -70,7 +70,7 @@ class _Detection:
             )
         if detected is None:
             self._be_sure()
-            raise FilesetError("no-platform-match", f"no platform is known behind {resource.url}")
+            raise FilesetError("no-platform-match", f"no known platform hosts {resource.url}")
         return detected
 
     def _ask_registry(self, name: Name) -> tuple[DatasetResource, FilesetError | None]:

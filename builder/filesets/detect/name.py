@@ -46,7 +46,7 @@ def parse(given: str) -> Name:
         if found.id is not None and not found.spaced and found.id.startswith("http"):
             return Name(found.id)
     shown = text if len(text) <= 200 else text[:200] + "..."
-    raise FilesetError("bad-identifier", f"neither a URL nor a DOI: {shown!r}")
+    raise FilesetError("bad-identifier", f"not a URL or DOI: {shown!r}")
 
 
 def handle_of(text: str) -> str | None:

@@ -39,7 +39,7 @@ def target(handle: str, api: Api) -> str:
                 return found
     if failed is not None:
         raise FilesetError(failed.status, failed.detail, code=failed.code) from failed
-    raise FilesetError("no-platform-match", f"{handle} is not registered, or for no URL")
+    raise FilesetError("no-platform-match", f"{handle} is not registered, or has no URL")
 
 
 def _of_handle(document: Any) -> str | None:

@@ -88,7 +88,7 @@ class PlatformApi:
     def document(self, url: str, *, hosts: Sequence[str] = ()) -> Any:
         """Return the JSON document at `url`. With `hosts`, no other host receives a request."""
         if hosts and host(url) not in hosts:
-            detail = f"a link leads from {', '.join(hosts)} to {url}"
+            detail = f"a link of {', '.join(hosts)} leads to another host: {url}"
             raise FilesetError("platform-bad-response", detail, code="foreign-link")
         return parse_document(self._answer(url, _JSON, frozenset(), hosts))
 
@@ -129,7 +129,7 @@ class PlatformApi:
             return FilesetError("deadline-exceeded", said.detail if said else "")
         if said is not None:
             return error_of(said)
-        return FilesetError("platform-http-error", "its host failed before, and is left alone")
+        return FilesetError("platform-http-error", "its host failed before and is not asked again")
 
     def _once(
         self,
@@ -180,7 +180,7 @@ def _check(url: str, headers: Mapping[str, str], body: bytes, accept: str) -> No
     if interstitial.is_login(url, body) or (accept == _JSON and interstitial.wants_login(body)):
         raise FilesetError(interstitial.LOGIN, url)
     if accept == _JSON:
-        raise FilesetError("platform-bad-response", f"{url}: a page in the place of JSON")
+        raise FilesetError("platform-bad-response", f"{url}: a page instead of JSON")
 
 
 def passes(failure: FetchError) -> bool:
@@ -209,7 +209,7 @@ def parse_document(answer: ApiAnswer) -> Any:
 
 
 def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _sound(value: Any) -> Any:

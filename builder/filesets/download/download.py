@@ -67,7 +67,7 @@ class FileDownloader:
     ) -> Received:
         """Download a file of at most `limit` bytes into a sink; see builder.filesets.protocols."""
         if not file.platform_url:
-            raise FilesetError("error-platform-download", "the platform tells no URL of it")
+            raise FilesetError("error-platform-download", "the platform declares no URL for it")
         until = min(self.until, self.client.clock() + self.seconds)
         work = _Work(self, file, limit, html, until, left=self.tries)
         while True:
@@ -179,7 +179,7 @@ class _Work:
             return FilesetError("deadline-exceeded", self.failure.detail if self.failure else "")
         if self.failure is not None:
             return error_of(self.failure)
-        detail = "its host failed before, and is left alone"
+        detail = "its host failed before and is not asked again"
         return FilesetError("error-platform-download", detail)
 
 

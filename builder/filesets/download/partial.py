@@ -126,7 +126,7 @@ class PartialDownload:
     def _continue(self, answer: Response) -> None:
         """Check that a response with status 206 is the rest of the same file."""
         if not self.size:
-            raise FetchError("bad-answer", "a part, though the whole was asked for", 206)
+            raise FetchError("bad-answer", "a part, although the whole file was requested", 206)
         headers = answer.headers
         told = _RANGE.match(headers.get("content-range", ""))
         etag = headers.get("etag", "").strip()
@@ -169,7 +169,11 @@ class PartialDownload:
             nothing = not head and self.file.size is None
             self._page = page or (nothing and not best(self.file))
         if self._page and not best(self.file):
-            detail = "a page, by its first bytes" if head else "nothing came, and no size is told"
+            detail = (
+                "a page, judging by its first bytes"
+                if head
+                else "no bytes received, and no size declared"
+            )
             raise ContentMismatch("html-decoy", detail, _head_digest(head))
         if self._total is not None and not (self.coding and self.unpack):
             self._measure(self._total, f"length {self._total}")
@@ -198,13 +202,13 @@ class PartialDownload:
         assert self.head is not None
         short = self._total is not None and self.size < self._total and not self.coding
         if short and not self.is_whole():
-            raise FetchError("cut-short", f"{self.size:,} bytes of {self._total:,} came")
+            raise FetchError("cut-short", f"{self.size:,} of {self._total:,} bytes received")
         every = self._digests.every()
         status = self._digests.mismatch(self.file)
         if status is not None:
             name = status.removeprefix("mismatch-")
             told, is_ = getattr(self.file, name), every.get(name, str(self.size))
-            raise self._mismatch(status, f"{is_} came, {told} is told", every["sha256"])
+            raise self._mismatch(status, f"{is_} received, {told} declared", every["sha256"])
         if self.coding and not best(self.file) and self.file.size is None:
             raise ContentMismatch("encoding-ambiguous", self.coding, every["sha256"], over=True)
         return replace(
@@ -215,7 +219,7 @@ class PartialDownload:
 
     def _mismatch(self, status: str, detail: str, seen: str, over: bool = False) -> ContentMismatch:
         if self._page:
-            return ContentMismatch("html-decoy", "a page, by its first bytes", seen)
+            return ContentMismatch("html-decoy", "a page, judging by its first bytes", seen)
         return ContentMismatch(status, detail, seen, over)
 
 

@@ -25,7 +25,7 @@ _SIZE = re.compile(r"[0-9]{1,18}")
 def mapping(value: object, what: str) -> Mapping[str, Any]:
     """Return an object. Raises FilesetError (platform-bad-response) for anything else."""
     if not isinstance(value, Mapping):
-        raise FilesetError("platform-bad-response", f"{what} is no JSON object")
+        raise FilesetError("platform-bad-response", f"{what} is not a JSON object")
     return value
 
 
@@ -51,7 +51,7 @@ def objects_of(value: object, what: str) -> tuple[Mapping[str, Any], ...]:
     It is for lists of files: one that is only partly readable must not pass for a complete list.
     """
     if not isinstance(value, list) or not all(isinstance(entry, Mapping) for entry in value):
-        raise FilesetError("platform-bad-response", f"{what} is no list of JSON objects")
+        raise FilesetError("platform-bad-response", f"{what} is not a list of JSON objects")
     return tuple(value)
 
 

@@ -66,7 +66,7 @@ def pages(
     url: str | None = first
     while url is not None:
         if url in seen or len(seen) >= PAGES:
-            raise FilesetError("platform-error", f"the list at {first} leads back or has no end")
+            raise FilesetError("platform-error", f"the list at {first} is a loop or endless")
         seen.add(url)
         page = mapping(part(api, url, hosts), f"the list at {url}")
         yield page

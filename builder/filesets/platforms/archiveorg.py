@@ -102,9 +102,9 @@ def _item_name(resource: DatasetResource) -> str:
     found = _ITEM.fullmatch(json_document.path(resource.url))
     name = unquote(found["id"]) if found else ""
     if found is None or name.startswith("@"):
-        raise FilesetError("platform-scope", f"{resource.url} is no item", code="no-dataset")
+        raise FilesetError("platform-scope", f"{resource.url} is not an item", code="no-dataset")
     if not _NAMED.fullmatch(name):
-        raise FilesetError("bad-identifier", f"{name!r} names no item of archive.org")
+        raise FilesetError("bad-identifier", f"{name!r} does not name an item of archive.org")
     if found["rest"] and not _SHOWN.fullmatch(found["rest"]):
         raise FilesetError("platform-scope", "it is one file of an item", code="file-level")
     return name
@@ -114,9 +114,7 @@ def _item(name: str, item: Mapping[str, Any], metadata: Mapping[str, Any]) -> Fi
     files = json_document.objects_of(item.get("files"), "the list of files")
     count = json_document.size(item.get("files_count"))
     if count is not None and len(files) < count:
-        raise FilesetError(
-            "incomplete-manifest", f"{len(files)} files are listed, of {count} that it has"
-        )
+        raise FilesetError("incomplete-manifest", f"{len(files)} of {count} files are listed")
     restricted = _true(item.get("nodownload")) or _true(metadata.get("access-restricted-item"))
     page = f"https://{DOMAIN}/details/{name}"
     return FilesetPlatformItem(
@@ -131,7 +129,7 @@ def _item(name: str, item: Mapping[str, Any], metadata: Mapping[str, Any]) -> Fi
             "mediatype": json_document.text(metadata.get("mediatype")),
         },
         web_base_url=page,
-        detail="its files are lent, not given" if restricted else "",
+        detail="its files are lent, not downloadable" if restricted else "",
         description=_describe(metadata, page),
     )
 

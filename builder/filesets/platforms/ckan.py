@@ -82,7 +82,7 @@ class Ckan:
         url = f"{asked.root}/api/3/action/package_show?id={quote(asked.id, safe='')}"
         answer = json_document.mapping(api.document(url), "the answer")
         if answer.get("success") is not True:
-            raise FilesetError("platform-error", "CKAN tells no success")
+            raise FilesetError("platform-error", "CKAN reports no success")
         dataset = json_document.mapping(answer.get("result"), "the dataset")
         return _item(dataset, asked, resource)
 
@@ -91,7 +91,7 @@ def _parse_resource(resource: DatasetResource) -> _CkanRequest:
     """Return the requested dataset. Raises FilesetError (platform-scope) for other pages."""
     found = _DATASET.fullmatch(json_document.path(resource.url))
     if found is None:
-        raise FilesetError("platform-scope", f"{resource.url} is no dataset", code="no-dataset")
+        raise FilesetError("platform-scope", f"{resource.url} is not a dataset", code="no-dataset")
     if _RESOURCE.fullmatch(found["rest"] or ""):
         raise FilesetError("platform-scope", "it is one file of a dataset", code="file-level")
     parts = urlsplit(resource.url)
@@ -105,13 +105,13 @@ def _item(
     if id_ is None:
         raise FilesetError("platform-bad-response", "the dataset has no id")
     if asked.id.lower() not in (id_, (json_document.text(dataset.get("name")) or "").lower()):
-        raise FilesetError("platform-error", f"{asked.id} was asked for, and {id_} came")
+        raise FilesetError("platform-error", f"requested {asked.id}, received {id_}")
     status, detail = _access_status(dataset)
     resources = _resources(dataset)
     files = [one for one in resources if _is_file(one)]
     links = [one for one in resources if not _is_file(one)]
     if status == "success" and links and not files:
-        status, detail = "metadata-only", "it links to pages and services alone"
+        status, detail = "metadata-only", "it only links to pages and services"
     page = f"{asked.root}/dataset/{json_document.text(dataset.get('name')) or id_}"
     ids = [json_document.text(one.get("id")) or str(at) for at, one in enumerate(files)]
     return FilesetPlatformItem(
@@ -146,9 +146,7 @@ def _resources(dataset: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     found = json_document.objects_of(dataset.get("resources"), "the list of resources")
     count = json_document.size(dataset.get("num_resources"))
     if count is not None and len(found) < count:
-        raise FilesetError(
-            "incomplete-manifest", f"{len(found)} resources are listed, of {count} that it has"
-        )
+        raise FilesetError("incomplete-manifest", f"{len(found)} of {count} resources are listed")
     return [one for one in found if json_document.text(one.get("state")) in (None, "active")]
 
 

@@ -48,7 +48,7 @@ class Dataverse:
         if asked is None:
             if "/dataverse/" in urlsplit(resource.url).path:
                 raise FilesetError("platform-scope", "it is a collection", code="collection")
-            raise FilesetError("platform-404", f"{resource.url} names no dataset")
+            raise FilesetError("platform-404", f"{resource.url} does not name a dataset")
         if asked.is_draft:
             raise FilesetError("platform-scope", f"{resource.url} is a draft", code="draft")
         if asked.file:
@@ -104,7 +104,7 @@ def _version(asked: Persistent, dataset: Mapping[str, Any], api: Api) -> Mapping
         raise FilesetError("platform-scope", detail, code="wrong-version") from error
     found = mapping(answer.get("data"), "the version")
     if not _is(found, wanted):
-        detail = f"version {wanted} was asked for, and {_number(found)} came"
+        detail = f"requested version {wanted}, received {_number(found)}"
         raise FilesetError("platform-scope", detail, code="wrong-version")
     return found
 

@@ -86,7 +86,7 @@ class Dryad:
                 item,
                 platform_status="needs-token",
                 manifest=held,
-                detail=f"fileset.tokens has no token of {DOMAIN}",
+                detail=f"fileset.tokens has no token for {DOMAIN}",
             )
         return replace(item, manifest=manifest)
 
@@ -100,7 +100,7 @@ def _dataset_doi(resource: DatasetResource) -> str:
         return doi
     if _FILE.fullmatch(path):
         raise FilesetError("platform-scope", "it is one file of a dataset", code="file-level")
-    raise FilesetError("platform-scope", f"{resource.url} is no dataset", code="no-dataset")
+    raise FilesetError("platform-scope", f"{resource.url} is not a dataset", code="no-dataset")
 
 
 def _link(holder: Mapping[str, Any], name: str) -> str | None:
@@ -128,7 +128,7 @@ def _access_status(dataset: Mapping[str, Any]) -> tuple[str, str | None, str]:
 def _item(doi: str, dataset: Mapping[str, Any]) -> FilesetPlatformItem:
     told = json_document.doi(dataset.get("identifier"))
     if told != doi:
-        raise FilesetError("platform-error", f"{doi} was asked for, and {told} came")
+        raise FilesetError("platform-error", f"requested {doi}, received {told}")
     status, until, detail = _access_status(dataset)
     version = json_document.text(dataset.get("versionNumber"))
     page = json_document.web(dataset.get("sharingLink")) or f"https://{DOMAIN}/dataset/doi:{doi}"
@@ -159,9 +159,9 @@ def _files(api: Api, version: str) -> Iterator[FilesetManifestFile]:
         found += json_document.objects_of(embedded, "the list of files")
         total = json_document.size(page.get("total"))
     if total is None:
-        raise FilesetError("platform-bad-response", "the list of files does not tell its length")
+        raise FilesetError("platform-bad-response", "the list of files does not declare its length")
     if len(found) != total:
-        raise FilesetError("incomplete-manifest", f"{len(found)} files are listed, of {total}")
+        raise FilesetError("incomplete-manifest", f"{len(found)} of {total} files are listed")
     for file in found:
         if json_document.text(file.get("status")) != "deleted":
             yield _file(file)

@@ -128,7 +128,7 @@ def _parse_resource(resource: DatasetResource) -> _FigshareRequest:
     by_url, by_doi = _ARTICLE.fullmatch(path), _DOI.fullmatch(resource.doi or "")
     found = by_url or by_doi
     if found is None:
-        raise FilesetError("platform-scope", f"{resource.url} is no article", code="no-dataset")
+        raise FilesetError("platform-scope", f"{resource.url} is not an article", code="no-dataset")
     version = found["version"]
     if by_doi and version is None and by_doi["id"] == found["id"].lower():
         version = by_doi["version"]
@@ -141,12 +141,12 @@ def _check(article: Mapping[str, Any], asked: _FigshareRequest) -> None:
     if not ids:
         raise FilesetError("platform-bad-response", "the article has no id")
     if asked.id not in ids:
-        raise FilesetError("platform-error", f"article {asked.id} was asked for, not {ids}")
+        raise FilesetError("platform-error", f"requested article {asked.id}, received {ids}")
     version = json_document.text(article.get("version"))
     if asked.version and version and version != asked.version:
         raise FilesetError(
             "platform-scope",
-            f"version {asked.version} was asked for, and version {version} came",
+            f"requested version {asked.version}, received version {version}",
             code="wrong-version",
         )
     if article.get("status") == "draft":
@@ -211,8 +211,8 @@ def _files(api: Api, where: str, article: Mapping[str, Any]) -> Sequence[Mapping
     if not _complete(article, found):
         raise FilesetError(
             "incomplete-manifest",
-            f"{len(found)} files of {_total(found)} bytes in all are listed, "
-            f"of {json_document.size(article.get('size'))} bytes that it has",
+            f"{len(found)} files with {_total(found)} bytes are listed, but the article has "
+            f"{json_document.size(article.get('size'))} bytes",
         )
     return found
 

@@ -53,7 +53,7 @@ def item(asked: InvenioRequest, api: Api) -> FilesetPlatformItem:
             raise
         return _read_tombstone(asked, api)
     if "metadata" not in document:
-        raise FilesetError("platform-bad-response", f"{asked.record} tells of no record")
+        raise FilesetError("platform-bad-response", f"{asked.record} has no record")
     if invenio_native.is_native(document):
         found = invenio_native.read(document, asked.record)
     else:
@@ -67,7 +67,7 @@ def _latest(asked: InvenioRequest, api: Api) -> str:
     url = f"{asked.record}/versions/latest"
     newest = text(mapping(api.document(url), "the newest version").get("id"))
     if newest is None:
-        raise FilesetError("platform-bad-response", f"{url} tells of no record")
+        raise FilesetError("platform-bad-response", f"{url} has no record")
     return newest
 
 
@@ -78,9 +78,9 @@ def _is_asked_for(asked: InvenioRequest, found: Deposit) -> None:
     if found.id == asked.id:
         return
     if asked.id == found.parent:
-        detail = f"{asked.id} is all versions of a dataset; the newest is {found.id}"
+        detail = f"{asked.id} stands for all versions of a dataset; the newest is {found.id}"
         raise FilesetError("platform-scope", detail, code="work-level")
-    detail = f"{asked.id} was asked for, and {found.id} came"
+    detail = f"requested {asked.id}, received {found.id}"
     raise FilesetError("platform-scope", detail, code="wrong-version")
 
 
@@ -99,7 +99,7 @@ def _files(asked: InvenioRequest, found: Deposit, api: Api) -> tuple[FilesetMani
     sizes = [file.size for file in files if file.size is not None]
     short = found.count is not None and len(files) < found.count
     if short or (found.total and len(sizes) == len(files) and sum(sizes) < found.total):
-        detail = f"{len(files)} files are listed, of {found.count} with {found.total} bytes"
+        detail = f"{len(files)} of {found.count} files with {found.total} bytes are listed"
         raise FilesetError("incomplete-manifest", detail)
     return files
 

@@ -36,7 +36,7 @@ class InvenioRDM:
             raise FilesetError("platform-scope", f"{resource.url} is a draft", code="draft")
         record = _RECORD.fullmatch(path)
         if record is None:
-            raise FilesetError("platform-404", f"{resource.url} names no record")
+            raise FilesetError("platform-404", f"{resource.url} does not name a record")
         if record["file"]:
             raise FilesetError("platform-scope", f"{path} is one file", code="file-level")
         base, latest = origin.base(resource.url), bool(record["latest"])

@@ -73,7 +73,7 @@ def _parse_resource(resource: DatasetResource) -> _MendeleyRequest:
         by_url = _DATASET.fullmatch(json_document.path(resource.url))
     found = by_url or by_doi
     if found is None:
-        raise FilesetError("platform-scope", f"{resource.url} is no dataset", code="no-dataset")
+        raise FilesetError("platform-scope", f"{resource.url} is not a dataset", code="no-dataset")
     version = found["version"]
     if version is None and by_doi and by_doi["id"] == found["id"]:
         version = by_doi["version"]
@@ -84,14 +84,14 @@ def _check(dataset: Mapping[str, Any], asked: _MendeleyRequest) -> str:
     """Return the dataset's version. Raises FilesetError unless it is the requested one."""
     told = json_document.text(dataset.get("id"))
     if told != asked.id:
-        raise FilesetError("platform-error", f"{asked.id} was asked for, and {told} came")
+        raise FilesetError("platform-error", f"requested {asked.id}, received {told}")
     version = json_document.text(dataset.get("version"))
     if version is None:
-        raise FilesetError("platform-bad-response", "the dataset does not tell its version")
+        raise FilesetError("platform-bad-response", "the dataset does not declare its version")
     if asked.version and version != asked.version:
         raise FilesetError(
             "platform-scope",
-            f"version {asked.version} was asked for, and version {version} came",
+            f"requested version {asked.version}, received version {version}",
             code="wrong-version",
         )
     return version
@@ -106,7 +106,7 @@ def _item(dataset: Mapping[str, Any], asked: _MendeleyRequest, version: str) -> 
         platform_domain=DOMAIN,
         platform_id=asked.id,
         version=version,
-        detail="it is told not to be available" if closed else "",
+        detail="it is not available" if closed else "",
         web_base_url=page,
         web_bundle_url=f"https://{DOMAIN}/public-api/zip/{asked.id}/download/{version}",
         description=_describe(dataset, version, page),
@@ -144,7 +144,7 @@ def _places(folders: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
         at, passed = id_, set[str]()
         while at in by_id:
             if at in passed:
-                raise FilesetError("platform-error", "a folder lies within itself")
+                raise FilesetError("platform-error", "a folder contains itself")
             passed.add(at)
             parts.insert(0, json_document.name(by_id[at].get("name"), "a folder"))
             folder = by_id[at]

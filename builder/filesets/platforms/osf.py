@@ -80,7 +80,7 @@ def _project_id(resource: DatasetResource) -> str:
             return found["id"].lower()
     by_doi = _DOI.fullmatch(resource.doi or "")
     if by_doi is None:
-        raise FilesetError("platform-scope", f"{resource.url} is no project", code="no-dataset")
+        raise FilesetError("platform-scope", f"{resource.url} is not a project", code="no-dataset")
     return by_doi["id"]
 
 
@@ -95,7 +95,7 @@ def _node(api: Api, guid: str) -> tuple[str, Mapping[str, Any]]:
     full = part(api, f"https://{_API}/v2/{kind}/{quote(guid)}/?{_EMBEDS}")
     node = json_document.mapping(json_document.inner(full, "data"), "the project")
     if json_document.text(node.get("id")) != guid:
-        raise FilesetError("platform-error", f"{guid} was asked for, and {node.get('id')} came")
+        raise FilesetError("platform-error", f"requested {guid}, received {node.get('id')}")
     return kind, node
 
 
@@ -148,7 +148,7 @@ def _walk(api: Api, first: str) -> Iterator[FilesetManifestFile]:
                 json_document.inner(entry, "relationships", "files", "links", "related").get("href")
             )
             if url is None or url in seen or len(seen) > _DEPTH:
-                raise FilesetError("platform-error", "a folder leads nowhere, or back")
+                raise FilesetError("platform-error", "a folder's link is missing or is a loop")
             seen.add(url)
             waiting.append(url)
 

@@ -59,7 +59,7 @@ class Pangaea:
         )
         told = json_document.doi(about.get("identifier")) or json_document.doi(about.get("@id"))
         if told != f"{_PREFIX}{id_}":
-            raise FilesetError("platform-error", f"{_PREFIX}{id_} was asked for, and {told} came")
+            raise FilesetError("platform-error", f"requested {_PREFIX}{id_}, received {told}")
         if json_document.text(json_document.inner(about, "size").get("unitText")) == _SERIES:
             raise FilesetError("platform-scope", "it is a series of datasets", code="collection")
         refused = _restriction(about)
@@ -81,7 +81,7 @@ def _dataset_number(resource: DatasetResource) -> str:
     found = _ID.fullmatch(path) if json_document.host(resource.url) in _HOSTS else None
     found = found or _ID.fullmatch(resource.doi or "")
     if found is None:
-        raise FilesetError("platform-scope", f"{resource.url} is no dataset", code="no-dataset")
+        raise FilesetError("platform-scope", f"{resource.url} is not a dataset", code="no-dataset")
     return found["id"]
 
 
@@ -89,7 +89,7 @@ def _restriction(about: Mapping[str, Any]) -> str:
     """Return how access is restricted; empty if it is open."""
     access = json_document.text(about.get("conditionsOfAccess")) or ""
     if about.get("isAccessibleForFree") is False or access.lower() not in ("", "unrestricted"):
-        return f"its access is told to be {access or 'not free'}"
+        return f"its access is {access or 'not free'}"
     return ""
 
 

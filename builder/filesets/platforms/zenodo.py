@@ -46,7 +46,7 @@ class Zenodo:
             raise FilesetError("platform-scope", f"{path} is one file", code="file-level")
         named = record or _DOI.fullmatch(resource.doi or "")
         if named is None:
-            raise FilesetError("platform-404", f"{resource.url} names no record")
+            raise FilesetError("platform-404", f"{resource.url} does not name a record")
         domain = host(resource.url) if path else "zenodo.org"
         base = f"https://{domain.removeprefix('www.')}"
         latest = bool(named.groupdict().get("latest"))

@@ -84,7 +84,7 @@ def _existing(
             for f in archived.manifest
         )
         detail = (
-            f"altered at archive.org since it was archived, left as it is: {', '.join(altered)}"
+            f"altered at archive.org since it was archived, not overwritten: {', '.join(altered)}"
         )
         return record.add_withheld(
             replace(archived, status="mismatch-existing", manifest=manifest, detail=detail), item
@@ -139,7 +139,7 @@ class _ArchiveOrgRun:
         """Return a file hosted by archive.org. Raises FilesetError if it changed after listing."""
         stored = self._contents.files.get(file.path)
         if stored is None or _is(file, stored) is False:
-            detail = f"{file.path} is not at archive.org as it was listed"
+            detail = f"{file.path} at archive.org differs from its listing"
             raise FilesetError("changed-during-ingest", detail, item=self._item)
         return _as_stored(file, stored)
 
@@ -205,11 +205,11 @@ class _ArchiveOrgRun:
             self._name, file.path, path, archiveorg_item.metadata(item), max(hint, file.size or 0)
         )
         if _is(file, archive.contents(self._name).files.get(file.path)) is False:
-            detail = f"archive.org has another {file.path} than was put there"
+            detail = f"{file.path} at archive.org differs from the uploaded file"
             raise FilesetError("error-store-verify", detail, item=item)
 
     def _mismatch(self, path: str) -> FilesetError:
-        detail = f"the item {self._name} has another {path}; nothing is written over it"
+        detail = f"the item {self._name} has another {path}; nothing is overwritten"
         return FilesetError("mismatch-existing", detail, item=self._item)
 
     def _result(self, kept: Sequence[FilesetManifestFile]) -> ArchiveStrategyResult:

@@ -83,7 +83,7 @@ class ArchiveClient:
     def check(self) -> None:
         """Raise FilesetError (not-implemented) unless items can be written."""
         if not (self.access and self.secret):
-            detail = "to keep files at archive.org set IA_ACCESS_KEY and IA_SECRET_KEY"
+            detail = "to store files at archive.org, set IA_ACCESS_KEY and IA_SECRET_KEY"
             raise FilesetError("not-implemented", detail)
         self._session().close()
 
@@ -148,7 +148,7 @@ class ArchiveClient:
             from internetarchive import ArchiveSession
         except ImportError as error:
             detail = (
-                "archive.org takes the extra archiveorg: pip install 'sheaf-archive[archiveorg]'"
+                "archive.org needs the extra archiveorg: pip install 'sheaf-archive[archiveorg]'"
             )
             raise FilesetError("not-implemented", detail) from error
         given = {

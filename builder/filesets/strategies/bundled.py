@@ -183,7 +183,7 @@ class _BundleRun:
             of = pack.meta()
             if known is not None:
                 if known.archived.bundle_file_meta != of:
-                    detail = f"{self._key} is missing; made anew it would not be what it was"
+                    detail = f"{self._key} is missing; a new bundle would differ from it"
                     raise FilesetError("mismatch-existing", detail, item=self._item)
                 return known
         self._verify(of.size_bytes)
@@ -192,7 +192,7 @@ class _BundleRun:
     def _verify(self, size: int) -> None:
         there = {entry.key: entry.bytes for entry in self._asked.store.entries(self._key)}
         if (had := there.get(self._key)) != size:
-            detail = f"{self._key} has {had} bytes where {size} were written"
+            detail = f"{self._key} has {had} bytes, but {size} were written"
             raise FilesetError("error-store-verify", detail, item=self._item)
 
     def _record(

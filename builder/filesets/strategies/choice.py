@@ -44,7 +44,7 @@ class _Tally:
     def __str__(self) -> str:
         if self.files == 1:
             return "1 file of unknown size" if self.unknown else f"1 file of {self.bytes:,} bytes"
-        text = f"{self.files} files of {self.bytes:,} bytes in all, {self.largest:,} the largest"
+        text = f"{self.files} files with {self.bytes:,} bytes, the largest has {self.largest:,}"
         return f"{text}, {self.unknown} of unknown size" if self.unknown else text
 
 
@@ -112,7 +112,7 @@ def choose(
         bundle_url and (strategy["platform_bundle"] or strategy["backend"] == "web")
     ):
         return StrategyChoice(f"{backend}-fileset-bundled", why)
-    none = "the platform's own zip is not asked for" if bundle_url else "the platform makes no zip"
+    none = "the platform's own zip is not requested" if bundle_url else "the platform offers no zip"
     if strategy["backend"] == "web":
         return StrategyChoice("web-fileset", f"{why}, but {none}")
     return StrategyChoice(f"{strategy['large']}-fileset-bundled", f"{why}, and {none}")
@@ -124,7 +124,7 @@ def _backend(tally: _Tally, platform: str, strategy: Mapping[str, Any]) -> tuple
     if asked != "auto":
         return asked, f"{tally}; fileset.strategy is {asked}"
     if platform == ARCHIVEORG:
-        return ARCHIVEORG, f"{tally}; archive.org has them already"
+        return ARCHIVEORG, f"{tally}; archive.org already has them"
     large: str = strategy["large"]
     for is_so, reason in _largeness(tally, strategy):
         if is_so:

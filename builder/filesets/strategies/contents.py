@@ -42,7 +42,7 @@ def reconcile(
     faults = [f for f in manifest if f.status == MISSING or str(f.status).startswith("mismatch-")]
     if faults:
         shown = ", ".join(file.path for file in faults[:5])
-        detail = f"{len(faults)} of {len(item.files)} files are not in the bundle as they are "
+        detail = f"{len(faults)} of {len(item.files)} files are missing from the bundle or differ "
         wrong_by = {file.path: file for file in faults}
         told = [
             wrong_by.get(f.path, f if f.status == "withheld" else replace(f, status="skipped"))

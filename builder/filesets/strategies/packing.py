@@ -50,7 +50,7 @@ class Packing:
         limit = min(self._largest, self._left)
         received = self._downloader.download(wanted, limit, lambda: self._member(file.path))
         if self._spoilt:
-            raise FilesetError("error-platform-download", "it broke off, each time")
+            raise FilesetError("error-platform-download", "each attempt broke off")
         self._left -= received.size
         return files.with_received(file, received)
 
@@ -78,7 +78,9 @@ class Packing:
         for file in kept:
             member = members[file.path]
             if (member.size, member.crc32) != (file.size, file.crc32):
-                raise FilesetError("error-store-verify", f"{file.path} is not what came")
+                raise FilesetError(
+                    "error-store-verify", f"{file.path} differs from the received bytes"
+                )
             found.append(replace(file, key=key, offset=member.offset, compression=STORED))
         return tuple(found)
 

@@ -94,7 +94,7 @@ def _fault(path: str) -> str:
         if len(part.encode()) > LONGEST:
             return f"has a part of more than {LONGEST} bytes"
         if is_device(part):
-            return f"has a part that Windows takes for a device ({part})"
+            return f"has a part that is a device name on Windows ({part})"
     return ""
 
 
@@ -117,7 +117,7 @@ def _in_files(paths: Sequence[str]) -> dict[int, str]:
         parts = path.split("/")
         for length in range(1, len(parts)):
             if (above := "/".join(parts[:length])) in files:
-                found[at] = f"{_show(path)} lies in {_show(above)}, which is a file"
+                found[at] = f"{_show(path)} is inside {_show(above)}, which is a file"
     return found
 
 

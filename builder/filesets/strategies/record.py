@@ -24,7 +24,7 @@ from functions.snapshot.store import Reader, Writer
 SCHEMA = 1
 """Schema version of the document; readers reject other versions."""
 _CHUNK = 1 << 20
-_ALTERED = "altered since it was archived, left as it is; remove it to have it fetched again"
+_ALTERED = "altered since it was archived, not overwritten; remove it to fetch it again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def parse(data: bytes, key: str) -> KeepingRecord:
             raise ValueError(f"its schema is not {SCHEMA}")
         return build(KeepingRecord, document)
     except (ValueError, TypeError, RecursionError) as error:
-        raise FilesetError("error-store-verify", f"{key} is no record: {error}") from error
+        raise FilesetError("error-store-verify", f"{key} is not a valid record: {error}") from error
 
 
 def read(store: Reader, base: str) -> KeepingRecord | None:
@@ -105,7 +105,7 @@ def of_strategy(store: Writer, base: str, strategy: str) -> KeepingRecord | None
     if (record := read(store, base)) is None or record.archived.ingest_strategy == strategy:
         return record
     if record.objects and not any(state(store, record, check="size")):
-        raise FilesetError("error-store-verify", f"another run archived {base} meanwhile")
+        raise FilesetError("error-store-verify", f"another run archived {base} at the same time")
     store.remove(base + RECORD)
     return None
 
@@ -126,7 +126,7 @@ def write(store: Writer, base: str, record: KeepingRecord) -> KeepingRecord:
             raise
         mine = {(f.path, f.size, f.sha256) for f in record.archived.manifest}
         if mine != {(f.path, f.size, f.sha256) for f in first.archived.manifest}:
-            detail = f"{base} was archived by another run meanwhile, with other bytes"
+            detail = f"another run archived {base} at the same time, with other bytes"
             raise FilesetError("mismatch-existing", detail) from None
         record = first
     named = {base + RECORD, *(kept.key for kept in record.objects)}
@@ -134,7 +134,7 @@ def write(store: Writer, base: str, record: KeepingRecord) -> KeepingRecord:
     lost = sorted(key for key in named - there if key.startswith(base))
     if lost and first is None:
         store.remove(base + RECORD)
-        raise FilesetError("error-store-verify", f"{lost[0]} was removed by another run meanwhile")
+        raise FilesetError("error-store-verify", f"another run removed {lost[0]} at the same time")
     store.remove(*(there - named))
     return record
 
@@ -145,7 +145,7 @@ def forget(store: Writer, base: str, key: str) -> None:
     Raises FilesetError (error-store-verify) if another run has written the record meanwhile.
     """
     if read(store, base) is not None:
-        raise FilesetError("error-store-verify", f"another run archived {base} meanwhile")
+        raise FilesetError("error-store-verify", f"another run archived {base} at the same time")
     store.remove(key)
 
 

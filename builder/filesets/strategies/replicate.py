@@ -16,7 +16,7 @@ from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Writer
 
 PREFIXES = (FILESETS, WARCS)
-_TELLS = "`sheaf verify` tells what else is wrong"
+_TELLS = "run `sheaf verify` to see what else is wrong"
 
 
 class FilesetReplication:
@@ -62,7 +62,7 @@ class FilesetReplication:
         except FilesetError as error:
             raise DamagedStore(f"{error.detail}: {_TELLS}") from error
         if record is None:
-            raise DamagedStore(f"{self._source.address} has no {base}{RECORD} any more")
+            raise DamagedStore(f"{self._source.address} no longer has {base}{RECORD}")
         return record
 
     def _has(self, kept: KeptObject) -> bool:
@@ -86,6 +86,6 @@ class FilesetReplication:
                 advance(len(chunk))
             if digest.hexdigest() != kept.sha256:
                 raise DamagedStore(
-                    f"{kept.key} of {self._source.address} is not what its record says: {_TELLS}"
+                    f"{kept.key} of {self._source.address} differs from its record: {_TELLS}"
                 )
         self._sizes[kept.key] = kept.bytes

@@ -97,8 +97,8 @@ class _FileRun:
         if known is not None:
             if self._there[key] != known.size:
                 detail = (
-                    f"{key} has {self._there[key]:,} bytes, and had {known.size:,} when it was "
-                    "archived; remove it to have it fetched again"
+                    f"{key} has {self._there[key]:,} bytes, but had {known.size:,} when it was "
+                    "archived; remove it to fetch it again"
                 )
                 raise FilesetError("mismatch-existing", detail)
             return known
@@ -134,7 +134,7 @@ class _FileRun:
         for file in kept:
             if there.get(file.key or "") != file.size:
                 had = there.get(file.key or "")
-                detail = f"{file.key} has {had} bytes where {file.size} were written"
+                detail = f"{file.key} has {had} bytes, but {file.size} were written"
                 raise FilesetError("error-store-verify", detail, item=self._item)
 
     def record(self, kept: tuple[FilesetManifestFile, ...]) -> KeepingRecord:

@@ -115,7 +115,7 @@ class _WebRun:
     def bundle(self) -> KeepingRecord:
         """Archive the platform's bundle. Raises FilesetError and StoreError."""
         if not self._item.web_bundle_url:
-            raise FilesetError("not-implemented", "the platform makes no bundle", item=self._item)
+            raise FilesetError("not-implemented", "the platform offers no bundle", item=self._item)
         wanted = FilesetManifestFile(
             path=BUNDLE, mimetype=_ZIP, platform_url=self._item.web_bundle_url
         )
@@ -143,7 +143,7 @@ class _WebRun:
             with self._asked.store.creating(self.key) as sink:
                 yield WarcRecords(sink, self.key, at, about)
         except Conflict as error:
-            detail = f"another run keeps it in {self.key}"
+            detail = f"another run stores it in {self.key}"
             raise FilesetError("error-store-upload", detail, item=self._item) from error
 
     def _keep(self, file: FilesetManifestFile, records: WarcRecords) -> FilesetManifestFile:
@@ -188,7 +188,7 @@ class _WebRun:
         """Return the record once the store has the WARC. Raises FilesetError."""
         meta = records.meta()
         if (had := self._asked.store.size(self.key)) != meta.size_bytes:
-            detail = f"{self.key} has {had} bytes where {meta.size_bytes} were written"
+            detail = f"{self.key} has {had} bytes, but {meta.size_bytes} were written"
             raise FilesetError("error-store-verify", detail, item=self._item)
         kept = KeptObject(self.key, meta.size_bytes, meta.sha256hex)
         return record.of(self._item, archived, (kept,))

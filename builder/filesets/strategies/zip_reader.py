@@ -98,14 +98,14 @@ def directory(
     except DAMAGE as error:
         raise FilesetError("bundle-unreadable", str(error)) from error
     if len(listed) > members:
-        raise FilesetError("bundle-bomb", f"{len(listed):,} members, and it may have {members:,}")
+        raise FilesetError("bundle-bomb", f"{len(listed):,} members, but {members:,} are allowed")
     found = [entry for info in listed if (entry := _entry(info)) is not None]
     found.sort(key=lambda entry: entry.header)
     _check_bounds(found, end, most)
     seen: dict[str, ArchivedEntry] = {}
     for entry in found:
         if seen.setdefault(entry.path, entry) is not entry:
-            raise FilesetError("bundle-unsafe-member", f"{entry.path!r} is in it twice")
+            raise FilesetError("bundle-unsafe-member", f"it has {entry.path!r} twice")
     return tuple(found)
 
 
@@ -127,12 +127,10 @@ def read(
         digests = compute_digests(inflate(entry, stream, go_on))
         at = offset + entry.packed
         if digests.size != entry.size:
-            detail = (
-                f"{entry.path} has {digests.size:,} bytes, and the directory says {entry.size:,}"
-            )
+            detail = f"{entry.path} has {digests.size:,} bytes, but {entry.size:,} in the directory"
             raise FilesetError("bundle-unreadable", detail)
         if (crc := digests.of("crc32")) != entry.crc32:
-            detail = f"{entry.path} has {crc}, and the directory says {entry.crc32}"
+            detail = f"{entry.path} has {crc}, but {entry.crc32} in the directory"
             raise FilesetError("mismatch-crc32", detail)
         yield ArchivedMember(entry, offset, digests)
 
@@ -157,7 +155,9 @@ def inflate(
                 go_on()
                 size += len(chunk)
                 if size > entry.size:
-                    raise FilesetError("bundle-bomb", f"{entry.path} inflates to more than it says")
+                    raise FilesetError(
+                        "bundle-bomb", f"{entry.path} inflates to more than its declared size"
+                    )
                 yield chunk
     except zlib.error as error:
         raise FilesetError("bundle-unreadable", f"{entry.path}: {error}") from error
@@ -186,11 +186,11 @@ def _entry(info: zipfile.ZipInfo) -> ArchivedEntry | None:
     if info.flag_bits & _ENCRYPTED:
         raise FilesetError("bundle-unreadable", f"{name!r} is encrypted")
     if info.compress_type not in _COMPRESSIONS:
-        detail = f"{name!r} is packed by zip's method {info.compress_type}"
+        detail = f"{name!r} is packed with zip method {info.compress_type}"
         raise FilesetError("bundle-unreadable", detail)
     kind = stat.S_IFMT(info.external_attr >> 16) if info.create_system in _UNIX else 0
     if kind not in (0, stat.S_IFREG):
-        detail = f"{name!r} is a link" if kind == stat.S_IFLNK else f"{name!r} is no file"
+        detail = f"{name!r} is a link" if kind == stat.S_IFLNK else f"{name!r} is not a file"
         raise FilesetError("bundle-unsafe-member", detail)
     try:
         safe = path.safe(name)
@@ -222,15 +222,20 @@ def _check_bounds(entries: Sequence[ArchivedEntry], end: int, most: int) -> None
     for entry, following in zip(entries, ends, strict=False):
         total += entry.size
         if entry.header < 0:
-            raise FilesetError("bundle-unreadable", f"{entry.path} lies before the zip")
+            raise FilesetError("bundle-unreadable", f"{entry.path} is before the zip")
         if entry.header + _LOCAL.size + len(entry.raw) + entry.packed > following:
-            raise FilesetError("bundle-bomb", f"{entry.path} overlaps with what follows it")
+            raise FilesetError("bundle-bomb", f"{entry.path} overlaps with the next member")
         if entry.compression == "stored" and entry.size != entry.packed:
-            raise FilesetError("bundle-unreadable", f"{entry.path} is stored and has two sizes")
+            raise FilesetError(
+                "bundle-unreadable",
+                f"{entry.path} is stored without compression, but has two sizes",
+            )
         if entry.size > RATIO * entry.packed + _STEP:
             raise FilesetError("bundle-bomb", f"{entry.path} inflates to {entry.size:,} bytes")
     if total > most:
-        raise FilesetError("bundle-bomb", f"it inflates to {total:,} bytes, and {most:,} may come")
+        raise FilesetError(
+            "bundle-bomb", f"it inflates to {total:,} bytes, but {most:,} are allowed"
+        )
 
 
 def _header(entry: ArchivedEntry, data: bytes) -> int:
@@ -239,7 +244,9 @@ def _header(entry: ArchivedEntry, data: bytes) -> int:
         mark, *_, name, extra = _LOCAL.unpack_from(data)
         if mark == b"PK\3\4" and name == len(entry.raw) and data[_LOCAL.size :] == entry.raw:
             return _LOCAL.size + int(name) + int(extra)
-    raise FilesetError("bundle-unreadable", f"{entry.path} has another header than it says")
+    raise FilesetError(
+        "bundle-unreadable", f"the header of {entry.path} differs from the directory"
+    )
 
 
 def _some(stream: BinaryIO, many: int) -> Iterator[bytes]:

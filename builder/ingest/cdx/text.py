@@ -81,7 +81,7 @@ class IndexText:
             try:
                 text = self._inflater.decompress(data, self._piece)
             except zlib.error as error:
-                done = "left out; read on at the next member"
+                done = "skipped; reading continues at the next member"
                 self._fault("gzip-corrupt", self.consumed - len(data), str(error), done)
                 self._inflater, self._begun, more, data = None, False, False, data[1:]
                 yield b"\n"  # ends the line that was cut off
@@ -148,7 +148,7 @@ class _Legends:
         self.current = None if lacking else legend
         if lacking:
             detail = f"no field {lacking}: {show(line)}"
-            self._fault("index-header-invalid", place, detail, "the lines below are left out")
+            self._fault("index-header-invalid", place, detail, "the lines below are skipped")
         elif unknown:
             self._fault("index-header-invalid", place, f"letters {unknown}", "passed over")
 

@@ -96,7 +96,7 @@ def _value(parsed: dict[str, Any], names: tuple[str, ...], faults: list[RecordFa
         except UnicodeEncodeError:
             pass
     detail = show(ascii(value).encode())
-    faults.append(("index-value-invalid", name, detail, "taken as missing"))
+    faults.append(("index-value-invalid", name, detail, "treated as missing"))
     return b""
 
 

@@ -159,7 +159,8 @@ class Arrangement:
         suggestion = " or ".join(map(self._specification.usual_name, nearest_cached(name, known)))
         self._report(
             attribute, "unknown-attribute", ERROR,
-            f"{attribute.name[:80]} is no attribute of a {self._specification.type}", suggestion,
+            f"{attribute.name[:80]} is not an attribute of a {self._specification.type}",
+            suggestion,
         )  # fmt: skip
 
     def _file_value(self, attribute: Attribute, place: AttributePlace) -> None:
@@ -187,7 +188,7 @@ class Arrangement:
         if place.once:
             self._report(
                 attribute, "cannot-repeat", ERROR,
-                f"{attribute.name} stands here again: a Template-Type may be missing before",
+                f"{attribute.name} is repeated here: a Template-Type may be missing before it",
             )  # fmt: skip
         listed.append(text)
 
@@ -212,7 +213,7 @@ class Arrangement:
             keys = self._specification.openers[place.path[:-1] if place.key else place.path]
             self._report(
                 attribute, "misplaced-attribute", ERROR,
-                f"{attribute.name} stands outside its cluster, which {keys} opens", keys,
+                f"{attribute.name} is outside its cluster, which {keys} opens", keys,
             )  # fmt: skip
         return None
 
@@ -250,9 +251,7 @@ class Arrangement:
                 attribute, "url-split", ERROR, f"{attribute.name} is broken after a hyphen"
             )
         else:
-            self._report(
-                attribute, "url-space", WARNING, f"{attribute.name} has white space within"
-            )
+            self._report(attribute, "url-space", WARNING, f"{attribute.name} contains white space")
 
     def _report_absent(
         self, group: tuple[AttributePlace, ...], attributes: Sequence[Attribute]

@@ -7,7 +7,7 @@ ERROR, WARNING = "error", "warning"
 CODES: dict[str, str] = {
     "unreadable": "the file cannot be opened, or cannot be read to its end",
     "empty-file": "the file has no bytes",
-    "html": "the file is a page of HTML, as servers give in place of a missing file",
+    "html": "the file is a page of HTML, which servers often send for a missing file",
     "no-template": "no line of the file begins a template",
     "start-with-template-type": "an attribute is before the first Template-Type",
     "bad-line": "a line before the first template is not ReDIF",
@@ -22,7 +22,7 @@ CODES: dict[str, str] = {
     "key-empty": "an attribute that opens a cluster has no value",
     "invalid-value": "a value is invalid for its attribute",
     "url-split": "a URL is broken after a hyphen, so it cannot be joined safely",
-    "url-space": "a URL had white space within, which was removed",
+    "url-space": "a URL contained white space, which was removed",
     "too-long": "a value is longer than usual",
     "too-short": "a value has one character",
     "deprecated": "an attribute is deprecated",

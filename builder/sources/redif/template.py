@@ -155,11 +155,11 @@ def _build_template(source: EncodedLines, part: TemplateText, file: str) -> Temp
 def _check_text(data: bytes, text: str, part: TemplateText, file: str) -> list[Diagnostic]:
     found: list[Diagnostic] = []
     if part.cut:
-        message = f"the template was cut off behind {len(data):,} bytes"
+        message = f"the template was truncated after {len(data):,} bytes"
         found.append(Diagnostic(file, part.line, "template-too-large", ERROR, message))
     if "\ufffd" in text:
         line = part.line + text.count("\n", 0, text.index("\ufffd"))
-        message = f"{text.count(chr(0xFFFD)):,} times U+FFFD in place of a character"
+        message = f"{text.count(chr(0xFFFD)):,} characters were replaced by U+FFFD"
         found.append(Diagnostic(file, line, "undecodable", WARNING, message))
     if len(data.translate(None, _CONTROLS)) != len(data):
         message = "control characters in the text"
@@ -170,7 +170,7 @@ def _check_text(data: bytes, text: str, part: TemplateText, file: str) -> list[D
 def _unknown_type(written: str, line: int, file: str) -> Diagnostic:
     likely = guess_type(written)
     name = OBSOLETE.get(written.lower().partition(" ")[0])
-    message = f"{name} is obsolete" if name else f"there is no type {written[:80]!r}"
+    message = f"{name} is obsolete" if name else f"{written[:80]!r} is not a known type"
     suggestion = likely.type if likely else ""
     return Diagnostic(file, line, "unknown-template-type", ERROR, message, suggestion)
 

@@ -120,8 +120,8 @@ def check(renderer: Renderer, row: Format, kind: str) -> None:
     columns = schema.KINDS.get(kind)
     if columns is None:
         raise ConfigurationError(
-            f"the format {row.prefix} has a crosswalk of {kind}, which is no kind of items; "
-            f"there are {', '.join(schema.KINDS)}"
+            f"the format {row.prefix} has a crosswalk of {kind}, which is not a kind of item; "
+            f"known: {', '.join(schema.KINDS)}"
         )
     crosswalk = f"crosswalks/{row.crosswalks[kind]}"
     renderer.templates.check(template(kind), crosswalk, [column.name for column in columns])
@@ -132,7 +132,7 @@ def check(renderer: Renderer, row: Format, kind: str) -> None:
     # A list or a table of counts is never NULL, but may be empty.
     empty: dict[str, Any] = {c.name: [] if c.type.endswith("[]") else None for c in columns}
     empty |= {c.name: full[c.name] for c in columns if c.type == "JSON"}
-    for values, of in ((full, "of every column"), (empty, "of NULLs alone")):
+    for values, of in ((full, "of every column"), (empty, "of NULLs only")):
         try:
             made = renderer.record(_record(kind, values), row, _BASE_URL, "")
         except ConfigurationError as error:
@@ -198,19 +198,19 @@ def _one_element(made: str, row: Format, where: str, of: str) -> None:
     except expat.ExpatError as error:
         line = made.splitlines()[min(error.lineno, made.count("\n")) - 1].strip()
         raise ConfigurationError(
-            f"{where}: what it makes {of} is no XML: {expat.errors.messages[error.code]}, near "
+            f"{where}: its output {of} is not XML: {expat.errors.messages[error.code]}, near "
             f"{line[:100]!r}"
         ) from error
     if reader.roots != [row.namespace] or reader.stray:
         found = f"{len(reader.roots)} in {reader.roots}" + (" and text" if reader.stray else "")
         raise ConfigurationError(
             f"{where}: expected one element in the namespace {row.namespace} of the format "
-            f"{row.prefix}, and nothing beside it; what it makes {of} has {found}"
+            f"{row.prefix}, and no other; its output {of} has {found}"
         )
     if reader.bare:
         raise ConfigurationError(
-            f"{where}: the element {reader.bare[0]} has no namespace of its own and would be taken "
-            "for one of the protocol; declare one (xmlns), or give it a prefix"
+            f"{where}: the element {reader.bare[0]} has no namespace and would be in the "
+            "protocol's; declare one (xmlns), or give it a prefix"
         )
 
 

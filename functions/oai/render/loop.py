@@ -57,7 +57,7 @@ def lines(
     and `abouts` in a template include the templates given by these arguments.
     """
     if name in above:
-        raise ConfigurationError(f"{above[-1]} includes {name}, in which it lies itself")
+        raise ConfigurationError(f"{above[-1]} includes {name}, which includes it")
     try:
         source = read(name)[0]
     except ConfigurationError as error:

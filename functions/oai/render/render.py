@@ -61,7 +61,7 @@ class Renderer:
             one = RecordList((content.record,), content.format, None, since=content.since)
             made = self._render_all(one, answer.base_url)
         if made is not None and not any(made):
-            raise NothingRenderedError(f"nothing that {content.verb} gives could be made")
+            raise NothingRenderedError(f"no record of {content.verb} could be rendered")
         variables = {"answer": answer, "content": content, "items": Markup(_PLACE)}
         frame = self.templates.text(f"oai/{content.verb}.xml", variables)
         if made is None:

@@ -23,12 +23,12 @@ _PARTS = (
     jinja2.nodes.Extends,
 )
 _EXPECTED_PART = (
-    'expected {% include "crosswalks/part.xml" %}, written just so and at the end of its line; '
-    "in any other form a change of the part would not be noticed"
+    'expected {% include "crosswalks/part.xml" %} in exactly this form and at the end of its '
+    "line; in other forms a change of the part goes undetected"
 )
 _EXPECTED_TABLE = (
-    'expected lookup("t"), with the name of its table in quotes, and not within map; '
-    "in any other form a change of the table would not be noticed"
+    'expected lookup("t"), with the name of its table in quotes, and not within map; in other '
+    "forms a change of the table goes undetected"
 )
 FAULTS = (
     jinja2.TemplateError,

@@ -194,7 +194,7 @@ class Fakes:
 
     def detect(self, request: IngestRequest, api: Api) -> tuple[DatasetResource, Platform]:
         if request.base_url not in self.platform.items:
-            raise FilesetError("no-platform-match", f"no platform is known behind {request}")
+            raise FilesetError("no-platform-match", f"no known platform hosts {request}")
         return DatasetResource(
             url=f"https://{HOST}/1", hops=("https://doi.org/10.5/1",)
         ), self.platform

@@ -498,6 +498,6 @@ def test_a_bundle_that_would_be_other_bytes_is_not_written_in_its_place(
     found = asked.process(item)
     store.remove(found.location or "")
     monkeypatch.setattr(zip, "_MODE", 0o100600 << 16)
-    with pytest.raises(FilesetError, match=r"mismatch-existing: .* made anew it would not be"):
+    with pytest.raises(FilesetError, match=r"mismatch-existing: .* a new bundle would differ"):
         asked.process(item)
     assert found.location not in objects(store)

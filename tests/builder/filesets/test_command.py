@@ -84,12 +84,12 @@ def test_a_dry_run_shows_all_and_keeps_nothing(command: Command) -> None:
     url = deposit(command.server, 11, {"a.csv": A, "b.csv": B})
     out, _ = command("fileset", "--dry-run", url)
     assert out.splitlines() == [
-        f"pending  {url}: zenodo zenodo.org 10 v11: 2 files, 23 bytes: s3-fileset: "
-        "a dry run, no file was fetched",
+        f"pending  {url}: zenodo zenodo.org 10 v11: 2 files, 23 bytes: s3-fileset: dry run: no "
+        "file was fetched",
         "  Hives of the year 11",
-        "  s3-fileset: 2 files of 23 bytes in all, 15 the largest; fileset.strategy is s3",
-        "  a.csv: 15 bytes, to be verified by md5",
-        "  b.csv: 8 bytes, to be verified by md5",
+        "  s3-fileset: 2 files with 23 bytes, the largest has 15; fileset.strategy is s3",
+        "  a.csv: 15 bytes, to be verified with md5",
+        "  b.csv: 8 bytes, to be verified with md5",
     ]
     assert not command.server.asked(content(11, ""))
     assert not list(command.store.keys(""))
@@ -114,10 +114,13 @@ def test_what_cannot_be_meant_is_refused(command: Command, monkeypatch: pytest.M
 
     monkeypatch.setattr("sys.stdin", Terminal())
     for arguments, problem in (
-        ((), "nothing is asked for"),
-        (("-", "-"), "-: stdin is there once"),
-        (("--follow", "10.5/1"), "--follow is for --queue"),
-        (("--queue", "https://sqs.a.amazonaws.com/1/q", "--dry-run"), "--queue with --dry-run"),
+        ((), "nothing to do"),
+        (("-", "-"), "-: stdin can be given only once"),
+        (("--follow", "10.5/1"), "--follow requires --queue"),
+        (
+            ("--queue", "https://sqs.a.amazonaws.com/1/q", "--dry-run"),
+            "--queue cannot be combined with --dry-run",
+        ),
     ):
         _, err = command("fileset", *arguments, code=2)
         assert problem in err
@@ -143,7 +146,7 @@ def test_what_is_due_is_asked_for_again_on_its_day(command: Command) -> None:
     statuses = {r["status"] for r in command.results(embargoed, later, broken)}
     assert "platform-embargoed" in statuses
     _, err = command("fileset", "--due")
-    assert "1 dataset is to be asked for again" in err
+    assert "1 dataset is due for a retry" in err
     command("publish")
     deposit(command.server, 11, {"a.csv": A})
     found = command.results("--due")

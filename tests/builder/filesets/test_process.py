@@ -154,7 +154,7 @@ def test_interrupted_what_is_done_is_kept_and_the_rest_goes_on_later(site: Here)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert [json.loads(line)["status"] for line in out.splitlines()] == ["cancelled"]
-    assert err.splitlines()[-1] == "sheaf: interrupted; run it again to finish its work"
+    assert err.splitlines()[-1] == "sheaf: interrupted; run the command again to finish its work"
     assert [k for k in site.store.keys("intake/") if k.endswith("run.json")]
     assert site.results(done) == {done: "success-existing"}
     site.record("hives-2")

@@ -162,8 +162,8 @@ def test_a_person_reads_what_came_of_it() -> None:
         "2 files, at least 4 bytes, 1 withheld: web-file",
         "  Hives and harvests",
         "  web-file: 1 file",
-        "  a.csv: 4 bytes, to be verified by md5",
-        "  b: size unknown, no digest to verify it by",
+        "  a.csv: 4 bytes, to be verified with md5",
+        "  b: size unknown, no digest to verify it",
         "  c: 4 bytes, withheld",
     ]
     kept = file(status="verified")

@@ -103,7 +103,9 @@ def test_scenario_3_what_was_altered_is_told_and_not_written_over(command: Comma
     command.server.forget()
     (found,) = command.results(doi)
     assert found["status"] == "mismatch-existing"
-    assert found["detail"].startswith("altered since it was archived, left as it is; remove it to")
+    assert found["detail"].startswith(
+        "altered since it was archived, not overwritten; remove it to"
+    )
     assert found["detail"].endswith(key)
     assert not found["hit"]
     assert [f["status"] for f in found["manifest"]].count("mismatch-existing") == 1

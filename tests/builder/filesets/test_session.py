@@ -321,16 +321,16 @@ def test_a_line_is_a_request_and_its_other_fields_come_back() -> None:
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (b"https://zenodo.org/records/1", "line 1: no JSON: "),
-        (b"[1]", "line 1: no object of JSON"),
+        (b"https://zenodo.org/records/1", "line 1: not JSON: "),
+        (b"[1]", "line 1: not a JSON object"),
         (b"{}", "line 1: base_url: expected a URL or a DOI"),
         (b'{"base_url": 3}', "line 1: base_url: expected a URL or a DOI"),
         (b'{"base_url": " "}', "line 1: base_url: expected a URL or a DOI"),
         (b'{"base_url": "%s"}' % (b"x" * 1501), "line 1: base_url: more than 1,500 characters"),
         (b'{"base_url": "a", "ingest_type": 3}', "line 1: ingest_type: expected a text"),
-        (b'{"base_url": "a", "n": NaN}', "line 1: no JSON: NaN is no number of JSON"),
+        (b'{"base_url": "a", "n": NaN}', "line 1: no JSON: NaN is not a JSON number"),
         (b'{"base_url": "\xff"}', "line 1: no UTF-8"),
-        (b"[" * 100_000, "line 1: no JSON: "),
+        (b"[" * 100_000, "line 1: not JSON: "),
     ],
     ids=lambda value: None if isinstance(value, bytes) else value,
 )

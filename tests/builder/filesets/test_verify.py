@@ -179,7 +179,7 @@ def test_unfinished_places_are_not_copied(world: World, tmp_path: Path) -> None:
 def test_what_is_damaged_is_not_copied(world: World, tmp_path: Path) -> None:
     write(world, f"{BASE}files/b.csv", b"x" * 6)
     target = FolderStore(tmp_path / "copy")
-    with pytest.raises(DamagedStore, match=r"b\.csv of .* is not what its record says"):
+    with pytest.raises(DamagedStore, match=r"b\.csv of .* differs from its record"):
         export(world.store, target, world.outside())
     assert f"{BASE}files/b.csv" not in {*target.keys("filesets/")}
     assert f"{BASE}fileset.json" not in {*target.keys("filesets/")}

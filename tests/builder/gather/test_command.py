@@ -117,7 +117,7 @@ def test_from_templates_to_files(archive: Archive, site: Site) -> None:
     assert agent.startswith("Sheaf/")
     assert f"+https://rugs.example.org/oai; mailto:{MAIL}" in agent
     again = archive("gather")
-    put_off = "1 file failed before and is put off: --again tries them now"
+    put_off = "1 file failed before and is postponed: --again tries them now"
     assert (again.code, again.out) == (0, f"nothing is due\n{put_off}\n")
     assert json.loads(archive("gather", "--json").out)["put_off"] == 1
     assert told["put_off"] == 0  # it failed in that gathering, which tells of it
@@ -192,7 +192,7 @@ def test_a_choice_of_nothing_is_a_fault(archive: Archive, site: Site) -> None:
         assert done.code == code, (only, done.err)
         if code:
             shown = only.replace("\x1b", "\\x1b")
-            assert done.err == f"sheaf: --only {shown}: no template or URL is of it\n"
+            assert done.err == f"sheaf: --only {shown}: no template or URL matches\n"
         else:
             assert done.out == "nothing is due\n", only
 
@@ -288,7 +288,7 @@ def test_a_killed_one_is_gone_on_with(archive: Archive, site: Site, gate: Gate) 
     gate.open.set()
     done = archive("gather", "--json")
     assert done.code == 0, done.err
-    assert "which was cut off" in done.err
+    assert "abandoned the interrupted run" in done.err
     assert json.loads(done.out)["appearances"] == 8
     assert len(archive.versions()) == 8
     assert len(standing(archive.store)) == len(history(archive.store)) + 1  # the abandoned one
@@ -302,7 +302,7 @@ def test_one_process_at_a_time(archive: Archive, gate: Gate) -> None:
         assert gate.asked.wait(60)
         second = archive("gather")
         assert second.code == 2
-        assert "another process gathers for" in second.err
+        assert "another process is gathering for" in second.err
         assert second.err.count("\n") == 1
     finally:
         gate.open.set()

@@ -17,7 +17,11 @@ OWN = OwnLimits(GUARD, Limits(bytes=10_000), obey=True)
         ("address-refused", "10.0.0.1", True),
         ("address-refused", "10.0.0.1 is 10.0.0.1", True),
         ("address-refused", "a.org is 127.0.0.1, 10.0.0.1", True),
-        ("address-refused", "not asked: a was not reached 3 times: a is fd00::1%eth0", True),
+        (
+            "address-refused",
+            "not requested: a could not be reached 3 times: a is fd00::1%eth0",
+            True,
+        ),
         ("address-refused", "a.org is 127.0.0.1, ::1", False),
         ("address-refused", "a.org is ", False),
         ("port-refused", "a.org:8080", True),

@@ -44,7 +44,7 @@ def parts(home: Path, form: str) -> list[Path]:
         (["http://a.cz/oai", "DIR", "--from", "yesterday"], "expected 2026-11-22"),
         (["http://a.cz/oai", "DIR", "--until", "2026-02-30"], "expected 2026-11-22"),
         (["http://a.cz/oai", "DIR", "--from", "2026-02-02", "--until", "2026-02-01"], "is before"),
-        (["http://a.cz/oai", "FILE"], "is no folder"),
+        (["http://a.cz/oai", "FILE"], "is not a folder"),
     ],
 )
 def test_what_cannot_be_asked_is_told_in_one_line(
@@ -86,7 +86,7 @@ def test_a_repository_behind_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("http_proxy", "socks5://p")
     done = sheaf("harvest", there, tmp_path / "not")
     assert (done.code, done.err.count("\n")) == (2, 1)
-    assert done.err.startswith("sheaf: http_proxy names no proxy that can be used")
+    assert done.err.startswith("sheaf: http_proxy is not a usable proxy")
     assert not (tmp_path / "not").exists()
 
 
@@ -98,7 +98,7 @@ def test_each_form_holds_the_same(tmp_path: Path) -> None:
         done = sheaf("harvest", provider.url, tmp_path / "xml")  # it goes on as it began
         assert (done.code, len(parts(tmp_path / "xml", "xml"))) == (0, 1)
         done = sheaf("harvest", provider.url, tmp_path / "xml", "--format", "parquet")
-        assert (done.code, "holds xml" in done.err) == (2, True)
+        assert (done.code, "has the format xml" in done.err) == (2, True)
     held = {form: kept(tmp_path / form).rows for form in folder.FORMS}
     assert held["parquet"] == held["jsonl"]
     assert [row.record for row in held["xml"]] == [row.record for row in held["parquet"]]
@@ -168,7 +168,7 @@ def test_a_url_where_no_repository_is_says_so(status: int, body: bytes, tmp_path
         assert done.code == 1
         head, why = done.out.splitlines()
         assert head == f"{provider.url} oai_dc: nothing came"
-        assert why.startswith("  no OAI-PMH repository answers at this URL: ListRecords")
+        assert why.startswith("  there is no OAI-PMH repository at this URL: ListRecords")
         assert [*tmp_path.iterdir()] == []
         # Once one is there, it is asked for all that it tells of itself.
         provider.answers.remove(elsewhere)
@@ -179,7 +179,7 @@ def test_a_url_where_no_repository_is_says_so(status: int, body: bytes, tmp_path
 
 
 def test_a_set_that_is_not_listed_is_told_of(tmp_path: Path) -> None:
-    says = ["the repository lists no set nope:x"]
+    says = ["the repository does not list the set nope:x"]
     with serving(items(6)) as provider:
         for _ in range(2):
             given = ["--set", "a", "--set", "nope:x", "--json"]
@@ -217,7 +217,7 @@ def test_what_came_is_told_though_a_harvest_was_asked_wrongly(tmp_path: Path) ->
         assert sheaf("harvest", one.url, tmp_path, "--format", "xml").code == 0
         given = [one.url, other.url, tmp_path, "--format", "jsonl"]
         done = sheaf("harvest", *given)
-    assert (done.code, "holds xml" in done.err) == (2, True)
+    assert (done.code, "has the format xml" in done.err) == (2, True)
     assert done.out.startswith(f"{other.url} oai_dc: complete: 3 records")
 
 
@@ -269,7 +269,7 @@ def test_it_goes_on_where_it_was_asked_to_end(tmp_path: Path) -> None:
         provider.answers.remove(hang)
         before = len(provider.calls)
         done = sheaf("harvest", provider.url, tmp_path)
-        assert "goes on with run 1" in done.err
+        assert "resuming run 1" in done.err
         assert "resumptionToken" in provider.calls[before].arguments
         assert "complete: 200 records" in done.out
         assert len(provider.calls) <= 3 + 10 + 2
@@ -289,7 +289,7 @@ def test_another_window_gives_a_run_up_that_goes_on(tmp_path: Path) -> None:
         assert done.json[0]["status"] == "partial"
         provider.answers.remove(gone)
         done = sheaf("harvest", provider.url, tmp_path, "--full", "--json")
-        assert "gives run 1 up" in done.err
+        assert "abandoning run 1" in done.err
         assert (done.json[0]["run"], done.json[0]["status"]) == (2, "complete")
         assert kept(tmp_path).doubled == []
         assert len(kept(tmp_path).rows) == 60
@@ -340,5 +340,5 @@ def test_what_is_not_listed_any_more_is_told(tmp_path: Path) -> None:
         for number in range(3):
             del provider.items[f"oai:a.cz:{number}"]
         (told,) = sheaf("harvest", provider.url, tmp_path, "--full", "--json").json
-    assert told["notes"] == ["3 that came before are not listed any more"]
+    assert told["notes"] == ["3 of earlier runs are no longer listed"]
     assert told["same"] == 27

@@ -33,7 +33,7 @@ def test_dates_that_were_ignored_do_not_count_as_harvested(name: str, tmp_path: 
         assert (code, told["status"]) == (1, "partial")
         assert len(found.rows) == told["records"]
         assert 0 < told["outside"] <= told["records"] - inside
-        (note,) = (one for one in told["notes"] if "does not keep to the dates" in one)
+        (note,) = (one for one in told["notes"] if "ignores the requested dates" in one)
         assert f"from {SINCE}, until {UNTIL}" in note
         assert f"{told['outside']:,} of {told['records']:,} records" in note
         provider.answers.remove(end)
@@ -57,7 +57,7 @@ def test_a_run_without_dates_goes_on_where_dates_are_ignored(tmp_path: Path) -> 
         code, told, found = harvested(provider, tmp_path)
         lists = [call for call in provider.calls[before:] if call.is_list]
         assert (code, told["status"], told["changed"], told["outside"]) == (0, "complete", 1, 0)
-        assert told["notes"] == ["the repository ignores dates, so everything was asked for"]
+        assert told["notes"] == ["the repository ignores dates, so everything was requested"]
         assert ["from" in call.arguments for call in lists[:2]] == [True, False]
         assert len(lists) == 4
         assert found.state == expected(provider.state())
@@ -113,7 +113,7 @@ def test_what_changes_while_a_list_is_walked_is_reported(tmp_path: Path) -> None
         code, told, found = harvested(provider, tmp_path)
         assert (code, told["status"], told["later"], told["records"]) == (0, "complete", 3, 60)
         (note,) = told["notes"]
-        assert note.startswith("3 records came with datestamps after the list began")
+        assert note.startswith("3 records had datestamps after the list began")
         assert "2026-11-22T10:00:00Z" in note
         assert found.state == expected(provider.state())
         provider.now = NOW.replace(day=24)

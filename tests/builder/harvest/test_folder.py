@@ -185,7 +185,7 @@ def test_a_version_comes_once_in_a_run_however_often_it_is_opened(
 def test_one_process_at_a_time_has_a_folder(tmp_path: Path) -> None:
     with (
         opened(tmp_path),
-        pytest.raises(UsageError, match="another process harvests"),
+        pytest.raises(UsageError, match="another process is harvesting"),
         opened(tmp_path),
     ):
         pass
@@ -195,7 +195,7 @@ def test_a_harvest_keeps_its_form(tmp_path: Path) -> None:
     with opened(tmp_path) as kept:
         kept.add(row(1))
         kept.commit()
-    with pytest.raises(UsageError, match="holds parquet"), opened(tmp_path, "xml"):
+    with pytest.raises(UsageError, match="has the format parquet"), opened(tmp_path, "xml"):
         pass
     with folder.open_folder(tmp_path, fresh("xml")) as kept:
         assert kept.state.form == "parquet"
@@ -237,12 +237,12 @@ def test_parts_that_are_not_what_they_were_are_told(tmp_path: Path) -> None:
         kept.commit()
     (name,) = (one for one in tmp_path.iterdir() if folder.is_part(one.name))
     name.write_bytes(name.read_bytes()[:-1])
-    with pytest.raises(HarvestError, match="is not what it was"):
+    with pytest.raises(HarvestError, match="was altered"):
         folder.read(tmp_path)
     state = json.loads((tmp_path / folder.STATE).read_text())
     state["parts"][0]["name"] = "../part-000001-000000.parquet"
     (tmp_path / folder.STATE).write_text(json.dumps(state))
-    with pytest.raises(HarvestError, match="names what is no part"):
+    with pytest.raises(HarvestError, match="names something other than a part"):
         folder.read(tmp_path)
     assert folder.read(tmp_path / "nowhere") is None
 

@@ -145,7 +145,7 @@ def test_only_one_is_at_it_and_others_do_not_mind(tmp_path: Path, files: list[Pa
     home = tmp_path / "home"
     with workdir.open_workdir(home / "ingest-1") as one:
         with (
-            pytest.raises(UsageError, match=f"process {os.getpid()} is ingesting these very"),
+            pytest.raises(UsageError, match=f"process {os.getpid()} is ingesting the same"),
             workdir.open_workdir(home / "ingest-1"),
         ):
             pass
@@ -193,7 +193,7 @@ def test_work_that_cannot_be_written(tmp_path: Path) -> None:
 def test_a_disk_that_is_full_while_a_part_is_written(tmp_path: Path) -> None:
     """It is the disk of the work, which TMPDIR does not move."""
     (tmp_path / "faults-x.parquet").symlink_to("/dev/full")
-    said = f"{tmp_path}: the disk is full; free some space and run again"
+    said = f"{tmp_path}: the disk is full; free some space and run the command again"
 
     def written() -> None:
         with intake.writing(tmp_path):
@@ -276,7 +276,7 @@ def test_what_goes_wrong_in_the_midst_of_a_part_is_what_is_told(tmp_path: Path) 
 def test_a_disk_that_is_full_while_the_engine_writes(tmp_path: Path) -> None:
     place = tmp_path / "part"
     error = StoreError(f"the index i.cdxj cannot be read or written: {NO_SPACE} (/tmp)")
-    for where, said in ((place / "x.parquet", "part: the disk is full"), ("/tmp/y", "by TMPDIR")):
+    for where, said in ((place / "x.parquet", "part: the disk is full"), ("/tmp/y", "set TMPDIR")):
         cause = OSError(f'Could not write file "{where}": No space left on device')
         with pytest.raises(StoreError, match=said), intake.writing(place):
             raise error from cause

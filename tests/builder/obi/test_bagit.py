@@ -92,7 +92,7 @@ def test_a_bag_of_another_store_is_not_taken_for_ours(tmp_path: Path) -> None:
         kept.run(FIRST, {"RePEc:aaa:ssssss:1": b"Title: %d\n" % number})
     exported(stores[0].store, tmp_path / "bags")
     assert exported(stores[0].store, tmp_path / "bags").there == 1
-    with pytest.raises(UsageError, match="is no bag of this run"):
+    with pytest.raises(UsageError, match="is not a bag of this run"):
         exported(stores[1].store, tmp_path / "bags")
 
 
@@ -137,4 +137,4 @@ def test_the_command_writes_adds_and_says_so(
     for folder in (tmp_path / "bags").iterdir():
         bagit.Bag(str(folder)).validate()
     assert main([*command, "--run", "1"]) == 2
-    assert "--run 1: the store has no such run that was committed" in capsys.readouterr().err
+    assert "--run 1: the store has no such committed run" in capsys.readouterr().err

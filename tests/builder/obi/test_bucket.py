@@ -104,7 +104,7 @@ def test_a_large_object_that_is_refused_is_told(
 ) -> None:
     run = claim(bucket, GATHER, time.outside)
     proxy.fault = first(Answer(*status), 9)
-    with pytest.raises(StoreError, match=r"a.pdf: (no permission|the object is larger)"):
+    with pytest.raises(StoreError, match=r"a.pdf: (permission denied|the object is larger)"):
         run.put_file(URL, large)
     assert len(run.turn()) == 0
 
@@ -170,7 +170,7 @@ def test_many_at_once_stop_at_the_first_refusal(bucket: Bucket, proxy: Proxy, ti
             asked.append(number)
             yield f"{HANDLE}-{number}", b"x"
 
-    with pytest.raises(StoreError, match="no permission"):
+    with pytest.raises(StoreError, match="permission denied"):
         list(run.put_all(templates()))
     assert len(asked) < 300
 

@@ -42,7 +42,7 @@ def test_verify_tells_of_runs_and_what_is_wrong_with_them(home: Home) -> None:
     store = FolderStore(home.folder / "store")
     told = home("verify")
     assert told.code == 0
-    assert "1 run of the obi store checked, 6 of 6 objects read\nall is well" in told.out
+    assert "1 run of the obi store checked, 6 of 6 objects read\nno problems found" in told.out
     where = next(k for k in objects(store) if key.parse(k) and "98-01" in k)
     replaced(store, where, b"Template-Type: ReDIF-Paper 1.0\n")
     told = home("verify")
@@ -61,7 +61,7 @@ def test_a_run_that_nobody_goes_on_with_is_named(home: Home) -> None:
     assert told.code == 0
     assert "(obi-run-unfinished)" in told.out
     assert home("obi", "--abandon", run.tist).code == 0
-    assert "all is well" in home("verify").out
+    assert "no problems found" in home("verify").out
 
 
 def test_export_carries_the_runs_to_a_bucket_and_back(
@@ -74,7 +74,7 @@ def test_export_carries_the_runs_to_a_bucket_and_back(
         back = tmp_path / "back"
         told = home("copy", "--store", bucket.uri, back)
         assert told.code == 0, told.err
-        assert "all is well" in home("verify", "--store", bucket.uri).out
+        assert "no problems found" in home("verify", "--store", bucket.uri).out
         assert objects(FolderStore(back)) == objects(FolderStore(home.folder / "store"))
         assert objects(bucket) == objects(FolderStore(back))
     again = json.loads(home("copy", back, "--json").out)

@@ -155,7 +155,7 @@ def damaged(archive: Archive) -> Iterator[tuple[str, str]]:
     for where, data in list(objects(archive.store).items()):
         if key.tist_of(where) == archive.runs[1].tist and not key.is_redirect(where):
             replaced(archive.store, where, b"~" * len(data))
-            yield where, "has not the bytes that were stored"
+            yield where, "differs from the bytes stored"
             archive.store.remove(where)
             yield where, "has no"
             archive.store.put(where, io.BytesIO(data))
@@ -188,7 +188,7 @@ def test_another_store_is_not_written_over(archive: Archive, tmp_path: Path) -> 
     time.clock.now = archive.time.clock.now - timedelta(days=9)
     ingested(other, time, {HANDLE: "another"})
     before = objects(other, "")
-    with pytest.raises(ForeignRuns, match="name an empty place"):
+    with pytest.raises(ForeignRuns, match="choose an empty place"):
         archive.export(archive.store, other)
     assert objects(other, "") == before
     ahead = FolderStore(tmp_path / "ahead")

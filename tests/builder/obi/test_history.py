@@ -110,8 +110,8 @@ def test_before_it_came_and_while_it_was_lost_there_are_none(
 ) -> None:
     result = home("obi", HANDLE, "--as-of", date, "--bytes", tmp_path / "x")
     assert result.code == 2
-    assert f"{HANDLE} was not there at {date}" in result.err
-    assert told(home("obi", HANDLE, "--as-of", date))[-1] == f"not there at {date}T23:59:59Z"
+    assert f"{HANDLE} was absent at {date}" in result.err
+    assert told(home("obi", HANDLE, "--as-of", date))[-1] == f"absent at {date}T23:59:59Z"
 
 
 def test_bytes_that_were_altered_are_not_given_out_as_sound(own: Home, tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_an_open_run_is_told_and_can_be_ended(own: Home, tmp_path: Path) -> None
     ("arguments", "expected"),
     [
         (("RePEc:zzz",), "the obi store has nothing of RePEc:zzz"),
-        (("--as-of", "2025-01-01"), "give its ID"),
+        (("--as-of", "2025-01-01"), "need an ID"),
         ((HANDLE, "--as-of", "yesterday"), "--as-of yesterday: expected a date"),
         ((HANDLE, "--json", "--bytes", "-"), "name a file"),
         ((HANDLE, "--bytes", "/nowhere/at/all"), "cannot be written"),
@@ -228,7 +228,7 @@ def test_a_terminal_is_given_no_controls(repec: Repec) -> None:
 
 
 def test_the_status_tells_of_the_obi_store(own: Home) -> None:
-    assert "obi store  nothing of it is published; 4 runs not published yet" in own("status").out
+    assert "obi store  nothing published yet; 4 runs not published yet" in own("status").out
     assert own("publish").code == 0
     shown = f"shown up to the run {int(LAST.timestamp())}"
     line = f"obi store  4 templates, deleted ones included, {shown}"

@@ -139,7 +139,7 @@ def test_an_abandoned_run_counts_no_more(store: Store, time: Time) -> None:
     run.put(HANDLE, b"x")
     abandon(store, run.tist, "not wanted", time.outside)
     abandon(store, run.tist, "not wanted", time.outside)  # as it is
-    with pytest.raises(StoreError, match="was abandoned meanwhile"):
+    with pytest.raises(StoreError, match="another process abandoned"):
         run.commit([])
     assert history(store) == ()
     with pytest.raises(StoreError, match="has no run 1795255201"):

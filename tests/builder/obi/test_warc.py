@@ -111,7 +111,7 @@ def test_a_folder_gets_a_file_for_each_run_that_found_one(kept: Kept, tmp_path: 
 
 def test_a_file_that_is_there_is_not_replaced(kept: Kept, tmp_path: Path) -> None:
     (tmp_path / "mine.warc.gz").write_bytes(b"mine")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         exported(kept.store, tmp_path / "mine.warc.gz")
     assert (tmp_path / "mine.warc.gz").read_bytes() == b"mine"
 
@@ -191,7 +191,7 @@ def test_the_command_writes_adds_and_says_so(
         "files": 1, "resources": 0, "revisits": 2, "there": 0,
     }  # fmt: skip
     assert main(one) == 2
-    assert "one.warc.gz is there already" in capsys.readouterr().err
+    assert "one.warc.gz already exists" in capsys.readouterr().err
     assert main(["export", "warc", "--store", "store", "w", "--run", str(FIRST + 500)]) == 2
     assert "run `sheaf gather`" in capsys.readouterr().err
     assert not (tmp_path / "w").exists()

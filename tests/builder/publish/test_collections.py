@@ -189,7 +189,7 @@ def test_a_collection_without_captures_is_deleted_and_comes_back(world: World) -
 
 def test_it_cannot_be_withdrawn_by_itself(world: World) -> None:
     begin(world, "four in a collection", four)
-    with pytest.raises(NothingSelectedError, match="withdraw these by --set"):
+    with pytest.raises(NothingSelectedError, match="withdraw them with --set"):
         taken(world, Selection(identifiers=(identifier.collection(NAMESPACE, NEWS),)))
     assert told(world, NEWS)["captures"] == 4
 

@@ -130,7 +130,7 @@ def test_of_two_publishers_of_one_intake_one_reports_its_records(world: World) -
     built = publish(store, SETTINGS, surroundings)
     assert [one.new for one in (*rivals, built)] == [2, 0]
     assert built.manifest is None
-    assert "another publish was faster; starting over from its snapshot" in said
+    assert "another publish came first; starting over from its snapshot" in said
     assert urls(world) == {"1", "2", "3"}
 
 
@@ -371,7 +371,7 @@ def test_a_store_that_lost_its_pointer_is_not_begun_anew(
     path.unlink()
     if left is not None:
         path.write_bytes(left.to_json())
-    with pytest.raises(DamagedStore, match=r"snapshots up to 3, and no|names no snapshot, and 3"):
+    with pytest.raises(DamagedStore, match=r"snapshots up to 3, but no|names no snapshot, but 3"):
         world.publish()
     assert left is not None or not path.exists()
     path.write_bytes(whole)
@@ -384,5 +384,5 @@ def test_a_pointer_is_lost_after_the_first_publish_too(world: World) -> None:
     world.publish()
     (world.root / layout.POINTER).unlink()
     world.ingest([capture(2)])
-    with pytest.raises(DamagedStore, match="snapshots up to 1, and no pointer"):
+    with pytest.raises(DamagedStore, match="snapshots up to 1, but no pointer"):
         world.publish()

@@ -283,7 +283,7 @@ def test_an_old_pointer_that_is_put_back_is_no_base(
     path.write_bytes(old)
     world.ingest([capture(200)])
     for change in (world.publish, lambda: taken(world, ITEM), lambda: world.expire(keep=1)):
-        with pytest.raises(DamagedStore, match="an old copy of it was put back"):
+        with pytest.raises(DamagedStore, match="an old copy was restored"):
             change()
     assert there <= set(world.store.keys(""))
     path.write_bytes(right)
@@ -344,7 +344,7 @@ def test_a_publisher_with_a_wrong_clock_does_not_stop_the_others_in_silence(worl
         world.publish()
     right_one = Witness(pointer.store, without.newest())
     (found,) = problems(world)
-    assert f"{layout.WITNESS} has to be {json.dumps(json.loads(right_one.to_json()))}" in found
+    assert f"{layout.WITNESS} must be {json.dumps(json.loads(right_one.to_json()))}" in found
     (world.root / layout.WITNESS).write_bytes(right_one.to_json())
     world.ingest([capture(77)])
     assert world.publish().new == 2
@@ -435,11 +435,11 @@ def test_a_target_that_lost_its_pointer_is_not_set_back(world: World, tmp_path: 
     one_more(copy)
     (copy.root / layout.POINTER).unlink()
     for settled in copy.root.glob("snapshots/*/settled"):
-        with pytest.raises(ForeignTarget, match="lost its pointer"):
+        with pytest.raises(ForeignTarget, match="without its pointer"):
             export(world.store, copy.store, world.outside())
         settled.unlink()
     # The witness still says that something was published here.
-    with pytest.raises(ForeignTarget, match="lost its pointer"):
+    with pytest.raises(ForeignTarget, match="without its pointer"):
         export(world.store, copy.store, world.outside())
 
 
@@ -450,7 +450,7 @@ def test_a_store_that_is_new_or_whole_has_lost_nothing(world: World) -> None:
     world.publish()
     current(world.store)
     (world.root / layout.POINTER).unlink()
-    with pytest.raises(DamagedStore, match="snapshots up to 1, and no pointer"):
+    with pytest.raises(DamagedStore, match="snapshots up to 1, but no pointer"):
         current(world.store)
 
 

@@ -71,6 +71,6 @@ def test_a_removal_is_given_up_before_it_could_come_late(
         )
         proxy.fault = always(fault)
         began = time.monotonic()
-        with pytest.raises(StoreUnavailable, match=r"again for 0\.5 s"):
+        with pytest.raises(StoreUnavailable, match=r"retried for 0\.5 s"):
             bucket.remove("x", "y")
         assert time.monotonic() - began < 15

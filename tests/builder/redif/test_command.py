@@ -138,7 +138,7 @@ def test_a_limit_cuts_off(tmp_path: Path) -> None:
     [
         (["nowhere"], "nowhere: no such file or folder"),
         (["."], ". is an empty folder"),
-        (["html"], "html holds no .rdf and no .redif file"),
+        (["html"], "html has no .rdf or .redif file"),
         (["html/a.html", "--limit", "7"], "--limit 7: expected a number from 1,024"),
         (["s3://bucket/a.rdf"], "expected a file, a folder"),
     ],

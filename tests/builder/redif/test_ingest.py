@@ -277,18 +277,21 @@ def test_a_tarball_of_something_else_is_no_redif(home: Home, tmp_path: Path) -> 
     path = tarball(tmp_path / "x_2025-01-05.tar.gz", [("readme", b"x")])
     named = home("ingest", path)
     assert (named.code, "x_2025-01-05.tar.gz: not-an-archive" in named.out) == (1, True)
-    assert "is no tarball with .rdf or .redif files" in one_line(home("ingest", "-f", path).err)
+    assert "is not a tarball with .rdf or .redif files" in one_line(home("ingest", "-f", path).err)
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["-f", "{plain}"], "has no date in its name"),
-        (["-f", "{dated}", "-f", "{dated}.gz", "--tist", "2025-01-05"], "expected one TARBALL"),
-        (["-f", "{dated}", "{tree}", "--tist", "2025-01-05"], "and not both"),
-        (["-f", "{dated}", "-f", "{dated}.gz"], "are of one time"),
+        (
+            ["-f", "{dated}", "-f", "{dated}.gz", "--tist", "2025-01-05"],
+            "expects either one TARBALL",
+        ),
+        (["-f", "{dated}", "{tree}", "--tist", "2025-01-05"], "or SOURCEs of ReDIF"),
+        (["-f", "{dated}", "-f", "{dated}.gz"], "have the same time"),
         (["-f", "{dated}", "--tist", "soon"], "--tist soon: expected a date"),
-        (["-f", "{dated}", "--tist", "3000-01-01"], "lies in the future"),
+        (["-f", "{dated}", "--tist", "3000-01-01"], "is in the future"),
         (["-f", "nowhere_2025-01-05.tar"], "no such file"),
         (["{tree}", "--collection", "x"], "ReDIF has series"),
     ],
@@ -313,7 +316,7 @@ def test_a_date_before_the_last_run_is_refused(home: Home, tmp_path: Path) -> No
     members = [(f"RePEc/{name}", data) for name, data in archive().items()]
     ingested(home, "-f", tarball(tmp_path / "RePEc_2025-01-05.tar", members, ""))
     older = tarball(tmp_path / "RePEc_2025-01-04.tar", members, "")
-    assert "history goes forwards" in one_line(home("ingest", "-f", older).err)
+    assert "is too early" in one_line(home("ingest", "-f", older).err)
 
 
 def test_strict_tells_of_faults_by_its_status(home: Home, root: Path) -> None:
@@ -336,7 +339,7 @@ def interrupted_at(monkeypatch: pytest.MonkeyPatch, home: Home, step: str, sourc
         patch.setattr(runs.ObiRun, step, interrupt)
         result = home("ingest", "--jobs", "1", source)
     assert result.code == 130
-    assert one_line(result.err) == "sheaf: interrupted; run it again to finish its work"
+    assert one_line(result.err) == "sheaf: interrupted; run the command again to finish its work"
 
 
 @pytest.mark.parametrize("step", ["turn", "put_all", "commit"])

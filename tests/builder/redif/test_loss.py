@@ -97,12 +97,12 @@ def test_archives_that_are_not_there_are_named_with_the_remedy(home: Home, root:
         files |= archive(code)
     ingested(home, tree(root, files))
     told = home("ingest", tree(root, archive("zzz"))).out
-    assert "12 archives are not there, of which nothing is taken for lost: RePEc:abb" in told
-    assert "RePEc:akb (2 templates), and 2 more; --accept-loss abb says that" in told
+    assert "12 archives are missing, of which nothing is deleted: RePEc:abb" in told
+    assert "RePEc:akb (2 templates), and 2 more; --accept-loss abb deletes" in told
     left = {name: data for name, data in archive("abb").items() if "seri" in name}
     told = home("ingest", tree(root, archive("zzz") | left)).out
-    assert "RePEc:abb has no archive's template in abbarch.rdf" in told
-    assert "--accept-loss abb says that they are gone" in told
+    assert "RePEc:abb has no archive template in abbarch.rdf" in told
+    assert "--accept-loss abb deletes them" in told
     assert home("ingest", root, "--json", "--accept-loss", "abb").json["redif"][0]["deletions"] == 1
 
 
@@ -121,7 +121,7 @@ def test_of_an_archive_that_a_fault_hides_no_remedy_is_told(home: Home, root: Pa
     path = tarball(root.parent / "cut.tar", archive("bbb").items(), "")
     path.write_bytes(path.read_bytes()[:2048])
     told = home("ingest", path).out
-    assert "1 archive is not there, of which nothing is taken for lost: RePEc:aaa" in told
+    assert "1 archive is missing, of which nothing is deleted: RePEc:aaa" in told
     assert "--accept-loss" not in told
 
 
@@ -129,7 +129,7 @@ def test_what_lay_in_no_folder_is_told_and_lost_if_all_is_accepted(home: Home, r
     ingested(home, tree(root, {**archive(), "p.rdf": papers(12)}))
     gone = tree(root, {**archive(), "p.rdf": papers(1)})
     told = home("ingest", gone)
-    assert "11 templates in no archive's folder not seen, and not taken for lost" in told.out
+    assert "11 templates outside of archives' folders not seen and not deleted" in told.out
     assert events(home) == []
     again = ingested(home, gone, "--accept-loss", "aaa")
     assert (again["stray"], again["deletions"], again["absent"]) == (11, 0, {})
@@ -181,7 +181,7 @@ def test_nine_tenths_of_an_archive_gone_are_held_until_accepted(home: Home, root
     ingested(home, tree(root, whole(40)))
     few = tree(root, whole(4))
     held = home("ingest", few)
-    assert "36 templates of RePEc:aaa vanished at once" in held.out
+    assert "36 templates of RePEc:aaa disappeared at once" in held.out
     assert "--accept-loss aaa" in held.out
     assert events(home) == []
     (row,) = [r for r in rows(home) if r.row == "archive"]

@@ -286,7 +286,7 @@ def test_the_time_of_a_tarball_is_the_day_in_its_name(name: str, tist: int | Non
 
 
 def test_a_day_that_is_in_no_calendar_is_refused() -> None:
-    with pytest.raises(UsageError, match="2025-02-30 is in no calendar"):
+    with pytest.raises(UsageError, match="2025-02-30 is not a valid date"):
         tarballs.tist_of("RePEc_2025-02-30.tar.gz")
 
 

@@ -116,9 +116,9 @@ def refused(*arguments: object) -> str:
         (("--jobs", "0"), "--jobs must be from 1"),
         (("--max-bytes", "-1"), "--max-bytes from 0"),
         (("--url", ""), "is empty"),
-        (("--url", "http://nowhere.cz/"), "no capture is of that choice"),
-        (("--set", "domain:xx"), "no capture is of that choice"),
-        (("--store", "x"), "--store is named as SOURCE here"),
+        (("--url", "http://nowhere.cz/"), "no capture matches"),
+        (("--set", "domain:xx"), "no capture matches"),
+        (("--store", "x"), "--store is not used here: give the store as SOURCE"),
     ],
 )
 def test_faults_of_usage_are_told_in_one_line(
@@ -130,12 +130,12 @@ def test_faults_of_usage_are_told_in_one_line(
 
 def test_a_source_that_is_none_is_told_in_one_line(shelf: Shelf, tmp_path: Path) -> None:
     site = tmp_path / "site"
-    assert "there is no such folder" in refused(tmp_path / "none", site)
+    assert "is neither a folder" in refused(tmp_path / "none", site)
     (tmp_path / "empty").mkdir()
     assert "nothing is published" in refused(tmp_path / "empty", site)
-    assert "expected the address of an endpoint" in refused("http://a.cz/oai?verb=Identify", site)
+    assert "expected the URL of an endpoint" in refused("http://a.cz/oai?verb=Identify", site)
     with shelf.served(content__serve=False) as base:
-        assert "Only metadata is given here" in refused(base, site, "--url", "a.cz")
+        assert "Only metadata is served here" in refused(base, site, "--url", "a.cz")
 
 
 def test_what_is_missing_is_told_and_the_rest_is_there(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_a_process_that_is_ended_goes_on(many: Shelf, tmp_path: Path, by: signal
     )  # fmt: skip
     assert process.returncode == {2: 130, 15: 143}.get(by, -by), process.stderr
     if by != signal.SIGKILL:
-        assert "run it again to finish its work" in process.stderr
+        assert "run the command again to finish its work" in process.stderr
         assert "Traceback" not in process.stderr
     begun = len(tree(site))
     assert 20 <= begun < 30

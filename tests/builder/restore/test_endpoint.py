@@ -366,7 +366,7 @@ def test_the_address_of_an_endpoint(url: str, base: str) -> None:
             "http://ž.cz/oai", "http://a b/"],
 )  # fmt: skip
 def test_what_is_no_address_of_an_endpoint_is_refused(url: str) -> None:
-    with pytest.raises(RebuildError, match="expected the address of an endpoint"):
+    with pytest.raises(RebuildError, match="expected the URL of an endpoint"):
         endpoint.base(url)
 
 

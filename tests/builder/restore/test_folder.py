@@ -156,7 +156,7 @@ def test_one_file_may_have_two_names(folder: RestoreFolder, tmp_path: Path) -> N
 
 
 def test_one_process_at_a_time_works_in_it(folder: RestoreFolder, tmp_path: Path) -> None:
-    with pytest.raises(RebuildError, match="another restore is at work"):
+    with pytest.raises(RebuildError, match="another restore is writing"):
         RestoreFolder(tmp_path / "site")
 
 

@@ -96,15 +96,15 @@ def test_an_old_pointer_is_found_and_verify_writes_the_right_one(
 ) -> None:
     filled(world)
     right = Pointer.from_json(put_back(world, settled=settled))
-    with pytest.raises(DamagedStore, match=r"an old copy of it was put back.*sheaf verify"):
+    with pytest.raises(DamagedStore, match=r"an old copy was restored.*sheaf verify"):
         recovery.current(world.store)
     world.ingest([capture(50)])
-    with pytest.raises(DamagedStore, match="an old copy of it was put back"):
+    with pytest.raises(DamagedStore, match="an old copy was restored"):
         world.publish()
     assert not starts(world)
     (found,) = problems(world, world.store)
     assert found.startswith("pointer-behind current.json")
-    (world.root / layout.POINTER).write_text(found.partition("current.json has to be ")[2])
+    (world.root / layout.POINTER).write_text(found.partition("current.json must be ")[2])
     mended = pointer(world)
     assert (mended.newest(), mended.store) == (right.newest(), right.store)
     assert problems(world, world.store) == []
@@ -133,7 +133,7 @@ def test_a_pointer_of_another_store_is_refused(make_world: Callable[[str], World
         world.publish()
     data = (other.root / layout.POINTER).read_bytes()
     (one.root / layout.POINTER).write_bytes(data)
-    with pytest.raises(DamagedStore, match="not of this store"):
+    with pytest.raises(DamagedStore, match="belongs to another store"):
         recovery.current(one.store)
     assert not starts(one)
     (found,) = problems(one, one.store)
@@ -155,7 +155,7 @@ def test_a_witness_that_is_lost_is_named_with_what_to_write(world: World, how: s
     assert not starts(world)
     (found,) = problems(world, world.store)
     assert found.startswith("witness-missing" if how == "removed" else "witness-damaged")
-    path.write_text(found.partition("newest.json has to be ")[2])
+    path.write_text(found.partition("newest.json must be ")[2])
     assert Witness.from_json(path.read_bytes()) == Witness.from_json(right)
     assert world.publish().new == 1
 
@@ -166,7 +166,7 @@ def test_a_witness_of_a_snapshot_that_is_gone_is_named(world: World) -> None:
     for key in layout.snapshot_keys(2):
         (world.root / key).unlink()
     found = [p for p in problems(world, world.store) if p.startswith("witness-ahead")]
-    assert "snapshot 2, which is not there" in found[0]
+    assert "snapshot 2, which does not exist" in found[0]
 
 
 class Ending(FolderStore):
@@ -262,7 +262,7 @@ def test_a_running_server_never_goes_back(world: World, caplog: pytest.LogCaptur
         assert last is not None
         assert len(last.identifiers) == 12
     (told,) = caplog.messages
-    assert "an old copy was put back" in told
+    assert "an old copy was restored" in told
     assert "sheaf verify" in told
     (world.root / layout.POINTER).write_bytes(right)
     world.ingest([capture(50)])
@@ -336,5 +336,5 @@ def test_an_old_pointer_of_a_store_without_a_witness_is_found_by_settled(world: 
     filled(world)
     made_old(world)
     put_back(world)
-    with pytest.raises(DamagedStore, match="2 was published, so an old copy of it was put back"):
+    with pytest.raises(DamagedStore, match="2 was published: an old copy was restored"):
         recovery.current(world.store)

@@ -123,5 +123,5 @@ def test_the_fault_says_which_digest_is_published():
     (fault,) = [
         e for e in events(spoil(zipped(bad))) if getattr(e, "code", "") == "digest-mismatch"
     ]
-    assert fault.done == "published with the one declared"
+    assert fault.done == "published with the declared one"
     assert codes(zipped(filedesc())) == []

@@ -100,7 +100,7 @@ def test_frames_want_a_dictionary_that_is_missing():
     alone = frames(RECORDS, made)
     (fault,) = faults(alone)
     assert (fault.code, fault.place) == ("zstd-dictionary-missing", 0)
-    assert fault.detail == f"4 frames want dictionary {made.dict_id()} or another"
+    assert fault.detail == f"4 frames need dictionary {made.dict_id()} or another"
     mixed = frame(RECORDS[0]) + alone + frames(RECORDS[1:])
     assert len(captures(mixed)) == 3
     (fault,) = faults(mixed)
@@ -208,7 +208,7 @@ def test_a_broken_frame_is_left_and_the_next_one_read():
     assert urls(data) == ["http://a.cz/0", "http://a.cz/2"]
     (fault,) = faults(data)
     assert (fault.code, fault.place) == ("zstd-corrupt", len(parts[0] + parts[1]))
-    assert fault.done == f"read on at byte {len(data) - len(parts[3])}"
+    assert fault.done == f"reading continues at byte {len(data) - len(parts[3])}"
 
 
 def test_a_wrong_checksum_keeps_the_record():

@@ -82,14 +82,14 @@ def test_codings_that_are_undone(coding, body):
 @pytest.mark.parametrize(
     "coding, body, why",
     [
-        (b"br", b"\xff\xff\xff", "br that does not decode"),
-        (b"gzip", GZIP[:10] + b"\xff" * 20, "gzip that does not inflate"),
-        (b"zstd", ZSTD[:6] + b"\xff" * 20, "zstd that does not decode: no block"),
-        (b"zstd", streamed(PAGE, window_log=28), "zstd that does not decode: Frame requires too"),
+        (b"br", b"\xff\xff\xff", "br data cannot be decoded"),
+        (b"gzip", GZIP[:10] + b"\xff" * 20, "gzip data cannot be inflated"),
+        (b"zstd", ZSTD[:6] + b"\xff" * 20, "zstd data cannot be decoded: a block"),
+        (b"zstd", streamed(PAGE, window_log=28), "zstd data cannot be decoded: Frame requires too"),
         (b"compress", b"\x1f\x9d\x90<title>", "compress is not decoded: LZW"),
         (b"x-compress", b"\x1f\x9d\x90<title>", "x-compress is not decoded: LZW"),
-        (b"dcb", b"\xff\x44\x43\x42" + bytes(40), "dcb is not decoded: it needs a dictionary"),
-        (b"dcz", b"\x5e\x2a\x4d\x18" + bytes(40), "dcz is not decoded: it needs a dictionary"),
+        (b"dcb", b"\xff\x44\x43\x42" + bytes(40), "dcb is not decoded: its dictionary"),
+        (b"dcz", b"\x5e\x2a\x4d\x18" + bytes(40), "dcz is not decoded: its dictionary"),
         (b"gzip, dcz, br", brotli.compress(bytes(40)), "dcz is not decoded"),
         (b"gzip," * 9, PAGE, "10 codings"),
     ],
@@ -111,15 +111,15 @@ def test_codings_that_are_flagged_leave_no_title(coding, body, why):
         (b"deflate", "deflate declared, but the payload is not deflate"),
         (b"br", "br declared, but the payload is not br"),
         (b"zstd", "zstd declared, but the payload is not zstd"),
-        (b"null", "null is no coding"),
-        (b"UTF-8", "utf-8 is no coding"),
+        (b"null", "null is not a coding"),
+        (b"UTF-8", "utf-8 is not a coding"),
         (b"gzip, br", "br declared, but the payload is not br"),
     ],
 )
 def test_pages_kept_decoded_under_a_header_that_says_otherwise(coding, why):
     record = warc(http(PAGE, b"Content-Type: text/html", b"Content-Encoding: " + coding))
     (fault,) = faults(record)
-    assert (fault.detail, fault.done) == (why, "read as it is")
+    assert (fault.detail, fault.done) == (why, "read without decoding")
     assert captures(record)[0].title == "Zprávy"
 
 

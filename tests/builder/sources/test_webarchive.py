@@ -80,7 +80,7 @@ def test_a_file_is_known_by_its_first_bytes(data, kind):
         (b"\x04\x22\x4d\x18....", "unsupported-compression", "lz4"),
         (b" CDX N b a m s k r M S V g\n", "not-an-archive", "a CDX index"),
         (b'cz,a)/ 20200101000000 {"url": 1}\n', "not-an-archive", "a CDXJ index"),
-        (wacz(("mimetype", "x")), "not-an-archive", "a zip file that is no WACZ"),
+        (wacz(("mimetype", "x")), "not-an-archive", "a zip file that is not a WACZ"),
         (gzip.compress(b" CDX N b a\n", mtime=0), "not-an-archive", "gzip of a CDX index"),
         (b"text\n", "not-an-archive", ""),
     ],

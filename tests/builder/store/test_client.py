@@ -209,8 +209,8 @@ def test_what_keeps_keys_away_is_told_in_one_line(
     ("changes", "said"),
     [
         ({"AWS_SECRET_ACCESS_KEY": ""}, "AWS_ACCESS_KEY_ID is set without AWS_SECRET"),
-        ({"AWS_ACCESS_KEY_ID": "hid\nden"}, "AWS_ACCESS_KEY_ID holds a blank"),
-        ({"AWS_REGION": "hid den"}, "AWS_REGION holds a blank"),
+        ({"AWS_ACCESS_KEY_ID": "hid\nden"}, "AWS_ACCESS_KEY_ID has a space"),
+        ({"AWS_REGION": "hid den"}, "AWS_REGION has a space"),
         ({"AWS_ENDPOINT_URL": "http://u:hidden@h"}, "AWS_ENDPOINT_URL cannot be used, expected"),
     ],
 )

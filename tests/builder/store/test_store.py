@@ -260,12 +260,12 @@ def test_a_folder_that_may_not_be_written_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("uri", "said"),
     [
-        ("", "empty address"),
+        ("", "address is empty"),
         ("gs://bucket/x", "expected s3://bucket/prefix"),
-        ("s3://", "no name of a bucket"),
-        ("s3://bucket/../x", "no prefix"),
-        ("s3://key:hidden@bucket/x", "credentials have no place"),
-        ("s3://bucket/x?region=y", r"with no \?"),
+        ("s3://", "not a bucket name"),
+        ("s3://bucket/../x", "not a prefix"),
+        ("s3://key:hidden@bucket/x", "without credentials"),
+        ("s3://bucket/x?region=y", r"without \?"),
     ],
 )
 def test_an_address_of_no_store_is_told(uri: str, said: str, tmp_path: Path) -> None:

@@ -136,5 +136,5 @@ def test_an_old_pointer_that_is_put_back_is_no_way(world_and_copy: tuple[World, 
     world, held = world_and_copy
     shutil.copy(held / layout.POINTER, world.root / layout.POINTER)
     world.ingest([capture(9)])
-    with pytest.raises(DamagedStore, match="an old copy of it was put back"):
+    with pytest.raises(DamagedStore, match="an old copy was restored"):
         world.publish()

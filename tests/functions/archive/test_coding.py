@@ -130,7 +130,7 @@ def test_what_breaks_in_the_midst_gives_what_was_before_it() -> None:
     packed = bytearray(gzip.compress(data, mtime=0))
     packed[len(packed) // 2 :] = Random(1).randbytes(5000)
     came = b""
-    with pytest.raises(ContentCodingError, match="does not inflate"):  # noqa: PT012
+    with pytest.raises(ContentCodingError, match="cannot be inflated"):  # noqa: PT012
         for piece in decode_codings(cut(bytes(packed), 100), ["gzip"], chunked=False):
             came += piece
     assert came

@@ -46,7 +46,7 @@ def test_the_environment_overrides() -> None:
     ("text", "said"),
     [
         ("pages = 3", "unknown key pages"),
-        ("[pages]\nrecord = 3", "unknown key pages.record; known there: identifiers"),
+        ("[pages]\nrecord = 3", "unknown key pages.record; known keys: identifiers"),
         ("[pages]\nrecords = 0", "pages.records is 0, expected a number from 1"),
         ('[pages]\nrecords = "7"', 'pages.records is "7", expected a number'),
         ("[pages]\nrecords = true", "pages.records is true"),
@@ -58,7 +58,7 @@ def test_the_environment_overrides() -> None:
         ('[sets.descriptions]\n"a b" = "x"', "set specifications"),
         ('[sets.descriptions]\na = " \\n"', 'sets.descriptions is {"a" = " \\n"}, expected'),
         ("[sets]\nrules = {}", "sets.rules is {}, expected a list of tables"),
-        ("[sets]\nrules = [1]", "sets.rules[0] is 1, expected a table with a set and one or more"),
+        ("[sets]\nrules = [1]", "sets.rules[0] is 1, expected a table with set and one or more"),
         (
             '[[sets.rules]]\nhosts = ["a.cz"]',
             'sets.rules[0] is {"hosts" = ["a.cz"]}, expected a set: a setSpec such as',
@@ -74,19 +74,19 @@ def test_the_environment_overrides() -> None:
         ('[[sets.rules]]\nset = "a"', "languages, collections besides the set"),
         (
             '[[sets.rules]]\nset = "a"\nhost = ["a.cz"]',
-            'sets.rules[0].host is ["a.cz"], expected a key that is known: set, hosts,',
+            'sets.rules[0].host is ["a.cz"], expected one of the keys set, hosts,',
         ),
         ('[[sets.rules]]\nset = "a"\nhosts = []', "expected a list of host names such as"),
         ('[[sets.rules]]\nset = "a"\nhosts = "a.cz"', 'sets.rules[0].hosts is "a.cz"'),
         ('[[sets.rules]]\nset = "a"\nhosts = ["http://a.cz"]', 'hosts is ["http://a.cz"]'),
         ('[[sets.rules]]\nset = "a"\nhosts = ["škola.cz"]', "ones as punycode"),
-        ('[[sets.rules]]\nset = "a"\nurl_prefixes = ["a.cz/"]', "from the scheme on"),
+        ('[[sets.rules]]\nset = "a"\nurl_prefixes = ["a.cz/"]', "URL prefixes with the scheme"),
         ('[[sets.rules]]\nset = "a"\ntypes = ["*/*"]', "media types such as text/html"),
         (
             '[[sets.rules]]\nset = "a"\nlanguages = ["česky"]',
             "language codes without a region, such as cs",
         ),
-        ('[[sets.rules]]\nset = "a"\ncollections = ["a:"]', "collections as `sheaf ingest"),
+        ('[[sets.rules]]\nset = "a"\ncollections = ["a:"]', "collections as in `sheaf ingest"),
         ('[documents]\ninclude = ["all"]', 'documents.include is ["all"], expected a list of'),
         ("[http]\ntries = 0", "http.tries is 0, expected a number from 1 to 1000, or auto"),
         ("[http]\nhost_seconds = nan", "http.host_seconds is nan, expected seconds from 0"),
@@ -106,9 +106,9 @@ def test_the_environment_overrides() -> None:
         ("[fileset.strategy]\nfiles = 0", "fileset.strategy.files is 0, expected a number from 1"),
         ("[fileset.limits]\nmost = 1", "fileset.limits.most is 1, expected one of the keys files"),
         ("[gather]\nbatch = 5", "gather.batch is 5, expected a table of minutes (minutes from"),
-        ("[gather]\nrobots = true", "unknown key gather.robots; known there: batch,"),
+        ("[gather]\nrobots = true", "unknown key gather.robots; known keys: batch,"),
         ("[repository", "sheaf.toml is not TOML"),
-        ("[nonsense]\na = 1", "unknown key nonsense; known there: content"),
+        ("[nonsense]\na = 1", "unknown key nonsense; known keys: content"),
     ],
 )
 def test_what_is_wrong_is_told_with_key_value_and_what_was_expected(text: str, said: str) -> None:
@@ -167,7 +167,8 @@ def test_a_wrong_variable_is_named() -> None:
 
 def test_an_unknown_variable_is_refused() -> None:
     with pytest.raises(
-        ConfigurationError, match="SHEAF_PAGES_RECORD is no key; known: SHEAF_CONTENT_ARCHIVES"
+        ConfigurationError,
+        match="unknown key SHEAF_PAGES_RECORD; known keys: SHEAF_CONTENT_ARCHIVES",
     ):
         configuration.parse("", {"SHEAF_PAGES_RECORD": "5"})
 

@@ -172,7 +172,7 @@ def test_places_are_tried_in_order_and_what_is_not_the_file_is_passed_over(
         assert found.address == str(stored.folder / "a.warc")
     (stored.folder / "a.warc").unlink()
     with (
-        pytest.raises(ContentError, match="of another URL"),
+        pytest.raises(ContentError, match="has another URL"),
         record.open_record(archives, of(stored)),
     ):
         pass

@@ -261,10 +261,10 @@ def of(data: bytes, name: str) -> CaptureRow:
     [
         (b"", "no record begins there"),
         (b"x" * 1000, "no record begins there"),
-        (warc(http(PAGE), url=b"http://other.cz/"), "of another URL"),
+        (warc(http(PAGE), url=b"http://other.cz/"), "has another URL"),
         (warc(http(PAGE), kind=b"request"), "of the type request"),
-        (warc(http(PAGE), length=b"many"), "whose header cannot be read"),
-        (b"WARC/1.0\r\nWARC-Type: response\r\n", "whose header cannot be read"),
+        (warc(http(PAGE), length=b"many"), "header of the record there cannot be read"),
+        (b"WARC/1.0\r\nWARC-Type: response\r\n", "header of the record there cannot be read"),
     ],
 )
 def test_another_file_of_the_same_name_is_damage(tmp_path: Path, there: bytes, detail: str) -> None:

@@ -98,7 +98,7 @@ def test_a_crosswalk_and_a_table_of_ones_own_take_the_place_of_the_shipped_ones(
     ("name", "text", "expected"),
     [
         ("crosswalks/capture-oai_dc.xml", "{{ nope }}", "items of this kind have no nope;"),
-        ("crosswalks/collection-oai_dc.xml", "<a>", "what it makes of every column is no XML"),
+        ("crosswalks/collection-oai_dc.xml", "<a>", "its output of every column is not XML"),
         ("tables/dcmi-type.toml", "a = ", "crosswalks/capture-oai_dc.xml, line "),
     ],
 )
@@ -150,7 +150,7 @@ def test_what_a_crosswalk_includes_is_looked_over_too(own):
         f"{crosswalks}/part.xml, line 2: division by zero, in a record of every column"
     )
     (crosswalks / "part.xml").write_text('{% include "crosswalks/simple.xml" %}\n')
-    assert "in which it lies itself" in refusal(own)
+    assert "which includes it" in refusal(own)
 
 
 @pytest.mark.parametrize(
@@ -167,20 +167,20 @@ def test_what_a_crosswalk_includes_is_looked_over_too(own):
         (f"{HEAD}\n\n{{{{ title.nope }}}}</page>", "line 3: 'str object' has no attribute 'nope'"),
         (f"{HEAD}\n\n{{{{ title[3] }}}}</page>", "line 3: None has no element 3, in a record of N"),
         ("<page>{{ url }}</page>", "expected one element in the namespace urn:simple"),
-        ('<page xmlns="urn:other"/>', "what it makes of every column has 1 in ['urn:other']"),
+        ('<page xmlns="urn:other"/>', "its output of every column has 1 in ['urn:other']"),
         (f"{HEAD}</page>{HEAD}</page>", "has 2 in ['urn:simple', 'urn:simple']"),
         (f"{HEAD}</page> and more", "has 1 in ['urn:simple'] and text"),
         ("{{ url }}", "has 0 in [] and text"),
         ("", "has 0 in []"),
-        (f"{{% if title %}}{HEAD}</page>{{% endif %}}", "what it makes of NULLs alone has 0 in []"),
-        (f"{HEAD}</pages>", "what it makes of every column is no XML: mismatched tag, near '<page"),
+        (f"{{% if title %}}{HEAD}</page>{{% endif %}}", "its output of NULLs only has 0 in []"),
+        (f"{HEAD}</pages>", "its output of every column is not XML: mismatched tag, near '<page"),
         (f'<?xml version="1.0"?>\n{HEAD}</page>', "XML or text declaration not at start of entity"),
-        (f"<!DOCTYPE page>\n{HEAD}</page>", "is no XML: not well-formed"),
+        (f"<!DOCTYPE page>\n{HEAD}</page>", "is not XML: not well-formed"),
         (f"{HEAD}<a:b/></page>", "unbound prefix"),
-        ('<a:b xmlns:a="urn:simple"><c/></a:b>', "the element c has no namespace of its own"),
-        (f"{HEAD}{{{{ title | safe }}}}</page>", "is no XML: "),
+        ('<a:b xmlns:a="urn:simple"><c/></a:b>', "the element c has no namespace"),
+        (f"{HEAD}{{{{ title | safe }}}}</page>", "is not XML: "),
         (f"{HEAD}{{{{ content_charset | safe }}}}</page>", "(is a value printed unescaped?)"),
-        (f"{HEAD}{{% if not title %}}&{{% endif %}}</page>", "of NULLs alone is no XML"),
+        (f"{HEAD}{{% if not title %}}&{{% endif %}}</page>", "of NULLs only is not XML"),
     ],
 )  # fmt: skip
 def test_a_faulty_crosswalk_is_refused_at_the_start(own, text, expected):
@@ -296,7 +296,7 @@ def test_a_table_that_is_not_seen_is_refused(own, text):
 def test_a_value_that_is_printed_unescaped_is_found(own, kind, text, of):
     (own / "formats.toml").write_text(ROW.replace("capture", kind))
     (own / "crosswalks" / "simple.xml").write_text(f"{HEAD}{text}</page>")
-    assert f"what it makes of {of}" in refusal(own)
+    assert f"its output of {of}" in refusal(own)
 
 
 @pytest.mark.parametrize(
@@ -327,7 +327,7 @@ def test_a_faulty_whole_of_faultless_parts_is_refused(own):
     ("old", "new", "expected"),
     [
         ("[[format]]", "[[format", "formats.toml cannot be read: Expected ']]'"),
-        ("[[format]]", "[format]", "formats.toml: expected nothing but rows [[format]]"),
+        ("[[format]]", "[format]", "formats.toml: expected only [[format]] rows"),
         ("prefix", "prefax", "line 1: {'prefax': 'simple'"),
         ('"simple"', '"sim ple"', "line 1: prefix is 'sim ple', expected letters"),
         ('"simple"', "5", "line 1: prefix is 5, expected letters"),
@@ -338,12 +338,20 @@ def test_a_faulty_whole_of_faultless_parts_is_refused(own):
         (
             '"simple.xsd"',
             '"simple.txt"',
-            "'simple.txt', expected a URL, or the name of a file .xsd",
+            "'simple.txt', expected a URL, or the name of an existing .xsd file",
         ),
         ('"simple.xml"', '"none.xml"', "line 1: the crosswalk of capture is 'none.xml', expected"),
         ('"simple.xml"', "3", "line 1: the crosswalk of capture is 3, expected"),
-        ('{ capture = "simple.xml" }', '"simple.xml"', "line 1: crosswalks is no table such as"),
-        ("capture =", "picture =", "simple has a crosswalk of picture, which is no kind of items"),
+        (
+            '{ capture = "simple.xml" }',
+            '"simple.xml"',
+            "line 1: expected crosswalks to be a table such as",
+        ),
+        (
+            "capture =",
+            "picture =",
+            "simple has a crosswalk of picture, which is not a kind of item",
+        ),
     ],
 )
 def test_a_faulty_row_is_refused_at_the_start(own, old, new, expected):
@@ -362,9 +370,12 @@ def test_a_faulty_row_is_refused_at_the_start(own, old, new, expected):
         (b"<schema>\n\xe9</schema>", ", line 2: invalid continuation byte; expected XML in UTF"),
         (
             '<?xml version="1.0" encoding="ISO-8859-2"?>\n<schema>č</schema>'.encode(),
-            " is declared to be in ISO-8859-2, expected XML in UTF-8",
+            " declares the encoding ISO-8859-2, expected XML in UTF-8",
         ),
-        (b'<?xml version="1.0" encoding="none"?><schema/>', " is declared to be in none, expected"),
+        (
+            b'<?xml version="1.0" encoding="none"?><schema/>',
+            " declares the encoding none, expected",
+        ),
         ("<schema/>".encode("utf-16"), ", line 1: invalid start byte; expected XML in UTF-8"),
     ],
 )
@@ -412,8 +423,12 @@ def test_a_row_of_dublin_core_may_have_crosswalks_of_ones_own(own):
     [
         ("2.0/oai_dc.xsd", "2.0/dc.xsd", "expected http://www.openarchives.org/OAI/2.0/oai_dc.xsd"),
         ("OAI/2.0/oai_dc/", "OAI/2.0/dc/", "and http://www.openarchives.org/OAI/2.0/oai_dc/"),
-        ('collection = "', 'box = "', "no crosswalk of collection, and every record"),
-        ('capture = "capture-oai_dc.xml"', "", "no crosswalk of capture, and every record"),
+        ('collection = "', 'box = "', "no crosswalk of collection, but must offer every record"),
+        (
+            'capture = "capture-oai_dc.xml"',
+            "",
+            "no crosswalk of capture, but must offer every record",
+        ),
     ],
 )
 def test_dublin_core_is_not_to_be_taken_away(own, old, new, expected):
@@ -426,16 +441,16 @@ def test_dublin_core_is_not_to_be_taken_away(own, old, new, expected):
 
 def test_a_prefix_stands_in_a_table_once(own):
     (own / "formats.toml").write_text(f"# mine\n{ROW}\n{ROW}")
-    assert refusal(own) == f"{own}/formats.toml, line 8: a second row for simple; leave one out"
+    assert refusal(own) == f"{own}/formats.toml, line 8: a second row for simple; remove one"
 
 
 def test_a_folder_or_a_prefix_that_is_not_there(own, tmp_path):
     assert refusal(tmp_path / "none") == (
-        f"formats.templates is {tmp_path}/none, expected a folder that is there"
+        f"formats.templates is {tmp_path}/none, expected an existing folder"
     )
     assert refusal(own, formats_offered=["simple", "marc"]) == (
-        "formats.offered names marc, which is no format; "
-        "there are oai_dc, capture, mods, harvest, redif, amf, oai_datacite, simple"
+        "formats.offered names marc, which is not a format; "
+        "known: oai_dc, capture, mods, harvest, redif, amf, oai_datacite, simple"
     )
 
 

@@ -108,7 +108,7 @@ def test_what_is_too_large_and_no_record_is_a_503(caplog):
     asked = application(["x"], identify_descriptions=huge)
     reply = asked(event("verb=Identify"))
     assert (reply["statusCode"], reply["headers"]["Retry-After"]) == (503, "30")
-    assert reply["body"] == "The answer is too large to be sent.\n"
+    assert reply["body"] == "The response is too large.\n"
     assert "an answer of 60" in caplog.text
     assert asked(event("verb=Identify", headers=GZIP))["statusCode"] == 200
     assert asked(event("verb=Identify", "HEAD"))["statusCode"] == 200

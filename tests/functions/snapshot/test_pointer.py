@@ -104,7 +104,7 @@ def test_a_newer_schema_is_refused() -> None:
 
 
 def test_an_older_schema_is_refused() -> None:
-    with pytest.raises(OlderSchemaError, match="schema 1, which an earlier Sheaf wrote"):
+    with pytest.raises(OlderSchemaError, match="schema 1 of an earlier Sheaf"):
         Pointer.from_json(b'{"schema": 1, "snapshots": []}')
 
 
@@ -164,5 +164,5 @@ def test_moving_keeps_what_is_known_of_expiries() -> None:
     ],
 )
 def test_damage_to_what_expiry_wrote_is_told(damaged: bytes) -> None:
-    with pytest.raises(DamagedStore, match=r"current\.json is damaged.*put back a copy"):
+    with pytest.raises(DamagedStore, match=r"current\.json is damaged.*restore a copy"):
         Pointer.from_json(damaged)

@@ -42,7 +42,7 @@ def test_names_for_people() -> None:
     assert setspec.name("platform:zenodo", {}) == "Datasets of the platform zenodo"
     assert setspec.name("host:a.cz!3A80", {}) == "Datasets of a.cz:80"
     assert setspec.name("status:success", {}) == "Datasets with the status success"
-    assert setspec.name("strategy:s3-file", {}) == "Datasets that are kept as s3-file"
+    assert setspec.name("strategy:s3-file", {}) == "Datasets stored as s3-file"
     assert setspec.name("collection:a:b", {"collection:a:b": "Serials"}) == "Serials"
 
 

@@ -67,7 +67,10 @@ def test_what_passes_is_asked_again(bucket: Bucket, proxy: Proxy, fault: Fault) 
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (Answer(403, "AccessDenied"), r"no permission: .* s3:GetObject there \(and s3:ListBucket"),
+        (
+            Answer(403, "AccessDenied"),
+            r"permission denied: .* s3:GetObject there \(and s3:ListBucket",
+        ),
         (Answer(403, "SignatureDoesNotMatch"), "the secret access key is wrong"),
         (Answer(403, "InvalidAccessKeyId"), "does not know the access key"),
         (Answer(400, "ExpiredToken"), "the credentials have expired"),
@@ -119,6 +122,6 @@ def test_a_server_that_is_not_there_is_told(bucket: Bucket) -> None:
 def test_a_busy_server_is_told_with_the_time_of_all_tries(bucket: Bucket, proxy: Proxy) -> None:
     proxy.fault = always(Answer(503, "SlowDown"))
     for how, own in (({"retry_seconds": 0.2}, True), ({"most_seconds": 0.2}, False)):
-        with pytest.raises(StoreUnavailable, match=r"503 SlowDown.*again for 0\.2 s") as caught:
+        with pytest.raises(StoreUnavailable, match=r"503 SlowDown.*retried for 0\.2 s") as caught:
             reader(bucket, proxy.url, **how).get("x")
         assert ("store.retry_seconds" in str(caught.value)) == own

@@ -67,7 +67,7 @@ def test_endpoints(value: str) -> None:
 )
 @pytest.mark.parametrize("value", ["hidden\n", "hid den", "hiddén", "\thidden"])
 def test_what_cannot_sign_is_told_by_its_variable(name: str, value: str) -> None:
-    with pytest.raises(StoreError, match=f"^{name} holds a blank") as caught:
+    with pytest.raises(StoreError, match=f"^{name} has a space") as caught:
         options(environment={name: value})
     assert "hid" not in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -65,5 +65,5 @@ def test_a_folder_that_cannot_be_made_is_told(
     parent: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(parent / "gone"))
-    with pytest.raises(StoreError, match="No such file or directory; free some space, or name"):
+    with pytest.raises(StoreError, match="No such file or directory; free some space, or set"):
         Scratch()

@@ -253,8 +253,8 @@ def test_what_cannot_be_had_is_told_and_the_rest_is_there(tmp_path: Path) -> Non
     given = home("export", "wacz", path)
     assert given.code == 1
     assert "2 captures" in given.out.splitlines()[0]
-    assert "  1 capture left out: the archive file holds something else" in given.out
-    assert "  3 captures left out: their archive file is not there" in given.out
+    assert "  1 capture left out: the archive file has another record there" in given.out
+    assert "  3 captures left out: their archive file is missing" in given.out
     assert "  1 capture left out: no date, which an index needs" in given.out
     assert {told["url"] for _, _, told in lines(path)} == {"http://www.a.cz/", "http://b.org/x y"}
 
@@ -288,10 +288,10 @@ def refused(home: Home, *arguments: object) -> str:
 def test_faults_of_usage_are_one_line(home: Home, tmp_path: Path) -> None:
     path = tmp_path / "a.wacz"
     for arguments, expected in (
-        (["--set", "domain:nowhere"], "no capture is like that"),
-        (["--set", "a b"], "no set specification can be like that"),
-        (["--url", "a.cz"], "expected a URL from its scheme on"),
-        (["--as-of", "2008-13"], "no calendar has this date"),
+        (["--set", "domain:nowhere"], "no capture matches"),
+        (["--set", "a b"], "is not a set specification"),
+        (["--url", "a.cz"], "expected a URL with its scheme"),
+        (["--as-of", "2008-13"], "this date or time does not exist"),
         (["--where", "nothing = 1"], "nothing"),
         (["--where", "true) UNION SELECT (1"], "expected one condition"),
         (["--where", "true] UNION SELECT [1"], "expected one condition"),
@@ -299,14 +299,14 @@ def test_faults_of_usage_are_one_line(home: Home, tmp_path: Path) -> None:
         (["--where", ""], "is empty"),
     ):
         assert expected in refused(home, "wacz", path, *arguments)
-    assert "written to a file: name one" in refused(home, "cdxj", "-")
+    assert "cannot be written to stdout" in refused(home, "cdxj", "-")
     assert "is empty" in refused(home, "wacz", "")
     assert "unrecognized arguments: --title" in refused(home, "cdxj", path, "--title", "a")
     assert not list(tmp_path.iterdir())
     path.touch()
-    assert "no set specification" in refused(home, "wacz", path, "--set", "a b")
-    assert "is there already" in refused(home, "wacz", path)
-    assert "lies in the store itself" in refused(home, "wacz", home.folder / "store" / "a.wacz")
+    assert "not a set specification" in refused(home, "wacz", path, "--set", "a b")
+    assert "already exists" in refused(home, "wacz", path)
+    assert "is inside the store" in refused(home, "wacz", home.folder / "store" / "a.wacz")
     assert "unrecognized arguments: --set" in refused(home, "ocfl", tmp_path / "o", "--set", "a")
     empty = make_home(tmp_path / "empty")
     assert "nothing is published" in refused(empty, "wacz", tmp_path / "b.wacz")
