@@ -27,7 +27,7 @@ from urllib.parse import parse_qsl
 from oaipmh import common, error, metadata, server
 
 from functions.oai.format import TEMPLATES
-from functions.oai.render.values import Tables
+from functions.oai.render.template_filters import Tables
 
 DATABASE = "SHEAF_BENCH_DATABASE"
 """The environment variable that names the database."""

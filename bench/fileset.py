@@ -30,10 +30,10 @@ from pathlib import Path
 from typing import Any
 
 from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
-from builder.filesets.resources import Ways, means
 from builder.filesets.strategies.bundled import Bundled
 from builder.filesets.strategies.s3 import ObjectStrategy
 from builder.filesets.strategies.web import Captured
+from builder.filesets.wiring import Ways, make_ways
 from builder.http.addresses import Guard, networks
 from builder.store.folder import FolderStore
 from functions.config import configuration
@@ -128,7 +128,7 @@ def kept(item: FilesetPlatformItem, strategy: str, folder: Path) -> None:
     store = FolderStore(folder / "store")
     port = int((item.files[0].platform_url or "").split("/")[2].rpartition(":")[2])
     guard = Guard(frozenset({port}), networks(["127.0.0.0/8"]))
-    ways: Ways = means(settings, "Sheaf/bench", guard, threading.Event(), folder)
+    ways: Ways = make_ways(settings, "Sheaf/bench", guard, threading.Event(), folder)
     downloader = ways.downloader()
     made: Any = ObjectStrategy(strategy, store, downloader, settings)
     if strategy.startswith("web-"):

@@ -12,7 +12,7 @@ from pathlib import Path
 from builder.intake import intake
 from builder.sources.events import Capture
 from functions.database import engine
-from functions.snapshot import identifier
+from functions.snapshot import oai_name
 from functions.snapshot.store import Writer
 
 _TYPES = (
@@ -65,7 +65,7 @@ def captures(count: int, seed: int = 1) -> Iterator[Capture]:
         digest = hashlib.sha1(str(number // 2).encode()).hexdigest()[:32].upper()
         words = (_draw(number, _TITLE + n, seed) % len(_WORDS) for n in range(5))
         yield Capture(
-            identity=identifier.capture_identity(url.encode(), date, 200, digest),
+            identity=oai_name.capture_identity(url.encode(), date, 200, digest),
             url=url,
             url_surtkey=f"cz,{host})/{number % 7}/{number}.{minor}",
             sets=(f"domain:cz:{host}:www", f"mime:{major}:{minor}"),

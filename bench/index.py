@@ -19,8 +19,8 @@ from pathlib import Path
 from builder.ingest.cdx import reader
 from builder.ingest.cdx.block import IndexFile
 from builder.intake.rows import IntakeWriter
+from builder.sources import cdx, index_entry
 from builder.sources.events import Capture
-from builder.sources.index import cdx, cdxj, entry
 from builder.sources.rules import DocumentRules
 
 LOOP = 20_000  # lines that the plain loop reads
@@ -100,12 +100,12 @@ def loop(path: Path, threads: int, folder: Path) -> int:
     with path.open("rb") as file:
         for line in islice(file, LOOP):
             read = (
-                cdxj.parse_line(line)
+                cdx.parse_cdxj_line(line)
                 if path.suffix == ".cdxj"
-                else cdx.parse_line(line[:-1], _LEGEND)
+                else cdx.parse_cdx_line(line[:-1], _LEGEND)
             )
             if read[0] is not None:
-                item = entry.build_capture(read[0], rules)[0]
+                item = index_entry.build_capture(read[0], rules)[0]
                 count += 1
                 if isinstance(item, Capture):
                     part.capture(item, item.sets)

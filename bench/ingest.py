@@ -34,7 +34,7 @@ from lxml import html
 from warcio.archiveiterator import ArchiveIterator
 
 from builder.intake.rows import IntakeWriter
-from builder.sources import address
+from builder.sources import identity
 from builder.sources.events import Capture, Fault
 from builder.sources.rules import DocumentRules
 from builder.sources.webarchive import read_archive
@@ -197,7 +197,7 @@ ROWS: dict[str, Callable[[Path], int]] = {
 
 
 def _measured(row: str, path: Path) -> dict[str, float]:
-    address.split_suffix("example.org")
+    identity.split_suffix("example.org")
     wall, cpu = time.perf_counter(), time.process_time()
     found = ROWS[row](path)
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

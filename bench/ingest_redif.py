@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.redif import paper
-from builder.redif.tree import members
+from builder.redif.source import tree_members
 
 _SERIES = 1000  # templates
 _TOGETHER = 500
@@ -87,7 +87,7 @@ def _tree(folder: Path, count: int, share: int | None = None) -> None:
 
 def _lines(folder: Path) -> int:
     found = 0
-    for member in members(folder):
+    for member in tree_members(folder):
         with member.opened() as file:  # type: ignore[union-attr]
             for line in file:
                 found += line.decode("latin-1").rstrip()[:14].lower() == "template-type:"

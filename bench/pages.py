@@ -30,8 +30,8 @@ from builder.sources.events import Capture
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.database.files import Files
-from functions.http.message import compress
-from functions.oai.handler import Application
+from functions.http.http_message import compress
+from functions.oai.application import Application
 from functions.oai.render.render import Renderer
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.oai.token import Token

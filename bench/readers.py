@@ -14,11 +14,10 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from functions.snapshot.address import StoreAddress
 from functions.snapshot.errors import MissingObject, StoreError
-from functions.store import tally
-from functions.store.connection import BucketConnection
-from functions.store.object import ObjectPart
+from functions.snapshot.layout import StoreAddress
+from functions.store import s3_request
+from functions.store.connection import BucketConnection, ObjectPart
 
 
 class _Client(ABC):
@@ -61,7 +60,7 @@ class Signed(_Client):
         self._host = urlsplit(self.connection.endpoint).netloc
 
     def fetched(self, key: str, span: str | None) -> tuple[bytes, int, str]:
-        tally.add(requests=1)
+        s3_request.add_to_tally(requests=1)
         path = quote(f"/{self.bucket}/{key}")
         headers = self._signed(path) | ({"Range": span} if span else {})
         if not hasattr(self._local, "connection"):
@@ -69,7 +68,7 @@ class Signed(_Client):
         self._local.connection.request("GET", path, headers=headers)
         answer = self._local.connection.getresponse()
         data = answer.read()
-        tally.add(size=len(data))
+        s3_request.add_to_tally(size=len(data))
         if answer.status == 404:
             raise MissingObject(self.where(key))
         if answer.status not in (200, 206):
@@ -112,14 +111,14 @@ class Boto(_Client):
         )
 
     def fetched(self, key: str, span: str | None) -> tuple[bytes, int, str]:
-        tally.add(requests=1)
+        s3_request.add_to_tally(requests=1)
         given = {"Range": span} if span else {}
         try:
             answer = self._client.get_object(Bucket=self.bucket, Key=key, **given)
         except self._client.exceptions.NoSuchKey as error:
             raise MissingObject(self.where(key)) from error
         data = answer["Body"].read()
-        tally.add(size=len(data))
+        s3_request.add_to_tally(size=len(data))
         total = answer.get("ContentRange", str(len(data))).rpartition("/")[2]
         return data, int(total), answer["ETag"]
 

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NoReturn
 
-from builder.commands.table import COMMANDS, FAMILIES, Command, ending, overview
+from builder.command_table import COMMANDS, FAMILIES, Command, ending, overview
 from builder.context import Context, from_environment
 from builder.errors import UsageError
 from functions import distribution

@@ -16,11 +16,10 @@ from typing import Any
 
 from builder.progress import Rows
 from builder.runtime import Clock, Runtime, draw_id
-from builder.sources import address
+from builder.sources.identity import suffix_list_version
 from builder.store import aws
 from builder.store.folder import FolderStore
-from builder.store.location import open_store
-from builder.store.s3 import S3Store
+from builder.store.s3 import S3Store, open_store
 from functions.config import configuration
 from functions.config.configuration import Configuration
 from functions.snapshot import layout
@@ -115,7 +114,7 @@ class Context:
             clock=self.now,
             sleep=self.sleep,
             say=self.say,
-            libraries={"publicsuffixlist": address.suffix_list_version()},
+            libraries={"publicsuffixlist": suffix_list_version()},
             threads=os.cpu_count() or 1,
             progress=Rows,
             publisher=secrets.token_hex(8),

@@ -28,7 +28,7 @@ from moto.moto_server.werkzeug_app import (
 from werkzeug.serving import make_server
 
 from builder.store.s3 import S3Store
-from functions.snapshot.address import StoreAddress
+from functions.snapshot.layout import StoreAddress
 from functions.store.connection import BucketConnection
 
 ACCESS_KEY, SECRET_KEY = "sheaf-tests", "sheaf-tests-secret"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.house import ROOMS, duplicate_classes, folders, imports, participles, room_of
-from builder.commands.table import COMMANDS, GROUPS
+from builder.command_table import COMMANDS, GROUPS
 
 ROOT = Path(__file__).parents[1]
 LOOSE = 11
@@ -31,12 +31,12 @@ HEAVY = {
     "obstore": "functions/store/client.py",
     "pyarrow": "builder/parquet/writer.py",
     "h11": "builder/serve/connection.py",
-    "httpcore2": "builder/http/backend.py builder/http/connections.py",
+    "httpcore2": "builder/http/addresses.py builder/http/connections.py",
     "httpx2": "builder/http/connections.py",
     "internetarchive": "builder/filesets/strategies/archiveorg_client.py",
     "isal": "builder/serve/server.py functions/archive/inflate.py",
-    "protego": "builder/http/robots.py",
-    "publicsuffixlist": "builder/sources/address.py",
+    "protego": "builder/http/politeness.py",
+    "publicsuffixlist": "builder/sources/identity.py",
     "pypdfium2": "builder/gather/pdf_text.py",
     "warcio": "builder/demo/crawl.py builder/export/warc.py",
     "tqdm": "builder/progress.py",

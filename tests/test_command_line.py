@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 from builder import cli
-from builder.commands.table import COMMANDS, FAMILIES, GROUPS
+from builder.command_table import COMMANDS, FAMILIES, GROUPS
 from builder.context import Context
 
 EMPTY = {"": "is empty", " ": "is empty", "\t\r\n ": "is empty", "a\0b": "NUL character"}

@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from builder.commands.table import COMMANDS
+from builder.command_table import COMMANDS
 from builder.filesets.status import STATUSES
-from builder.harvest.row import ROW
-from builder.http.outcomes import OUTCOMES
-from builder.redif import fault as redif
-from builder.restore import errors as rebuild
+from builder.harvest.version import ROW
+from builder.http.errors import OUTCOMES
+from builder.redif import spool as redif
+from builder.restore import captures as rebuild
 from builder.snapshot import views
 from builder.sources.events import FAULT_CODES
-from builder.sources.redif import diagnostic
+from builder.sources.redif import specification
 from builder.store import findings as findings
 from functions.config import keys
 from functions.database import engine
-from functions.snapshot import fileset, obi
+from functions.snapshot import item_tables, obi
 from functions.snapshot.manifest import UNSTAMPED, Manifest, Sequence
 
 ROOT = Path(__file__).parents[1]
@@ -44,7 +44,7 @@ def test_every_key_of_the_configuration_is_described() -> None:
 
 
 def test_every_fault_is_described() -> None:
-    codes = set(FAULT_CODES) | set(diagnostic.CODES) | set(redif.CODES)
+    codes = set(FAULT_CODES) | set(specification.CODES) | set(redif.FAULT_CODES)
     assert codes <= rows("docs/reference/sources.md")
 
 
@@ -90,7 +90,7 @@ def test_the_tables_of_the_store_are_described_with_their_columns() -> None:
         r"^\| `(\w+)` \| [^|]+ \| (`id`.*|`\w+`, .*) \|$", text("docs/reference/store.md"), re.M
     )
     described = {table: re.findall(r"`(\w+)`", columns) for table, columns in lines}
-    for table, columns in {**obi.TABLES, **fileset.TABLES}.items():
+    for table, columns in {**obi.TABLES, **item_tables.TABLES}.items():
         assert described[table] == [column.name for column in columns], table
 
 

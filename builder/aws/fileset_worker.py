@@ -21,11 +21,10 @@ from builder.aws.invocation import context_of, scratch_in
 from builder.context import Context
 from builder.filesets import status, wiring
 from builder.filesets.item import IngestOutcome, IngestRequest
-from builder.filesets.request import BadLine, invalid_request, parse
-from builder.filesets.results import is_kept
-from builder.filesets.run import Results
+from builder.filesets.request import BadLine, invalid_request, parse_request
+from builder.filesets.results import Results, is_kept
 from builder.filesets.session import FilesetSession
-from builder.filesets.strategies.table import Materials
+from builder.filesets.wiring import Materials
 from builder.http.settings import http_settings
 from builder.store.s3 import S3Store
 from functions.snapshot.errors import SheafError
@@ -88,7 +87,7 @@ class _QueuedRequest:
 
 def _parse(message: str, text: str) -> _QueuedRequest:
     try:
-        return _QueuedRequest(message, parse(text))
+        return _QueuedRequest(message, parse_request(text))
     except BadLine as error:
         return _QueuedRequest(message, invalid_request(f"message {message}: {error}", text))
 

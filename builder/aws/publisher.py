@@ -14,8 +14,7 @@ from pathlib import Path
 
 from builder.aws.invocation import context_of, scratch_in
 from builder.context import Context
-from builder.publish import summary
-from builder.publish.publish import NothingToPublish, publish
+from builder.publish.publish import NothingToPublish, publish, report_document
 from builder.store.s3 import S3Store
 from functions.config.configuration import Configuration
 from functions.oai.render import check
@@ -66,7 +65,7 @@ def _publish(context: Context) -> dict[str, object]:
     finally:
         if isinstance(store, S3Store):
             store.close()
-    return summary.document(built)
+    return report_document(built)
 
 
 def fit_memory(settings: Configuration, environment: Mapping[str, str]) -> Configuration:

@@ -4,11 +4,11 @@ import argparse
 from pathlib import Path
 
 from builder.context import Context
-from builder.display import tally
 from builder.errors import UsageError
 from builder.export.store_copy import export
 from builder.progress import ByteBar
-from builder.store.location import open_store
+from builder.store.s3 import open_store
+from builder.text import tally
 
 
 def add(parser: argparse.ArgumentParser) -> None:

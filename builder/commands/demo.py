@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.context import Context
-from builder.demo import papers
+from builder.demo import samples
 from builder.demo.scenario import HOST, DemoReport, Scenario, ScenarioError
 from builder.errors import UsageError
 from builder.ingest import splits
@@ -77,7 +77,7 @@ def _hints(context: Context, document: Mapping[str, Any], folder: Path) -> list[
     store = f"--store {folder}/store"
     asks = [f'  ask         {sheaf} query {store} "SELECT url, title FROM captures"']
     if "repec" in document:
-        asks.append(f"  look back   {sheaf} obi {store} {papers.CHANGED}")
+        asks.append(f"  look back   {sheaf} obi {store} {samples.CHANGED_PAPER}")
     if "restored" in document:
         page = folder / "site" / HOST / "index.html"
         asks.append(f"  look at     {page.resolve().as_uri()}")

@@ -5,9 +5,9 @@ import re
 from datetime import timedelta
 
 from builder.context import Context
-from builder.display import tally
 from builder.errors import UsageError
 from builder.snapshot.expiry import expire
+from builder.text import tally
 
 _AGE = re.compile(r"([0-9]{1,6})([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}

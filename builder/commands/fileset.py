@@ -13,21 +13,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from builder.context import Context
-from builder.display import tally
 from builder.errors import UsageError
-from builder.filesets import request, request_stream, status, wiring
-from builder.filesets.account import describe
+from builder.filesets import request, status, wiring
 from builder.filesets.ingest import Ingest
 from builder.filesets.item import IngestOutcome, IngestRequest
-from builder.filesets.journal import open_journal
-from builder.filesets.queue import Queue, connect
-from builder.filesets.result import results
-from builder.filesets.results import Keeping
-from builder.filesets.run import Results
+from builder.filesets.request import Queue, connect_queue
+from builder.filesets.result import describe, results
+from builder.filesets.results import Keeping, Results, open_journal
 from builder.filesets.session import FilesetSession
-from builder.filesets.strategies.table import Materials
+from builder.filesets.wiring import Materials
 from builder.http.settings import http_settings
 from builder.progress import Datasets
+from builder.text import tally
 
 _STDIN = "-"
 
@@ -92,7 +89,7 @@ def run(context: Context) -> int:
 def _archive(context: Context, stack: ExitStack, stop: threading.Event) -> "_Tale":
     """Process the requests; results are stored, even after an error."""
     arguments = context.arguments
-    queue = connect(arguments.queue) if arguments.queue else None
+    queue = connect_queue(arguments.queue) if arguments.queue else None
     journal = stack.enter_context(open_journal(context.scratch(), context.store.address))
     ingest = _ingest(context, journal.scratch, stop)
     written = Results(context.store, journal.folder / "rows", context.now)
@@ -185,10 +182,10 @@ def _requests(
 
         known += due.requests(context.store, context.now(), arguments.due, arguments.retry)
         context.say(f"{tally(len(known), 'dataset is', 'datasets are')} due for a retry")
-    known += [request.of_text(text) for text in arguments.request if text != _STDIN]
+    known += [request.request_of_text(text) for text in arguments.request if text != _STDIN]
     parts: list[Iterable[IngestRequest]] = [known]
     if _reads_lines(arguments):
-        parts.append(request_stream.requests(sys.stdin.fileno(), stop))
+        parts.append(request.read_requests(sys.stdin.fileno(), stop))
     if queue is not None:
         parts.append(queue.requests(stop, lasting=arguments.follow))
     return chain.from_iterable(parts), len(known) if len(parts) == 1 else None

@@ -5,20 +5,19 @@ import threading
 from dataclasses import replace
 
 from builder.context import Context
-from builder.display import tally
 from builder.errors import UsageError
 from builder.gather import pdf_text
 from builder.gather.fetch_file import FileFetcher
-from builder.gather.hold import Hold, hold_store
-from builder.gather.session import GatherJob, GatherReport, GatherSession
+from builder.gather.session import GatherJob, GatherReport, GatherSession, Hold, hold_store
 from builder.gather.state import DAY, FileChoice, OwnLimits
 from builder.http.addresses import Guard, networks
 from builder.http.client import HttpClient, check_contact, user_agent
-from builder.http.outcomes import OUTCOMES
+from builder.http.errors import OUTCOMES
 from builder.http.politeness import HostQueue
 from builder.http.settings import http_settings
 from builder.obi.run import Outside, history
 from builder.progress import FileBar
+from builder.text import tally
 from functions.config.configuration import Configuration
 
 _ARCHIVE = "repec:"

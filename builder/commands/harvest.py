@@ -15,19 +15,18 @@ from urllib.parse import urlsplit
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.harvest import report, window
+from builder.harvest import batch, window
+from builder.harvest.batch import HarvestThreads
 from builder.harvest.client import OaiClient, OaiSettings
 from builder.harvest.folder import FORMS
 from builder.harvest.run import HarvestJob, HarvestResult, HarvestSession
-from builder.harvest.threads import HarvestThreads
 from builder.harvest.window import HarvestDates
 from builder.http.addresses import Anywhere
 from builder.http.client import HttpClient, agent_of
 from builder.http.politeness import HostQueue
-from builder.http.proxies import Proxies, proxies
-from builder.http.settings import HttpSettings, http_settings
+from builder.http.settings import HttpSettings, Proxies, http_settings, proxies
 from builder.progress import RecordBar
-from builder.terminal import visible
+from builder.text import visible
 from functions.snapshot.errors import SheafError
 
 _DAY = 86_400.0
@@ -113,10 +112,12 @@ def run(context: Context) -> int:
         context.say(f"sheaf: {fault}")
     outcomes.sort(key=lambda one: orders.index(one.order))
     if outcomes or context.arguments.json:
-        context.result("\n".join(map(report.text, outcomes)), list(map(report.to_json, outcomes)))
+        context.result(
+            "\n".join(map(batch.report_text, outcomes)), list(map(batch.report_json, outcomes))
+        )
     if any(isinstance(fault, UsageError) for fault in errors):
         return 2
-    return 1 if errors or report.is_incomplete(outcomes) else 0
+    return 1 if errors or batch.is_incomplete(outcomes) else 0
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from builder.context import Context
-from builder.display import tally
 from builder.errors import UsageError
 from builder.harvest import ingest as aggregation
 from builder.harvest.ingest import Gathered
@@ -19,17 +18,18 @@ from builder.ingest import ingest, summary, workdir
 from builder.ingest.ingest import IngestResult, IngestRuntime
 from builder.ingest.splits import ArchiveFile
 from builder.intake import intake
+from builder.obi.key import DAY_START, parse_tist
 from builder.obi.run import Outside
-from builder.obi.tist import FIRST, parse_option
 from builder.progress import Phase, Progress
 from builder.publish.harvested import KIND
 from builder.redif import ingest as redif
 from builder.redif.account import RedifReport
-from builder.redif.comparison import Acceptance, can_be_named
 from builder.redif.ingest import RedifJob, is_done
 from builder.redif.source import STDIN, Sources, tarballs, told_apart
+from builder.redif.staging import Acceptance, can_be_named
 from builder.sources.events import FAULT_CODES
 from builder.sources.rules import DocumentRules, SetRule
+from builder.text import tally
 from functions.oai.render import check
 from functions.snapshot import layout
 from functions.store.connection import BucketConnection
@@ -150,7 +150,7 @@ def _orders(
     arguments: argparse.Namespace, sources: Sources, accepted: Acceptance
 ) -> list[RedifJob]:
     """Return the runs for the ReDIF sources, in order."""
-    tist = None if arguments.tist is None else parse_option(arguments.tist, "--tist", FIRST)
+    tist = None if arguments.tist is None else parse_tist(arguments.tist, "--tist", DAY_START)
     if tist is not None and len(arguments.file) + bool(sources.redif) != 1:
         raise UsageError("--tist expects either one TARBALL or SOURCEs of ReDIF")
     replayed = tarballs(arguments.file, tist)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.snapshot import identity
-from builder.store.location import open_store
+from builder.snapshot import recovery
+from builder.store.s3 import open_store
 from functions.config import configuration
 from functions.snapshot.errors import SheafError
 
@@ -69,6 +69,6 @@ def _identify(context: Context, path: Path) -> None:
         patient = min(settings["store.retry_seconds"], _PATIENCE)
         settings = settings.having("store.retry_seconds", patient)
         store = open_store(settings["store.uri"], path.parent, settings, context.environment)
-        identity.begin(store, context.identity)
+        recovery.begin_identity(store, context.identity)
     except SheafError as error:
         context.say(f"the store has no id yet, and its first publish gives it one: {error}")

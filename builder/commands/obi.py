@@ -15,18 +15,17 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 from builder.context import Context
-from builder.display import tally
 from builder.errors import UsageError
 from builder.http.url import normalise
-from builder.obi import content, item_history
+from builder.obi import content, log
 from builder.obi.claim import Outside
+from builder.obi.content import FailureRow, Incidence, Redirect, Row, Version
 from builder.obi.history import Committed, OpenedRun, history, is_open, standing
-from builder.obi.item_history import ItemHistory
-from builder.obi.row import FailureRow, Incidence, Redirect, Row, Version
+from builder.obi.key import DAY_END, parse_tist
+from builder.obi.log import ItemHistory
 from builder.obi.run import abandon
-from builder.obi.tist import LAST, parse_option
-from builder.sources.redif.value import canonical_handle
-from builder.terminal import visible
+from builder.sources.redif.notation import canonical_handle
+from builder.text import tally, visible
 from functions.database import engine
 from functions.snapshot import instant
 from functions.snapshot.errors import StoreError
@@ -64,7 +63,7 @@ def run(context: Context) -> int:
         return _summary(context)
     if arguments.bytes == "-" and arguments.json:
         raise UsageError("--bytes - and --json both write to stdout: name a file")
-    at = None if arguments.as_of is None else parse_option(arguments.as_of, "--as-of", LAST)
+    at = None if arguments.as_of is None else parse_tist(arguments.as_of, "--as-of", DAY_END)
     found = _find_item(context, arguments.id)
     if at is None:
         at = int(context.now().timestamp())
@@ -96,7 +95,7 @@ def _find_item(context: Context, given: str) -> ItemHistory:
         names.append(canonical_handle(unquote(match[1])))
     with _database() as (connection, scratch):
         for name in dict.fromkeys(names):
-            found = item_history.read(connection, context.store, runs, scratch, name)
+            found = log.read_history(connection, context.store, runs, scratch, name)
             if found.known:
                 return found
     raise UsageError(
@@ -115,7 +114,7 @@ def _database() -> Iterator[tuple[engine.Connection, Path]]:
 
 
 def _write(context: Context, version: Version, name: str) -> None:
-    with closing(content.open(context.store, version)) as source:
+    with closing(content.open_version(context.store, version)) as source:
         if name == "-":
             _copy(source, sys.stdout.buffer)
             return

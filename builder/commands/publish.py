@@ -3,8 +3,7 @@
 import argparse
 
 from builder.context import Context
-from builder.publish import summary
-from builder.publish.publish import publish
+from builder.publish.publish import publish, report_document, report_text
 from functions.oai.render import check
 
 
@@ -16,5 +15,5 @@ def run(context: Context) -> int:
     """Publish what was ingested as the next snapshot."""
     digests = check.digests(context.configuration)
     built = publish(context.store, context.configuration, context.surroundings(), digests)
-    context.result(summary.text(built), summary.document(built))
+    context.result(report_text(built), report_document(built))
     return 0

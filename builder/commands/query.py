@@ -11,8 +11,8 @@ from datetime import date, datetime
 from typing import Any
 
 from builder.context import Context
-from builder.display import tally
 from builder.snapshot import query, views
+from builder.text import tally
 from functions.database import engine
 
 _WIDE = 60  # characters of a cell on a terminal

@@ -11,20 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from builder.context import Context
-from builder.display import tally
 from builder.errors import UsageError
 from builder.ingest import splits
 from builder.progress import ByteBar
-from builder.redif.decompress import is_packed
-from builder.redif.tarball import is_tar
+from builder.redif.tarball import is_packed, is_tar
+from builder.sources.redif import notation as values
 from builder.sources.redif import template
-from builder.sources.redif import value as values
 from builder.sources.redif.cluster import Structure
-from builder.sources.redif.diagnostic import CODES, ERROR, Diagnostic
-from builder.sources.redif.lines import to_base64
+from builder.sources.redif.notation import Handles, to_base64
+from builder.sources.redif.specification import CODES, ERROR, Diagnostic
 from builder.sources.redif.template import Template
 from builder.sources.redif.template_text import LEAST, LIMIT
-from builder.sources.redif.value import Handles
+from builder.text import tally
 
 _SUFFIXES = {".rdf", ".redif"}
 _STDIN = "-"

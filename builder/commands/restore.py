@@ -9,19 +9,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from builder.context import Context
-from builder.display import tally
 from builder.errors import UsageError
 from builder.progress import FileBar, Phase
-from builder.restore import scope, selection, sources, status
-from builder.restore.errors import RebuildError
+from builder.restore import captures, sources
+from builder.restore.captures import CaptureFilter, CaptureSource, ListedCapture, RebuildError
 from builder.restore.folder import RestoreFolder
-from builder.restore.manifest import ManifestEntries, of_file
+from builder.restore.manifest import ManifestEntries, RestoreReport, of_file
 from builder.restore.names import MANIFEST
 from builder.restore.plan import Plan
-from builder.restore.protocols import CaptureFilter, CaptureSource, ListedCapture
-from builder.restore.report import RestoreReport
 from builder.restore.session import RestoreJob, RestoreSession
-from builder.terminal import visible
+from builder.text import tally, visible
 from functions.store.scratch import Scratch
 from functions.url.surt import METHOD
 
@@ -46,7 +43,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--as-of", metavar="DATE", help="state at this date (default: the latest)")
     parser.add_argument(
         "--status",
-        default=status.USUAL,
+        default=captures.USUAL_STATUSES,
         metavar="LIST",
         help="HTTP statuses of captures to restore (default: %(default)s)",
     )
@@ -85,11 +82,11 @@ def run(context: Context) -> int:
     if arguments.jobs < 1 or arguments.max_bytes < 0:
         raise UsageError("--jobs must be from 1, and --max-bytes from 0")
     for url in arguments.urls:
-        scope.parse(url)  # errors are reported before any request
-    until = selection.until(arguments.as_of) if arguments.as_of else selection.LAST
+        captures.parse_scope(url)  # errors are reported before any request
+    until = captures.until_date(arguments.as_of) if arguments.as_of else captures.LAST_SECOND
     choice = CaptureFilter(arguments.set, tuple(arguments.urls), until)
     requests = any(f"{METHOD}=" in url for url in arguments.urls)
-    accepts = status.accepting(arguments.status, requests=requests)
+    accepts = captures.accept_statuses(arguments.status, requests=requests)
     with ExitStack() as stack:
         scratch, stop = stack.enter_context(closing(Scratch())).path, threading.Event()
         source = stack.enter_context(closing(_source(context, stop)))
@@ -115,9 +112,9 @@ def _source(context: Context, stop: threading.Event) -> CaptureSource:
     if arguments.store is not None:
         raise UsageError("--store is not used here: give the store as SOURCE")
     if sources.is_endpoint(arguments.source):
-        return sources.source(context, arguments.source, stop)
+        return sources.open_source(context, arguments.source, stop)
     own = argparse.Namespace(**{**vars(arguments), "store": arguments.source})
-    return sources.source(Context(own, context.environment), arguments.source)
+    return sources.open_source(Context(own, context.environment), arguments.source)
 
 
 def _choose(source: CaptureSource, choice: CaptureFilter, plan: Plan) -> None:

@@ -13,22 +13,21 @@ from types import FrameType
 
 from builder.context import Context
 from builder.runtime import Clock
-from builder.serve import access_log
 from builder.serve.connection import Handler
 from builder.serve.mirror import CacheServer, SharedCache
-from builder.serve.server import LocalServer, compress
+from builder.serve.server import LocalServer, compress, open_log
 from builder.serve.workers import WorkerServer
 from builder.snapshot import recovery
 from functions.config.configuration import Configuration
 from functions.content import assembly
-from functions.database import cache
-from functions.oai.handler import Application
+from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.errors import NothingPublished
 from functions.snapshot.store import Reader
-from functions.store.bucket import BucketReader
+from functions.store import catalog
 from functions.store.catalog import Catalogue
-from functions.store.reader import open_reader
+from functions.store.slice import open_reader
+from functions.store.store_reader import BucketReader
 
 _ROWS, _DATABASE = 64 << 20, 512
 """Bytes of memory for rows, and megabytes for DuckDB, of all workers together."""
@@ -86,7 +85,7 @@ def run(context: Context) -> int:
     Catalogue(reader).manifest(newest.snapshot)
     with _open(site, reader) as (handler, threads):
         if site.workers == 1:
-            cache.seldom_searched()
+            catalog.seldom_searched()
             _serve(context, site, reader.address, LocalServer(handler, host, port, threads))
             return 0
     lend = CacheServer(reader.cache).lend if isinstance(reader, BucketReader) else None
@@ -171,14 +170,14 @@ def _open_worker(
     shared = SharedCache(door)
     reader = open_reader(site.uri, site.base, settings, site.environment, cache=shared)
     with _open(replace(site, settings=settings), reader) as opened:
-        cache.seldom_searched()
+        catalog.seldom_searched()
         yield opened
 
 
 @contextmanager
 def _open(site: ServedStore, reader: Reader) -> Iterator[tuple[Handler, int]]:
     """Open the handler of a site, with its number of threads. Raises SheafError."""
-    write = access_log.open_log(*site.log)
+    write = open_log(*site.log)
     repository = DuckRepository(
         reader,
         _ROWS // site.workers,

@@ -3,11 +3,11 @@
 import argparse
 
 from builder.context import Context
-from builder.display import tally
 from builder.intake import intake
 from builder.obi.history import Committed, find_ended, is_open, standing
 from builder.publish.harvested import KIND
 from builder.snapshot import consistency, recovery
+from builder.text import tally
 from functions.snapshot import instant, schema
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest

@@ -5,10 +5,10 @@ import os
 import secrets
 
 from builder.context import Context
-from builder.display import tally
 from builder.errors import UsageError
 from builder.progress import ByteBar
 from builder.store.findings import DAMAGE, Finding
+from builder.text import tally
 from builder.verify.verify import Sample, Verified, VerifyRuntime, verify
 
 

@@ -6,12 +6,18 @@ from functools import partial
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.sources.redif.value import canonical_handle
-from builder.withdraw import criteria, report, withdraw
-from builder.withdraw.preview import Preview
-from builder.withdraw.selection import Selection
+from builder.sources.redif.notation import canonical_handle
+from builder.withdraw import report, withdraw
+from builder.withdraw.selection import (
+    Preview,
+    Selection,
+    is_reversed,
+    parse_date,
+    parse_digest,
+    parse_url_prefix,
+)
 from functions.config.configuration import Configuration
-from functions.snapshot import identifier, setspec
+from functions.snapshot import oai_name
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -76,11 +82,11 @@ def print_preview(context: Context, find: Callable[[int | None], Preview]) -> in
 
 def selection(arguments: argparse.Namespace, settings: Configuration) -> Selection:
     """Return the items that the options select. Raises UsageError."""
-    start = _read("--from", arguments.start, criteria.date)
-    end = _read("--until", arguments.end, criteria.date)
-    if start and end and criteria.is_reversed(start, end):
+    start = _read("--from", arguments.start, parse_date)
+    end = _read("--until", arguments.end, parse_date)
+    if start and end and is_reversed(start, end):
         raise UsageError(f"--from {start} is later than --until {end}")
-    if arguments.set is not None and not setspec.is_valid(arguments.set):
+    if arguments.set is not None and not oai_name.is_set(arguments.set):
         raise UsageError(f"--set {arguments.set} is not a set specification")
     given = (arguments.identifier, arguments.set, arguments.url_prefix, arguments.digest)
     if not any(given):
@@ -88,8 +94,8 @@ def selection(arguments: argparse.Namespace, settings: Configuration) -> Selecti
     return Selection(
         tuple(_identifier(one, settings) for one in arguments.identifier),
         arguments.set,
-        _read("--url-prefix", arguments.url_prefix, criteria.url_prefix),
-        _read("--digest", arguments.digest, criteria.digest),
+        _read("--url-prefix", arguments.url_prefix, parse_url_prefix),
+        _read("--digest", arguments.digest, parse_digest),
         start,
         end,
     )
@@ -101,8 +107,8 @@ def _identifier(given: str, settings: Configuration) -> str:
     if not handle.startswith(("RePEc:", "ReLIS:", "mapin:")):
         return given
     namespace = str(settings["repository.namespace"])
-    begin = str(settings["redif.identifier_prefix"]) or identifier.to_oai(namespace, "")
-    return identifier.template(begin, handle)
+    begin = str(settings["redif.identifier_prefix"]) or oai_name.to_oai(namespace, "")
+    return oai_name.template_identifier(begin, handle)
 
 
 def _read(option: str, value: str | None, read: Callable[[str], str]) -> str | None:

@@ -15,8 +15,7 @@ from urllib.robotparser import RobotFileParser
 
 from warcio.warcwriter import WARCWriter
 
-from builder.demo.fetch import Exchange, fetch
-from builder.demo.links import canonical, links
+from builder.demo.fetch import Exchange, canonical, fetch, links
 from functions.snapshot.instant import to_text
 
 Clock = Callable[[], datetime]

@@ -1,15 +1,29 @@
-"""One HTTP exchange, kept byte for byte as transferred."""
+"""HTTP exchanges of the demo, kept byte for byte, and what is read from them.
+
+The links of an HTML page are read for the crawl. Outlines of OAI-PMH records are text with one
+line for each element.
+"""
 
 import gzip
 import io
+import re
 import socket
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from html.parser import HTMLParser
 from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse
+from textwrap import shorten
 from typing import cast
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlencode, urljoin, urlsplit, urlunsplit
+from xml.etree import ElementTree
 
 from functions.snapshot.errors import SheafError
+
+_CHARSET = re.compile(rb"""charset\s*=\s*["']?([A-Za-z0-9_.:-]+)""")
+_SAFE = "/%:@!$&'()*+,;=~"
+_OAI = "{http://www.openarchives.org/OAI/2.0/}"
+_WIDTH = 96  # characters of a line
 
 
 class CrawlError(SheafError):
@@ -128,3 +142,95 @@ class _Tape(io.RawIOBase):
         """Close the source too."""
         self._source.close()
         super().close()
+
+
+def links(content: bytes, base: str, charset: str | None) -> list[str]:
+    """Return the URLs that a page at `base` refers to by href and src, in the page's order.
+
+    `charset` is that of the HTTP header; without it the page's own meta counts. Only http URLs are
+    returned, each in one canonical form and without a fragment.
+    """
+    parser = _Links()
+    parser.feed(_text(content, charset))
+    parser.close()
+    found = (canonical(link, base) for link in parser.found)
+    return list(dict.fromkeys(url for url in found if url is not None))
+
+
+def canonical(link: str, base: str = "") -> str | None:
+    """Return `link` as an absolute http URL of ASCII characters, or None if it is not one."""
+    try:
+        parts = urlsplit(urljoin(base, link.strip()))
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    if parts.scheme != "http" or not host:
+        return None
+    netloc = host if port in (None, 80) else f"{host}:{port}"
+    path = quote(parts.path or "/", safe=_SAFE)
+    return urlunsplit(("http", netloc, path, quote(parts.query, safe=_SAFE + "?"), ""))
+
+
+def _text(content: bytes, charset: str | None) -> str:
+    if charset is None:
+        meta = _CHARSET.search(content[:1024])
+        charset = meta[1].decode("ascii") if meta else "utf-8"
+    try:
+        return content.decode(charset, "replace")
+    except LookupError:
+        return content.decode("utf-8", "replace")
+
+
+class _Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Collect the values of href and src."""
+        self.found += [value for name, value in attrs if name in ("href", "src") and value]
+
+
+def get_record(endpoint: str, identifier: str, prefix: str) -> ElementTree.Element:
+    """Return a record in the format `prefix`. Raises CrawlError if it does not exist."""
+    query = {"verb": "GetRecord", "metadataPrefix": prefix, "identifier": identifier}
+    parts = urlsplit(endpoint)
+    address = parts.hostname or "", parts.port or 80
+    answer = fetch(f"{endpoint}?{urlencode(query)}", address, "sheaf-demo", 60.0)
+    found = ElementTree.fromstring(answer.content).find(f".//{_OAI}record")
+    if found is None:
+        raise CrawlError(f"{endpoint} has no record of {identifier} in {prefix}")
+    return found
+
+
+def outline(record: ElementTree.Element) -> list[str]:
+    """Return lines for the header and the metadata of a `record`; its `about` is left out.
+
+    A line has an element's name and text; its children are indented below it.
+    """
+    header = record.find(f"{_OAI}header")
+    assert header is not None
+    status = header.get("status")
+    lines = [
+        f"{header.findtext(f'{_OAI}identifier')}  {header.findtext(f'{_OAI}datestamp')}"
+        + (f"  {status}" if status else "")
+    ]
+    for metadata in record.findall(f"{_OAI}metadata"):
+        for root in metadata:
+            lines += _lines(root, "  ")
+    return lines
+
+
+def _lines(element: ElementTree.Element, indent: str) -> Iterator[str]:
+    name = element.tag.rpartition("}")[2]
+    text = element.text or ""
+    if len(element) or "\n" not in text.strip():
+        named = [f"{k}={v}" for k, v in element.items() if not k.startswith("{")]
+        line = " ".join([name, *named, *text.split()])
+        yield indent + shorten(line, _WIDTH - len(indent), placeholder=" ...")
+    else:  # text in lines of its own, as a template is
+        yield indent + name
+        for line in text.strip().splitlines():
+            yield f"{indent}  {shorten(line, _WIDTH - len(indent) - 2, placeholder=' ...')}"
+    for child in element:
+        yield from _lines(child, f"{indent}  ")

@@ -15,12 +15,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from builder.context import Context
-from builder.demo import dataset, papers, record, settings
-from builder.demo.outline import get_record, outline
-from builder.demo.shelf import Shelf, serve
+from builder.demo import record, samples, shell
+from builder.demo.fetch import get_record, outline
 from builder.demo.shell import CommandReply, Shell
-from builder.display import tally
+from builder.demo.site import Shelf, serve_shelf
 from builder.errors import UsageError
+from builder.text import tally
 from functions.snapshot.errors import SheafError
 
 _COMMANDS = {
@@ -69,7 +69,7 @@ class Scenario:
         self._context = context
         self._config = folder / "sheaf.toml"
         self._shell = Shell(context, self._config)
-        self._shelf = Shelf(papers.texts())
+        self._shelf = Shelf(samples.paper_texts())
         self._texts = self._oai = ""  # addresses of the shelf and of the endpoint
 
     def play(self, sources: Sequence[str], places: Sequence[str], port: int) -> "Popen[str]":
@@ -80,7 +80,7 @@ class Scenario:
         commands do.
         """
         if sources:
-            settings.write(self._config, places)
+            shell.write_settings(self._config, places)
             self._ingest(*sources)
         else:
             self._open_shelf()
@@ -111,12 +111,12 @@ class Scenario:
 
         The archive of templates with their URLs is written as well.
         """
-        base = self._texts = self._stack.enter_context(serve(self._shelf))
-        for path, (media, body) in dataset.answers(base).items():
+        base = self._texts = self._stack.enter_context(serve_shelf(self._shelf))
+        for path, (media, body) in samples.dataset_answers(base).items():
             self._shelf.put(path, body, media)
-        papers.write(self._folder / "RePEc", base)
+        samples.write_papers(self._folder / "RePEc", base)
         crawl = str((self._folder / "crawl").resolve())
-        settings.write(self._config, [crawl], urlsplit(base).port)
+        shell.write_settings(self._config, [crawl], urlsplit(base).port)
 
     def _record(self) -> Path:
         self._context.say("recording a small site over HTTP, twice ...")
@@ -160,7 +160,7 @@ class Scenario:
 
     def _archive_dataset(self) -> None:
         self._context.say("archiving a dataset of a platform on this machine ...")
-        (result,) = self._run("dataset", f"{self._texts}{dataset.RECORD}").documents
+        (result,) = self._run("dataset", f"{self._texts}{samples.DATASET_RECORD}").documents
         self.report.document["dataset"] = result["status"]
         if result["status"] != "success":
             raise ScenarioError(f"the dataset is {result['status']}: {result['detail']}")
@@ -227,8 +227,8 @@ class Scenario:
         """Change the RePEc archive, publish it again, and harvest the new records."""
         self._context.say("changing the archive and repeating these steps ...")
         before = self._run("status").documents[0]["obi"]["run"]
-        papers.revise(self._folder / "RePEc", self._texts)
-        self._shelf.put("/02.pdf", papers.pdf("Honey Prices after a Late Frost, corrected."))
+        samples.revise_papers(self._folder / "RePEc", self._texts)
+        self._shelf.put("/02.pdf", samples.pdf("Honey Prices after a Late Frost, corrected."))
         self._shelf.take("/03.pdf")
         self._take_in()
         self._run("publish")
@@ -272,7 +272,7 @@ class Scenario:
         self.report.lines.append("")
         (row,) = self._run("query", "SELECT identifier FROM filesets").documents
         changed, removed = (
-            f"oai:{settings.NAMESPACE}:{x}" for x in (papers.CHANGED, papers.REMOVED)
+            f"oai:{shell.NAMESPACE}:{x}" for x in (samples.CHANGED_PAPER, samples.REMOVED_PAPER)
         )
         shown = [("changed", changed, name) for name in ("oai_dc", "amf", "redif")]
         shown += [("deleted", removed, "oai_dc"), ("dataset", row["identifier"], "oai_datacite")]

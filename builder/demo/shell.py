@@ -1,4 +1,7 @@
-"""Runs commands of `sheaf` for the demo, in this process or as a server in another."""
+"""Runs commands of `sheaf` for the demo, in this process or as a server in another.
+
+Its `sheaf.toml` has only the values that are not defaults.
+"""
 
 import io
 import json
@@ -12,11 +15,26 @@ from typing import Any
 
 from builder.context import Context
 from builder.errors import UsageError
+from functions.config import configuration
 
 CarryOut = Callable[[Sequence[str], Callable[[Any], Context]], int]
 """Runs a command line in the given context, and returns its exit status."""
 _PATIENCE = 10.0
 """Seconds for a server to finish its work after it was asked to stop."""
+NAMESPACE = "demo.example.org"
+_SETTINGS = {
+    "repository.name": "Sheaf's demonstration",
+    "repository.admin_emails": ["demo@example.org"],
+    "repository.namespace": NAMESPACE,
+    "pages.records": 20,
+    "publish.lead": 1,
+    "serve.clock_allowance": 1,  # one machine has one clock
+    "fileset.strategy": "s3",  # files of datasets as objects of the store, not within a WARC
+    "http.host_seconds": 0,  # the host is this machine
+    "content.serve": True,
+    "sets.names": {"collection:demo": "Collection of the demonstration"},
+}
+_LOOPBACK = {"http.allow_networks": ["127.0.0.0/8"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +131,14 @@ def _documents(text: str) -> list[Any]:
         while text[place : place + 1].isspace():
             place += 1
     return found
+
+
+def write_settings(path: Path, archives: Sequence[str], port: int | None = None) -> None:
+    """Write the configuration for archive files in the folders `archives`.
+
+    With `port`, files may be fetched from this port of this machine.
+    """
+    settings: dict[str, Any] = {**_SETTINGS, "content.archives": list(archives)}
+    if port is not None:
+        settings |= {**_LOOPBACK, "http.ports": [port]}
+    path.write_text(configuration.template(settings), "utf-8")

@@ -1,9 +1,11 @@
-"""The demo's web site: the stored pages, served over real HTTP on the loopback interface.
+"""Web servers of the demo, over real HTTP on the loopback interface.
 
-One server serves several hosts; the Host header selects one.
+The web site has the stored pages of several hosts; the Host header selects one. The shelf has
+full texts and other files, which may change while it is served.
 """
 
 import gzip
+import hashlib
 import html
 import threading
 from collections import Counter
@@ -61,6 +63,7 @@ _MISSING = """<!DOCTYPE html>
 <html lang="cs"><head><title>Stránka nenalezena</title></head>
 <body><p>Tady nic není. <a href="/">Zpět na úvod</a></p></body></html>
 """.encode()
+_PDF_TYPE = "application/pdf"
 
 
 @dataclass(frozen=True)
@@ -166,6 +169,81 @@ def serve(clock: Callable[[], datetime] = _now) -> Iterator[tuple[str, int]]:
         thread.start()
         try:
             yield "127.0.0.1", server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class Shelf:
+    """Full texts by path; changes apply from the next request on."""
+
+    def __init__(self, texts: dict[str, bytes]) -> None:
+        self._texts = dict(texts)
+        self._media: dict[str, str] = {}
+
+    def put(self, path: str, text: bytes, media: str = _PDF_TYPE) -> None:
+        """Serve `text` at `path` from now on, with that media type."""
+        self._texts[path], self._media[path] = text, media
+
+    def take(self, path: str) -> None:
+        """Answer 404 at `path` from now on."""
+        del self._texts[path]
+
+    def media(self, path: str) -> str:
+        """Return the media type of the text at `path`."""
+        return self._media.get(path, _PDF_TYPE)
+
+    def answer(self, path: str, known: str | None) -> tuple[HTTPStatus, str | None, bytes]:
+        """Return status, ETag and body for a client whose cached ETag is `known`."""
+        text = self._texts.get(path)
+        if text is None:
+            return HTTPStatus.NOT_FOUND, None, b"There is nothing here.\n"
+        tag = f'"{hashlib.sha256(text).hexdigest()[:16]}"'
+        if known == tag:
+            return HTTPStatus.NOT_MODIFIED, tag, b""
+        return HTTPStatus.OK, tag, text
+
+
+class _ShelfServer(ThreadingHTTPServer):
+    daemon_threads = False  # so that closing the server waits for its threads
+
+    def __init__(self, shelf: Shelf) -> None:
+        super().__init__(("127.0.0.1", 0), _ShelfHandler)
+        self.shelf = shelf
+
+
+class _ShelfHandler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = 10
+    server: _ShelfServer
+
+    def do_GET(self) -> None:
+        """Answer one GET and close the connection."""
+        status, tag, body = self.server.shelf.answer(self.path, self.headers.get("If-None-Match"))
+        self.send_response(status)
+        if tag is not None:
+            self.send_header("ETag", tag)
+        if status != HTTPStatus.NOT_MODIFIED:
+            media = self.server.shelf.media(self.path)
+            kind = media if status == HTTPStatus.OK else "text/plain"
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Log nothing: the demo shows the gathered files instead."""
+
+
+@contextmanager
+def serve_shelf(shelf: Shelf) -> Iterator[str]:
+    """Serve the texts while the block runs; give the URL without a final slash."""
+    with _ShelfServer(shelf) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="demo-shelf")
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
             thread.join()

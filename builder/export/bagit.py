@@ -1,22 +1,29 @@
-"""Bags (BagIt 1.0, RFC 8493): a run of the obi store with everything that it stored, for transfer.
+"""Bags (BagIt 1.0, RFC 8493): a run of the obi store with everything that it stored.
 
-The payload holds the run's own files, and the bytes of its versions under their keys. In the names,
-`=` stands for `%`: RFC 8493 requires escaped percent signs in manifests, but the reference
-implementation in Python does not support this. So only names without `%` are unambiguous. No key
-contains `=`, so the replacement is reversible.
+They are for transfer. The payload holds the run's own files, and the bytes of its versions under
+their keys. In the names, `=` stands for `%`: RFC 8493 requires escaped percent signs in
+manifests, but the reference implementation in Python does not support this. So only names without
+`%` are unambiguous. No key contains `=`, so the replacement is reversible. `bag-info.txt`
+describes the run.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 from builder.errors import UsageError
-from builder.export import staging
+from builder.export import obi_source, staging
+from builder.obi import content, key
+from builder.obi.history import COMMIT, DOCUMENTS, LOG, OPEN
+from builder.obi.run import Committed
 from builder.runtime import Advance
 from functions import distribution
+from functions.database import engine
+from functions.snapshot import instant
+from functions.snapshot.store import Reader
 
 _ALGORITHMS = ("sha256", "sha512")
 _DECLARATION = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
@@ -136,3 +143,29 @@ def _write(parts: Iterable[bytes], path: Path) -> tuple[dict[str, str], int]:
                 some.update(part)
             size += out.write(part)
     return {name: some.hexdigest() for name, some in hashes.items()}, size
+
+
+def bag_of_run(
+    store: Reader, connection: engine.Connection, run: Committed, sender: Mapping[str, str]
+) -> Bag:
+    """Return the bag of a run; `sender` is the part of `bag-info.txt` about the sender."""
+    began, ended = instant.to_text(run.begun), instant.to_text(run.committed)
+    info = {
+        **sender,
+        "External-Identifier": str(run.tist),
+        "External-Description": (
+            f"Run of `sheaf {run.kind}` over {run.source}, {began} to {ended}. Payload files are "
+            "named by their keys in the store, with = for %."
+        ),
+    }
+
+    def payload() -> Iterator[tuple[str, Iterator[bytes]]]:
+        own = {OPEN: None, DOCUMENTS: run.documents, LOG: run.log, COMMIT: run.digest}
+        for name, digest in own.items():
+            if name != DOCUMENTS or digest is not None:
+                place = key.run(run.tist) + name
+                yield place, content.read_parts(store, place, digest)
+        for place, digest in obi_source.stored_keys(connection, run.tist):
+            yield place, content.read_parts(store, place, digest)
+
+    return Bag(f"run-{run.tist}", info, payload, (key.run(run.tist) + COMMIT, run.digest))

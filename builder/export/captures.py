@@ -9,23 +9,22 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from builder.context import Context
-from builder.display import tally
 from builder.errors import UsageError
-from builder.export.opening import target_path
+from builder.export.obi_source import target_path
 from builder.export.staging import beside
-from builder.export.wacz import export, parcel
+from builder.export.wacz import export, package
 from builder.export.wacz.export import ExportResult, ExportRuntime, MissingCapture
 from builder.export.wacz.package import About
 from builder.export.wacz.selection import CaptureChoice, choose
 from builder.progress import Phase
-from builder.withdraw import criteria
-from builder.withdraw.selection import Selection
-from functions.content import wiring
+from builder.text import tally
+from builder.withdraw.selection import Selection, parse_date, parse_url_prefix
+from functions.content import assembly
 from functions.content.protocols import Archives
 from functions.database import engine
 from functions.oai.repository_duckdb.repository import DuckRepository
-from functions.snapshot import setspec
-from functions.store.reader import open_reader
+from functions.snapshot import oai_name
+from functions.store.slice import open_reader
 
 _TOLD = 20
 """Maximum number of missing captures that are listed."""
@@ -114,17 +113,17 @@ def _export(context: Context, asked: Excerpt, write: _Write, *, originals: bool)
 
 
 def _choice(arguments: argparse.Namespace) -> CaptureChoice:
-    if arguments.set is not None and not setspec.is_valid(arguments.set):
+    if arguments.set is not None and not oai_name.is_set(arguments.set):
         raise UsageError(f"--set {arguments.set} is not a set specification")
     end = prefix = None
     try:
         if arguments.url is not None:
-            prefix = criteria.url_prefix(arguments.url)
+            prefix = parse_url_prefix(arguments.url)
     except ValueError as error:
         raise UsageError(f"--url {arguments.url}: {error}") from None
     try:
         if arguments.as_of is not None:
-            end = criteria.date(arguments.as_of)
+            end = parse_date(arguments.as_of)
     except ValueError as error:
         raise UsageError(f"--as-of {arguments.as_of}: {error}") from None
     selection = Selection(set=arguments.set, url_prefix=prefix, end=end)
@@ -138,7 +137,7 @@ def _archives(context: Context) -> Iterator[Archives]:
     repository = DuckRepository(reader)
     settings, base = context.configuration, context.configuration_path.parent
     try:
-        yield wiring.archives(
+        yield assembly.open_archives(
             repository, reader.address, base, settings, context.reading_environment
         )
     finally:
@@ -169,7 +168,7 @@ def _about(context: Context, asked: Excerpt) -> About:
     return About(
         title=asked.title or of,
         description=f"Captures of {of}" + (f": {', '.join(asked.asked)}" if asked.asked else ""),
-        software=parcel.software(),
+        software=package.software(),
         created=context.now(),
         main=asked.choice.selection.url_prefix,
     )

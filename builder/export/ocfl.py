@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from builder.obi.row import FILE, SOURCE, TEMPLATE
+from builder.obi.content import FILE, SOURCE, TEMPLATE
 from functions.snapshot.errors import DamagedStore
 
 ROOT_MARK, OBJECT_MARK = "0=ocfl_1.1", "0=ocfl_object_1.1"

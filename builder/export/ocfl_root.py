@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from builder.export import ocfl, staging
-from builder.export.obi_objects import LoggedObject, StoredObject
-from builder.obi import content, row
+from builder.export.obi_source import LoggedObject, StoredObject
+from builder.obi import content
 from builder.runtime import Advance
 from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore, StoreError
@@ -159,7 +159,7 @@ class _Root:
             inventory.manifest.setdefault(digest, []).append(f"{folder}/{name}")
             inventory.fixity["sha256"][version.sha256] = [f"{folder}/{name}"]
         state[digest] = [name]
-        line = row.line(version)
+        line = content.row_line(version)
         (made / folder / ocfl.ROW).write_bytes(line)
         of_row = hashlib.sha512(line).hexdigest()
         inventory.manifest.setdefault(of_row, []).append(f"{folder}/{ocfl.ROW}")
@@ -169,11 +169,11 @@ class _Root:
         _write_inventory(made / f"v{number}", inventory)
         self.versions += 1
 
-    def _copy(self, version: row.Version, to: Path) -> str:
+    def _copy(self, version: content.Version, to: Path) -> str:
         """Copy a version's bytes, verify them, and return their SHA-512."""
         digest = hashlib.sha512()
         with to.open("xb") as out:
-            for part in content.parts(self._store, version.key, version.sha256):
+            for part in content.read_parts(self._store, version.key, version.sha256):
                 digest.update(part)
                 out.write(part)
         self.bytes += version.bytes

@@ -18,9 +18,9 @@ from builder.filesets.strategies import replicate as filesets
 from builder.obi import key as obi
 from builder.obi.replicate import ObiReplication
 from builder.runtime import Advance, Progress, Runtime
-from builder.snapshot import consistency, identity, recovery, views
+from builder.snapshot import consistency, recovery, views
 from builder.snapshot.expiry import complete, retire, snapshots
-from builder.store.reading import chunks
+from builder.store.durable import read_chunks
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import (
     Conflict,
@@ -179,10 +179,10 @@ class _Copy:
             self._create(layout.manifest_key(number))
         final = self._move_pointer(kept)
         if final.store:
-            identity.prepare(self._target, final.store, earlier)
+            recovery.prepare_identity(self._target, final.store, earlier)
         if final != earlier:
             self._target.replace(layout.POINTER, final.to_json(), tag)
-        identity.attest(self._target, final)
+        recovery.write_witness(self._target, final)
         # Objects beside a snapshot refer to a pointer, which must therefore exist before.
         marks = [k for k in map(layout.settled_key, self._numbers) if self._source.tag(k)]
         for key in marks:
@@ -241,7 +241,7 @@ class _Copy:
         digest, size = hashlib.sha256(), 0
         with tempfile.SpooledTemporaryFile(_SPOOLED) as spool:
             with self._source.open(key) as source:
-                for chunk in chunks(source, key):
+                for chunk in read_chunks(source, key):
                     digest.update(chunk)
                     spool.write(chunk)
                     size += len(chunk)

@@ -17,9 +17,9 @@ from warcio.warcwriter import WARCWriter
 
 from builder.errors import UsageError
 from builder.export import staging
-from builder.export.obi_objects import LoggedObject
+from builder.export.obi_source import LoggedObject
 from builder.obi import content
-from builder.obi.row import Version
+from builder.obi.content import Version
 from builder.runtime import Advance
 from functions import distribution
 from functions.snapshot import instant
@@ -122,7 +122,7 @@ class _Records:
             "WARC-Block-Digest": digest,
             "WARC-Payload-Digest": digest,
         }
-        with content.open(self._store, version) as payload:
+        with content.open_version(self._store, version) as payload:
             record = self._writer.create_warc_record(
                 version.id,
                 "resource",

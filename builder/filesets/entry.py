@@ -19,7 +19,7 @@ from builder.filesets.item import (
     IngestOutcome,
     Person,
 )
-from functions.snapshot import fileset, identifier, setspec
+from functions.snapshot import item_tables, oai_name
 
 LIST, DELETE, LEAVE = "list", "delete", "leave"
 """Action on an item: list it as in the entry, mark it as deleted, or leave it as it is."""
@@ -38,7 +38,7 @@ class FilesetEntry:
 
     `identity` is the local part of the item's identifier, None if no platform described the item.
     `kind`, `sets` (the most specific, sorted) and `document` (JSON) describe the item to be listed.
-    `result` has the columns of functions.snapshot.fileset.RESULT except identifier.
+    `result` has the columns of functions.snapshot.item_tables.RESULT except identifier.
     """
 
     deed: str
@@ -74,7 +74,7 @@ def _identity(item: FilesetPlatformItem) -> str | None:
     name, domain, id_ = item.platform_name, item.platform_domain, item.platform_id
     if not (name and domain and id_):
         return None
-    return identifier.dataset_identity(_legible(name), _legible(domain), _legible(id_))
+    return oai_name.dataset_identity(_legible(name), _legible(domain), _legible(id_))
 
 
 def _kind(archived: ArchiveStrategyResult | None) -> str:
@@ -88,7 +88,7 @@ def _sets(document: Mapping[str, Any]) -> tuple[str, ...]:
         ("strategy", document["strategy"]),
         ("status", document["status"]),
     )
-    return setspec.most_specific(setspec.join(*pair) for pair in names if pair[1])
+    return oai_name.most_specific_sets(oai_name.join_set(*pair) for pair in names if pair[1])
 
 
 def _first_status(outcome: IngestOutcome, item: FilesetPlatformItem) -> str:
@@ -146,7 +146,7 @@ def _document(
         "files": [_file(file, file.path in verified) for file in files],
         "withheld": [{"path": file.path, "bytes": file.size} for file in withheld],
     }
-    assert found.keys() == {column.name for column in fileset.FILESET}
+    assert found.keys() == {column.name for column in item_tables.FILESET}
     return found
 
 
@@ -186,7 +186,7 @@ def _file(file: FilesetManifestFile, verified: bool) -> dict[str, Any]:
         "terminal_url": file.terminal_url,
         "terminal_dt": file.terminal_dt,
     }
-    assert ["identifier", *found] == [column.name for column in fileset.FILE]
+    assert ["identifier", *found] == [column.name for column in item_tables.FILE]
     return found
 
 

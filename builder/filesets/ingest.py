@@ -2,9 +2,14 @@
 
 The steps: detect the platform, read its description, choose a strategy, look for archived files,
 and archive the others. A failure at any step is an outcome too.
+
+The order of a dataset's versions is a text that sorts like the versions. Its first letter says what
+it was made from. Texts with different letters cannot be compared. There is no order for platforms
+where authors choose version names: a version that seems lower would block all later ones.
 """
 
 import math
+import re
 import threading
 import time
 import traceback
@@ -22,19 +27,26 @@ from builder.filesets.item import (
     IngestOutcome,
     IngestRequest,
 )
-from builder.filesets.keyed_lock import Turns
 from builder.filesets.protocols import (
     Api,
     FilesetError,
     FilesetIngestStrategy,
     FilesetPlatformHelper,
 )
-from builder.filesets.strategies import archiveorg_item
+from builder.filesets.session import KeyedLock
+from builder.filesets.strategies import keys
 from builder.filesets.strategies.choice import ARCHIVEORG, StrategyChoice, apply_limits, choose
-from builder.filesets.version_order import with_order
 from functions.config.configuration import Configuration
 from functions.snapshot.errors import DamagedStore, StoreError
 
+_INDEX, _NUMBERS, _RECORD_ID = "i", "n", "r"
+_NUMBERED = frozenset({"dataverse", "dryad", "figshare", "mendeley"})
+"""Platforms that number the versions of a dataset."""
+_ASCENDING = frozenset({"zenodo"})
+"""Platforms whose versions are records; later records have higher ids."""
+
+_DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){0,7}")
+_WIDTH = 12
 Detect = Callable[[IngestRequest, Api], tuple[DatasetResource, FilesetPlatformHelper]]
 """Finds the resource of a request and its platform. Raises FilesetError."""
 Strategies = Callable[[str, float, Callable[[], None]], FilesetIngestStrategy]
@@ -43,6 +55,35 @@ the given function now and then, which raises FilesetError to end it."""
 
 _OTHERWISE = frozenset({"file-404", "file-forbidden", "over-limit-stream", "bundle-missing-member"})
 """Statuses of a file that can mean that the dataset has changed; so can each mismatch."""
+
+
+def version_order(platform: str, version: str | None, index: int | None = None) -> str | None:
+    """Return the order of a version, or None if it is unknown.
+
+    `index` is the platform's own count of versions. Otherwise the numbers in `version` are used,
+    each with at most 12 digits: of a dotted version such as Dataverse's 4.1, or of a record's id.
+    """
+    if index is not None:
+        return _order_text(_INDEX, str(index))
+    if platform in _NUMBERED:
+        return _order_text(_NUMBERS, version or "")
+    if platform in _ASCENDING and "." not in (version or ""):
+        return _order_text(_RECORD_ID, version or "")
+    return None
+
+
+def with_order(item: FilesetPlatformItem) -> FilesetPlatformItem:
+    """Return the item with the order of its version."""
+    return replace(item, order=version_order(item.platform_name, item.version, item.index))
+
+
+def _order_text(kind: str, dotted: str) -> str | None:
+    if not _DOTTED.fullmatch(dotted):
+        return None
+    numbers = [number.lstrip("0") for number in dotted.split(".")]
+    if any(len(number) > _WIDTH for number in numbers):
+        return None
+    return f"{kind}:" + ".".join(number.zfill(_WIDTH) for number in numbers)
 
 
 @dataclass(slots=True)
@@ -76,7 +117,7 @@ class Ingest:
     stop: threading.Event = field(default_factory=threading.Event)
     monotonic: Callable[[], float] = time.monotonic
     until: float = math.inf
-    _turns: Turns = field(init=False, default_factory=Turns)
+    _turns: KeyedLock = field(init=False, default_factory=KeyedLock)
 
     def process(self, request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
         """Carry out a request and return its outcome; it raises no Exception.
@@ -130,7 +171,7 @@ class Ingest:
             item.files, item.platform_name, self.settings, bundle_url=item.web_bundle_url
         )
         if course.choice.strategy.startswith(f"{ARCHIVEORG}-"):
-            course.item = item = replace(item, archiveorg_item_name=archiveorg_item.name(item))
+            course.item = item = replace(item, archiveorg_item_name=keys.item_name(item))
         check()
         if dry:
             return "pending", "dry run: no file was fetched", ""

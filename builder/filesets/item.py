@@ -104,7 +104,7 @@ class FilesetManifestFile:
     """A file of a fileset: the platform's description of it, and the result of archiving it.
 
     Digests are hexadecimal, in lower case. `path` is relative, with `/`
-    (builder.filesets.strategies.path). `platform_url` is the URL of its bytes. Not in the proposal:
+    (builder.filesets.strategies.keys). `platform_url` is the URL of its bytes. Not in the proposal:
     `sha512`, `crc32`, and the place in the store. That is `key`, and within a bundle or a WARC
     `offset` and `compression` (stored or deflated).
     """
@@ -137,7 +137,7 @@ class FilesetPlatformItem:
 
     `platform_id` is the same for all versions of a dataset, if the platform has such an id.
     `version` distinguishes them, `index` is the platform's own count, and `order` is a text that
-    sorts like the versions (builder.filesets.version_order). `web_bundle_url` gives all files as
+    sorts like the versions (builder.filesets.ingest). `web_bundle_url` gives all files as
     one zip.
     """
 

@@ -1,13 +1,17 @@
-"""Results: the JSON documents of an outcome, as in the fileset ingest proposal. Pure.
+"""Results: the JSON documents of an outcome, and its summary for people. Pure.
 
-Fields of our own: `detail`, `code`, `retryable`, `updated`, `platform_version`, `until` and
-`strategy_reason`, and for a file those that FilesetManifestFile names.
+The documents are as in the fileset ingest proposal. Fields of our own: `detail`, `code`,
+`retryable`, `updated`, `platform_version`, `until` and `strategy_reason`, and for a file those that
+FilesetManifestFile names. A codec keeps dataclasses as JSON; decoding rejects values of the wrong
+type.
 """
 
+import dataclasses
 import hashlib
+import types
 from collections.abc import Mapping
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from builder.filesets import status
 from builder.filesets.item import (
@@ -20,6 +24,7 @@ from builder.filesets.item import (
     IngestRequest,
     Terminal,
 )
+from builder.text import tally, visible
 
 FILE = "dataset-file"
 """Ingest type of the second result, for a dataset of one file."""
@@ -29,6 +34,8 @@ _PROPOSED = (
     "path", "size", "md5", "sha1", "sha256", "mimetype", "extra", "status",
     "platform_url", "terminal_url", "terminal_dt",
 )  # fmt: skip
+_UNITS = ("byte", "kB", "MB", "GB", "TB", "PB")
+T = TypeVar("T")
 
 
 def result(outcome: IngestOutcome) -> dict[str, Any]:
@@ -161,3 +168,107 @@ def _page(resource: DatasetResource | None) -> Mapping[str, Any] | None:
 
 def _short(text: str) -> str | None:
     return (text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…") or None
+
+
+def describe(outcome: IngestOutcome, whole: bool = False) -> str:
+    """Return one line about an outcome; with `whole`, more lines list the title and the files."""
+    item, archived = outcome.item, outcome.archived
+    parts = [f"{outcome.status}  {outcome.request.base_url}"]
+    if item is not None:
+        where = [item.platform_name, item.platform_domain, item.platform_id]
+        version = f" v{item.version}" if item.version else ""
+        parts.append(" ".join(word for word in where if word) + version)
+        files = (archived.manifest if archived else ()) or item.manifest or ()
+        if files:
+            given = tuple(file for file in files if file.status != "withheld")
+            withheld = f", {len(files) - len(given):,} withheld" if len(given) < len(files) else ""
+            parts.append(f"{tally(len(given), 'file')}, {_show_total(given)}{withheld}")
+        if item.until:
+            parts.append(f"until {item.until}")
+    if strategy := archived.ingest_strategy if archived else outcome.strategy:
+        parts.append(strategy)
+    detail = " ".join(
+        part for part in (outcome.code and f"({outcome.code})", outcome.detail) if part
+    )
+    if detail and not status.of(outcome.status).hit:
+        parts.append(detail)
+    lines = [visible(": ".join(parts))]
+    if whole:
+        if item is not None and item.description.title:
+            lines.append(f"  {visible(item.description.title)}")
+        if outcome.reason:
+            lines.append(f"  {visible(f'{outcome.strategy}: {outcome.reason}')}")
+        lines += [_show_file(file) for file in (item.manifest if item else None) or ()]
+    return "\n".join(lines)
+
+
+def show_size(many: int) -> str:
+    """Return a number of bytes with a unit, for people."""
+    value, unit = float(many), 0
+    while value >= 1000 and unit < len(_UNITS) - 1:
+        value, unit = value / 1000, unit + 1
+    return tally(many, "byte") if unit == 0 else f"{value:,.1f} {_UNITS[unit]}"
+
+
+def _show_total(files: tuple[FilesetManifestFile, ...]) -> str:
+    sizes = [file.size for file in files if file.size is not None]
+    told = show_size(sum(sizes))
+    return told if len(sizes) == len(files) else f"at least {told}"
+
+
+def _show_file(file: FilesetManifestFile) -> str:
+    many = "size unknown" if file.size is None else show_size(file.size)
+    best = next((n for n in ("sha512", "sha256", "sha1", "md5") if getattr(file, n)), None)
+    proof = f"to be verified with {best}" if best else "no digest to verify it"
+    if file.status == "withheld":
+        proof = "withheld"
+    return visible(f"  {file.path}: {many}, {proof}")
+
+
+def to_json(value: Any) -> Any:
+    """Convert a value to JSON types; dataclass fields at their default are left out."""
+    if dataclasses.is_dataclass(value):
+        return {
+            f.name: to_json(one)
+            for f in dataclasses.fields(value)
+            if not _is_default(f, one := getattr(value, f.name))
+        }
+    if isinstance(value, tuple | list):
+        return [to_json(one) for one in value]
+    if isinstance(value, Mapping):
+        return {str(name): to_json(one) for name, one in value.items()}
+    return value
+
+
+def _is_default(spec: "dataclasses.Field[Any]", value: Any) -> bool:
+    if spec.default_factory is not dataclasses.MISSING:
+        return bool(value == spec.default_factory())
+    return spec.default is not dataclasses.MISSING and bool(value == spec.default)
+
+
+def from_json(kind: type[T], given: Any) -> T:
+    """Build a dataclass of `kind` from its JSON. Raises ValueError or TypeError."""
+    if not isinstance(given, dict):
+        raise ValueError(f"a {kind.__name__} is not an object")
+    hints = get_type_hints(kind)
+    if unknown := sorted(given.keys() - hints.keys()):
+        raise ValueError(f"a {kind.__name__} has no {unknown[0]}")
+    return kind(**{name: _typed_value(hints[name], name, value) for name, value in given.items()})
+
+
+def _typed_value(hint: Any, name: str, value: Any) -> Any:
+    kinds = get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    for kind in kinds:
+        if value is None and kind is type(None):
+            return None
+        if dataclasses.is_dataclass(kind) and value is not None:
+            return from_json(kind, value)  # type: ignore[arg-type]
+        if get_origin(kind) is tuple and isinstance(value, list):
+            return tuple(_typed_value(get_args(kind)[0], name, one) for one in value)
+        plain = get_origin(kind) or kind
+        if plain is Mapping and isinstance(value, dict):
+            return value
+        flag = isinstance(value, bool) and plain is not bool  # Python counts a bool as an int
+        if isinstance(plain, type) and isinstance(value, plain) and not flag:
+            return value
+    raise ValueError(f"{name} has the wrong type")

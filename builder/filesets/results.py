@@ -1,16 +1,213 @@
-"""Result log: writes outcomes to the journal at once, and to the intake in batches."""
+"""Result log: writes outcomes to the journal at once, and to the intake in batches.
 
+The journal is on this machine's disk. Each outcome is one line, synced before it is reported. No
+result is lost if a process is killed: the next process for the same store takes over its journal.
+Publish reads the intake runs.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
 
-from builder.filesets import request
+from builder.filesets import request, result
+from builder.filesets.entry import FilesetEntry, entry
 from builder.filesets.item import IngestOutcome
-from builder.filesets.journal import Journal
-from builder.filesets.run import Results
+from builder.intake import intake
+from builder.intake.intake import writing
+from builder.parquet.plain import PlainWriter
+from functions.snapshot.store import Writer
 
+_LINES, _LOCK, _SCRATCH = "outcomes", ".lock", "scratch"
+_HELD = 16  # rows in memory: a document with very many files has some megabytes
 _MANY = 1000  # outcomes
 _SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """The folder of this process, with its journal and a folder for temporary files."""
+
+    folder: Path
+
+    @property
+    def scratch(self) -> Path:
+        """The folder for temporary files."""
+        return self.folder / _SCRATCH
+
+    def add(self, outcome: IngestOutcome) -> None:
+        """Append an outcome and sync it. Raises StoreError if that fails."""
+        with writing(self.folder), (self.folder / _LINES).open("ab") as file:
+            file.write(
+                b"\n" + outcome_line(outcome)
+            )  # a full disk may have cut off the line before
+            file.flush()
+            os.fsync(file.fileno())
+
+    def clear(self) -> None:
+        """Delete all outcomes, once an intake run has them."""
+        with writing(self.folder):
+            (self.folder / _LINES).unlink(missing_ok=True)
+
+    def outcomes(self) -> Iterator[IngestOutcome]:
+        """Yield the outcomes in the journal. Incomplete lines of a killed process are skipped."""
+        with contextlib.suppress(FileNotFoundError), (self.folder / _LINES).open("rb") as file:
+            for data in file:
+                with contextlib.suppress(ValueError, TypeError):
+                    yield parse_outcome(data)
+
+
+@contextmanager
+def open_journal(home: Path, address: str) -> Iterator[Journal]:
+    """Open a journal in `home` for the store at `address`; outcomes of ended processes are added.
+
+    The folder is removed afterwards, unless it holds outcomes. Raises StoreError if the disk cannot
+    be written.
+    """
+    mark = f"filesets-{hashlib.sha256(os.fsencode(address)).hexdigest()[:16]}-"
+    with writing(home):
+        folder, lock = _own_folder(home, mark)
+    journal = Journal(folder)
+    with lock:
+        try:
+            with writing(folder):
+                journal.scratch.mkdir()
+            for left in sorted(home.glob(f"{mark}*")):
+                if left != folder:
+                    _take_over(left, journal)
+            yield journal
+        finally:
+            shutil.rmtree(journal.scratch, ignore_errors=True)
+            if not (folder / _LINES).exists():
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _own_folder(home: Path, mark: str) -> tuple[Path, BinaryIO]:
+    """Create and lock a new folder. Raises OSError.
+
+    Before it is locked, another process may mistake it for abandoned and remove it; hence the loop.
+    """
+    while True:
+        folder = home / f"{mark}{secrets.token_hex(8)}"
+        folder.mkdir(mode=0o700, parents=True)
+        with contextlib.suppress(FileNotFoundError):
+            lock = _lock(folder)
+            if lock is not None and (folder / _LOCK).exists():
+                return folder, lock
+            if lock is not None:
+                lock.close()
+
+
+def _take_over(left: Path, journal: Journal) -> None:
+    """Take over the journal of a process that has ended."""
+    with contextlib.suppress(OSError):
+        lock = _lock(left)
+        if lock is not None:
+            with lock:
+                for one in Journal(left).outcomes():
+                    journal.add(one)
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _lock(folder: Path) -> BinaryIO | None:
+    """Lock a folder; None if another process holds the lock."""
+    lock = (folder / _LOCK).open("a+b")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        return None
+    return lock
+
+
+def outcome_line(told: IngestOutcome) -> bytes:
+    """Encode an outcome as a line, without the body of its landing page."""
+    resource = told.resource and replace(told.resource, body=None)
+    return json.dumps(result.to_json(replace(told, resource=resource))).encode() + b"\n"
+
+
+def parse_outcome(data: bytes) -> IngestOutcome:
+    """Decode an outcome from a line. Raises ValueError or TypeError."""
+    return result.from_json(IngestOutcome, json.loads(data))
+
+
+class Results:
+    """Collects outcomes and commits them as intake runs. May be used by many threads.
+
+    `folder` is local, for rows not yet in the store; it is created if missing. `clock` returns the
+    present, which names the runs.
+    """
+
+    def __init__(self, store: Writer, folder: Path, clock: Callable[[], datetime]) -> None:
+        self._store = store
+        self._folder = folder
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._name = ""
+        self._parts = self._count = 0
+        self._writer: PlainWriter | None = None
+
+    def add(self, outcome: IngestOutcome) -> FilesetEntry:
+        """Add an outcome; return the entry that publishing will use.
+
+        Raises StoreError if the folder cannot be written.
+        """
+        found = entry(outcome)
+        with self._lock:
+            writer = self._open()
+            with intake.writing(self._folder):
+                writer.append(_row(found))
+            self._count += 1
+        return found
+
+    def commit(self) -> intake.IntakeRun | None:
+        """Commit all outcomes since the last commit as one run; None if there are none.
+
+        Later outcomes go into another run. Raises StoreError; then it may be called again.
+        """
+        with self._lock:
+            folder = self._folder / self._name
+            if self._writer is not None:
+                with intake.writing(folder):
+                    self._writer.close()
+                self._writer = None
+            if not self._parts:
+                return None
+            run = intake.IntakeRun(self._name, (), self._count)
+            intake.commit(self._store, run, folder)
+            shutil.rmtree(folder, ignore_errors=True)
+            self._parts = self._count = 0
+            return run
+
+    def _open(self) -> PlainWriter:
+        """Return the open writer, or a new one for the current run or for the next."""
+        if self._writer is None:
+            if not self._parts:
+                self._name = intake.run_name(self._clock())
+            self._parts += 1
+            folder = self._folder / self._name
+            with intake.writing(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                path = intake.part_path(folder, "filesets", str(self._parts))
+                self._writer = PlainWriter(path, intake.TABLES["filesets"], _HELD)
+        return self._writer
+
+
+def _row(found: FilesetEntry) -> tuple[object, ...]:
+    """Return a row of intake.FILESETS."""
+    told = (found.deed, found.identity, found.kind, found.sets, found.document)
+    return (*told, *found.result)
 
 
 def is_kept(outcome: IngestOutcome) -> bool:

@@ -1,15 +1,19 @@
-"""Session: carries out many requests in parallel; each has exactly one outcome."""
+"""Session: carries out many requests in parallel; each has exactly one outcome.
+
+Requests for the same dataset are carried out one after the other, by a keyed lock.
+"""
 
 import queue
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from builder.filesets.item import IngestOutcome, IngestRequest
 
 _TICK = 0.2
+_LOCK_WAIT = 0.2
 
 
 class Process(Protocol):
@@ -108,3 +112,26 @@ class _SessionEnd:
             found = self.done.get_nowait()
             if isinstance(found, IngestOutcome):
                 self.session.rest.append(found)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedLock:
+    """A lock for each key. Safe to use from threads."""
+
+    _taken: set[Hashable] = field(init=False, default_factory=set)
+    _changed: threading.Condition = field(init=False, default_factory=threading.Condition)
+
+    @contextmanager
+    def of(self, what: Hashable, check: Callable[[], None]) -> Iterator[None]:
+        """Hold a key's lock during the block; `check` is called while waiting and may raise."""
+        with self._changed:
+            while what in self._taken:
+                check()
+                self._changed.wait(_LOCK_WAIT)
+            self._taken.add(what)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._taken.discard(what)
+                self._changed.notify_all()

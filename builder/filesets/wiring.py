@@ -1,22 +1,191 @@
-"""Wiring: creates the parts of the fileset ingest from the configuration."""
+"""Wiring: creates the parts of the fileset ingest from the configuration.
+
+The parts are the access to platforms over HTTP for a whole run, the strategies by name, and the
+ingest itself.
+"""
 
 import math
+import ssl
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from builder.filesets.detect.detect import Detected, detect
+from builder.filesets.download.api import PlatformApi
+from builder.filesets.download.download import FileDownloader
 from builder.filesets.ingest import Ingest
 from builder.filesets.item import IngestRequest
-from builder.filesets.protocols import Api
-from builder.filesets.resources import Ways, means
-from builder.filesets.strategies.table import Materials, strategy
-from builder.http.addresses import Guard, networks
-from builder.http.client import check_contact, user_agent
+from builder.filesets.platforms.detect import Detected, detect
+from builder.filesets.protocols import Api, Downloader, FilesetError, FilesetIngestStrategy
+from builder.filesets.strategies.archiveorg import Items
+from builder.filesets.strategies.archiveorg_client import ArchiveClient
+from builder.filesets.strategies.bundled import Bundled
+from builder.filesets.strategies.s3 import ObjectStrategy
+from builder.filesets.strategies.web import Captured
+from builder.http import connections
+from builder.http.addresses import Addresses, Guard, networks
+from builder.http.client import HttpClient, check_contact, user_agent
+from builder.http.limits import Limits
+from builder.http.politeness import HostQueue
 from builder.http.settings import http_settings
 from functions.config.configuration import Configuration
+from functions.snapshot.store import Writer
+
+_FORGIVES = 600.0
+"""Seconds before an unreachable host is tried again; a worker runs for days."""
+GoOn = Callable[[], None]
+"""Called now and then; raises FilesetError to end a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostTokens:
+    """Configured tokens by host and port. Each is sent to its own host only."""
+
+    tokens: Mapping[str, str]
+
+    def headers(self, url: str) -> dict[str, str]:
+        """Return the authorization header for a URL's host; only for https.
+
+        A token with a space contains its own scheme.
+        """
+        parts = urlsplit(url)
+        token = self.tokens.get(parts.netloc) if parts.scheme == "https" else None
+        if token is None:
+            return {}
+        return {"Authorization": token if " " in token else f"Bearer {token}"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ways:
+    """Access to platforms; all threads share the state of hosts.
+
+    `scratch` is a folder for temporary files. The download of one file may take `seconds`.
+    """
+
+    client: HttpClient
+    tokens: Mapping[str, str]
+    scratch: Path
+    tries: int
+    seconds: float
+    obey: bool
+    limits: Limits = field(default_factory=Limits)
+
+    def api(self, until: float = math.inf) -> PlatformApi:
+        """Return a client for documents that works until `until`, on the client's clock."""
+        return PlatformApi(
+            client=self.client, tries=self.tries, until=until, obey=self.obey,
+            limits=self.limits, tokens=self.tokens,
+        )  # fmt: skip
+
+    def downloader(self, until: float = math.inf) -> FileDownloader:
+        """Return a downloader that works until `until`, on the client's clock."""
+        return FileDownloader(
+            client=self.client, tries=self.tries, seconds=self.seconds, until=until,
+            limits=self.limits,
+        )  # fmt: skip
+
+
+def make_ways(
+    settings: Configuration,
+    agent: str,
+    guard: Addresses,
+    stop: threading.Event,
+    scratch: Path,
+    wall: Callable[[], float] = time.time,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    tls: ssl.SSLContext | None = None,
+) -> Ways:
+    """Create the access to platforms that the configuration allows.
+
+    `stop` ends all requests. `wall` counts seconds since 1970, `clock` from any moment.
+    """
+    http = http_settings(settings, "fileset")
+    policy = replace(http.policy(), forgives=_FORGIVES)
+    tokens: Mapping[str, str] = settings["fileset.tokens"]
+    client = HttpClient(
+        agent=agent, addresses=guard, hosts=HostQueue(policy, stop, clock), stop=stop, wall=wall,
+        credentials=HostTokens(tokens).headers, tls=tls or connections.tls_context(), clock=clock,
+    )  # fmt: skip
+    return Ways(
+        client=client, tokens=tokens, scratch=scratch, tries=http.tries,
+        seconds=http.total_seconds, obey=http.robots, limits=http.limits(),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Materials:
+    """Dependencies of strategies.
+
+    `scratch` is a folder on this machine for temporary files. `environment` may have the keys for
+    archive.org (IA_ACCESS_KEY, IA_SECRET_KEY).
+    """
+
+    store: Writer
+    settings: Configuration
+    ways: Ways
+    environment: Mapping[str, str]
+    clock: Callable[[], datetime]
+    scratch: Path
+
+
+def make_strategy(
+    materials: Materials, name: str, until: float, go_on: GoOn
+) -> FilesetIngestStrategy:
+    """Create a strategy by name; it downloads nothing after `until` (the clock of `ways`).
+
+    Raises FilesetError (not-implemented) if this machine lacks what the strategy requires.
+    """
+    try:
+        make = MAKERS[name]
+    except KeyError:
+        raise FilesetError("not-implemented", f"there is no strategy {name}") from None
+    return make(materials, name, materials.ways.downloader(until), go_on)
+
+
+def _make_objects(
+    m: Materials, name: str, downloader: Downloader, go_on: GoOn
+) -> FilesetIngestStrategy:
+    return ObjectStrategy(name, m.store, downloader, m.settings, go_on)
+
+
+def _make_bundled(
+    m: Materials, name: str, downloader: Downloader, go_on: GoOn
+) -> FilesetIngestStrategy:
+    return Bundled(m.store, downloader, m.settings, go_on)
+
+
+def _make_captured(
+    m: Materials, name: str, downloader: Downloader, go_on: GoOn
+) -> FilesetIngestStrategy:
+    def wall() -> float:
+        return m.clock().timestamp()
+
+    return Captured(name, m.store, downloader, m.settings, m.scratch, wall, go_on)
+
+
+def _make_items(
+    m: Materials, name: str, downloader: Downloader, go_on: GoOn
+) -> FilesetIngestStrategy:
+    archive = ArchiveClient.of(m.environment, m.settings, m.ways.client.agent, go_on)
+    return Items(name, m.store, downloader, m.settings, archive, m.scratch, go_on)
+
+
+MAKERS: Mapping[str, Callable[[Materials, str, Downloader, GoOn], FilesetIngestStrategy]] = {
+    "web-file": _make_captured,
+    "web-fileset": _make_captured,
+    "web-fileset-bundled": _make_captured,
+    "archiveorg-file": _make_items,
+    "archiveorg-fileset": _make_items,
+    "archiveorg-fileset-bundled": _make_items,
+    "s3-file": _make_objects,
+    "s3-fileset": _make_objects,
+    "s3-fileset-bundled": _make_bundled,
+}
 
 
 def ways(
@@ -30,7 +199,9 @@ def ways(
     check_contact(settings)
     http = http_settings(settings, "fileset")
     guard = Guard(frozenset(http.ports), networks(http.allow_networks))
-    return means(settings, user_agent(settings), guard, stop, scratch, lambda: clock().timestamp())
+    return make_ways(
+        settings, user_agent(settings), guard, stop, scratch, lambda: clock().timestamp()
+    )
 
 
 def ingest(
@@ -48,7 +219,7 @@ def ingest(
     return Ingest(
         detect=detect_platform,
         api=materials.ways.api,
-        strategy=partial(strategy, materials),
+        strategy=partial(make_strategy, materials),
         settings=settings,
         clock=materials.clock,
         seconds=seconds,

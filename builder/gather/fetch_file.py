@@ -1,22 +1,29 @@
-"""Fetching one URL once: its bytes go into a temporary file."""
+"""Fetching a URL and the redirects to its file; the bytes go into a temporary file.
+
+A batch requests each URL on the way once.
+"""
 
 import hashlib
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from builder.http import retry
 from builder.http.client import FetchRequest, HttpClient
 from builder.http.errors import FetchError
-from builder.http.limits import Limits
-from builder.http.response import REDIRECTS, Response
+from builder.http.limits import Limits, parse_http_date
+from builder.http.responses import REDIRECTS, Response
+from builder.http.url import Redirects
 from builder.intake.intake import writing
 
 HEAD = 1024
 _LONGEST = 1000  # most characters of a header field that are kept
 _CODED = {"gzip": (".gz", ".tgz"), "x-gzip": (".gz", ".tgz"), "compress": (".z",)}
+
+
 _CODED |= {"x-compress": (".z",), "bzip2": (".bz2",), "x-bzip2": (".bz2",)}
 _ACCEPT = {"Accept": "*/*", "Accept-Encoding": "identity"}
 
@@ -146,7 +153,7 @@ class FileFetcher:
             media_type=_short(said.get("content-type", "").partition(";")[0].strip().lower()),
             etag=_short(said.get("etag")),
             last_modified=_short(said.get("last-modified")),
-            modified=retry.moment(said.get("last-modified")),
+            modified=parse_http_date(said.get("last-modified")),
             coding=coding,
         )
 
@@ -164,3 +171,73 @@ def _coding(url: str, said: Mapping[str, str]) -> str | None:
 
 def _short(text: str | None) -> str | None:
     return text if text and len(text) <= _LONGEST else None
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One URL led to another; both are in normal form."""
+
+    origin: str
+    target: str
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The result of fetching a URL: the hops on the way, the last URL, and the last result."""
+
+    asked: str
+    hops: tuple[Hop, ...]
+    last: str
+    final: Final
+
+
+@dataclass(slots=True)
+class Once:
+    """Requests each URL once. Safe to use from threads.
+
+    A thread may wait for a URL that another thread is requesting. A requesting thread waits for no
+    other URL, so there is no deadlock.
+    """
+
+    ask: Callable[[str], Result]
+    _asked: dict[str, "Future[Result]"] = field(init=False, default_factory=dict)
+    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
+
+    def __call__(self, url: str) -> Result:
+        """Return the result of the URL. Raises Deferred if its host must not be asked now."""
+        with self._lock:
+            known = self._asked.get(url)
+            mine: Future[Result] = Future()
+            if known is None:
+                self._asked[url] = mine
+        if known is not None:
+            return known.result()
+        try:
+            result = self.ask(url)
+        except BaseException as error:
+            with self._lock:
+                del self._asked[url]
+            mine.set_exception(error)
+            raise
+        mine.set_result(result)
+        return result
+
+
+def follow_redirects(url: str, ask: Callable[[str], Result]) -> Fetched:
+    """Request a URL and follow its redirects. Raises Deferred.
+
+    A fault of a redirect is a failure of the first URL.
+    """
+    hops: list[Hop] = []
+    way = Redirects(url)
+    while True:
+        origin = way.last
+        result = ask(origin)
+        if not isinstance(result, Moved):
+            return Fetched(url, tuple(hops), origin, result)
+        try:
+            target = way.follow(result.location, result.status)
+        except FetchError as failure:
+            return Fetched(url, tuple(hops), origin, failure.copy())
+        hops.append(Hop(origin, target, result.status))

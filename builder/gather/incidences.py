@@ -8,13 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
-from builder.gather.chain import Fetched, Hop
-from builder.gather.fetch_file import FileContent, Final, Unchanged
+from builder.gather.fetch_file import Fetched, FileContent, Final, Hop, Unchanged
 from builder.gather.pdf_text import PdfText
-from builder.http.errors import FetchError
-from builder.http.outcomes import OUTCOMES
+from builder.http.errors import OUTCOMES, FetchError
 from builder.obi import key
-from builder.obi.row import (
+from builder.obi.content import (
     APPEARANCE,
     CHANGE,
     DELETION,

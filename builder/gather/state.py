@@ -10,10 +10,10 @@ from pathlib import Path
 
 from builder.gather.incidences import Before
 from builder.http.addresses import Guard, is_public
+from builder.http.errors import OUTCOMES
 from builder.http.limits import Limits
-from builder.http.outcomes import OUTCOMES
 from builder.obi import replay
-from builder.obi.row import DELETION, FILE, TEMPLATE, Row
+from builder.obi.content import DELETION, FILE, TEMPLATE, Row
 from builder.obi.run import Committed
 from functions.database import engine
 from functions.snapshot.store import Reader

@@ -19,13 +19,11 @@ from urllib.parse import urlencode, urlsplit
 from builder.harvest import answer
 from builder.harvest.errors import Broken, Unanswered
 from builder.harvest.page import ListPage
-from builder.http import coding, retry
+from builder.http import responses
 from builder.http.client import FetchRequest, HttpClient
-from builder.http.errors import Deferred, FetchError
-from builder.http.limits import Limits
-from builder.http.outcomes import OUTCOMES
-from builder.http.response import Response
-from builder.http.retry import RetryPolicy
+from builder.http.errors import OUTCOMES, Deferred, FetchError
+from builder.http.limits import PASSING_STATUSES, Limits, RetryPolicy, find_wish
+from builder.http.responses import Response
 
 _SURE = frozenset({"noRecordsMatch", "badResumptionToken", "cannotDisseminateFormat"})
 """OAI-PMH errors that count whatever the HTTP status is."""
@@ -126,8 +124,8 @@ class OaiClient:
         except FetchError as failure:
             often = min(retries, _FEW) if failure.code in _LASTING else retries
             return _Trouble(str(failure), often, later=failure.code in _UNREACHED)
-        rest = retry.wish(headers, status, self._client.wall())
-        if rest is not None and (status in retry.PASSING or status == 403):
+        rest = find_wish(headers, status, self._client.wall())
+        if rest is not None and (status in PASSING_STATUSES or status == 403):
             return _Trouble(
                 f"HTTP status {status}", min(_PATIENT, retries * 4), status, rest, later=True
             )
@@ -182,14 +180,16 @@ class OaiClient:
     def _body(self, response: Response) -> bytes:
         """Return a body without its content coding, which some servers do not declare."""
         raw = b"".join(response.body)
-        name = coding.coding(response.headers)
+        name = responses.content_coding(response.headers)
         packed = raw.startswith(_GZIP)
         if not packed and name != "deflate":
-            if name is not None and not coding.is_known(name):
+            if name is not None and not responses.can_unpack(name):
                 raise FetchError("content-coding", name)
             return raw
         try:
-            return coding.body({"content-encoding": "gzip"}, [raw], self._settings.limits.bytes)
+            return responses.read_body(
+                {"content-encoding": "gzip"}, [raw], self._settings.limits.bytes
+            )
         except FetchError as failure:
             if failure.code == "content-coding" and raw.lstrip().startswith(b"<"):
                 return raw
@@ -215,7 +215,7 @@ def _with_query(base: str, target: str) -> str:
 
 def _refusal(status: int, retries: int) -> _Trouble:
     often = 0
-    if status in retry.PASSING:
+    if status in PASSING_STATUSES:
         often = retries
     elif status >= 500:
         often = min(retries, _FEW)

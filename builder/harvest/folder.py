@@ -24,11 +24,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from builder.errors import UsageError
-from builder.harvest import part, state
+from builder.harvest import records, state
 from builder.harvest.errors import HarvestError
-from builder.harvest.row import HarvestedRow
-from builder.harvest.seen import Seen, Sight
 from builder.harvest.state import HarvestState, PartFile
+from builder.harvest.version import HarvestedRow, Seen, Sight
 from builder.store.durable import sync
 
 STATE = "harvest.json"
@@ -86,7 +85,7 @@ def read(folder: Path) -> HarvestState | None:
 def rows(folder: Path, found: HarvestState) -> Iterator[HarvestedRow]:
     """Yield all rows of a harvest in the order of arrival. Raises HarvestError."""
     for one in found.parts:
-        yield from part.rows(folder / one.name, run_number(one.name))
+        yield from records.read_part(folder / one.name, run_number(one.name))
 
 
 class HarvestFolder:
@@ -97,7 +96,7 @@ class HarvestFolder:
         self.state = found
         self.seen = seen
         self.remade = remade
-        self._writer: part.PartWriter | None = None
+        self._writer: records.PartWriter | None = None
         self._name = ""
         self._rows = 0
 
@@ -109,7 +108,7 @@ class HarvestFolder:
         if self._writer is None:
             number = sum(run_number(one.name) == row.run for one in self.state.parts)
             self._name = part_name(row.run, number, self.state.form)
-            self._writer, self._rows = part.writer(self.path / self._name, self.state.form), 0
+            self._writer, self._rows = records.open_part(self.path / self._name, self.state.form), 0
         self._writer.append(row)
         self._rows += 1
         return sight

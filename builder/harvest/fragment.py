@@ -1,7 +1,10 @@
-"""XML fragments of a record: the contents of metadata and about, each as a document of its own.
+"""Fragments of a record: contents of metadata and about, and the origins in provenance.
 
-They are cut out of the record as written there (OAI-PMH 2.0, section 2.5). Namespaces declared on
-outer elements are declared on the fragment.
+Each fragment is a document of its own. It is cut out of the record as written there (OAI-PMH 2.0,
+section 2.5). Namespaces declared on outer elements are declared on the fragment.
+
+An origin says where the record was harvested (guidelines for provenance). A provenance container
+describes the last repository, and nested in it the one before, and so on.
 """
 
 import re
@@ -10,6 +13,7 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from builder.harvest.errors import Broken
+from builder.harvest.window import moment
 
 _TAG = re.compile(rb"<([^\s/>]+)(?:[^\"'>]|\"[^\"]*\"|'[^']*')*>")
 _PLAIN = re.compile(rb"<[^\s/>:!?]+[\s/>]")
@@ -17,6 +21,17 @@ _LEVEL = 3  # of the contents of metadata and about
 _DEEPEST = 200
 """Levels of elements in a record: careful parsers (libxml2) accept 256 in a page."""
 _CONTAINERS = frozenset({"metadata", "about"})
+NAMESPACE = "http://www.openarchives.org/OAI/2.0/provenance"
+_ORIGIN = f"{NAMESPACE} originDescription"
+_FIELDS = {
+    f"{NAMESPACE} baseURL": "base_url",
+    f"{NAMESPACE} identifier": "identifier",
+    f"{NAMESPACE} datestamp": "datestamp",
+    f"{NAMESPACE} metadataNamespace": "namespace",
+}
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[!#$&-;=?-\[\]_a-z~%]+")
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+_MOST_ORIGINS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +51,7 @@ class Fragments:
     about: tuple[Fragment, ...]
 
 
-def cut(record: str) -> Fragments:
+def cut_fragments(record: str) -> Fragments:
     """Return the fragments of a record element. Raises Broken if it is not XML or too deep."""
     cutter = _Cutter(record.encode("utf-8", "replace"))
     found = cutter.cut()
@@ -112,3 +127,85 @@ def _refuse(*_: object) -> None:
 
 def _attribute(value: str) -> str:
     return value.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+
+
+@dataclass(frozen=True, slots=True)
+class HarvestOrigin:
+    """Where and when a record was harvested; `altered` says whether it was changed since.
+
+    `harvested` and `datestamp` are days or seconds of UTC.
+    """
+
+    harvested: str
+    altered: bool
+    base_url: str
+    identifier: str
+    datestamp: str
+    namespace: str
+
+
+def is_provenance(piece: Fragment) -> bool:
+    """Return whether the content of an about container is a provenance."""
+    return (piece.namespace, piece.name) == (NAMESPACE, "provenance")
+
+
+def origins(piece: Fragment) -> tuple[HarvestOrigin, ...]:
+    """Return the origins in a provenance container, the last first, up to the first fault."""
+    reader = _ProvenanceReader()
+    parser = expat.ParserCreate("UTF-8", " ")
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = reader.end
+    parser.CharacterDataHandler = reader.take
+    parser.Parse(piece.text.encode(), True)  # fragments were parsed before
+    found: list[HarvestOrigin] = []
+    for values in reader.found[:_MOST_ORIGINS]:
+        if (origin := _origin(values)) is None:
+            break
+        found.append(origin)
+    return tuple(found)
+
+
+@dataclass(slots=True)
+class _ProvenanceReader:
+    """Parser of nested descriptions; it reads the first one at each level."""
+
+    found: list[dict[str, str]] = field(default_factory=list)
+    _depth: int = 0
+    _open: int = 0
+    _field: str = ""
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        self._depth += 1
+        if name == _ORIGIN and self._depth == len(self.found) + 2 == self._open + 2:
+            self.found.append(dict(attributes))
+            self._open += 1
+        inner = self._depth == self._open + 2 and self._open == len(self.found)
+        self._field = _FIELDS.get(name, "") if inner else ""
+
+    def end(self, name: str) -> None:
+        if name == _ORIGIN and self._depth == self._open + 1:
+            self._open -= 1
+        self._depth -= 1
+        self._field = ""
+
+    def take(self, text: str) -> None:
+        if self._field:
+            values = self.found[-1]
+            values[self._field] = values.get(self._field, "") + text
+
+
+def _origin(values: Mapping[str, str]) -> HarvestOrigin | None:
+    """Return the origin with these values; None if one is missing or invalid."""
+    said = {name: text.strip() for name, text in values.items()}
+    harvested, altered = said.get("harvestDate", ""), _BOOLEANS.get(said.get("altered", ""))
+    base_url, identifier = said.get("base_url", ""), said.get("identifier", "")
+    datestamp, namespace = said.get("datestamp", ""), said.get("namespace", "")
+    dated = moment(harvested) is not None and moment(datestamp) is not None
+    if altered is None or not dated or not all(map(is_uri, (base_url, identifier, namespace))):
+        return None
+    return HarvestOrigin(harvested, altered, base_url, identifier, datestamp, namespace)
+
+
+def is_uri(text: str) -> bool:
+    """Return whether a text is an absolute URI of ASCII (RFC 3986, simplified)."""
+    return _URI.fullmatch(text) is not None

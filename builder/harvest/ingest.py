@@ -15,17 +15,23 @@ from urllib.parse import quote, urlsplit
 from builder.errors import UsageError
 from builder.harvest import folder
 from builder.harvest.errors import Broken, HarvestError
-from builder.harvest.fragment import Fragment, cut
-from builder.harvest.origin import HarvestOrigin, is_provenance, is_uri, origins
-from builder.harvest.row import HarvestedRow
+from builder.harvest.fragment import (
+    Fragment,
+    HarvestOrigin,
+    cut_fragments,
+    is_provenance,
+    is_uri,
+    origins,
+)
 from builder.harvest.state import HarvestState
+from builder.harvest.version import HarvestedRow
 from builder.harvest.window import moment
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.parquet.writer import RowWriter
 from builder.sources.events import Fault
-from functions.snapshot import identifier, setspec
-from functions.snapshot.harvested import INTAKE, NAMES
+from functions.snapshot import oai_name
+from functions.snapshot.item_tables import INTAKE, NAMES
 from functions.snapshot.store import Writer
 
 UNREADABLE = "harvest-unreadable"
@@ -147,7 +153,7 @@ def _row(
     harvest: Harvest, row: HarvestedRow, namespace: str, made: Mapping[str, Any] | None
 ) -> tuple[Any, ...]:
     """Return a row of INTAKE."""
-    other = identifier.harvested_identifier(namespace, harvest.place, row.identifier)
+    other = oai_name.harvested_identifier(namespace, harvest.place, row.identifier)
     keeps = is_kept(row.identifier, namespace)
     return (
         row.identifier if keeps else other,
@@ -177,23 +183,23 @@ def is_kept(identifier_: str, namespace: str) -> bool:
 
 def sets(host: str, specs: Sequence[str]) -> tuple[str, ...]:
     """Return our sets of an item, given the host of its repository and its setSpecs there."""
-    return setspec.most_specific(
-        [setspec.join("repository", host), *(_from(host, spec) for spec in specs)]
+    return oai_name.most_specific_sets(
+        [oai_name.join_set("repository", host), *(_from(host, spec) for spec in specs)]
     )
 
 
 def _from(host: str, spec: str) -> str:
     """Return our set for a set of another repository."""
-    if setspec.is_valid(spec):
-        return f"{setspec.join('from', host)}:{spec}"
-    return setspec.join("from", host, *spec.split(":"))
+    if oai_name.is_set(spec):
+        return f"{oai_name.join_set('from', host)}:{spec}"
+    return oai_name.join_set("from", host, *spec.split(":"))
 
 
 def _names(harvest: Harvest) -> Iterator[tuple[str, str]]:
     """Yield the names of sets."""
     called = harvest.state.identify.get("repositoryName")
     if called:
-        yield setspec.join("repository", harvest.host), called
+        yield oai_name.join_set("repository", harvest.host), called
     for spec, name in sorted(harvest.names.items()):
         if spec and name:
             yield _from(harvest.host, spec), name
@@ -206,7 +212,7 @@ def entry(harvest: Harvest, row: HarvestedRow) -> dict[str, Any] | None:
     """
     if row.deleted:
         return None
-    pieces = cut(row.record)
+    pieces = cut_fragments(row.record)
     if pieces.metadata is None:
         raise Broken("it has no metadata")
     metadata, format_ = pieces.metadata, harvest.state.format

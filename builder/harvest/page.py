@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from builder.harvest.errors import Broken
-from builder.harvest.row import DC
+from builder.harvest.version import DC
 
 _DC_NAMES = {f"{{http://purl.org/dc/elements/1.1/}}{name}": name for name in DC}
 _UNBOUND = 27  # XML_ERROR_UNBOUND_PREFIX

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-from builder.display import tally
 from builder.harvest.state import DAY, SECOND, HarvestState, RunState
+from builder.text import tally
 
 _FORMS = {10: "%Y-%m-%d", 20: "%Y-%m-%dT%H:%M:%SZ"}
 _WRITTEN = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?", re.ASCII)

@@ -13,17 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from builder.http import coding, connections, outcomes, retry, robots
+from builder.http import connections, errors, politeness, responses
 from builder.http.addresses import Addresses
-from builder.http.errors import FetchError
-from builder.http.limits import Budget, Limits
-from builder.http.outcomes import OUTCOMES
-from builder.http.politeness import HostQueue
-from builder.http.proxies import Proxies
-from builder.http.redirects import Redirects
-from builder.http.response import Response
-from builder.http.robots import RobotRules, Robots
-from builder.http.url import strip_secrets
+from builder.http.errors import OUTCOMES, FetchError
+from builder.http.limits import Budget, Limits, find_wish, is_used_up
+from builder.http.politeness import HostQueue, RobotRules, Robots
+from builder.http.responses import Response
+from builder.http.settings import Proxies
+from builder.http.url import Redirects, strip_secrets
 from functions import distribution
 from functions.config.configuration import Configuration, default
 from functions.snapshot.errors import ConfigurationError
@@ -149,9 +146,9 @@ class HttpClient:
     def refusal(self, response: Response) -> FetchError:
         """Return the error to raise for a response of an unwanted status."""
         status, headers = response.status, response.headers
-        rest = retry.wish(headers, status, self.wall())
-        code = outcomes.of_status(status)
-        if status == 403 and (rest is not None or retry.is_used_up(headers)):
+        rest = find_wish(headers, status, self.wall())
+        code = errors.outcome_of_status(status)
+        if status == 403 and (rest is not None or is_used_up(headers)):
             code = "too-many-requests"
         return FetchError(code, f"HTTP status {status}", status, rest)
 
@@ -188,11 +185,15 @@ class HttpClient:
         way = Redirects(request.url)
         try:
             with self._follow(request, way) as response:
-                body = coding.start(response.headers, response.body, robots.LARGEST)
-                return robots.parse(response.status, body)
+                body = responses.read_start(
+                    response.headers, response.body, politeness.LARGEST_ROBOTS
+                )
+                return politeness.parse_robots(response.status, body)
         except FetchError as failure:
             if failure.code == "too-many-hops":
-                return robots.parse(404, b"")  # RFC 9309, 2.3.1.2: it may count as missing
+                return politeness.parse_robots(
+                    404, b""
+                )  # RFC 9309, 2.3.1.2: it may count as missing
             if way.last == request.url and failure.code in _OF_HOST:
                 raise
             detail = f"robots.txt: {failure}".removesuffix(": ")

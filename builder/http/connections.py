@@ -16,13 +16,12 @@ from urllib.parse import urlsplit
 import httpcore2
 import httpx2
 
-from builder.http import response
-from builder.http.addresses import Addresses
-from builder.http.backend import AddressBackend, one_line
+from builder.http import responses
+from builder.http.addresses import AddressBackend, Addresses, one_line
 from builder.http.errors import Deferred, FetchError
 from builder.http.limits import Budget
-from builder.http.proxies import PORTS, Proxies, Proxy
-from builder.http.response import Response
+from builder.http.responses import Response
+from builder.http.settings import PORTS, Proxies, Proxy
 
 _IDLE = 60.0
 """Seconds for which an unused connection is kept."""
@@ -61,10 +60,14 @@ class Connections:
         answer = self._send(_request(url, headers, budget), budget)
         try:
             budget.begin_body()
-            raw = tuple((n.decode("latin-1"), response.text(v)) for n, v in answer.headers.raw)
-            reason = response.text(answer.extensions.get("reason_phrase", b""))
+            raw = tuple(
+                (n.decode("latin-1"), responses.field_text(v)) for n, v in answer.headers.raw
+            )
+            reason = responses.field_text(answer.extensions.get("reason_phrase", b""))
             body = _body(answer, budget)
-            yield Response(url, answer.status_code, response.by_name(raw), body, reason, raw)
+            yield Response(
+                url, answer.status_code, responses.fields_by_name(raw), body, reason, raw
+            )
         finally:
             answer.close()
 

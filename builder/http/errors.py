@@ -1,6 +1,14 @@
-"""Errors of the HTTP client."""
+"""Errors of the HTTP client, and the outcome that each code of an error stands for.
+
+An outcome is an attempt to fetch a file that brought no bytes. A `loss` means that the file is
+gone, which is an incidence for a file that was there. All other outcomes are failures, which say
+nothing about the file. An unreachable server becomes a loss only when it recurs: see
+builder.gather.incidences.
+"""
 
 import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from functions.snapshot.errors import SheafError
 
@@ -9,7 +17,7 @@ _UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 
 
 class FetchError(SheafError):
-    """A URL could not be fetched; `code` is one of builder.http.outcomes.
+    """A URL could not be fetched; `code` is one of builder.http.errors.
 
     `retry_after` is the wait in seconds that the server asks for.
     """
@@ -37,3 +45,96 @@ class FetchError(SheafError):
 
 class Deferred(SheafError):
     """The request must wait: its host is resting, or the work was stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchOutcome:
+    """A code, its meaning and its consequences.
+
+    `unreachable`: there was no connection. `soon`: it is retried early. `chain`: it concerns the
+    redirects, and not the last URL. `ours`: it follows from the configuration, and may not occur
+    with another one.
+    """
+
+    code: str
+    meaning: str
+    loss: bool = False
+    unreachable: bool = False
+    soon: bool = False
+    chain: bool = False
+    ours: bool = False
+
+
+def _table(outcomes: Iterable[FetchOutcome]) -> Mapping[str, FetchOutcome]:
+    return {outcome.code: outcome for outcome in outcomes}
+
+
+OUTCOMES = _table(
+    (
+        FetchOutcome("not-found", "the server has no such file (404)", loss=True),
+        FetchOutcome("gone", "the server has removed it permanently (410)", loss=True),
+        FetchOutcome("forbidden", "the server denies access (401, 402, 403, 407, 451)"),
+        FetchOutcome(
+            "too-many-requests", "the server limits the rate of requests (429)", soon=True
+        ),
+        FetchOutcome("server-error", "the server failed (5xx)", soon=True),
+        FetchOutcome("http-status", "the response is not the file, a redirect or a known error"),
+        FetchOutcome("dns", "the host's name has no address", unreachable=True, soon=True),
+        FetchOutcome("connect", "the server refused the connection", unreachable=True, soon=True),
+        FetchOutcome(
+            "connect-timeout",
+            "the server did not answer within http.connect_seconds",
+            unreachable=True,
+            soon=True,
+        ),
+        FetchOutcome("tls", "the server's certificate or TLS is invalid", soon=True),
+        FetchOutcome(
+            "no-answer",
+            "the response did not begin within http.first_byte_seconds",
+            soon=True,
+        ),
+        FetchOutcome("too-slow", "the response was slower than http.least_rate", soon=True),
+        FetchOutcome("too-long", "the response took longer than http.total_seconds", soon=True),
+        FetchOutcome(
+            "cut-short", "the connection ended before the response was complete", soon=True
+        ),
+        FetchOutcome("bad-answer", "the response is not HTTP", soon=True),
+        FetchOutcome("too-large", "the file is larger than http.max_bytes", ours=True),
+        FetchOutcome(
+            "content-coding", "the response has a content coding, although identity was requested"
+        ),
+        FetchOutcome("address-refused", "the host's address is not public", ours=True),
+        FetchOutcome("port-refused", "the port is not in http.ports", ours=True),
+        FetchOutcome("robots-disallowed", "the host's robots.txt forbids it", ours=True),
+        FetchOutcome(
+            "robots-unreachable",
+            "the host's robots.txt could not be fetched (RFC 9309: disallowed)",
+            soon=True,
+        ),
+        FetchOutcome(
+            "unsupported-scheme",
+            "the URL or a redirect is not http or https",
+            chain=True,
+        ),
+        FetchOutcome("userinfo", "a redirect's URL has a user or a password", chain=True),
+        FetchOutcome("bad-redirect", "a redirect has no valid Location", chain=True),
+        FetchOutcome("redirect-loop", "the redirects are a loop", chain=True),
+        FetchOutcome("too-many-hops", "more than 10 redirects in sequence", chain=True),
+    )
+)
+
+_BY_STATUS = {
+    404: "not-found",
+    410: "gone",
+    401: "forbidden",
+    402: "forbidden",
+    403: "forbidden",
+    407: "forbidden",
+    451: "forbidden",
+    429: "too-many-requests",
+}
+
+
+def outcome_of_status(status: int) -> str:
+    """Return the code of an HTTP status other than 200 and redirects."""
+    return _BY_STATUS.get(status) or ("server-error" if 500 <= status <= 599 else "http-status")

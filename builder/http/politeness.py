@@ -1,7 +1,9 @@
-"""Politeness: when a host may be asked, and how long it rests after a failure.
+"""Politeness: when a host may be asked, how long it rests, what its robots.txt allows.
 
 A host is a name, whatever the port. Requests to it start at least `interval` seconds apart, and at
 most `concurrent` of them run at once. After a failure it rests, twice as long each time.
+
+The rules of robots.txt (RFC 9309) are kept for each origin. The only file that imports protego.
 """
 
 import math
@@ -11,9 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from builder.http import retry
-from builder.http.errors import Deferred, FetchError
-from builder.http.outcomes import OUTCOMES
+from protego import Protego
+
+from builder.http import limits
+from builder.http.errors import OUTCOMES, Deferred, FetchError
 
 _LONGEST_REST = 86_400.0
 _LONGEST_DELAY = 120.0
@@ -22,6 +25,10 @@ GIVEN_UP = 3
 """Failed connections in a row after which a host is given up."""
 _RESTS = frozenset({"server-error", "too-many-requests", "no-answer", "too-slow", "bad-answer"})
 _TICK = 0.5
+LARGEST_ROBOTS = 512_000
+"""Bytes of a robots.txt that are read; the rest is ignored."""
+_KEPT = 86_400.0
+_KEPT_FAILURE = 1_800.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +149,7 @@ class HostQueue:
                 found.forgiven = self.clock() + self.policy.forgives
             rest = failure.retry_after
             if rest is None:
-                rest = retry.backoff(self.policy.rest, found.failures, _LONGEST_REST)
+                rest = limits.backoff(self.policy.rest, found.failures, _LONGEST_REST)
             found.ready = max(found.ready, self.clock() + min(rest, _LONGEST_REST))
             self._changed.notify_all()
 
@@ -191,3 +198,72 @@ class HostSlot:
     def begin(self) -> None:
         """Wait until the next request may start. Raises Deferred if that would be too late."""
         self.hosts._begin(self)
+
+
+@dataclass(frozen=True, slots=True)
+class RobotRules:
+    """The rules of one robots.txt."""
+
+    parsed: Protego
+
+    def allow(self, url: str, agent: str) -> bool:
+        """Return whether the agent, by its product's name, may request the URL."""
+        return self.parsed.can_fetch(url, agent)
+
+    def delay(self, agent: str) -> float:
+        """Return the seconds to leave between two requests; 0 if no delay is demanded."""
+        return self.parsed.crawl_delay(agent) or 0.0
+
+
+def parse_robots(status: int, body: bytes) -> RobotRules:
+    """Return the rules of a response. Raises FetchError if the server failed: nothing is allowed.
+
+    A status of 4xx other than 429 means that there is no such file, and allows everything.
+    """
+    if status == 200:
+        return RobotRules(
+            Protego.parse(body[:LARGEST_ROBOTS].decode("utf-8", "replace").lstrip("\ufeff"))
+        )
+    if status == 429 or status >= 500:
+        raise FetchError("robots-unreachable", f"HTTP status {status}", status)
+    return RobotRules(Protego.parse(""))
+
+
+@dataclass(slots=True)
+class _KnownRules:
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    until: float = 0.0
+    rules: RobotRules | None = None
+    failure: FetchError | None = None
+
+
+@dataclass(slots=True)
+class Robots:
+    """The rules of each origin (scheme, host, port), kept for a day. Safe to use from threads."""
+
+    clock: Callable[[], float] = time.monotonic
+    _known: dict[str, _KnownRules] = field(init=False, default_factory=dict)
+    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
+
+    def rules(self, origin: str, read: Callable[[], RobotRules]) -> RobotRules:
+        """Return the rules of an origin, from `read` if they are not known. Raises FetchError.
+
+        A failure of the server is remembered for half an hour.
+        """
+        with self._lock:
+            known = self._known.setdefault(origin, _KnownRules())
+        with known.lock:
+            if known.until > self.clock():
+                if known.failure is not None:
+                    raise known.failure.copy()
+                assert known.rules is not None
+                return known.rules
+            known.rules = known.failure = None
+            try:
+                known.rules = read()
+            except FetchError as failure:
+                if failure.code == "robots-unreachable":
+                    known.failure, known.until = failure.copy(), self.clock() + _KEPT_FAILURE
+                raise
+            known.until = self.clock() + _KEPT
+            return known.rules

@@ -1,13 +1,27 @@
-"""Settings of HTTP: the pace and the limits of one command, from the configuration."""
+"""Settings of HTTP: pace and limits from the configuration, proxies from the environment.
 
+HTTP_PROXY, HTTPS_PROXY and ALL_PROXY name the proxy of http URLs, of https URLs, and of both.
+NO_PROXY lists hosts that are reached directly. An entry is a name with all its subdomains, an
+address or a network, with or without a port. Lower-case variables come first. This machine itself
+is always reached directly.
+
+httpx2 reads the same variables by other rules. `.a.cz` does not cover a.cz, this machine is reached
+over the proxy, and an invalid proxy fails before it is needed.
+"""
+
+import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
+from urllib.parse import unquote, urlsplit
 
-from builder.http.limits import Limits
+from builder.errors import UsageError
+from builder.http.limits import Limits, RetryPolicy
 from builder.http.politeness import HostPolicy
-from builder.http.retry import RetryPolicy
 from functions.config.http import AUTO, DEFAULTS
+
+PORTS = {"http": 80, "https": 443}
+"""The default port of each scheme."""
 
 
 class Settings(Protocol):
@@ -70,3 +84,98 @@ def http_settings(configuration: Settings, command: str) -> HttpSettings:
         value = own.get(name, default if shared == AUTO else shared)
         values[name] = tuple(value) if isinstance(value, list) else value
     return HttpSettings(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """An HTTP proxy, over TLS if `scheme` is https; `user` is a name and a password."""
+
+    scheme: str
+    host: str
+    port: int
+    user: tuple[str, str] | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        """Return its host and port, without the password."""
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Proxies:
+    """The proxy of each scheme, and the hosts that are reached without a proxy."""
+
+    by_scheme: Mapping[str, tuple[str, str]] = field(default_factory=dict, repr=False)
+    """The variable that names the proxy, and its value, which is parsed when it is used."""
+    direct: tuple[str, ...] = ()
+    """Names, addresses and networks, optionally with a port; an asterisk stands for all hosts."""
+
+    def of(self, scheme: str, host: str, port: int) -> Proxy | None:
+        """Return the proxy of a host, or None; an IPv6 host has no brackets.
+
+        Raises UsageError for a proxy that cannot be used.
+        """
+        named = self.by_scheme.get(scheme)
+        if named is None or _is_here(host):
+            return None
+        return None if any(_matches(one, host, port) for one in self.direct) else _proxy(*named)
+
+    def of_url(self, url: str) -> Proxy | None:
+        """Return the proxy of an http or https URL, as `of` does."""
+        parts = urlsplit(url)
+        return self.of(parts.scheme, parts.hostname or "", parts.port or PORTS[parts.scheme])
+
+
+def proxies(environment: Mapping[str, str]) -> Proxies:
+    """Return the proxies of an environment."""
+    named = {}
+    for scheme in ("http", "https"):
+        for name in (f"{scheme}_proxy", "all_proxy"):
+            spelled = name if name in environment else name.upper()
+            if spelled in environment:
+                if environment[spelled].strip():
+                    named[scheme] = spelled, environment[spelled].strip()
+                break
+    direct = environment.get("no_proxy", environment.get("NO_PROXY", "")).lower()
+    return Proxies(named, tuple(one.strip() for one in direct.split(",") if one.strip()))
+
+
+def _proxy(name: str, text: str) -> Proxy:
+    try:
+        parts = urlsplit(text if "://" in text else f"http://{text}")
+        host, port = parts.hostname or "", parts.port
+        host.encode("ascii")
+    except ValueError as error:
+        raise UsageError(_fault(name)) from error
+    if parts.scheme not in PORTS or not host or port == 0 or parts.path.strip("/"):
+        raise UsageError(_fault(name))
+    user = None
+    if parts.username is not None:
+        user = unquote(parts.username), unquote(parts.password or "")
+    return Proxy(parts.scheme, host, port or PORTS[parts.scheme], user)
+
+
+def _fault(name: str) -> str:
+    return f"{name} is not a usable proxy: expected http[s]://[user:password@]host[:port]"
+
+
+def _matches(one: str, host: str, port: int) -> bool:
+    """Return whether an entry of NO_PROXY covers a host."""
+    if one == "*":
+        return True
+    name, colon, own = one.rpartition(":")
+    if colon and own.isdecimal() and (":" not in name or name.endswith("]")):
+        if int(own) != port:
+            return False
+        one = name
+    one = one.strip("[]")
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(one, strict=False)
+    except ValueError:
+        return f".{host.lower()}".endswith(f".{one.removeprefix('*').lstrip('.')}")
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

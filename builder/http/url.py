@@ -1,19 +1,21 @@
-"""URLs of files in normal form, which is the id of the file behind them.
+"""URLs of files in normal form, and the rule of redirects between them.
 
-White space is removed, because templates wrap URLs. The result of the WHATWG parser gets uniform
-escapes and loses its fragment. URLs that a server could distinguish stay different.
+The normal form is the id of the file behind a URL. White space is removed, because templates wrap
+URLs. The result of the WHATWG parser gets uniform escapes and loses its fragment. URLs that a
+server could distinguish stay different. The only file that imports ada_url.
 
 Object stores redirect to signed URLs, which open a file to every client that has them.
-`strip_secrets` removes the signatures before a URL is published. The only file that imports
-ada_url.
+`strip_secrets` removes the signatures before a URL is published.
 """
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from urllib.parse import unquote_plus, urlsplit
+from dataclasses import dataclass, field
+from urllib.parse import unquote_plus, urljoin, urlsplit
 
 import ada_url
+
+from builder.http.errors import FetchError
 
 BAD, USERINFO, SCHEME = "bad-file-url", "userinfo", "unsupported-scheme"
 """Faults of URLs that are not the id of a file."""
@@ -56,6 +58,9 @@ COMPANIONS: Mapping[str, frozenset[str]] = {
 
 `sig` is of Azure, `policy` of CloudFront, `until` of Dataverse.
 """
+MOST_REDIRECTS = 10
+"""Most redirects in a row that are followed."""
+_LONGEST_URL = 8000  # characters of a URL
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,3 +142,66 @@ def _is_secret(name: str) -> bool:
 
 def _companions(secrets: Collection[str]) -> set[str]:
     return {other for name in secrets for other in COMPANIONS.get(name, ())}
+
+
+@dataclass(slots=True)
+class Redirects:
+    """The redirects of one request so far. `last` is the URL to request now.
+
+    `exact` keeps targets as servers write them; otherwise they get the normal form of a file's id.
+    """
+
+    last: str
+    exact: bool = False
+    hops: list[str] = field(default_factory=list)
+
+    def follow(self, location: str, status: int) -> str:
+        """Move to the target of a redirect and return its URL. Raises FetchError."""
+        found = self._target(location, status)
+        if found == self.last or found in self.hops:
+            raise FetchError("redirect-loop", self._step(found), status)
+        if len(self.hops) == MOST_REDIRECTS:
+            raise FetchError("too-many-hops", self._step(found), status)
+        self.hops.append(self.last)
+        self.last = found
+        return found
+
+    def _target(self, location: str, status: int) -> str:
+        written = location if self.exact else location.replace(" ", "%20")
+        if len(written) > _LONGEST_URL:
+            raise FetchError("bad-redirect", f"a URL of {len(written):,} characters", status)
+        try:
+            joined = urljoin(self.last, written).partition("#")[0]
+        except ValueError as error:
+            raise FetchError("bad-redirect", location, status) from error
+        found = normalise(joined)
+        if found.id is None:
+            code = found.fault if found.fault in {SCHEME, USERINFO} else "bad-redirect"
+            if ":" in joined.partition("/")[0] and not joined.lower().startswith(
+                ("http:", "https:")
+            ):
+                code = SCHEME  # mailto:, javascript: and the like have no //
+            raise FetchError(code or "bad-redirect", self._step(location), status)
+        if self.exact and not is_address(joined):
+            raise FetchError("bad-redirect", self._step(location), status)
+        check_scheme(found.id)
+        return joined if self.exact else found.id
+
+    def _step(self, target: str) -> str:
+        return f"{strip_secrets(self.last)} led to {strip_secrets(target)}"
+
+
+def normal_url(url: str) -> str:
+    """Return a URL in normal form. Raises FetchError if it cannot be requested."""
+    found = normalise(url.strip().replace(" ", "%20"))
+    if found.id is None:
+        fault = found.fault if found.fault in (SCHEME, USERINFO) else None
+        raise FetchError(fault or "bad-redirect", url)
+    check_scheme(found.id)
+    return found.id
+
+
+def check_scheme(url: str) -> None:
+    """Raise FetchError for a URL that is neither http nor https."""
+    if not url.startswith(("http://", "https://")):
+        raise FetchError(SCHEME, url)

@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Protocol
 
 from builder.errors import UsageError
-from builder.ingest import joining, pool, splits
+from builder.ingest import pool, splits, workdir
 from builder.ingest.split_reader import SplitResult, Task
 from builder.ingest.splits import ArchiveFile, Split
 from builder.ingest.workdir import Work
 from builder.intake import intake, rows
-from builder.sources import address
+from builder.sources import identity
 from builder.sources.events import HARMLESS_CODES
 from builder.sources.rules import DocumentRules
 from functions import distribution
 from functions.database import engine
-from functions.snapshot import layout, setspec
+from functions.snapshot import layout, oai_name
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import Writer
 from functions.store.connection import BucketConnection
@@ -63,7 +63,7 @@ class IngestJob:
         It includes the version of the reader.
         """
         columns = [(c.name, c.type) for table in intake.TABLES.values() for c in table]
-        versions = [_VERSION, distribution.version(), address.suffix_list_version()]
+        versions = [_VERSION, distribution.version(), identity.suffix_list_version()]
         places = [s if "://" in s else str(Path(s).absolute()) for s in sources]
         return json.dumps([versions, columns, store, places, self.sets, repr(self.rules)])
 
@@ -95,10 +95,10 @@ def collection_sets(collections: Sequence[str]) -> tuple[str, ...]:
         if not all(levels):
             raise UsageError(f"--collection {collection!r}: a level between colons is empty")
         try:
-            specs.append(setspec.join("collection", *levels))
+            specs.append(oai_name.join_set("collection", *levels))
         except UnicodeEncodeError as error:
             raise UsageError(f"--collection {collection!r}: expected UTF-8") from error
-    return setspec.most_specific(specs)
+    return oai_name.most_specific_sets(specs)
 
 
 def ingest(
@@ -224,7 +224,7 @@ class _Ingest:
         pieces = self._pieces(file)
         source = pieces[0].source
         if len(pieces) > 1:
-            source = joining.join(pieces, self._done[splits.digest(file)].source.digest)
+            source = workdir.join_ranges(pieces, self._done[splits.digest(file)].source.digest)
         return replace(source, failed=_is_failed(file, source))
 
     def rows(self) -> Iterator[Path]:
@@ -261,7 +261,11 @@ class _Ingest:
             return True
         if self._is_lost(file):
             return False
-        renamed = joining.renumber(self.connection, pieces) if joining.meet(pieces) else None
+        renamed = (
+            workdir.renumber_captures(self.connection, pieces)
+            if workdir.ranges_meet(pieces)
+            else None
+        )
         self._renamed |= renamed or set()
         return renamed is not None
 

@@ -12,12 +12,12 @@ from typing import Any
 from builder.errors import UsageError
 from builder.ingest.splits import ArchiveFile
 from builder.store.client import Listed, S3Client
-from functions.snapshot import address
-from functions.snapshot.address import StoreAddress
+from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, MissingObject
+from functions.snapshot.layout import StoreAddress
 from functions.store.connection import BucketConnection
-from functions.store.refusal import ForbiddenObjectError
-from functions.store.stream import ObjectStream
+from functions.store.s3_request import ForbiddenObjectError
+from functions.store.store_reader import ObjectStream
 
 _BUFFER = 1 << 20  # bytes
 
@@ -30,7 +30,7 @@ def find(
     Raises UsageError if there is none or the address is invalid, and StoreError.
     """
     try:
-        at = address.parse(source)
+        at = layout.parse_address(source)
     except ValueError as error:
         raise UsageError(f"{source}: {error}") from None
     client = S3Client(StoreAddress(at.bucket), connection, environment)
@@ -62,7 +62,7 @@ def open_object(
     stream raises the same if the object is replaced or removed while it is read.
     """
     # A listed key may not be valid as a user's prefix, so it is not checked again.
-    bucket, _, key = file.address.removeprefix(address.SCHEME).partition("/")
+    bucket, _, key = file.address.removeprefix(layout.S3_SCHEME).partition("/")
     client = _client(bucket, connection, tuple(sorted(environment.items())))
     with _wrap_changes():
         return io.BufferedReader(_RemoteFile(client, key), _BUFFER)

@@ -18,14 +18,13 @@ from typing import Any, BinaryIO, cast
 
 from builder.ingest.cdx import reader
 from builder.ingest.cdx.block import IndexFile
-from builder.ingest.measured import Measured
-from builder.ingest.splits import ArchiveFile, Split
+from builder.ingest.splits import ArchiveFile, Measured, Split
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.sources import recognise
 from builder.sources.events import Capture, Edge, Event, Fault
 from builder.sources.rules import DocumentRules
-from builder.sources.warcinfo import Crawl
+from builder.sources.side_records import Crawl
 from builder.sources.webarchive import read_archive
 from builder.store.durable import sync
 from functions.snapshot.errors import StoreError

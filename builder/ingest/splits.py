@@ -1,15 +1,19 @@
 """Splits of archive files, so that several processes can read them in parallel.
 
 A large file is split into ranges; each yields the records that begin in it. Small files are read
-together, because each task syncs its results to the disk once.
+together, because each task syncs its results to the disk once. A file that cannot be split is
+counted and hashed while it is read.
 """
 
 import errno
+import hashlib
+import io
 import os
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from builder.errors import UsageError
 from builder.sources import recognise, search
@@ -246,3 +250,34 @@ def _is_ranged(file: ArchiveFile) -> bool:
     except OSError:
         return False
     return found is not None and recognise.recognise(found.head) in _RANGED
+
+
+class Measured(io.RawIOBase):
+    """A forward-only file, hashed while it is read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._digest = hashlib.sha256()
+        self._position = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer; return the number of bytes."""
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        self._digest.update(data)
+        self._position += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        """Return the number of bytes read."""
+        return self._position
+
+    def finish(self) -> str:
+        """Read the rest, and return the SHA-256 of the whole."""
+        while self.read(1 << 20):
+            pass
+        return self._digest.hexdigest()

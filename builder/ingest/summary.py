@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from builder.display import tally
 from builder.ingest.ingest import IngestResult
 from builder.intake.intake import IntakeSource
 from builder.sources.events import FAULT_CODES
 from builder.sources.rules import SETTINGS
+from builder.text import tally
 
 _LISTED = 20  # failed files
 

@@ -14,16 +14,17 @@ from datetime import datetime
 from pathlib import Path
 
 from builder.parquet.plain import PlainWriter
-from functions.snapshot import fileset, harvested, layout, schema
+from functions.snapshot import item_tables, layout, schema
 from functions.snapshot.errors import (
     NO_SPACE,
+    VERSION,
     DamagedStore,
     MissingObject,
     OlderSchemaError,
     StoreError,
+    check_version,
 )
 from functions.snapshot.store import Writer
-from functions.snapshot.version import VERSION, check_version
 
 CAPTURES = (
     schema.Column("identity", "VARCHAR", "local part of the identifier", "k3j2..."),
@@ -36,15 +37,15 @@ FILESETS = (
     schema.Column("kind", "VARCHAR", "fileset or file", "fileset"),
     schema.Column("sets", "VARCHAR[]", "most specific sets, sorted", "[platform:zenodo]"),
     schema.Column("document", "VARCHAR", "content of the item, as JSON", "{...}"),
-    *(column for column in fileset.RESULT if column.name != "identifier"),
+    *(column for column in item_tables.RESULT if column.name != "identifier"),
 )
 TABLES = {
     "captures": CAPTURES,
     "faults": schema.FAULT,
     "sources": schema.SOURCE,
     "filesets": FILESETS,
-    "harvested": harvested.INTAKE,
-    "set_names": harvested.NAMES,
+    "harvested": item_tables.INTAKE,
+    "set_names": item_tables.NAMES,
 }
 
 

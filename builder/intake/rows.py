@@ -70,7 +70,7 @@ def gather_rows(
     """Write the rows, in order, as files of FILE_ROWS rows, each when it is requested.
 
     Rows of the files `renamed` may get another identity, from the connection's table `renamed`
-    (builder.ingest.joining). Raises StoreError.
+    (builder.ingest.workdir). Raises StoreError.
     """
     for number, rows in enumerate(_group(_join_neighbours(some))):
         target = part_path(folder, table, f"{number:06}")

@@ -1,33 +1,108 @@
-"""Claims: each run gets a time of its own and knows every run before it.
+"""Claims and commits: how a run gets its time, and how it begins to count.
 
 A process lists the other runs after it has opened its own. Of two runs, the later one therefore
 sees the earlier one and waits for it. If the later one was faster, the earlier one sees that, and
-starts again with a later time.
+starts again with a later time. The commit is written when the rest of the run is complete.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from builder.obi import key
-from builder.obi.commit import complete
+from builder.obi import content, key, log
 from builder.obi.history import (
     COMMIT,
+    DOCUMENTS,
     LOG,
     OPEN,
+    Committed,
     OpenedRun,
     abandonment,
     find_ended,
+    history,
     is_open,
     standing,
 )
 from functions.snapshot import instant
-from functions.snapshot.errors import Conflict, StoreError
+from functions.snapshot.errors import Conflict, DamagedStore, MissingObject, StoreError
 from functions.snapshot.store import Writer
 
 BEHIND = 3600
 """Seconds by which a clock may lag behind the last run."""
 _TRIES = 20
+
+
+def commit_run(
+    store: Writer,
+    opened: OpenedRun,
+    said: log.WrittenLog,
+    documents: str | None,
+    before: Sequence[Committed],
+    now: datetime,
+) -> Committed:
+    """Commit a run whose log and documents are in the store, and return it.
+
+    If another process committed the same log just before, that commit is returned. Raises Conflict
+    if its log differs, StoreError if the run was abandoned.
+    """
+    last = before[-1] if before else None
+    run = Committed(
+        opened.tist,
+        opened.kind,
+        opened.source,
+        opened.begun,
+        now,
+        said.digest,
+        said.bytes,
+        documents,
+        last.digest if last else None,
+        "",
+        said.counts,
+    )
+    data = run.document(last)
+    try:
+        store.create(key.run(run.tist) + COMMIT, data)
+    except Conflict:
+        found = find_ended(store, run.tist)
+        if found is None:
+            raise StoreError(
+                f"another process abandoned the run {opened.name()}; run the command again"
+            ) from None
+        if found.log != run.log:
+            raise Conflict(f"another process committed the run {opened.name()}") from None
+        return found
+    found = Committed.of(run.tist, data)
+    assert found is not None
+    return found
+
+
+def complete_run(store: Writer, tist: int, now: datetime) -> None:
+    """Commit a run that was cut off just before its commit.
+
+    Its log exists, so its writer had waited for its turn and had written everything else.
+    """
+    prefix = key.run(tist)
+    counts: Counter[str] = Counter()
+    for line in log.read_lines(store, prefix + LOG, None):
+        counts[_row_name(line, prefix + LOG)] += 1
+    digest, size = content.digest_object(store, prefix + LOG)
+    try:
+        documents: str | None = content.digest_object(store, prefix + DOCUMENTS)[0]
+    except MissingObject:
+        documents = None
+    before = [run for run in history(store) if run.tist < tist]
+    said = log.WrittenLog(digest, size, counts)
+    commit_run(store, OpenedRun.read(store, tist), said, documents, before, now)
+
+
+def _row_name(line: bytes, where: str) -> str:
+    try:
+        found: Mapping[str, str] = json.loads(line)
+        return str(found["row"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedStore(f"{where} is damaged: {error!r}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +143,7 @@ def claim_run(store: Writer, purpose: Purpose, outside: Outside, tist: int | Non
         runs = standing(store)
         run = _cut_off(store, runs, purpose, tist)
         if run is not None and LOG in runs[run.tist]:
-            complete(store, run.tist, outside.clock())
+            complete_run(store, run.tist, outside.clock())
             continue
         if run is not None and run.content != purpose.content:
             _disown(store, run, tist, outside)
@@ -126,7 +201,7 @@ def _open_run(
     except Conflict:
         if number in runs:
             raise StoreError(
-                f"the run of {text(number)} was abandoned, and its time cannot be used again: "
+                f"the run of {show_tist(number)} was abandoned, and its time cannot be used again: "
                 "give a later one"
             ) from None
         return None
@@ -144,17 +219,17 @@ def _time(last: int | None, now: int, tist: int | None) -> int:
     """Return the time of the next run. Raises StoreError for a time that it cannot have."""
     if last is not None and now < last - BEHIND:
         raise StoreError(
-            f"this machine's clock shows {text(now)}, but the last run was at {text(last)}: "
+            f"this machine's clock shows {show_tist(now)}, but the last run was at {show_tist(last)}: "
             "correct the clock"
         )
     if tist is None:
         return now if last is None else max(now, last + 1)
     key.folder(tist)
     if tist > now:
-        raise StoreError(f"{text(tist)} is in the future: give an earlier time")
+        raise StoreError(f"{show_tist(tist)} is in the future: give an earlier time")
     if last is not None and tist <= last:
         raise StoreError(
-            f"the store has a run of {text(last)}, so a run of {text(tist)} is too early: give a "
+            f"the store has a run of {show_tist(last)}, so a run of {show_tist(tist)} is too early: give a "
             "later time"
         )
     return tist
@@ -182,6 +257,6 @@ def give_up(store: Writer, tist: int, why: str, now: datetime) -> None:
             raise StoreError(f"the run {tist} is committed and cannot be abandoned") from None
 
 
-def text(tist: int) -> str:
+def show_tist(tist: int) -> str:
     """Return a tist as an instant in UTC, for messages."""
     return instant.to_text(datetime.fromtimestamp(tist, UTC))

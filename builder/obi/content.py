@@ -1,18 +1,205 @@
-"""Content: the bytes of a version, checked against the digest in the log of its run."""
+"""Content of a run: the rows of its log, and the bytes of its versions.
+
+A row is one JSON object a line. All tables of the obi store follow from these rows. Facts that
+follow from the stored bytes are included only if it would be expensive to find them again.
+The bytes of a version are checked against the digest in its row.
+"""
 
 import hashlib
 import io
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from contextlib import closing
-from typing import Any, BinaryIO, cast
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, BinaryIO, ClassVar, cast
 
-from builder.obi.row import Version
-from builder.store.reading import chunks
+from builder.store.durable import read_chunks
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Reader
 
+TEMPLATE, FILE, SOURCE = "tobi", "fobi", "redif"
+"""Kinds of objects: templates, files behind URLs, and ReDIF files as they were found."""
 
-def read(store: Reader, version: Version) -> bytes:
+APPEARANCE, CHANGE, DELETION = "appearance", "change", "deletion"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """The object has these bytes from this run on; they were stored at `key`.
+
+    `md5` and `sha256` are of the stored bytes, in hexadecimal digits. `text_md5` and `text_sha256`
+    are of the text that decides on a change of a template, or of a file's text, by `text_method`.
+    `modified` is the source's own time in seconds since 1970; for a file it is the mtime or
+    Last-Modified. For a template, `source`, `place` and `length` say where it was found, and `home`
+    is the archive's folder.
+    """
+
+    row: ClassVar[str] = "version"
+    id: str
+    kind: str
+    key: str
+    bytes: int
+    md5: str
+    sha256: str
+    text_md5: str | None = None
+    text_sha256: str | None = None
+    text_method: str | None = None
+    modified: int | None = None
+    home: str | None = None
+    source: str | None = None
+    place: int | None = None
+    length: int | None = None
+    encoding: str | None = None
+    type: str | None = None
+    valid: bool | None = None
+    handle: str | None = None
+    """The handle of a template as written."""
+    media_type: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    """The header field as sent, for conditional requests."""
+    flags: tuple[str, ...] = ()
+    """For a file: landing-page, soft-404, text-same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incidence:
+    """A template or file appeared, appeared again, changed, or was lost.
+
+    `key` is the key of its present bytes, or of its last ones if it was lost.
+    """
+
+    row: ClassVar[str] = "incidence"
+    id: str
+    kind: str
+    what: str
+    key: str
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refipo:
+    """A file block of a template's version: `position` from 0, `url` as written.
+
+    `id` is the id of the file, None if the URL cannot be fetched. The rows of a template in one run
+    replace all its earlier ones. A version without such rows in its run has no files.
+    """
+
+    row: ClassVar[str] = "refipo"
+    handle: str
+    position: int
+    url: str
+    id: str | None = None
+    format: str | None = None
+    function: str | None = None
+    size: str | None = None
+    restriction: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenRow:
+    """An object is unchanged: a file that was fetched, or a template that was found elsewhere.
+
+    `status` is the HTTP status of a file. `home`, `source` and `place` are given if they changed.
+    """
+
+    row: ClassVar[str] = "seen"
+    id: str
+    kind: str
+    status: int | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    home: str | None = None
+    source: str | None = None
+    place: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redirect:
+    """A URL led to another; `key` is that of the record, None if only a final slash differs.
+
+    `target_key` is the key of the bytes of the chain's last URL, None if there are no bytes.
+    """
+
+    row: ClassVar[str] = "redirect"
+    origin: str
+    target: str
+    status: int
+    key: str | None = None
+    target_key: str | None = None
+
+    def document(self, tist: int) -> bytes:
+        """Return the object at `key`, as the run `tist` recorded it."""
+        told = {
+            "from": self.origin, "to": self.target, "status": self.status, "tist": tist,
+            "to_key": self.target_key,
+        }  # fmt: skip
+        return json.dumps(told, ensure_ascii=False, indent=1).encode() + b"\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureRow:
+    """A file could not be fetched, which is no loss; `code` is one of builder.http.errors."""
+
+    row: ClassVar[str] = "failure"
+    id: str
+    code: str
+    status: int | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveRow:
+    """An archive's folder was read: whether it was read whole, and what it lacks.
+
+    `held` counts templates that vanished and do not count as lost until that is accepted.
+    """
+
+    row: ClassVar[str] = "archive"
+    home: str
+    complete: bool
+    files: int
+    templates: int
+    held: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultRow:
+    """A fault in the source: the columns of schema.FAULT."""
+
+    row: ClassVar[str] = "fault"
+    source: str
+    place: int | None
+    code: str
+    field: str | None
+    detail: str
+    done: str
+
+
+Row = Version | Incidence | Refipo | SeenRow | Redirect | FailureRow | ArchiveRow | FaultRow
+
+ROWS: Mapping[str, type[Any]] = {
+    kind.row: kind
+    for kind in (Version, Incidence, Refipo, SeenRow, Redirect, FailureRow, ArchiveRow, FaultRow)
+}
+"""The values of the member `row` of a line, with the class of each."""
+
+
+_MEMBERS = {kind: tuple((f.name, f.default) for f in fields(kind)) for kind in ROWS.values()}
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+def row_line(row: Row) -> bytes:
+    """Return a row as a line of the log, with its LF; members with their default are left out."""
+    told: dict[str, Any] = {"row": row.row}
+    for name, usual in _MEMBERS[type(row)]:
+        value = getattr(row, name)
+        if usual is MISSING or value != usual:
+            told[name] = value
+    return _ENCODER.encode(told).encode() + b"\n"
+
+
+def read_version(store: Reader, version: Version) -> bytes:
     """Return the bytes of a version. Raises MissingObject, and DamagedStore if they differ."""
     data = store.read(version.key)
     if hashlib.sha256(data).hexdigest() != version.sha256:
@@ -20,7 +207,7 @@ def read(store: Reader, version: Version) -> bytes:
     return data
 
 
-def open(store: Reader, version: Version) -> BinaryIO:
+def open_version(store: Reader, version: Version) -> BinaryIO:
     """Return the bytes of a version as a stream that is read forwards; the caller closes it.
 
     Raises MissingObject. The stream raises DamagedStore at its end if the bytes differ.
@@ -29,23 +216,23 @@ def open(store: Reader, version: Version) -> BinaryIO:
     return cast(BinaryIO, io.BufferedReader(raw, 1 << 16))
 
 
-def digest(store: Reader, key: str) -> tuple[str, int]:
+def digest_object(store: Reader, key: str) -> tuple[str, int]:
     """Return SHA-256 and size of the object at `key`, read in parts. Raises MissingObject."""
     found, size = hashlib.sha256(), 0
-    for chunk in parts(store, key):
+    for chunk in read_parts(store, key):
         found.update(chunk)
         size += len(chunk)
     return found.hexdigest(), size
 
 
-def parts(store: Reader, key: str, sha256: str | None = None) -> Iterator[bytes]:
+def read_parts(store: Reader, key: str, sha256: str | None = None) -> Iterator[bytes]:
     """Yield the object at `key` in parts.
 
     Raises MissingObject, and DamagedStore at the end if its SHA-256 is not `sha256`.
     """
     found = hashlib.sha256()
     with closing(store.open(key)) as source:
-        for chunk in chunks(source, key):
+        for chunk in read_chunks(source, key):
             if sha256 is not None:
                 found.update(chunk)
             yield chunk

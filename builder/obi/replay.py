@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from builder.obi import content, key
+from builder.obi.content import DELETION, ROWS, TEMPLATE
 from builder.obi.history import LOG, Committed
-from builder.obi.row import DELETION, ROWS, TEMPLATE
 from functions.database import engine
 from functions.snapshot import obi, schema
-from functions.snapshot.column import Column
 from functions.snapshot.errors import DamagedStore, StoreError
+from functions.snapshot.item_tables import Column
 from functions.snapshot.store import Reader
 
 _AT_ONCE = 64  # logs on this machine's disk at a time
@@ -227,7 +227,7 @@ def fetch(store: Reader, where: str, digest: str | None, path: Path) -> Path:
     found = hashlib.sha256()
     try:
         with path.open("wb") as copy:
-            for part in content.parts(store, where):
+            for part in content.read_parts(store, where):
                 found.update(part)
                 copy.write(part)
     except OSError as error:

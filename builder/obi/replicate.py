@@ -15,6 +15,7 @@ from pathlib import Path
 
 from builder.intake.intake import writing
 from builder.obi import content, key, log
+from builder.obi.content import Redirect, Version
 from builder.obi.history import (
     COMMIT,
     DOCUMENTS,
@@ -26,8 +27,7 @@ from builder.obi.history import (
     is_open,
     standing,
 )
-from builder.obi.keyset import KeySet
-from builder.obi.row import Redirect, Version
+from builder.obi.key import KeySet
 from builder.runtime import Advance
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
 from functions.snapshot.store import ListedObject, Writer
@@ -162,7 +162,7 @@ class ObiReplication:
         for entry in self._source.entries(key.ROOT + key.folder(run.tist)):
             held.add(entry.key)
         own = key.ROOT + key.folder(run.tist)
-        for row in log.rows(self._source, run):
+        for row in log.read_rows(self._source, run):
             if isinstance(row, Redirect) and not (row.key or "").startswith(own):
                 continue  # only a slash differs, or an earlier run recorded it
             if isinstance(row, Version | Redirect) and row.key is not None:
@@ -198,7 +198,7 @@ class ObiReplication:
         with tempfile.TemporaryDirectory(prefix="sheaf-copy-") as folder:
             path, digest = Path(folder) / "object", hashlib.sha256()
             with writing(path.parent), path.open("wb") as out:
-                for part in content.parts(self._source, entry.key):
+                for part in content.read_parts(self._source, entry.key):
                     out.write(part)
                     digest.update(part)
                     advance(len(part))
@@ -206,7 +206,7 @@ class ObiReplication:
             try:
                 self._target.create_file(entry.key, path)
             except Conflict:
-                if content.digest(self._target, entry.key)[0] != digest.hexdigest():
+                if content.digest_object(self._target, entry.key)[0] != digest.hexdigest():
                     raise self._other(entry.key) from None
 
     def _fetch(self, entries: Sequence[ListedObject]) -> Iterator[tuple[ListedObject, bytes]]:

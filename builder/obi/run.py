@@ -14,10 +14,9 @@ from typing import Any
 
 from builder.intake.intake import writing
 from builder.obi import content, key, log
-from builder.obi.claim import Outside, Purpose, claim_run, give_up
-from builder.obi.commit import complete, finish
+from builder.obi.claim import Outside, Purpose, claim_run, commit_run, complete_run, give_up
+from builder.obi.content import Redirect, Row
 from builder.obi.history import DOCUMENTS, LOG, Committed, OpenedRun, history, is_open, standing
-from builder.obi.row import Redirect, Row
 from functions.snapshot.errors import Conflict, StoreError
 from functions.snapshot.store import Writer
 
@@ -138,7 +137,7 @@ class ObiRun:
             self._create_file(prefix + LOG, folder / LOG)
         now = self._outside.clock()
         digest = told.digest if told else None
-        return finish(self._store, self._opened, said, digest, self.turn(), now)
+        return commit_run(self._store, self._opened, said, digest, self.turn(), now)
 
     def abandon(self, why: str) -> None:
         """Abandon the run: nothing of it counts. Raises StoreError if it is committed."""
@@ -164,7 +163,7 @@ class ObiRun:
         for tist, members in standing(self._store).items():
             if tist < self.tist and is_open(members):
                 if LOG in members:
-                    complete(self._store, tist, self._outside.clock())
+                    complete_run(self._store, tist, self._outside.clock())
                 else:
                     yield tist
 
@@ -181,7 +180,7 @@ class ObiRun:
         except Conflict:
             with path.open("rb") as file:
                 own = hashlib.file_digest(file, "sha256").hexdigest()
-            self._check(where, content.digest(self._store, where)[0] == own)
+            self._check(where, content.digest_object(self._store, where)[0] == own)
 
     def _check(self, where: str, same: bool) -> None:
         if not same:

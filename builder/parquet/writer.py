@@ -14,11 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from builder.parquet import encoding
-from builder.parquet.gate import Gate
-from builder.parquet.group import files_of
-from builder.parquet.part import ParquetPart
-from builder.parquet.written import Written, describe_file
+from builder.parquet import data_file
+from builder.parquet.data_file import Gate, ParquetPart, Written, describe_file, files_of
 from functions.snapshot import layout, schema
 from functions.snapshot.errors import NO_SPACE, StoreError
 from functions.snapshot.manifest import Key
@@ -213,7 +210,7 @@ def _write_file(path: Path, table: str, target: pa.Schema, groups: Sequence[pa.T
     keys = schema.ORDER[table][: schema.KEY[table]]
     bounds = [(_key(group, keys, 0), _key(group, keys, group.num_rows - 1)) for group in groups]
     kept = [name for name in target.names if name in keys or name in _SEARCHED]
-    chosen = encoding.of(table)
+    chosen = data_file.encoding_of(table)
     settings: dict[str, Any] = {
         "write_statistics": kept,
         "compression": "zstd",

@@ -1,36 +1,35 @@
-"""Merge of captures: compares the intake with the last snapshot and finds new and changed items.
+"""Merge of captures with the last snapshot, and the provenance of their archives.
 
-A capture can have several copies. The leading copy is chosen in this order: a copy from an archive
-file before one from an index (which gives no payload length); a whole copy before a damaged one; a
-copy with a payload before a revisit; then the first by file name and offset; then the one that was
-read last.
+A capture can have several copies. The leading copy is chosen in this order: a copy from an
+archive file before one from an index (which gives no payload length); a whole copy before a
+damaged one; a copy with a payload before a revisit; then the first by file name and offset; then
+the one that was read last. builder.publish.precedence unites the copies.
 
 Against the snapshot, the published copy leads. There are two exceptions: the same record was read
-again (same file, same offset); or the published copy is only a revisit, damaged, or from an index.
+again (same file, same offset); or the published copy is only a revisit, damaged, or from an
+index. The location of a copy is not part of the description, so a copy elsewhere changes nothing
+by itself. A published revisit is compared without the values inherited from its original.
 
-The leading copy gives the description. Missing values are filled from the other copies, but a whole
-copy takes nothing from a damaged one. The leading copy's sets are kept. Collections of the other
-copies are added, and so are their sets in hierarchies that the leading copy lacks. The location of
-a copy is not part of the description, so a copy elsewhere changes nothing by itself. A published
-revisit is compared without the values inherited from its original.
+The provenance tables hold each fault and each archive file read, once.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from builder.publish.precedence import (
     COLUMNS,
     DESCRIBED,
     FOLDED,
+    OWN_VALUES,
     REQUESTED,
     REVISED,
     SPECIFIC,
     UNITED,
 )
-from builder.snapshot.draft import Draft
-from builder.snapshot.inheritance import OWN
-from builder.snapshot.lookup import find
+from builder.snapshot.draft import RECORDS_RATIO, Draft, Query, runs_to_merge
+from builder.snapshot.lookup import find, find_files
 from functions.database import engine
-from functions.snapshot import schema
+from functions.snapshot import layout, schema
 from functions.snapshot.manifest import Manifest
 
 _PUBLISHED = f"{COLUMNS}, NULL::VARCHAR AS document"
@@ -68,6 +67,15 @@ FRESH = "CREATE VIEW fresh AS SELECT * FROM altered UNION ALL SELECT * FROM unal
 """Makes the view `fresh` of the rows of the tables or views `altered` and `unaltered`."""
 NONE_UNALTERED = "CREATE VIEW unaltered AS SELECT * FROM altered WHERE false"
 """Makes an empty view `unaltered`, for when all rows are in `altered`."""
+PROVENANCE_KEYS = {"faults": schema.names("faults"), "sources": ("source", "digest", "collections")}
+"""The columns that identify a row of each table."""
+FAULT_DETAIL = (
+    "CASE WHEN EXISTS (SELECT 1 FROM hushed h WHERE h.source = f.source AND h.place = f.place) "
+    "THEN NULL ELSE detail END"
+)
+"""A fault's detail, or NULL for records in the table `hushed`: the detail may quote them."""
+_FULL_LEAF = layout.LEAF_FILES * layout.FILE_GROUPS * layout.GROUP_ROWS
+_FILES = engine.table("$files")
 
 
 def _unite_column(column: str) -> str:
@@ -104,7 +112,7 @@ WHERE identifier IN (SELECT identifier FROM old WHERE reason IS NOT NULL)
 """
 _NOTHING_HUSHED = "CREATE TABLE hushed (source VARCHAR, place BIGINT)"
 
-_OWN = f"CREATE VIEW own AS SELECT * REPLACE ({OWN}), sets AS published FROM old"
+_OWN = f"CREATE VIEW own AS SELECT * REPLACE ({OWN_VALUES}), sets AS published FROM old"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,3 +215,75 @@ def _row(
 ) -> tuple[int, ...]:
     (row,) = connection.execute(sql, values or {}).fetchall()
     return tuple(row)
+
+
+def add_provenance(
+    connection: engine.Connection,
+    draft: Draft,
+    table: str,
+    intake: Sequence[str],
+    more: str = "",
+) -> int:
+    """Add the rows of the intake's files that the last snapshot lacks; return how many.
+
+    `more` is a query of further rows.
+    """
+    if not intake and not more:
+        return 0
+    with engine.reading("the intake"):
+        count = _gather_provenance(connection, draft, table, list(intake), more)
+    if not count:
+        return 0
+    leaves = draft.tables.get(table, ())
+    merged = runs_to_merge([e.rows for e in leaves], count, RECORDS_RATIO, _FULL_LEAF)
+    kept, joined = leaves[: len(leaves) - merged], leaves[len(leaves) - merged :]
+    files = draft.write(table, [_sort_query(table, draft.paths(draft.files(joined)))])
+    draft.tables[table] = (*kept, *draft.leaves(files))
+    return count
+
+
+def _gather_provenance(
+    connection: engine.Connection, draft: Draft, table: str, intake: list[str], more: str
+) -> int:
+    """Make the table `added_<table>`; return how many rows it has."""
+    key, names = PROVENANCE_KEYS[table], ", ".join(schema.names(table))
+    queries = [f"SELECT {names} FROM {_FILES}"] if intake else []
+    queries += [f"SELECT {names} FROM ({more})"] if more else []
+    connection.execute(
+        f"CREATE TABLE given_{table} AS {' UNION ALL '.join(queries)}",
+        {"files": intake} if intake else {},
+    )
+    sources: Query = (f"SELECT DISTINCT source FROM given_{table}", {})
+    earlier = draft.paths(find_files(connection, draft, table, sources))
+    values = {}
+    known = ""
+    if earlier:
+        values["earlier"] = earlier
+        same = " AND ".join(f"e.{name} IS NOT DISTINCT FROM i.{name}" for name in key)
+        known = f"WHERE NOT EXISTS (SELECT 1 FROM {engine.table('$earlier')} e WHERE {same})"
+    rows = f"SELECT * FROM given_{table}"
+    if table == "faults":
+        connection.execute("CREATE TABLE IF NOT EXISTS hushed (source VARCHAR, place BIGINT)")
+        rows = f"SELECT * REPLACE ({FAULT_DETAIL} AS detail) FROM given_{table} f"
+    connection.execute(
+        f"CREATE TABLE added_{table} AS SELECT DISTINCT ON ({', '.join(key)}) * FROM ({rows}) i "
+        f"{known} ORDER BY {provenance_order(table)}",
+        values,
+    )
+    ((count,),) = connection.execute(f"SELECT count(*) FROM added_{table}").fetchall()
+    return int(count)
+
+
+def _sort_query(table: str, earlier: list[str]) -> Query:
+    rows = f"SELECT * FROM added_{table}"
+    if not earlier:
+        return f"{rows} ORDER BY {provenance_order(table)}", {}
+    columns = ", ".join(schema.names(table))
+    both = f"SELECT {columns} FROM added_{table} UNION ALL SELECT {columns} FROM {_FILES}"
+    return f"SELECT * FROM ({both}) ORDER BY {provenance_order(table)}", {"files": earlier}
+
+
+def provenance_order(table: str) -> str:
+    """Return a total order: the table's own sort columns, then every other column."""
+    names = dict.fromkeys((*schema.ORDER[table], *schema.names(table)))
+    return ", ".join(f"{name} NULLS FIRST" for name in names)

@@ -16,7 +16,7 @@ from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find, find_files, put, rows_of
 from builder.snapshot.transaction import Transaction
 from functions.database import engine
-from functions.snapshot import identifier, schema, setspec
+from functions.snapshot import oai_name, schema
 
 KIND = "collection"
 SHOWN = 100
@@ -149,12 +149,12 @@ def _items(
         for spec, found in groupby(ranked, key=lambda row: row[0])
     }
     for spec in some:
-        name = identifier.collection(base.before.namespace, spec)
+        name = oai_name.collection_identifier(base.before.namespace, spec)
         if spec not in counts:
             yield name, spec, True, None
             continue
         document = {
-            "name": setspec.name(spec, names),
+            "name": oai_name.set_name(spec, names),
             "set_spec": spec,
             **_describe_crawl(crawls.get(spec), descriptions.get(spec)),
             **_count_facets(counts[spec]),

@@ -1,7 +1,7 @@
 """Filesets as items: results of requests change the items of datasets and their tables.
 
 Of several results for one dataset, the newest counts, whatever URL was requested. A result for an
-older version does not count (builder.publish.fileset_versions). A result that lists nothing leaves
+older version does not count (builder.publish.precedence). A result that lists nothing leaves
 the item unchanged. If a dataset is gone, its item becomes a tombstone and keeps its sets. If the
 dataset is back, its item is live again, unless it was withdrawn. For a withdrawn item, the tables
 record only that the dataset was requested.
@@ -13,12 +13,11 @@ from datetime import datetime
 
 from builder.filesets.entry import DELETE
 from builder.filesets.status import STATUSES
-from builder.publish.fileset_versions import LISTED, offer
-from builder.publish.precedence import LEFT
+from builder.publish.precedence import LEFT, LISTED_RESULTS, offer_results
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find, find_files, put, rows_of
 from functions.database import engine
-from functions.snapshot import fileset, schema
+from functions.snapshot import item_tables, schema
 from functions.snapshot.manifest import Manifest
 
 RESULTS, FILES = "ingest_fileset_platform", "files"
@@ -26,7 +25,7 @@ RESULTS, FILES = "ingest_fileset_platform", "files"
 
 _TELLING = [one.name for one in STATUSES.values() if one.lists or one.gone]
 _KINDS = engine.texts(schema.DATASETS)
-_RESULT = ", ".join(c.name for c in fileset.RESULT if c.name != "identifier")
+_RESULT = ", ".join(c.name for c in item_tables.RESULT if c.name != "identifier")
 _TOLD = frozenset(
     {"total_size", "file_count", "manifest", "detail", "until", "archiveorg_item_name"}
     | {"archiveorg_item_bundle_path", "web_bundle_url", "web_bundle_dt"}
@@ -34,7 +33,9 @@ _TOLD = frozenset(
 """Columns of a result that describe the dataset."""
 _EARLIER = engine.table("$earlier")
 _NO_EARLIER = (
-    "(SELECT " + ", ".join(f"NULL::{c.type} AS {c.name}" for c in fileset.RESULT) + " WHERE false)"
+    "(SELECT "
+    + ", ".join(f"NULL::{c.type} AS {c.name}" for c in item_tables.RESULT)
+    + " WHERE false)"
 )
 # The local names of a bucket's files do not give their order.
 _GIVEN = """
@@ -119,8 +120,8 @@ _IS_OF = (
     "(identifier IN ({withdrawn}) OR (platform_name, platform_domain, platform_id) IN "
     f"(SELECT ({_NAMES}) FROM ({{withdrawn}})))"
 )
-_FILE = ", ".join(c.name for c in fileset.FILE if c.name != "identifier")
-_FORM = ", ".join(f'"{c.name}": "{c.type}"' for c in fileset.FILE if c.name != "identifier")
+_FILE = ", ".join(c.name for c in item_tables.FILE if c.name != "identifier")
+_FORM = ", ".join(f'"{c.name}": "{c.type}"' for c in item_tables.FILE if c.name != "identifier")
 _HELD = (
     f"SELECT identifier, {_FILE} FROM (SELECT identifier, unnest(from_json(document -> '$.files', "
     f"'[{{{_FORM}}}]'), recursive := true) FROM altered WHERE kind IN {_KINDS} AND NOT deleted)"
@@ -159,7 +160,7 @@ def revise(
             "UNION SELECT identifier FROM asked) WHERE identifier IS NOT NULL"
         )
         find(connection, draft, "told_of")
-        offer(connection)
+        offer_results(connection)
         connection.execute(_REVISED)
         _leave_what_is_newer(connection, draft, before.effective)
         for sql in (_ADDED, _REPLACED, _NEWEST):
@@ -170,7 +171,7 @@ def revise(
             "SELECT count(*) FILTER (WHERE was IS NULL), count(was), "
             "count(*) FILTER (WHERE deleted) FROM filesets"
         ).fetchall()
-        listed = rows_of(connection, LISTED)
+        listed = rows_of(connection, LISTED_RESULTS)
     return RevisedFilesets(
         int(new), int(changed), int(deleted), listed - int(new + changed - deleted)
     )
@@ -246,6 +247,6 @@ def _without_withdrawn(table: str, withdrawn: str) -> str:
     which = _IS_OF.format(withdrawn=withdrawn)
     columns = ", ".join(
         f"if({which}, NULL, {c.name}) AS {c.name}" if c.name in _TOLD else c.name
-        for c in fileset.RESULT
+        for c in item_tables.RESULT
     )
     return f"SELECT {columns} FROM {table}"

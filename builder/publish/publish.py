@@ -1,32 +1,33 @@
-"""Publish: turns the intake into the next snapshot, which takes effect shortly afterwards.
+"""Publish: turns the intake into the next snapshot, and reports what changed.
 
-The intake holds captures, results of requests for datasets, and records harvested from other
-repositories. New runs of the obi store are published too: their changes of templates become changes
-of items, and the replay of all runs gives tables of the snapshot.
+The snapshot takes effect shortly afterwards. The intake holds captures, results of requests for
+datasets, and records harvested from other repositories. New runs of the obi store are published
+too: their changes of templates become changes of items, and the replay of all runs gives tables
+of the snapshot.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from builder.display import tally
 from builder.intake import intake
 from builder.obi import replay
 from builder.obi.history import Committed, history
 from builder.publish import captures as merge
-from builder.publish import collections, harvested, obi_tables, revisits
-from builder.publish import faults as provenance
+from builder.publish import captures as provenance
+from builder.publish import collections, harvested, revisits
 from builder.publish import filesets as fileset
 from builder.publish import templates as template
+from builder.publish.templates import write_obi_tables
 from builder.runtime import Runtime
 from builder.snapshot.draft import Draft
 from builder.snapshot.tables import SnapshotTables
 from builder.snapshot.transaction import ChangeResult, Transaction, revise
+from builder.text import tally
 from functions.config.configuration import Configuration
 from functions.database import engine
-from functions.snapshot import schema
+from functions.snapshot import instant, schema
 from functions.snapshot.errors import Conflict, SheafError, StoreError
-from functions.snapshot.making import Making
-from functions.snapshot.manifest import UNSTAMPED, Manifest
+from functions.snapshot.manifest import UNSTAMPED, Making, Manifest
 from functions.snapshot.store import Writer
 
 
@@ -156,7 +157,7 @@ class _Intake:
             if news:
                 self._outside.say(f"applying {tally(len(news), 'run')} of the obi store")
                 replay.fold(connection, self._store, news, draft.folder)
-                obi_tables.write(draft)
+                write_obi_tables(draft)
             asked = self._files("filesets")
             came = self._files("harvested")
             faults, sources = self._provenance(base, connection, draft, news)
@@ -202,7 +203,7 @@ class _Intake:
         """Add the faults and sources; return how many rows of each are new."""
         queries = {"faults": template.FAULTS, "sources": template.SOURCES} if news else {}
         faults, sources = (
-            provenance.add(
+            provenance.add_provenance(
                 connection,
                 draft,
                 name,
@@ -239,3 +240,48 @@ def _nothing(connection: engine.Connection) -> None:
     connection.execute(merge.NONE_UNALTERED)
     connection.execute(merge.FRESH)
     connection.execute(f"CREATE TABLE superseded AS SELECT {schema.SUPERSEDED} FROM old")
+
+
+def report_text(built: ChangeResult) -> str:
+    """Return the report in one or two lines."""
+    if built.manifest is None:
+        return "nothing new to publish; " + tally(
+            built.records, "record is unchanged", "records are unchanged"
+        )
+    account = (
+        f"snapshot {built.manifest.snapshot} of {instant.to_text(built.manifest.effective)}: "
+        f"{tally(built.records, 'record')} in {tally(built.manifest.sets, 'set')} ({built.new:,} "
+        f"new, {built.changed:,} changed, {_deleted_text(built)}{built.unchanged:,} unchanged, "
+        f"{tally(built.copies, 'further copy', 'further copies')}; "
+        f"{tally(built.faults, 'new fault')})"
+    )
+    manifest = built.manifest
+    if manifest.revisits:
+        account += (
+            f"\n{tally(manifest.revisits, 'revisit')}, {manifest.unresolved:,} of them without an "
+            f"original; {built.moved:,} published earlier have a new original"
+        )
+    return account
+
+
+def _deleted_text(built: ChangeResult) -> str:
+    return f"{built.deleted:,} of these deleted, " if built.deleted else ""
+
+
+def report_document(built: ChangeResult) -> dict[str, object]:
+    """Return the report as --json prints it; `snapshot` is None if there is no new one."""
+    manifest = built.manifest
+    return {
+        "snapshot": manifest.snapshot if manifest else None,
+        "effective": instant.to_text(manifest.effective) if manifest else None,
+        "records": built.records,
+        "new": built.new,
+        "changed": built.changed,
+        "deleted": built.deleted,
+        "unchanged": built.unchanged,
+        "copies": built.copies,
+        "faults": built.faults,
+        "revisits": manifest.revisits if manifest else None,
+        "unresolved": manifest.unresolved if manifest else None,
+        "moved": built.moved,
+    }

@@ -5,9 +5,9 @@ share a key, and a record may be gone. If the check fails, the next best row is 
 left. Many captures can have the same digest; only those dated in the best second are read.
 """
 
-from builder.snapshot import revisit_keys
+from builder.publish.precedence import INHERITED
+from builder.snapshot import lookup
 from builder.snapshot.draft import Draft
-from builder.snapshot.inheritance import INHERITED
 from builder.snapshot.lookup import find_files, rows_of
 from functions.database import engine
 
@@ -16,7 +16,7 @@ _FILES = engine.table("$files")
 # The search goes back from the second `upto`, and then forward from the second `since`.
 _SEEKING = (
     "CREATE TABLE seeking AS SELECT *, moment AS upto, moment + 1 AS since "
-    f"FROM ({revisit_keys.wanted_keys('pending', 'identifier')})"
+    f"FROM ({lookup.wanted_keys('pending', 'identifier')})"
 )
 _SOUGHT = (
     "(SELECT dated AS key FROM seeking WHERE dated IS NOT NULL "
@@ -24,15 +24,15 @@ _SOUGHT = (
 )
 # Unpublished rows have no position: negative numbers stand for rows of `fresh`. Only rows with a
 # sought key are kept.
-_NAMED = f"(SELECT identifier AS position, * FROM fresh WHERE {revisit_keys.ORIGINAL})"
+_NAMED = f"(SELECT identifier AS position, * FROM fresh WHERE {lookup.ORIGINAL})"
 _NOVEL = (
     "CREATE TABLE novel AS SELECT -row_number() OVER () AS position, * FROM fresh "
-    f"WHERE {revisit_keys.ORIGINAL} "
-    f"AND identifier IN (SELECT position FROM ({revisit_keys.originals(_NAMED)}) "
+    f"WHERE {lookup.ORIGINAL} "
+    f"AND identifier IN (SELECT position FROM ({lookup.original_keys(_NAMED)}) "
     f"WHERE key IN (SELECT key FROM {_SOUGHT}))"
 )
 _OFFERS = (
-    f"CREATE TABLE offers AS FROM ({revisit_keys.originals('novel')}) "
+    f"CREATE TABLE offers AS FROM ({lookup.original_keys('novel')}) "
     f"WHERE key IN (SELECT key FROM {_SOUGHT})"
 )
 _MORE_OFFERS = (
@@ -40,7 +40,7 @@ _MORE_OFFERS = (
     "AND position NOT IN (SELECT position FROM superseded)"
 )
 _MODEL = (
-    f"identifier, url AS address, {revisit_keys.SECOND} AS second, "
+    f"identifier, url AS address, {lookup.SECOND} AS second, "
     "[content_digest, content_digest_declared] AS digests, content_damaged IS NOT NULL AS damaged, "
     f"{', '.join(INHERITED)}, list_filter(sets, lambda s: starts_with(s, 'mime:')) AS sets"
 )
@@ -100,7 +100,7 @@ _FOUND = (
 _PLACES = "SELECT DISTINCT position FROM hits WHERE position > 0"
 _MORE_FOUND = (
     f"INSERT INTO found SELECT position, {_MODEL} FROM {_FILES} "
-    f"WHERE position IN ({_PLACES}) AND {revisit_keys.ORIGINAL}"
+    f"WHERE position IN ({_PLACES}) AND {lookup.ORIGINAL}"
 )
 _MATCHES = {
     1: "f.address = h.address AND f.second = h.second",

@@ -13,28 +13,27 @@ that of the payload or the one that the original declares.
 
 The result depends only on the published items, not on the order in which they were published. When
 an original is added, changed or deleted, the published revisits that it can affect are resolved
-again (builder.snapshot.revisit_keys). If their original or its values differ, they change as well.
+again (builder.snapshot.lookup). If their original or its values differ, they change as well.
 """
 
-from builder.publish.precedence import LEFT
+from builder.publish.precedence import INHERITED, LEFT, OWN_VALUES, TAKEN
 from builder.publish.revisit_search import RevisitSearch, living
-from builder.snapshot import revisit_keys
+from builder.snapshot import lookup
 from builder.snapshot.draft import Draft, Query
-from builder.snapshot.inheritance import INHERITED, OWN, TAKEN
 from builder.snapshot.lookup import find_files, rows_of
 from functions.database import engine
 from functions.snapshot import schema
 
 _FILES = engine.table("$files")
 _MIME = "list_filter({sets}, lambda s: starts_with(s, 'mime:'))"
-_GONE = revisit_keys.originals(f"(FROM superseded WHERE {revisit_keys.ORIGINAL})")
+_GONE = lookup.original_keys(f"(FROM superseded WHERE {lookup.ORIGINAL})")
 _BONDS = "CREATE TABLE bonds (identifier VARCHAR, rule INTEGER, goal BIGINT, model BIGINT)"
 
 # Published revisits that an added, changed or deleted original can affect.
-_NEW_ORIGINALS = f"(SELECT 0 AS position, * FROM fresh WHERE {revisit_keys.ORIGINAL})"
+_NEW_ORIGINALS = f"(SELECT 0 AS position, * FROM fresh WHERE {lookup.ORIGINAL})"
 _STIRRED = (
     "CREATE TABLE stirred AS SELECT DISTINCT key, url, moment FROM "
-    f"({revisit_keys.originals(_NEW_ORIGINALS)}) UNION "
+    f"({lookup.original_keys(_NEW_ORIGINALS)}) UNION "
     f"SELECT key, url, moment FROM ({_GONE})"
 )
 _AFFECTED = f"""
@@ -70,14 +69,14 @@ SELECT DISTINCT position FROM (
 _COLUMNS = ", ".join(f"r.{name}" for name in schema.names("records"))
 _STANDING = (
     f"CREATE TABLE standing AS SELECT {_COLUMNS} FROM {_FILES} r JOIN affected USING (position) "
-    f"WHERE {revisit_keys.REVISIT}"
+    f"WHERE {lookup.REVISIT}"
 )
 _PENDING = f"""
 CREATE TABLE pending AS
-SELECT * REPLACE ({OWN}), list_concat(sets, left_sets) AS earlier, NULL::BIGINT AS was
-FROM fresh WHERE {revisit_keys.REVISIT}
+SELECT * REPLACE ({OWN_VALUES}), list_concat(sets, left_sets) AS earlier, NULL::BIGINT AS was
+FROM fresh WHERE {lookup.REVISIT}
 UNION ALL BY NAME
-SELECT * EXCLUDE (position, sequence) REPLACE ({OWN}), list_concat(sets, left_sets) AS earlier,
+SELECT * EXCLUDE (position, sequence) REPLACE ({OWN_VALUES}), list_concat(sets, left_sets) AS earlier,
     position AS was
 FROM standing
 """
@@ -104,7 +103,7 @@ _MOVED = (
 # `unaltered` must not contain revisits any more: they are in `altered` now.
 _ORIGINALS = (
     "CREATE OR REPLACE VIEW fresh AS SELECT * FROM altered "
-    f"UNION ALL SELECT * FROM unaltered WHERE NOT ({revisit_keys.REVISIT})"
+    f"UNION ALL SELECT * FROM unaltered WHERE NOT ({lookup.REVISIT})"
 )
 _PUBLISHED = (
     "INSERT INTO altered BY NAME SELECT * EXCLUDE (was) FROM settled "
@@ -125,8 +124,8 @@ SELECT position FROM held
 SEMI JOIN (SELECT key, moment AS goal FROM ever WHERE moment IS NOT NULL) USING (key, goal)
 """
 # An item that once had another digest or date also had other keys.
-_EVER = "CREATE TABLE ever AS " + revisit_keys.originals(
-    f"(FROM {_FILES} WHERE position IN (SELECT position FROM versions) AND {revisit_keys.ORIGINAL})"
+_EVER = "CREATE TABLE ever AS " + lookup.original_keys(
+    f"(FROM {_FILES} WHERE position IN (SELECT position FROM versions) AND {lookup.ORIGINAL})"
 )
 _SHOWN = (
     "INSERT INTO versions BY NAME SELECT r.position, list_concat(sets, left_sets) AS sets "
@@ -145,9 +144,7 @@ def resolve(connection: engine.Connection, draft: Draft) -> int:
     """
     with engine.reading("the revisits"):
         connection.execute(_BONDS)
-        fresh = connection.execute(
-            f"SELECT count(*) FROM fresh WHERE {revisit_keys.REVISIT}"
-        ).fetchall()
+        fresh = connection.execute(f"SELECT count(*) FROM fresh WHERE {lookup.REVISIT}").fetchall()
         published = _standing(connection, draft)
         if not fresh[0][0] and not published:
             return 0
@@ -156,7 +153,7 @@ def resolve(connection: engine.Connection, draft: Draft) -> int:
         connection.execute(_SETTLED)
         connection.execute(_MOVED)
         connection.execute(_ORIGINALS)
-        connection.execute(f"DELETE FROM altered WHERE {revisit_keys.REVISIT}")
+        connection.execute(f"DELETE FROM altered WHERE {lookup.REVISIT}")
         connection.execute(_PUBLISHED)
         connection.execute(_REPLACED)
         moved = rows_of(connection, "moved")

@@ -1,8 +1,11 @@
-"""Templates as items: a publish adds versions of the templates that new runs changed.
+"""Templates as items, and the tables of the obi store, from the store's new runs.
 
-A change of the file behind a URL is not a change of the template that names it. A lost template
-becomes a tombstone and keeps its sets. A template that is back makes its item live again, unless
-the item was withdrawn.
+A publish adds versions of the templates that new runs changed. A change of the file behind a URL
+is not a change of the template that names it. A lost template becomes a tombstone and keeps its
+sets. A template that is back makes its item live again, unless the item was withdrawn.
+
+The tables are the result of the replay, in full and in one order. The same runs give the same
+files. So a publish shares unchanged files, and anyone can rebuild them from the store.
 """
 
 from collections.abc import Sequence
@@ -10,15 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.obi import key, replay
+from builder.obi.content import SOURCE, TEMPLATE
 from builder.obi.history import DOCUMENTS, Committed, history
-from builder.obi.row import SOURCE, TEMPLATE
 from builder.publish.precedence import LEFT
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find
 from builder.snapshot.transaction import Transaction
 from functions.config.configuration import Configuration
 from functions.database import engine
-from functions.snapshot import identifier, schema
+from functions.snapshot import oai_name, obi, schema
 from functions.snapshot.errors import ConfigurationError, DamagedStore
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Reader
@@ -89,7 +92,7 @@ def prefix(configuration: Configuration, before: Manifest) -> str:
 
     Raises ConfigurationError if templates were published with another one.
     """
-    found = str(configuration["redif.identifier_prefix"]) or identifier.to_oai(before.namespace, "")
+    found = str(configuration["redif.identifier_prefix"]) or oai_name.to_oai(before.namespace, "")
     if before.prefix not in ("", found):
         raise ConfigurationError(
             f"redif.identifier_prefix is {found}, but templates were published with "
@@ -142,7 +145,7 @@ def recover(connection: engine.Connection, draft: Draft, base: Transaction) -> N
     begin = base.before.prefix
     runs = [run for run in history(base.store) if run.tist <= base.before.run]
     replay.fold(connection, base.store, runs, draft.folder)
-    name = identifier.template_sql(_literal(begin), "o.id")
+    name = oai_name.template_identifier_sql(_literal(begin), "o.id")
     meet(connection, base.store, runs, begin, f"{name} IN ({wanted})", draft.folder)
     with engine.reading("the last snapshot"):
         connection.execute(
@@ -165,7 +168,7 @@ def meet(
     `told` has the sets and documents of those that are not lost. Raises DamagedStore.
     """
     with engine.reading("the logs of the runs"):
-        name = identifier.template_sql(_literal(begin), "o.id")
+        name = oai_name.template_identifier_sql(_literal(begin), "o.id")
         connection.execute(_MET.format(identifier=name, condition=condition))
         connection.execute(_TOLD)
         noted = connection.execute(
@@ -193,3 +196,12 @@ def meet(
 
 def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
+
+
+def write_obi_tables(draft: Draft) -> None:
+    """Replace the draft's obi tables by those that the replay made in the database."""
+    for table in obi.TABLES:
+        leaves = draft.leaves(draft.write(table, [(replay.query(table), {})]))
+        draft.tables.pop(table, None)
+        if leaves:
+            draft.tables[table] = leaves

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from builder.display import tally
 from builder.obi.run import Committed
-from builder.redif import fault
-from builder.redif.comparison import (
+from builder.redif import spool
+from builder.redif.staging import (  # fmt: skip
     BACK,
     BACK_CHANGED,
     CHANGED,
@@ -15,11 +14,12 @@ from builder.redif.comparison import (
     SAME,
     STORED,
     can_be_named,
-)  # fmt: skip
-from builder.sources.redif import diagnostic
+)
+from builder.sources.redif import specification
+from builder.text import tally
 from functions.database import engine
 
-MEANINGS = {**diagnostic.CODES, **fault.CODES}
+MEANINGS = {**specification.CODES, **spool.FAULT_CODES}
 """Each fault code with its meaning."""
 
 _FILES = "SELECT count(*), coalesce(sum(bytes), 0)::BIGINT FROM staged_file WHERE counts"

@@ -1,16 +1,24 @@
 """Objects, log rows and documents of a run, from the tables of the comparison.
 
-Their order depends only on what was read and on the content of the store.
+Their order depends only on what was read and on the content of the store. Templates inherit from
+those of their archive and series. A parent that was read comes from the files, any other from the
+store.
 """
 
+import io
 import json
+import os
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from builder.http.url import normalise
-from builder.obi import key
-from builder.obi.row import (
+from builder.obi import content, key
+from builder.obi.content import (
     APPEARANCE,
     CHANGE,
     DELETION,
@@ -24,15 +32,30 @@ from builder.obi.row import (
     SeenRow,
     Version,
 )
-from builder.redif.comparison import BACK, BACK_CHANGED, CHANGED, NEW, SAME, STORED
-from builder.redif.fault import KEPT, LEFT_OUT
-from builder.redif.parent import Parents
-from builder.redif.spool import ALONE
-from builder.redif.texts import Stretches
-from builder.sources.redif.document import DocumentReport
-from builder.sources.redif.template import FileBlock
+from builder.redif.spool import ALONE, KEPT, LEFT_OUT
+from builder.redif.staging import BACK, BACK_CHANGED, CHANGED, NEW, SAME, STORED
+from builder.sources.redif.document import (
+    ARCHIVE,
+    NOTHING,
+    SERIES,
+    DocumentReport,
+    Inheritable,
+    archive_and_series,
+)
+from builder.sources.redif.template import FileBlock, Template, read_templates
 from functions.database import engine
+from functions.snapshot.store import Reader
 
+_MOST_OPEN = 64  # most files open at a time
+_READ_PARENTS = (
+    "SELECT handle, segment, start, bytes, more FROM winner WHERE type IN ($archive, $series)"
+)
+_STORED_PARENTS = f"""
+SELECT v.id, v.key, v.bytes, v.md5, v.sha256
+FROM obi o JOIN version v ON v.id = o.id AND v.kind = o.kind AND v.tist = o.noted
+WHERE o.kind = '{TEMPLATE}' AND o.lost IS NULL AND v.type IN ($archive, $series)
+    AND o.id NOT IN (SELECT handle FROM winner)
+"""
 _STORED = "became IN ({})".format(", ".join(f"'{became}'" for became in STORED))
 _WHAT = {NEW: APPEARANCE, BACK: APPEARANCE, BACK_CHANGED: APPEARANCE, CHANGED: CHANGE}
 _AGAIN = frozenset({BACK, BACK_CHANGED})
@@ -85,6 +108,84 @@ _DOCUMENTS = f"""
 SELECT handle, handle_written, type, type_written, valid, rel, segment, start, bytes, more
 FROM step WHERE {_STORED} ORDER BY handle
 """
+
+
+class Stretches:
+    """Reads byte ranges of the files in a folder; the latest files stay open."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._open: OrderedDict[str, int] = OrderedDict()
+
+    def read(self, name: str, start: int, size: int) -> bytes:
+        """Return a byte range of the named file. Raises OSError."""
+        number = self._open.pop(name, None)
+        if number is None:
+            number = os.open(self._folder / name, os.O_RDONLY | os.O_CLOEXEC)
+        self._open[name] = number
+        if len(self._open) > _MOST_OPEN:
+            os.close(self._open.popitem(last=False)[1])
+        return os.pread(number, size, start)
+
+    def close(self) -> None:
+        """Close the open files."""
+        while self._open:
+            os.close(self._open.popitem()[1])
+
+
+@contextmanager
+def stretches(folder: Path) -> Iterator[Stretches]:
+    """Give a reader of the files in a folder, and close it at the end of the context."""
+    found = Stretches(folder)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+class Parents:
+    """What templates inherit, by the handles of archives and series.
+
+    Only some hundred bytes are held of each parent, however many other templates there are.
+    """
+
+    def __init__(self, connection: engine.Connection, texts: Stretches, store: Reader) -> None:
+        values = {"archive": ARCHIVE, "series": SERIES}
+        with engine.reading("archives and series"):
+            self._read = {
+                row[0]: row[1:] for row in connection.execute(_READ_PARENTS, values).fetchall()
+            }
+            self._stored = {
+                row[0]: Version(
+                    id=row[0], kind=TEMPLATE, key=row[1], bytes=row[2], md5=row[3], sha256=row[4]
+                )
+                for row in connection.execute(_STORED_PARENTS, values).fetchall()
+            }
+        self._texts, self._store = texts, store
+        self._of = lru_cache(1 << 12)(self._find)
+
+    def of(self, handle: str) -> tuple[Inheritable, Inheritable]:
+        """Return what a template inherits from its series and its archive; nothing from itself.
+
+        Raises DamagedStore and StoreError.
+        """
+        archive, series = archive_and_series(handle)
+        return (
+            self._of(series) if series not in (None, handle) else NOTHING,
+            self._of(archive) if archive not in (None, handle) else NOTHING,
+        )
+
+    def _find(self, handle: str) -> Inheritable:
+        if handle in self._read:
+            segment, start, size, more = self._read[handle]
+            data = self._texts.read(f"texts-{segment:06}", start + size, more)
+            return Inheritable.from_fields(json.loads(data.partition(b"\n")[2]))
+        version = self._stored.get(handle)
+        if version is None:
+            return NOTHING
+        text = io.BytesIO(content.read_version(self._store, version))
+        fields = [event.structure for event in read_templates(text) if isinstance(event, Template)]
+        return Inheritable.from_fields(fields[0]) if fields else NOTHING
 
 
 class LogEntries:

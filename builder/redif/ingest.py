@@ -16,20 +16,16 @@ from builder.errors import UsageError
 from builder.ingest import pool
 from builder.ingest.workdir import Work
 from builder.intake.intake import writing
+from builder.obi.content import FaultRow, Row, Version
 from builder.obi.replay import fold
-from builder.obi.row import FaultRow, Row, Version
 from builder.obi.run import ObiRun, Outside, Purpose, claim, history
-from builder.redif import tarball, tree
+from builder.redif import source as tree
+from builder.redif import tarball
 from builder.redif.account import RedifReport, build_report
-from builder.redif.comparison import Acceptance, compare
-from builder.redif.entry import LogEntries
-from builder.redif.fault import Flaw
-from builder.redif.member import LARGEST, RedifFile
-from builder.redif.parent import Parents
+from builder.redif.entry import LogEntries, Parents, stretches
 from builder.redif.parse import parse
-from builder.redif.spool import Segment, Spool
-from builder.redif.staging import FileOrigin, stage
-from builder.redif.texts import stretches
+from builder.redif.spool import LARGEST, Flaw, RedifFile, Segment, Spool
+from builder.redif.staging import Acceptance, FileOrigin, compare, stage
 from functions.database import engine
 from functions.snapshot.errors import Conflict, StoreError
 from functions.snapshot.store import Writer

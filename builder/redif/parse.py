@@ -14,13 +14,11 @@ from typing import BinaryIO
 
 from builder.intake.intake import writing
 from builder.parquet.writer import RowWriter
-from builder.redif.fault import KEPT
-from builder.redif.spool import ALONE, Segment, Spooled
+from builder.redif.spool import ALONE, KEPT, Segment, Spooled
 from builder.sources.redif import template
 from builder.sources.redif.cluster import Structure
-from builder.sources.redif.diagnostic import Diagnostic
 from builder.sources.redif.document import ARCHIVE
-from builder.sources.redif.specification import guess_type
+from builder.sources.redif.specification import Diagnostic, guess_type
 from builder.sources.redif.template import FileBlock, Template, file_blocks
 from functions.snapshot.schema import Column
 

@@ -1,21 +1,108 @@
-"""Detection of sources: ReDIF or web archives, by their content."""
+"""Sources: their detection as ReDIF or web archives, and the ReDIF files of a folder.
 
-from collections.abc import Iterable, Mapping, Sequence
+The ReDIF files of a folder come in the order of their paths. Links that lead out of the folder are
+reported and not followed. Links to folders within it are skipped, since the files there are read
+by their own names.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import BinaryIO
 
 from builder.errors import UsageError
 from builder.ingest import inputs, splits
 from builder.ingest.cdx import reader
 from builder.ingest.splits import ArchiveFile
-from builder.redif import tarball, tree
+from builder.redif import tarball
+from builder.redif.spool import Flaw, RedifFile, is_redif, path_text
 from builder.redif.staging import FileOrigin
 from builder.sources import recognise, search
-from functions.snapshot.address import SCHEME
+from functions.snapshot.layout import S3_SCHEME
 from functions.store.connection import BucketConnection
 
 STDIN = "-"
+
+
+def tree_members(folder: Path) -> Iterator[RedifFile | Flaw]:
+    """Yield the files that are not hidden, with paths from the folder's parent on.
+
+    A file or folder that cannot be read is yielded as a Flaw.
+    """
+    root = folder.resolve()
+    yield from _below(root, root.name, root)
+
+
+def tree_holds_redif(folder: Path) -> bool:
+    """Return whether there is a ReDIF file below the folder."""
+    return any(isinstance(found, RedifFile) for found in tree_members(folder))
+
+
+def other_files(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder that have no ReDIF suffix, in no order."""
+    for below, folders, names in os.walk(folder.resolve()):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            if not (name.startswith(".") or is_redif(name)):
+                yield Path(below) / name
+
+
+def _below(folder: Path, name: str, root: Path) -> Iterator[RedifFile | Flaw]:
+    try:
+        with os.scandir(folder) as entries:
+            inside = [entry for entry in entries if not entry.name.startswith(".")]
+    except OSError as error:
+        yield Flaw(path_text(name), "unreadable", error.strerror or str(error), True)
+        return
+    # The order of whole paths, in which the slash after a folder's name counts.
+    for entry in sorted(inside, key=lambda e: e.name + "/" * e.is_dir(follow_symlinks=False)):
+        path = f"{name}/{entry.name}"
+        if entry.is_symlink():
+            yield from _follow_link(Path(entry.path), path, root)
+        elif entry.is_dir(follow_symlinks=False):
+            yield from _below(Path(entry.path), path, root)
+        elif is_redif(entry.name):
+            yield from _tree_file(Path(entry.path), path)
+
+
+def _follow_link(link: Path, path: str, root: Path) -> Iterator[RedifFile | Flaw]:
+    try:
+        target = link.resolve(strict=True)
+        is_folder = target.is_dir()
+    except (OSError, RuntimeError):  # RuntimeError: a loop of links
+        if is_redif(path):
+            yield Flaw(path_text(path), "link-outside", "it is broken", True)
+        return
+    if not target.is_relative_to(root):
+        if is_folder or is_redif(path):
+            yield Flaw(path_text(path), "link-outside", "it leads out of the folder", True)
+    elif not is_folder and is_redif(path):
+        yield from _tree_file(target, path)
+
+
+def _tree_file(file: Path, path: str) -> Iterator[RedifFile | Flaw]:
+    try:
+        status = file.lstat()
+    except OSError as error:
+        yield Flaw(path_text(path), "unreadable", error.strerror or str(error), True)
+        return
+    if not stat.S_ISREG(status.st_mode):
+        yield Flaw(path_text(path), "not-a-file", "", True)
+        return
+    yield RedifFile(
+        path_text(path), status.st_size, int(status.st_mtime), partial(_open_file, file)
+    )
+
+
+def _open_file(file: Path) -> AbstractContextManager[BinaryIO]:
+    # Do not follow a link, or wait for a pipe, that replaced the file meanwhile.
+    number = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    return os.fdopen(number, "rb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +132,7 @@ def told_apart(
         if source == STDIN:
             archives.append(source)
             continue
-        if source.startswith(SCHEME):
+        if source.startswith(S3_SCHEME):
             found = inputs.find(source, connection, environment)
         elif origin := _origin(source):
             origins.append(origin)
@@ -104,7 +191,7 @@ def tarballs(paths: Sequence[str], tist: int | None) -> list[tuple[FileOrigin, i
 def _origin(source: str) -> FileOrigin | None:
     path = Path(source)
     if path.is_dir():
-        return FileOrigin(path, source, True) if tree.holds_redif(path) else None
+        return FileOrigin(path, source, True) if tree_holds_redif(path) else None
     if path.is_file() and tarball.is_tar(path) and tarball.holds_redif(path):
         return FileOrigin(path, source, False)
     return None
@@ -117,7 +204,7 @@ def _beside(origin: FileOrigin) -> list[ArchiveFile]:
     """
     if not origin.is_tree:
         return []
-    others = sorted(tree.others(origin.path))
+    others = sorted(other_files(origin.path))
     return [ArchiveFile.of(path) for path in others] if any(map(_is_archive, others)) else []
 
 

@@ -1,26 +1,89 @@
 """Spool: the bytes of all ReDIF files of an ingest, copied to this machine as segments.
 
 A segment is one file that holds many small files, or a single large one. An index beside it lists
-them. A source is therefore read once, in its own order, and parsed by many processes.
+them. A source is therefore read once, in its own order, and parsed by many processes. A file that
+is left out is a fault.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from builder.intake.intake import writing
-from builder.redif.fault import Flaw
-from builder.redif.member import LARGEST, RedifFile
 
+FAULT_CODES: dict[str, str] = {
+    "link": "a link in a tarball, which is not followed",
+    "link-outside": "a link in a folder that leads out of it or is broken, which is not followed",
+    "not-a-file": "a device, pipe or socket, or a sparse file of a tarball",
+    "path-unsafe": "the name of a member of a tarball is absolute or has .. in it",
+    "file-too-large": "a file is larger than redif.largest allows",
+    "unreadable": "a file or folder cannot be opened, or cannot be read to its end",
+    "tarball-damaged": "a tarball cannot be read to its end",
+    "flaws-cut": "more files were skipped than can be listed, so nothing counts as missing",
+    "repeated-member": "a tarball, or several sources together, have another file with this name",
+    "duplicate-handle": "another template takes precedence: in the handle's own folder, or earlier",
+    "bad-file-url": "a File-URL that is not a URL",
+    "userinfo": "a File-URL with a user's name or a password in it",
+    "unsupported-scheme": "a File-URL of another scheme than http, https and ftp",
+    "no-handle": "a template without a handle; only its file is stored",
+    "loss-held": "so many templates disappeared that they are not deleted (see --accept-loss)",
+    "archive-incomplete": "an archive has no readable aaaarch.rdf, or could not be read completely",
+}
+"""Each code with its meaning; builder.sources.redif.specification has the other codes."""
+
+KEPT, LEFT_OUT = "kept", "left out"
+"""What is done with the faulty file or template."""
+LARGEST = 256 << 20
+"""Default of the largest file that is read, in bytes."""
+_SUFFIX = re.compile(r"(?:.*/)?[^/]+\.(?:rdf|redif)", re.IGNORECASE | re.DOTALL)
 SEGMENT = 32 << 20
 """Approximate bytes of a segment of small files."""
 ALONE = 8 << 20
 """Bytes from which a file has a segment of its own."""
 _CHUNK = 1 << 20
+
+
+class Flaw(NamedTuple):
+    """A fault for which a file of a source is left out."""
+
+    path: str
+    code: str
+    detail: str
+    hides: bool
+    """True if templates may be missing because of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RedifFile:
+    """A ReDIF file in a source; `opened` can be called once."""
+
+    path: str
+    """The path with slashes: from the folder's own name on, or as the tarball has it."""
+    bytes: int
+    modified: int
+    """Seconds since 1970."""
+    opened: Callable[[], AbstractContextManager[BinaryIO]]
+    """Raises OSError."""
+
+
+def is_redif(path: str) -> bool:
+    """Return whether a path has one of ReDIF's suffixes, in upper or lower case."""
+    return _SUFFIX.fullmatch(path) is not None
+
+
+def is_hidden(path: str) -> bool:
+    """Return whether a component of the path begins with a dot."""
+    return path.startswith(".") or "/." in path
+
+
+def path_text(path: str) -> str:
+    r"""Return a path as text; bytes that are not UTF-8 become `\xNN`."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 @dataclass(frozen=True, slots=True)

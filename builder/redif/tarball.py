@@ -2,12 +2,17 @@
 
 Links, devices, absolute names and names with `..` are reported and left out. A tarball that ends
 before its end mark is damaged. What was read of it counts, but no template counts as missing.
+Gzip, bzip2, xz and zstd are unpacked as streams of bounded memory.
 """
 
+import bz2
+import gzip
 import io
+import lzma
 import re
 import tarfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing
 from datetime import UTC, date, datetime
 from functools import partial
@@ -15,10 +20,14 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
 from builder.errors import UsageError
-from builder.redif.decompress import DecompressedTarball
-from builder.redif.fault import Flaw
-from builder.redif.member import RedifFile, is_hidden, is_redif, text_of
+from builder.redif.spool import Flaw, RedifFile, is_hidden, is_redif, path_text
+from builder.sources import recognise
+from functions.archive import zstd
+from functions.archive.stream import HEAD
 
+_BZIP2, _XZ = b"BZh", b"\xfd7zXZ\x00"
+_MEMORY = 256 << 20  # bytes that xz may use: the file sets the size of its window
+_CHUNK = 1 << 17
 _DATE = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
 _DAMAGE = (
     tarfile.TarError, OSError, EOFError, ValueError, LookupError, OverflowError, RecursionError
@@ -26,6 +35,74 @@ _DAMAGE = (
 _META = 1 << 20  # most bytes of a header that describes another one
 _LATEST = 1 << 40  # seconds; a later time is invalid
 _CHECKED = 512
+
+
+class DecompressedTarball:
+    """The unpacked content of a seekable stream, whose first bytes show the format.
+
+    A plain stream is read as it is.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        head = stream.read(HEAD)
+        stream.seek(0)
+        self._read = _unpacker(stream, head)
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` more bytes, none at the end. Raises OSError for damage."""
+        try:
+            return self._read(size)
+        except EOFError as error:
+            raise OSError("it ends too early") from error
+        except (zlib.error, lzma.LZMAError, zstd.ZstdError, ValueError) as error:
+            raise OSError(str(error)) from error
+
+
+def is_packed(head: bytes) -> bool:
+    """Return whether a file that begins with `head` is packed in one of these formats."""
+    return recognise.is_gzip(head) or recognise.is_zstd(head) or head.startswith((_BZIP2, _XZ))
+
+
+def _unpacker(stream: BinaryIO, head: bytes) -> Callable[[int], bytes]:
+    if recognise.is_gzip(head):
+        return gzip.GzipFile(fileobj=stream).read
+    if head.startswith(_BZIP2):
+        return _Members(stream, bz2.BZ2Decompressor).read
+    if head.startswith(_XZ):
+        return _Members(stream, lambda: lzma.LZMADecompressor(memlimit=_MEMORY)).read
+    if recognise.is_zstd(head):
+        return zstd.ZstdReader(stream).read
+    return stream.read
+
+
+class _Members:
+    """Streams of bzip2 or xz, one after the other."""
+
+    def __init__(
+        self,
+        stream: BinaryIO,
+        make: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor],
+    ) -> None:
+        self._stream, self._make = stream, make
+        self._decoder = make()
+        self._begun = False
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` more bytes, none at the end. Raises EOFError if it is cut off."""
+        while True:
+            data = b""
+            if self._decoder.eof:
+                data = self._decoder.unused_data or self._stream.read(_CHUNK)
+                if not data.strip(b"\x00"):  # xz allows padding
+                    return b""
+                self._decoder, self._begun = self._make(), False
+            elif self._decoder.needs_input:
+                data = self._stream.read(_CHUNK)
+                if not data:
+                    raise EOFError
+            self._begun = True
+            if found := self._decoder.decompress(data, size):
+                return found
 
 
 class _Tar(tarfile.TarFile):
@@ -126,15 +203,15 @@ def _member(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[RedifFile |
     if info.issym() or info.islnk():
         # A link without a suffix may stand for a folder.
         hides = counts or "." not in path.rpartition("/")[2]
-        yield Flaw(text_of(path), "link", f"to {text_of(info.linkname)}", hides)
+        yield Flaw(path_text(path), "link", f"to {path_text(info.linkname)}", hides)
     elif path.startswith("/") or ".." in parts:
-        yield Flaw(text_of(path), "path-unsafe", "", counts)
+        yield Flaw(path_text(path), "path-unsafe", "", counts)
     elif not counts:
         return
     elif not info.isfile() or info.issparse():
-        yield Flaw(text_of(path), "not-a-file", "", True)
+        yield Flaw(path_text(path), "not-a-file", "", True)
     else:
-        yield RedifFile(text_of(path), info.size, _seconds(info.mtime), partial(_open, tar, info))
+        yield RedifFile(path_text(path), info.size, _seconds(info.mtime), partial(_open, tar, info))
 
 
 class _MemberContent(io.RawIOBase):

@@ -10,18 +10,25 @@ from contextlib import ExitStack, contextmanager
 from urllib.parse import urlencode
 
 from builder.http.errors import FetchError
-from builder.http.response import Response
+from builder.http.responses import Response
 from builder.http.url import is_address
-from builder.restore import listing, scope
-from builder.restore.client import TOLD, EndpointClient
-from builder.restore.errors import MissingError, RebuildError
-from builder.restore.protocols import CaptureBytes, CaptureFilter, ListedCapture
+from builder.restore import endpoint_client
+from builder.restore.captures import (
+    CaptureBytes,
+    CaptureFilter,
+    ListedCapture,
+    MissingError,
+    RebuildError,
+    parse_scope,
+    surt_ranges,
+)
+from builder.restore.endpoint_client import TOLD, EndpointClient
 from functions.archive import coding
-from functions.archive import digest as digests
+from functions.archive import message as digests
 from functions.archive.coding import ContentCodingError
-from functions.content import stream
-from functions.content.errors import STATUSES, ContentError
-from functions.content.scope import Scope
+from functions.content import archived_payload
+from functions.content.protocols import STATUSES, ContentError
+from functions.content.terms import Scope
 from functions.snapshot.errors import SheafError
 
 _ORIGINAL = "x-archive-orig-"
@@ -43,9 +50,9 @@ class EndpointSource:
         """Yield the captures of the choice, as the endpoint lists them."""
         if choice.set is None and choice.urls:
             for url in choice.urls:
-                yield from self._search_captures(scope.parse(url), choice.until)
+                yield from self._search_captures(parse_scope(url), choice.until)
             return
-        wanted = scope.ranges(choice.urls)
+        wanted = surt_ranges(choice.urls)
         for held in self._list_set(choice.set):
             within = wanted is None or any(first <= held.surt < last for first, last in wanted)
             if within and held.stamp <= choice.until:
@@ -84,7 +91,7 @@ class EndpointSource:
         chunked = "chunked" in bears
         declared = _declared_digest(answer.headers.get(_DIGEST, "")) or _declared_digest(digest)
         pieces = self._pieces(url, answer)
-        source = stream.verify(pieces, declared, identifier, chunked=chunked)
+        source = archived_payload.verify_pieces(pieces, declared, identifier, chunked=chunked)
         codings = [name for name in bears if name != "chunked"]
         try:
             plain = coding.decode_codings(source, codings, chunked=chunked) if bears else source
@@ -92,7 +99,7 @@ class EndpointSource:
             raise ContentError("undecodable", str(error)) from error
         size = None if bears else _size(answer)
         return CaptureBytes(
-            stream.read_verified(plain, source), size, _archived_headers(answer.headers)
+            archived_payload.read_verified(plain, source), size, _archived_headers(answer.headers)
         )
 
     def _pieces(self, url: str, answer: Response) -> Iterator[bytes]:
@@ -128,21 +135,21 @@ class EndpointSource:
             "url": found.url,
             "matchType": found.match,
             "to": until,
-            "fl": listing.FIELDS,
+            "fl": endpoint_client.CDX_FIELDS,
             "output": "json",
             "showResumeKey": "true",
         }
         key: str | None = ""
-        keys = listing.Keys()
+        keys = endpoint_client.LoopDetector()
         while key is not None:
-            given = {**asked, listing.KEY: key} if key else asked
+            given = {**asked, endpoint_client.RESUME_KEY: key} if key else asked
             url = f"{self.address}/cdx?{urlencode(given, errors='surrogatepass')}"
             answer, body = self._client.read(url)
             if answer.status != 200:
                 raise _listing_error(answer, body, self.address)
             key = None
             for raw in body.split(b"\n"):
-                line = listing.line(raw)
+                line = endpoint_client.parse_line(raw)
                 if isinstance(line, ListedCapture):
                     yield line
                 elif line:
@@ -154,12 +161,12 @@ class EndpointSource:
         asked = {"verb": "ListRecords", "metadataPrefix": "capture"}
         if spec is not None:
             asked["set"] = spec
-        keys = listing.Keys()
+        keys = endpoint_client.LoopDetector()
         while True:
             answer, body = self._client.read(f"{self.address}/oai?{urlencode(asked)}")
             if answer.status != 200:
                 raise _listing_error(answer, body, self.address)
-            found, token = listing.page(body, self.address)
+            found, token = endpoint_client.parse_page(body, self.address)
             yield from found
             if not token:
                 return
@@ -227,4 +234,4 @@ def _listing_error(answer: Response, body: bytes, where: str) -> RebuildError:
 def _declared_digest(digest: str) -> digests.DeclaredDigest | None:
     """Return a digest with its label (SHA-1 if it has none), or None if it is invalid."""
     labelled = digest if ":" in digest else f"sha1:{digest}"
-    return digests.parse(labelled.encode("latin-1", "replace"))
+    return digests.parse_digest(labelled.encode("latin-1", "replace"))

@@ -1,22 +1,26 @@
-"""Destination folder of a restore. No byte is ever written outside it.
+"""Disk of a restore: the destination folder, and a temporary SQLite database.
 
-Every name of a path is opened relative to the folder above it, and links are not followed. So
-nothing in the folder, even if placed there during the restore, can lead outside. A file is written
-under another name and moved to its place when it is complete. One process at a time uses a folder.
+No byte is ever written outside the destination. Every name of a path is opened relative to the
+folder above it, and links are not followed. So nothing in the folder, even if placed there during
+the restore, can lead outside. A file is written under another name and moved to its place when it
+is complete. One process at a time uses a folder.
+
+The database is deleted with the process.
 """
 
 import contextlib
 import errno
 import fcntl
 import os
+import sqlite3
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
-from builder.restore.errors import MissingError, RebuildError
+from builder.restore.captures import MissingError, RebuildError
 from builder.restore.names import MANIFEST
 
 WORK = ".sheaf-restore"
@@ -27,6 +31,7 @@ _NO_LINK_NOR_PIPE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _IN_THE_WAY = frozenset(
     {errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EXDEV, errno.EEXIST, errno.ENOTEMPTY}
 )
+T = TypeVar("T")
 
 
 class RestoreFolder:
@@ -210,3 +215,38 @@ def _wrap_errors(path: str) -> Iterator[None]:
             raise
         code = "in-the-way" if error.errno in _IN_THE_WAY else "no-room"
         raise MissingError(code, f"{path}: {error.strerror}") from error
+
+
+class Database(sqlite3.Connection):
+    """A connection that threads may share. Its statements raise RebuildError."""
+
+    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+        """Execute a statement."""
+        return _wrap_database_errors(lambda: super(Database, self).execute(sql, *values))
+
+    def executemany(self, sql: str, rows: Iterable[Any], /) -> sqlite3.Cursor:
+        """Execute a statement for each row. Exceptions of the `rows` iterator pass through."""
+        return _wrap_database_errors(lambda: super(Database, self).executemany(sql, rows))
+
+
+def open_database(path: Path, tables: str, kilobytes: int) -> Database:
+    """Create a database with these tables and a cache of `kilobytes`. Raises RebuildError."""
+    settings = (
+        "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = FILE; "
+        f"PRAGMA cache_size = {-kilobytes};"
+    )
+    database = _wrap_database_errors(
+        lambda: sqlite3.connect(path, check_same_thread=False, factory=Database)
+    )
+    _wrap_database_errors(lambda: database.executescript(settings + tables))
+    return database
+
+
+def _wrap_database_errors(call: Callable[[], T]) -> T:
+    try:
+        return call()
+    except sqlite3.Error as error:
+        raise RebuildError(
+            f"the scratch files of a restore cannot be written: {error}; free some space, or set "
+            "TMPDIR to another folder"
+        ) from error

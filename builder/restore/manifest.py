@@ -1,18 +1,19 @@
 """Manifest of a restored folder: a JSON line for each URL, which describes its file.
 
-During a restore it is a journal. A file's line is added just before the file is moved to its place;
-of lines with one path the last counts. So an interrupted restore can continue, and knows which
-files are its own.
+During a restore it is a journal. A file's line is added just before the file is moved to its
+place; of lines with one path the last counts. So an interrupted restore can continue, and knows
+which files are its own. The report of a restore counts these entries.
 """
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from builder.restore import database
+from builder.restore.folder import open_database
 from builder.restore.plan import Led, Planned
 
 _TABLES = """
@@ -23,6 +24,8 @@ _MEMORY = 8192  # KiB of cache
 _HIGHEST = 1 << 53
 _LONGEST = 1 << 20
 """Maximum bytes of a line; longer URLs are not supported."""
+_SHOWN, _LONGEST_TEXT = 10, 120
+"""Maximum number of files that are named, and of characters of each text; the manifest has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ def of_redirect(led: Led) -> ManifestEntry:
     )
 
 
-def parse(line: bytes) -> ManifestEntry | None:
+def parse_entry(line: bytes) -> ManifestEntry | None:
     """Return the entry of a line, or None if it is invalid: the last line may be cut off."""
     try:
         document = json.loads(line)
@@ -114,7 +117,7 @@ class ManifestEntries:
 
     def __init__(self, folder: Path) -> None:
         self._lock = threading.Lock()
-        self._database = database.open_database(folder / "entries.sqlite", _TABLES, _MEMORY)
+        self._database = open_database(folder / "entries.sqlite", _TABLES, _MEMORY)
 
     def close(self) -> None:
         """Close the database."""
@@ -125,7 +128,7 @@ class ManifestEntries:
 
         def rows() -> Iterator[tuple[Any, ...]]:
             while line := stream.readline(_LONGEST):
-                entry = parse(line)
+                entry = parse_entry(line)
                 if entry and entry.path and entry.redirect is None:
                     yield entry.path, entry.sha256, line
 
@@ -170,7 +173,7 @@ class ManifestEntries:
     def _one(self, sql: str, *values: str) -> ManifestEntry | None:
         with self._lock:
             row = self._database.execute(sql, values).fetchone()
-        return parse(row[0]) if row else None
+        return parse_entry(row[0]) if row else None
 
 
 def lacking(entry: ManifestEntry, code: str, detail: str) -> ManifestEntry:
@@ -181,3 +184,62 @@ def lacking(entry: ManifestEntry, code: str, detail: str) -> ManifestEntry:
     return replace(
         entry, size=None, mtime=None, sha256=None, converted=None, missing=code, detail=detail
     )
+
+
+@dataclass(slots=True)
+class RestoreReport:
+    """Counts of files: those written, and those that existed before (`kept`).
+
+    `linked` counts written files that are links to existing ones. `renamed` counts files by the
+    reason why their path is not the natural one, `missing` by code. `removed` counts files of an
+    earlier restore that were deleted.
+    """
+
+    restored: int = 0
+    kept: int = 0
+    linked: int = 0
+    converted: int = 0
+    removed: int = 0
+    redirects: int = 0
+    bytes: int = 0
+    renamed: Counter[str] = field(default_factory=Counter)
+    missing: Counter[str] = field(default_factory=Counter)
+    told: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    """The first of `renamed` and `missing`: the URL, and the details."""
+
+    def add(self, entry: ManifestEntry, *, kept: bool = False) -> None:
+        """Count a file that exists or is missing."""
+        if entry.missing:
+            self.missing[entry.missing] += 1
+            self._tell("missing", entry.url, f"{entry.missing}: {entry.detail}")
+            return
+        self.kept += kept
+        self.restored += not kept
+        self.converted += bool(entry.converted)
+        self.bytes += entry.size or 0
+        if entry.renamed:
+            self.renamed[entry.renamed] += 1
+            self._tell("renamed", entry.url, f"{entry.renamed}: {entry.path}")
+
+    def _tell(self, what: str, url: str, text: str) -> None:
+        some = self.told.setdefault(what, [])
+        if len(some) < _SHOWN:
+            some.append((_short(url), _short(text)))
+
+    def document(self) -> dict[str, Any]:
+        """Return the report as a JSON document."""
+        return {
+            "restored": self.restored,
+            "kept": self.kept,
+            "linked": self.linked,
+            "converted": self.converted,
+            "removed": self.removed,
+            "redirects": self.redirects,
+            "bytes": self.bytes,
+            "renamed": dict(sorted(self.renamed.items())),
+            "missing": dict(sorted(self.missing.items())),
+        }
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 30]}...{text[-27:]}"

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, unquote_to_bytes
 
-from builder.filename import is_device
+from builder.text import is_device
 
 LONGEST = 255
 """Maximum bytes of a name in UTF-8: the limit of file systems."""

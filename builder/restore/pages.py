@@ -14,8 +14,8 @@ from urllib.parse import quote, urldefrag, urljoin, urlsplit
 
 import webencodings
 
-from builder.restore import css, html
 from builder.restore.plan import Planned
+from builder.restore.references import html_base, rewrite_css, rewrite_html
 from builder.sources import charset
 
 LARGEST = 32 << 20
@@ -101,12 +101,12 @@ class _References:
     def rewrite(self, form: str | None, text: str) -> str:
         """Return the text with its references rewritten; they are ASCII."""
         if form == "css":
-            return css.rewritten(text, lambda written: self._reference(self._text(written)))
-        base = html.base(text, self._text)
+            return rewrite_css(text, lambda written: self._reference(self._text(written)))
+        base = html_base(text, self._text)
         if base is not None:
             with suppress(ValueError):
                 self._base = urljoin(self._planned.url, base)
-        return html.rewritten(text, self._reference, self._text)
+        return rewrite_html(text, self._reference, self._text)
 
     def _reference(self, written: str) -> str | None:
         """Return the relative path of a restored file, else the full URL; None if it is no URL."""

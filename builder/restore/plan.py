@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
-from builder.restore import database, names
-from builder.restore.protocols import ListedCapture
+from builder.restore import names
+from builder.restore.captures import ListedCapture
+from builder.restore.folder import open_database
 from functions.url import surt
 
 MOST = 10
@@ -100,7 +101,7 @@ class Plan:
         self._accepts = accepts
         self._lock = threading.Lock()
         self._known = lru_cache(_KNOWN)(self._find)  # the pages of a site link to the same few URLs
-        self._database = database.open_database(folder / "plan.sqlite", _TABLES, _MEMORY)
+        self._database = open_database(folder / "plan.sqlite", _TABLES, _MEMORY)
 
     def close(self) -> None:
         """Close the database."""

@@ -10,14 +10,19 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
-from builder.restore import pages, selection
-from builder.restore.errors import MissingError, RebuildError
+from builder.restore import captures, pages
+from builder.restore.captures import CaptureSource, MissingError, RebuildError
 from builder.restore.folder import RestoreFolder
-from builder.restore.manifest import ManifestEntries, ManifestEntry, lacking, of_file, of_redirect
+from builder.restore.manifest import (
+    ManifestEntries,
+    ManifestEntry,
+    RestoreReport,
+    lacking,
+    of_file,
+    of_redirect,
+)
 from builder.restore.names import MANIFEST
 from builder.restore.plan import Plan, Planned
-from builder.restore.protocols import CaptureSource
-from builder.restore.report import RestoreReport
 
 _STEP = 1 << 18
 _WAITING = 4
@@ -154,7 +159,7 @@ class RestoreSession:
                 mark, sha256 = self._mark, written
         size = out.seek(0, os.SEEK_END)
         out.flush()
-        changed = selection.modification_time(headers, file.stamp)
+        changed = captures.modification_time(headers, file.stamp)
         mtime = int(os.fstat(out.fileno()).st_mtime) if changed is None else changed
         os.utime(out.fileno(), ns=(mtime * 10**9, mtime * 10**9))
         mtime = int(os.fstat(out.fileno()).st_mtime)  # file systems round times

@@ -1,31 +1,145 @@
-"""Opens the source of a restore by its address."""
+"""Opens the source of a restore by its address: an endpoint, or a store.
+
+The captures of a store and their bytes are read in this process.
+"""
 
 import threading
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 from builder.context import Context
 from builder.errors import UsageError
 from builder.http.addresses import Anywhere
 from builder.http.client import HttpClient, agent_of
 from builder.http.politeness import HostPolicy, HostQueue
-from builder.http.proxies import Proxies, proxies
-from builder.http.settings import http_settings
+from builder.http.settings import Proxies, http_settings, proxies
 from builder.restore import endpoint
-from builder.restore.client import EndpointClient
+from builder.restore.captures import (
+    CaptureBytes,
+    CaptureFilter,
+    CaptureSource,
+    ListedCapture,
+    MissingError,
+    request_url,
+    surt_ranges,
+)
 from builder.restore.endpoint import EndpointSource
-from builder.restore.protocols import CaptureSource
-from builder.restore.store import StoreSource
+from builder.restore.endpoint_client import EndpointClient
 from builder.snapshot import recovery
 from builder.store.folder import FolderStore
-from functions.content import wiring
+from functions.content import assembly, terms
+from functions.content.capture_row import FIELDS, CaptureRow
+from functions.content.protocols import BytePlace, ContentError, Contents, Searching
 from functions.content.search import CaptureSearch
+from functions.content.terms import Range
 from functions.oai.as_of import AsOf
+from functions.oai.repository import PublishedRecord, RecordSelection, Repository
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.errors import NothingPublished
+from functions.snapshot.manifest import Manifest, Span
 from functions.snapshot.store import Writer
-from functions.store.reader import open_reader
+from functions.store.slice import open_reader
 
+_PAGE = 2000
+_KINDS = ("capture",)
 _CONCURRENT = 1 << 10
+
+
+class StoreSource:
+    """Implements CaptureSource over one snapshot of a store."""
+
+    def __init__(
+        self,
+        address: str,
+        manifest: Manifest,
+        repository: Repository,
+        search: Searching,
+        contents: Contents,
+        closing: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Read through these objects; `closing` closes them."""
+        self.address = address
+        self._manifest = manifest
+        self._repository = repository
+        self._search = search
+        self._contents = contents
+        self.close = closing
+
+    def captures(self, choice: CaptureFilter) -> Iterator[ListedCapture]:
+        """Yield the captures of the choice: of a set in the order of the log, else by SURT."""
+        wanted = surt_ranges(choice.urls)
+        if choice.set is None and wanted is not None:
+            for some in wanted:
+                yield from self._search_captures(some, choice.until)
+            return
+        for record in self._list_set(choice.set):
+            held = held_of(_capture(record))
+            within = wanted is None or any(first <= held.surt < last for first, last in wanted)
+            if within and held.stamp <= choice.until:
+                yield held
+
+    def of_url(self, url: str, until: str) -> Iterator[ListedCapture]:
+        """Yield the captures of one URL."""
+        for some in terms.parse_scope(url, "exact").ranges:
+            yield from self._search_captures(some, until)
+
+    @contextmanager
+    def open(self, identifier: str, digest: str = "") -> Iterator[CaptureBytes]:
+        """Open the bytes of a capture, with codings decoded and its record's digest verified."""
+        try:
+            record = self._repository.record(self._manifest, identifier, fields=FIELDS)
+            content = self._contents.find(self._manifest, record)
+            headers: dict[str, str] = {}
+            for name, value in content.headers:
+                headers.setdefault(name.lower(), value)
+            with self._contents.open_content(content) as stream:
+                yield CaptureBytes(stream, content.size, headers)
+        except ContentError as error:
+            raise MissingError(error.code, str(error)) from error
+
+    def _search_captures(self, some: Range, until: str) -> Iterator[ListedCapture]:
+        after: BytePlace | None = None
+        while True:
+            found = self._search.page(self._manifest, *some, after, _PAGE, until=int(until))
+            yield from map(held_of, found.captures)
+            after = found.after
+            if after is None:
+                return
+
+    def _list_set(self, spec: str | None) -> Iterator[PublishedRecord]:
+        last, first = self._manifest.last_position, 1
+        while first <= last:
+            selection = RecordSelection(_KINDS, Span(first, last), spec)
+            records = self._repository.page(
+                self._manifest, selection, _PAGE, headers=False, fields=FIELDS
+            )
+            for record in records:
+                if not record.deleted:
+                    yield record
+            if len(records) < _PAGE:
+                return
+            first = records[-1].position + 1
+
+
+def _capture(record: PublishedRecord) -> CaptureRow:
+    return CaptureRow.of(record.identifier, record.position, record.sets, record.fields)
+
+
+def held_of(capture: CaptureRow) -> ListedCapture:
+    """Return a capture as needed for a plan."""
+    return ListedCapture(
+        identifier=capture.identifier,
+        url=request_url(capture.url, capture.method, capture.body),
+        surt=capture.surt,
+        stamp=capture.stamp,
+        status=capture.status,
+        redirect=capture.redirect,
+        digest=capture.digest or "",
+        media_type=capture.mime or capture.detected or "",
+        length=None if capture.is_revisit else capture.length,
+        revisit=capture.is_revisit,
+        method=capture.method,
+    )
 
 
 def is_endpoint(address: str) -> bool:
@@ -45,7 +159,9 @@ def http_client(agent: str, stop: threading.Event, behind: Proxies | None = None
     )  # fmt: skip
 
 
-def source(context: Context, address: str, stop: threading.Event | None = None) -> CaptureSource:
+def open_source(
+    context: Context, address: str, stop: threading.Event | None = None
+) -> CaptureSource:
     """Return the source at an address: an endpoint for http(s), else a store.
 
     `context` is that of the command; `stop` ends waiting for an endpoint. Raises SheafError.
@@ -76,7 +192,7 @@ def _store(context: Context, store: Writer) -> CaptureSource:
         present = AsOf(repository, context.now, 0.0, settings["serve.clock_allowance"])
         manifest = repository.manifest(present.reading().entry.snapshot)
         base = context.configuration_path.parent
-        contents = wiring.contents(
+        contents = assembly.open_contents(
             repository, reader.address, base, settings, context.reading_environment
         )
         search = CaptureSearch(repository.catalogue, repository.files)

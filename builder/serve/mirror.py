@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from functions.snapshot.errors import SheafError, StoreError
-from functions.store import tally
-from functions.store.bucket import ObjectCache
+from functions.store import s3_request
+from functions.store.store_reader import ObjectCache
 
 
 class CacheServer:
@@ -41,7 +41,7 @@ class CacheServer:
             while True:
                 name, arguments = connection.recv()
                 result, failure = None, None
-                with tally.count() as cost:
+                with s3_request.count_requests() as cost:
                     try:
                         result = self._calls[name](*arguments)
                     except SheafError as error:
@@ -78,7 +78,7 @@ class SharedCache:
         except (EOFError, OSError) as error:
             self._threads.__dict__.clear()
             raise StoreError("the cache process of the bucket does not respond") from error
-        tally.add(requests, size)
+        s3_request.add_to_tally(requests, size)
         if failure is not None:
             raise failure
         return result

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from builder.runtime import Runtime
-from builder.snapshot import identity, views
+from builder.snapshot import recovery, views
 from builder.snapshot.expiry import complete
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
@@ -260,7 +260,7 @@ def settle(store: Writer, pointer: Pointer, tag: str | None) -> None:
 
     It is recorded in the witness and beside the snapshot, where it remains if the pointer is lost.
     """
-    identity.attest(store, pointer)
+    recovery.write_witness(store, pointer)
     newest = pointer.newest()
     if newest is not None and not pointer.settled:
         _create(store, layout.settled_key(newest.snapshot), _line(newest.effective))

@@ -1,14 +1,32 @@
-"""Look-ups: finds the versions of given items, and the data files that can hold given keys."""
+"""Look-ups: finds the versions of given items, and the rows of the tables of keys.
+
+Data files that can hold given keys are found by the bounds of their row groups. The table of URLs
+has one row for each published version of a capture: the beginning of its SURT and its date. Its
+rows of superseded versions stay until more than half of the table is stale.
+
+The table `originals` has two rows for most captures that are not revisits. Keys have 40 bits of
+hash:
+
+- one row for the URL and date, to the second: a revisit may refer to these;
+- one row for the payload digest, and one for a declared digest. They also have 24 bits of the
+  URL's hash and the date, so the best of many originals with one digest is found without reading
+  records. A damaged original has no URL there, and a date after all others.
+
+The table `revisits` has, for each revisit, the keys of the rule that found its original and of
+the rules before it. A revisit without an original has the keys of all rules. If the original was
+found by its digest, the row also has the dates of the revisit (`moment`) and of the original
+(`goal`): only an original dated between them is better. Different texts may have the same key,
+so matches are checked against the records.
+"""
 
 from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
-from builder.snapshot import compaction
-from builder.snapshot.draft import Draft, Query
+from builder.snapshot.draft import RECORDS_RATIO, Draft, Query, runs_to_merge
 from functions.database import engine
-from functions.snapshot import identifier, schema
+from functions.snapshot import oai_name, schema
 from functions.snapshot.manifest import DataFile, RowGroup
 
 WITHIN_KIND = "url_surtkey, fetch_date NULLS LAST, identifier"
@@ -20,6 +38,54 @@ LOCATED = (
 )
 """The versions found by `locate`, as a table expression over the files that it returned."""
 _FILES = engine.table("$files")
+URLS = "urls"
+LISTED_CAPTURE = "kind = 'capture' AND NOT deleted"
+"""Items that have rows here."""
+URL_SURT = f"left(url_surtkey, {schema.SURT_LONGEST})"
+_DIGITS = "translate(left(fetch_date, 19), '-T:Z', '')"
+URL_STAMP = (
+    f"CASE WHEN length({_DIGITS}) >= 4 "
+    f"THEN ({_DIGITS} || substr('00000101000000', length({_DIGITS}) + 1))::BIGINT ELSE 0 END"
+)
+"""The date of a capture as Capture.stamp gives it, as a number; 0 without a date."""
+
+_RECORDS, _URL_FILES = engine.table("$records"), engine.table("$files")
+# All versions of an item have the same URL and date, which are part of its identity. So their rows
+# are found even if no file of records has the version any more.
+_SHOWN = "SELECT DISTINCT surt, stamp FROM versions WHERE surt IS NOT NULL"
+_LEFT = (
+    "CREATE OR REPLACE TEMP TABLE leftover AS "
+    f"SELECT position FROM {_URL_FILES} SEMI JOIN ({_SHOWN}) USING (surt, stamp)"
+)
+_STAYING = (
+    f"DELETE FROM leftover WHERE position IN (SELECT position FROM {_RECORDS}) "
+    "AND position NOT IN (SELECT position FROM versions)"
+)
+_KEPT_URLS = (
+    f"SELECT * FROM {_URL_FILES} WHERE position NOT IN (SELECT position FROM leftover) "
+    f"ORDER BY {', '.join(schema.ORDER[URLS])}"
+)
+KEY_SPAN = 1 << 40
+"""Keys of a URL and date are below this value, those of a digest are not."""
+UNDATED = 1 << 38
+"""Sort value of undated captures, in seconds since 1970: after all dates."""
+
+_DAMAGED = 2 * UNDATED
+"""Seconds added to the date of a damaged capture."""
+
+ORIGINAL = "kind = 'capture' AND NOT deleted AND warc_record_type != 'revisit'"
+REVISIT = "kind = 'capture' AND NOT deleted AND warc_record_type = 'revisit'"
+
+SECOND = "epoch_us(fetch_time) // 1000000"
+"""The date of a capture in seconds since 1970; NULL if the date is less exact."""
+
+_DATE = "rtrim({}, 'Z')"
+_WHOLE = "epoch_us(try_cast({0} || substr('0001-01-01T00:00:00', length({0}) + 1) AS TIMESTAMP))"
+_AT = f"coalesce({SECOND}, {_WHOLE.format(_DATE.format('fetch_date'))} // 1000000, {UNDATED})"
+_REFERRED = (
+    f"CASE WHEN length({_DATE.format('refers_to_date')}) >= 19 THEN "
+    f"{_WHOLE.format(_DATE.format('refers_to_date'))} // 1000000 END"
+)
 
 
 def find(connection: engine.Connection, draft: Draft, wanted: str, *, newest: bool = False) -> None:
@@ -55,12 +121,12 @@ def locate(
     versions.
     """
     connection.execute("CREATE OR REPLACE TABLE places (identifier VARCHAR, position BIGINT)")
-    keys: Query = (f"SELECT {identifier.LOOKUP_KEY} FROM {wanted}", {})
+    keys: Query = (f"SELECT {oai_name.LOOKUP_KEY} FROM {wanted}", {})
     lookup = draft.paths(find_files(connection, draft, "lookup", keys))
     if lookup:
         connection.execute(
             f"INSERT INTO places SELECT identifier, l.position FROM {engine.table('$lookup')} l "
-            f"JOIN {wanted} ON l.key = {identifier.LOOKUP_KEY}",
+            f"JOIN {wanted} ON l.key = {oai_name.LOOKUP_KEY}",
             {"lookup": lookup},
         )
     if newest:
@@ -108,7 +174,7 @@ def put(
     if kept and not files:
         ((count,),) = connection.execute(f"SELECT count(*) FROM ({query})").fetchall()
         rows = [leaf.rows for leaf in kept]
-        size = len(kept) - compaction.tail(rows, count, compaction.RECORDS_RATIO)
+        size = len(kept) - runs_to_merge(rows, count, RECORDS_RATIO)
         files, kept = draft.files(kept[size:]), kept[:size]
     values: dict[str, Any] = {}
     sql = query
@@ -124,3 +190,97 @@ def rows_of(connection: engine.Connection, table: str) -> int:
     """Return the number of rows of a table."""
     ((number,),) = connection.execute(f"SELECT count(*) FROM {table}").fetchall()
     return int(number)
+
+
+def url_rows(records: str) -> str:
+    """Return the query of the rows of the captures in `records`."""
+    return f"SELECT {URL_SURT} AS surt, {URL_STAMP} AS stamp, position FROM {records}"
+
+
+def scrub_urls(connection: engine.Connection, draft: Draft) -> None:
+    """Rewrite the draft's files that hold rows of the items in `versions`.
+
+    `versions` is made by purge.versions.
+    """
+    with engine.reading("the last snapshot"):
+        files = find_files(connection, draft, URLS, (_SHOWN, {}))
+        if not files:
+            return
+        connection.execute(_LEFT, {"files": draft.paths(files)})
+        places: Query = ("SELECT position FROM leftover", {})
+        if homes := find_files(connection, draft, "records", places):
+            connection.execute(_STAYING, {"records": draft.paths(homes)})
+    draft.substitute(
+        URLS, {f.key: draft.write(URLS, [(_KEPT_URLS, {"files": draft.paths([f])})]) for f in files}
+    )
+
+
+def _hash(text: str) -> str:
+    return f"('0x' || left(sha1({text}), 16))::UBIGINT"
+
+
+def _date_key(mark: str, second: str) -> str:
+    """Return the key of a URL and a date; `mark` is the hash of the URL."""
+    return f"((({mark} >> 24)::BIGINT + {second} * 1000003) % {KEY_SPAN} + {KEY_SPAN}) % {KEY_SPAN}"
+
+
+_DIGEST = f"{KEY_SPAN} + ({_hash('digest')} >> 24)::BIGINT"
+_MARK = "(mark & 16777215)::INTEGER"
+_NO_MARK = -1
+
+
+def original_keys(items: str) -> str:
+    """Return the query of the table rows for the originals in `items` (with `position`)."""
+    digested = (
+        "SELECT {key}, if(damaged, {none}, {url}), if(damaged, {late}, 0) + moment, position "
+        "FROM (SELECT *, {column} AS digest FROM m) "
+    )
+    return (
+        "WITH m AS MATERIALIZED (SELECT position, content_digest, content_digest_declared, "
+        "content_damaged IS NOT NULL AS damaged, "
+        f"{SECOND} AS second, {_AT} AS moment, {_hash('url')} AS mark FROM {items}) "
+        f"SELECT {_date_key('mark', 'second')} AS key, NULL::INTEGER AS url, "
+        "NULL::BIGINT AS moment, position FROM m WHERE second IS NOT NULL"
+    ) + "".join(
+        " UNION ALL "
+        + digested.format(key=_DIGEST, url=_MARK, column=column, none=_NO_MARK, late=_DAMAGED)
+        + "WHERE digest IS NOT NULL"
+        for column in ("content_digest", "content_digest_declared")
+    )
+
+
+def wanted_keys(items: str, given: str) -> str:
+    """Return the query of the search keys of the revisits in `items`, one row each.
+
+    Its columns are `given`, `dated` (the key of the URL `referred` and the second `second` that the
+    revisit refers to), `digested` (the key of `digest`), `mark` (the hash of `address`, its own
+    URL) and its date `moment`.
+    """
+    return (
+        f"SELECT {given}, address, digest, referred, second, moment, {_MARK} AS mark, "
+        f"CASE WHEN digest IS NOT NULL THEN {_DIGEST} END AS digested, "
+        "CASE WHEN referred IS NOT NULL THEN "
+        f"{_date_key(_hash('referred'), 'second')} END AS dated "
+        f"FROM (SELECT {given}, url AS address, content_digest AS digest, "
+        f"refers_to_url AS referred, {_REFERRED} AS second, {_AT} AS moment, "
+        f"{_hash('url')} AS mark FROM {items})"
+    )
+
+
+def keys_of_revisits(items: str) -> str:
+    """Return the query of the table rows for the revisits in `items`.
+
+    `items` has their position, `rule` and `goal`. `rule` found the original (NULL without an
+    original); `goal` is the original's date.
+    """
+    return f"""
+SELECT unnest(ties, recursive := true), position FROM (
+    SELECT position, list_filter([
+        {{'key': dated, 'url': NULL::INTEGER, 'moment': NULL::BIGINT, 'goal': NULL::BIGINT}},
+        {{'key': if(rule >= 2, digested, NULL), 'url': mark,
+            'moment': if(rule = 2, moment, NULL), 'goal': if(rule = 2, goal, NULL)}},
+        {{'key': if(rule IS NULL OR rule = 3, digested, NULL), 'url': NULL::INTEGER,
+            'moment': if(rule = 3, moment, NULL), 'goal': if(rule = 3, goal, NULL)}}
+    ], lambda tie: tie.key IS NOT NULL) AS ties
+    FROM ({wanted_keys(items, "position, rule, goal")})
+)"""

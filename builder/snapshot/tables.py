@@ -10,13 +10,20 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from builder.runtime import Advance, Progress
-from builder.snapshot import compaction, lookup, revisit_keys, set_listings, url_index
-from builder.snapshot.compaction import LOOKUP_RATIO, Rewrite
-from builder.snapshot.draft import Draft, Query
+from builder.snapshot import lookup, set_listings
+from builder.snapshot.draft import (
+    LOOKUP_RATIO,
+    Draft,
+    Query,
+    Rewrite,
+    leaf_runs,
+    plan_rewrites,
+    runs_to_merge,
+)
 from builder.snapshot.lookup import rows_of
 from builder.snapshot.set_listings import NewRun, SetIndex
 from functions.database import engine
-from functions.snapshot import identifier, layout
+from functions.snapshot import layout, oai_name
 from functions.snapshot.manifest import UNSTAMPED, LeafReference, Manifest, Sequence, Span
 
 _FILES = engine.table("$files")
@@ -29,7 +36,7 @@ _KEPT = (
 _FRESH = f"SELECT * FROM fresh WHERE kind = $kind ORDER BY {lookup.WITHIN_KIND}"
 _REWRITTEN = "CREATE TABLE rewritten AS SELECT unnest($firsts) AS first, unnest($lasts) AS last"
 _OWN_KEYS = (
-    f"SELECT {identifier.LOOKUP_KEY} AS key, position FROM {engine.table('$records')} "
+    f"SELECT {oai_name.LOOKUP_KEY} AS key, position FROM {engine.table('$records')} "
     "WHERE position >= $base"
 )
 _OWN_DEAD = (
@@ -40,22 +47,22 @@ _OWN_RECORDS = f"(FROM {engine.table('$records')} WHERE position >= $base AND {{
 _OWN_TIES = {
     # table: the query of its rows, the condition on records, the maximum rows of a record
     "originals": (
-        revisit_keys.originals(_OWN_RECORDS.format(revisit_keys.ORIGINAL)),
-        revisit_keys.ORIGINAL,
+        lookup.original_keys(_OWN_RECORDS.format(lookup.ORIGINAL)),
+        lookup.ORIGINAL,
         2,
     ),
     "revisits": (
-        revisit_keys.revisits(
-            f"(FROM {_OWN_RECORDS.format(revisit_keys.REVISIT)} LEFT JOIN bonds USING (identifier))"
+        lookup.keys_of_revisits(
+            f"(FROM {_OWN_RECORDS.format(lookup.REVISIT)} LEFT JOIN bonds USING (identifier))"
         ),
-        revisit_keys.REVISIT,
+        lookup.REVISIT,
         3,
     ),
 }
 _TIES_EACH = 2  # usual number of rows of a record
-_OWN_URLS = url_index.rows(_OWN_RECORDS.format(url_index.CAPTURE))
-_UNRESOLVED = f"{revisit_keys.REVISIT} AND refers_to IS NULL"
-_ASKED = ("deleted", revisit_keys.ORIGINAL, revisit_keys.REVISIT, _UNRESOLVED, url_index.CAPTURE)
+_OWN_URLS = lookup.url_rows(_OWN_RECORDS.format(lookup.LISTED_CAPTURE))
+_UNRESOLVED = f"{lookup.REVISIT} AND refers_to IS NULL"
+_ASKED = ("deleted", lookup.ORIGINAL, lookup.REVISIT, _UNRESOLVED, lookup.LISTED_CAPTURE)
 _COUNTS = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in _ASKED)
 _THERE = f"WHERE position IN (SELECT position FROM {engine.table('$there')})"
 
@@ -108,8 +115,8 @@ class SnapshotTables:
                 if span.first <= s.first and s.last <= span.last
             )
 
-        runs = compaction.runs(self._before.tables.get("records", ()))
-        plan = compaction.plan(runs, rows, live)
+        runs = leaf_runs(self._before.tables.get("records", ()))
+        plan = plan_rewrites(runs, rows, live)
         with engine.reading("the last snapshot"):
             self._make_gone(plan)
             spans = [rewrite.span(own) for rewrite in plan]
@@ -134,7 +141,7 @@ class SnapshotTables:
             sets=sets,
             emptied=emptied,
             tombstones=self._before.tombstones + self._more("deleted"),
-            revisits=self._before.revisits + self._more(revisit_keys.REVISIT),
+            revisits=self._before.revisits + self._more(lookup.REVISIT),
             unresolved=self._before.unresolved + self._more(_UNRESOLVED),
             tables=self._draft.tables,
         )
@@ -203,7 +210,7 @@ class SnapshotTables:
         """Replace the runs within `spans` by new leaves, in the order of the log."""
         kept = {
             run.span.first: run.leaves
-            for run in compaction.runs(self._draft.tables.get(table, ()))
+            for run in leaf_runs(self._draft.tables.get(table, ()))
             if not any(s.first <= run.span.first and run.span.last <= s.last for s in spans)
         }
         runs = sorted({**kept, **instead}.items())
@@ -248,9 +255,9 @@ class SnapshotTables:
             self._append(table, own, most_rows, (sql, values), each=_TIES_EACH)
 
     def _urls(self, own: Span, records: list[str]) -> None:
-        count = self._fresh.meeting[url_index.CAPTURE]
+        count = self._fresh.meeting[lookup.LISTED_CAPTURE]
         query = (_OWN_URLS, {"records": records, "base": own.first})
-        self._append(url_index.TABLE, own, count, query)
+        self._append(lookup.URLS, own, count, query)
 
     def _dead(self, own: Span, live: int) -> None:
         with engine.reading("the merge"):
@@ -265,8 +272,8 @@ class SnapshotTables:
         A row may outlive its record. If more than half of the table's rows do, the table is
         rewritten without them. `live` records need no row here; the others need about `each` rows.
         """
-        runs = compaction.runs(self._draft.tables.get(table, ()))
-        count = compaction.tail([run.rows for run in runs], rows, LOOKUP_RATIO)
+        runs = leaf_runs(self._draft.tables.get(table, ()))
+        count = runs_to_merge([run.rows for run in runs], rows, LOOKUP_RATIO)
         there = self._draft.tables["records"]
         needed = each * (sum(leaf.rows for leaf in there) - live)
         stale = rows + sum(run.rows for run in runs) > 2 * needed + layout.GROUP_ROWS

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from builder.runtime import Runtime
-from builder.snapshot import identity, recovery
+from builder.snapshot import recovery
 from builder.snapshot.commit import Ready, commit, remove_leftovers, settle
 from builder.snapshot.draft import Draft
 from builder.snapshot.expiry import complete
@@ -186,8 +186,8 @@ def _carried_out(
         )
         built = replace(built, manifest=before)
     if built.manifest is not None:
-        name = identity.identify(store, outside.identity, pointer)
-        named = identity.stamp(built.manifest, before, name)
+        name = recovery.identify_store(store, outside.identity, pointer)
+        named = recovery.stamp_identity(built.manifest, before, name)
         ready = Ready(named, since, built.keys)
         manifest = commit(store, outside, pointer, tag, ready, configuration["publish.lead"])
         built = replace(built, manifest=manifest)
@@ -195,7 +195,7 @@ def _carried_out(
         if store.tag(layout.POINTER) != tag:
             raise Conflict("another process changed the store")
         if newest is not None:
-            identity.identify(store, outside.identity, pointer)
+            recovery.identify_store(store, outside.identity, pointer)
         settle(store, pointer, tag)  # a snapshot that was late has nothing that needs a new instant
     if refusal is not None:
         raise refusal

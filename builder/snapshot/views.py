@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from functions.database import engine
-from functions.snapshot import fileset, instant, obi, schema
+from functions.snapshot import instant, item_tables, obi, schema
 from functions.snapshot.manifest import DataFile, Manifest
 from functions.store.catalog import Catalogue
 
@@ -22,7 +22,7 @@ TABLES = {
     "harvested": ("records", "dead"),
     **{table: (table,) for table in obi.TABLES},
     "filesets": ("records", "dead"),
-    **{table: (table,) for table in fileset.TABLES},
+    **{table: (table,) for table in item_tables.TABLES},
 }
 
 NAMES = ("snapshots", *TABLES)

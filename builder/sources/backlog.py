@@ -20,8 +20,7 @@ from typing import BinaryIO, cast
 
 from builder.sources.capture import CaptureDraft, Captures, action_if_damaged
 from builder.sources.events import Capture, Event, Fault, Skipped
-from builder.sources.request import CaptureRequest
-from builder.sources.warcinfo import Crawl
+from builder.sources.side_records import CaptureRequest, Crawl
 from functions.archive.stream import RecordStream
 from functions.snapshot.errors import NO_SPACE, StoreError
 from functions.url import surt

@@ -5,19 +5,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from builder.sources import address, charset, html, mime
-from builder.sources import date as instant
+from builder.sources import charset, html
+from builder.sources import identity as instant
 from builder.sources.charset import Charset
-from builder.sources.events import Capture, Fault
-from builder.sources.ordinals import Ordinals
-from builder.sources.payload import Payload
+from builder.sources.events import Capture, Fault, Ordinals
+from builder.sources.identity import CaptureAddress, parse_address, text
+from builder.sources.payload import Payload, detect_type, essence
 from builder.sources.rules import REDIRECTS, DocumentRules, http_status
-from functions.archive.digest import DeclaredDigest
-from functions.archive.message import HttpHead, charset_of
-from functions.archive.record import RecordBlock, RecordFault, RecordHeader
-from functions.archive.section import CUT
-from functions.snapshot import setspec
-from functions.snapshot.identifier import capture_identity
+from functions.archive.message import DeclaredDigest, HttpHead, charset_of
+from functions.archive.record import CUT, RecordBlock, RecordFault, RecordHeader
+from functions.snapshot import oai_name
+from functions.snapshot.oai_name import capture_identity
 
 _XHTML = "application/xhtml+xml"
 _HTML = frozenset({"text/html", _XHTML})
@@ -131,7 +129,7 @@ class Captures:
         when, bad_date = (instant.parse_arc_date if record.is_arc else instant.parse_warc_date)(
             record.date
         )
-        where = address.parse(record.url)
+        where = parse_address(record.url)
         host = where.host.name if where.host else None
         content, bad_title = _inspect_content(found, host, self._rules.titles)
         faults += [fault for fault in (bad_date, bad_title) if fault]
@@ -159,7 +157,7 @@ class Captures:
             content_languages=content.languages,
             content_truncated=_truncation(found),
             title=content.title,
-            refers_to_url=address.text(refers_to.strip(b"<>")) or None if refers_to else None,
+            refers_to_url=text(refers_to.strip(b"<>")) or None if refers_to else None,
             refers_to_date=instant.parse_refers_to(record.fields.get(b"warc-refers-to-date", b"")),
             warc_record_type=record.type,
             warc_filename=self._name,
@@ -178,7 +176,7 @@ class Captures:
         ordinal = self._ordinals.next(identity)
         return capture_identity(url, date, status, digest, ordinal) if ordinal else identity
 
-    def _sets(self, where: address.CaptureAddress, content: _PayloadFacts) -> tuple[str, ...]:
+    def _sets(self, where: CaptureAddress, content: _PayloadFacts) -> tuple[str, ...]:
         media_type = content.declared or content.detected
         specs: list[str] = []  # a domain sorts before a media type
         if self._rules.domain_sets and where.host:
@@ -194,7 +192,7 @@ class Captures:
             if rule.fits(where, media_type, content.languages, collections)
         )
         # Only sets by rules may include one another.
-        return setspec.most_specific(specs)
+        return oai_name.most_specific_sets(specs)
 
     def faults(self, place: int | None, faults: list[RecordFault]) -> Iterator[Fault]:
         """Return a record's faults as faults of this file at the offset `place`."""
@@ -219,7 +217,7 @@ def _is_text(media_type: str) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def _mime_set(media_type: str) -> str:
-    return setspec.join("mime", *media_type.split("/", 1))
+    return oai_name.join_set("mime", *media_type.split("/", 1))
 
 
 def _digest(found: DocumentRecord) -> str | None:
@@ -252,13 +250,13 @@ def _redirect(found: DocumentRecord, status: int | None) -> str | None:
     if status not in REDIRECTS:
         return None
     location = found.message.fields.get(b"location") if found.message else None
-    return address.text(location or found.record.location) or None
+    return text(location or found.record.location) or None
 
 
 def _declared_type(record: RecordHeader, fields: Mapping[bytes, bytes]) -> str | None:
-    declared = mime.essence(fields.get(b"content-type", b""))
+    declared = essence(fields.get(b"content-type", b""))
     if declared is None and (record.is_arc or record.type == "resource"):
-        declared = mime.essence(record.mime)
+        declared = essence(record.mime)
     return declared
 
 
@@ -268,7 +266,7 @@ def _inspect_content(
     """Return the facts in a payload's first bytes and header fields, and a fault."""
     fields = found.message.fields if found.message else {}
     head = found.payload.head if found.payload else b""
-    content = _PayloadFacts(_declared_type(found.record, fields), mime.detect(head))
+    content = _PayloadFacts(_declared_type(found.record, fields), detect_type(head))
     shown = content.detected
     kind = content.declared if shown in (None, "text/plain") else shown
     is_html = kind in _HTML

@@ -14,11 +14,17 @@ from collections import Counter
 from html import unescape
 from typing import NamedTuple
 
-from builder.sources import html_tags
-from builder.sources.charset import decoder
+from builder.sources.charset import (
+    SPACE,
+    TAG_NAME,
+    decoder,
+    read_plain_head,
+    tag_attributes,
+    tag_end,
+)
 
-_END = rb"(?=[" + html_tags.SPACE + rb"/>])"
-_OPENED = re.compile(rb"<(?:(!--)|(/?)(" + html_tags.TAG_NAME + rb")|(!\[CDATA\[)|[!?/])")
+_END = rb"(?=[" + SPACE + rb"/>])"
+_OPENED = re.compile(rb"<(?:(!--)|(/?)(" + TAG_NAME + rb")|(!\[CDATA\[)|[!?/])")
 _COMMENT_END = re.compile(rb"--!?>")
 _NO_COMMENT = re.compile(rb"-?>")
 _TITLE = re.compile(rb"<title" + _END, re.IGNORECASE)
@@ -103,7 +109,7 @@ class _TitleSearch:
             if not opened[3]:
                 at = self._no_tag_end(opened)
                 continue
-            ended = html_tags.tag_end(page, opened.end())
+            ended = tag_end(page, opened.end())
             if ended is None:
                 return None
             name = opened[3].lower()
@@ -143,7 +149,7 @@ class _TitleSearch:
             return False
         breaks = name in _BREAKING
         if name == b"font":
-            given = html_tags.tag_attributes(self._page, opened.end(), behind)
+            given = tag_attributes(self._page, opened.end(), behind)
             breaks = not given.keys().isdisjoint((b"color", b"face", b"size"))
         if breaks:
             self._break()
@@ -167,7 +173,7 @@ class _TitleSearch:
         """Note an HTML element's start; return the offset to continue at, None to stop."""
         self._names.add(name)
         if name == b"html" and not self._templates:
-            for key, value in html_tags.tag_attributes(self._page, opened.end(), behind).items():
+            for key, value in tag_attributes(self._page, opened.end(), behind).items():
                 self.languages.setdefault(key, value)
         elif name in (b"svg", b"math"):
             if not closes:
@@ -236,7 +242,7 @@ def title_and_language(
     if charset in _OTHERWISE:
         head = decoder(charset).decode(head).encode("utf-8", "replace")
         charset = "utf-8"
-    found, declared = html_tags.read_plain_head(head) or find_title(head, is_xml=is_xml)
+    found, declared = read_plain_head(head) or find_title(head, is_xml=is_xml)
     language = unescape(_decode_text(declared, charset)) if declared else None
     if not found:
         return None, language, False

@@ -4,15 +4,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
-from builder.sources import request, warcinfo
+from builder.sources import side_records
 from builder.sources.backlog import Backlog, Exchanges, PendingCapture, RecordEvent
 from builder.sources.capture import Captures, DocumentRecord, trim_to_next_record
-from builder.sources.events import Edge, Event, Fault, Skipped
-from builder.sources.ordinals import Ordinals
+from builder.sources.events import Edge, Event, Fault, Ordinals, Skipped
 from builder.sources.payload import Payload, read_declared, read_payload
 from builder.sources.rules import DocumentRules, http_status, refusal_reason
-from builder.sources.warcinfo import Crawl
-from functions.archive import arc, warc
+from builder.sources.side_records import Crawl
+from functions.archive import record_header
 from functions.archive.message import HttpHead, read_message
 from functions.archive.record import (
     BufferedBlock,
@@ -138,19 +137,21 @@ class RecordReader:
 
     def _read_single(self, data: bytes) -> Event | None:
         """Read a section of one record; None if it must be read like other sections."""
-        end, fields = warc.parse_plain_head(data) if data.startswith(b"WARC/") else (-1, None)
-        if fields is None or warc.holds_another(data, end):
+        end, fields = (
+            record_header.parse_plain_head(data) if data.startswith(b"WARC/") else (-1, None)
+        )
+        if fields is None or record_header.holds_another(data, end):
             return None
         place = self._stream.place()
-        passed = warc.skippable_type(fields, data, end)
+        passed = record_header.skippable_type(fields, data, end)
         if passed:
             self.form = self.form or "warc"
             self._records += 1
             if passed == "request" and not data.startswith(b"GET ", end + 4):
                 block = BufferedBlock(data, end + 4, len(data) - end - 8)
-                self._exchanges.note_request(fields, request.read_request(block, place))
+                self._exchanges.note_request(fields, side_records.read_request(block, place))
             return Skipped(passed, place, self._close_single(data, place)[0])
-        whole = warc.parse_whole_record(fields, data, end)
+        whole = record_header.parse_whole_record(fields, data, end)
         if whole is None:
             return None
         self.form = self.form or "warc"
@@ -191,10 +192,10 @@ class RecordReader:
         member = stream.member()
         if stream.peek(5).upper() == b"WARC/":
             self.form = self.form or "warc"
-            record, faults = warc.read_header(stream)
+            record, faults = record_header.read_warc(stream)
         else:
             self.form = self.form or "arc"
-            record, faults = arc.read_header(stream, self._arc_version)
+            record, faults = record_header.read_arc(stream, self._arc_version)
         if offset is None and not self._shared:
             self._shared = True
             done = "published without offset, like the file's other such records"
@@ -236,13 +237,15 @@ class RecordReader:
             return reason or "damaged", None
         found: DocumentRecord | None = None
         if reason == "filedesc" and record.is_arc:
-            head = warcinfo.read_start(block)
-            self._arc_version = arc.parse_version(head[: arc.ANNOUNCEMENT])
-            self._crawl = warcinfo.parse_crawl(head)
+            head = side_records.read_crawl_start(block)
+            self._arc_version = record_header.parse_arc_version(
+                head[: record_header.ARC_ANNOUNCEMENT]
+            )
+            self._crawl = side_records.parse_crawl(head)
         elif reason == "warcinfo":
-            self._crawl = warcinfo.parse_crawl(warcinfo.read_start(block))
+            self._crawl = side_records.parse_crawl(side_records.read_crawl_start(block))
         elif reason == "request":
-            self._exchanges.note_request(record.fields, request.read_request(block, offset))
+            self._exchanges.note_request(record.fields, side_records.read_request(block, offset))
         elif reason is None:
             reason, found = self._read_document(record, block, faults, offset)
         block.drain()

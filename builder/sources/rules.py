@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from builder.sources import address
+from builder.sources import identity
 from functions.archive.message import HttpHead
 from functions.archive.record import RecordHeader, skip_reason_by_type
-from functions.snapshot import setspec
+from functions.snapshot import oai_name
 
 _HEAD = re.compile("[A-Za-z][A-Za-z0-9+-]*://[^/?#]*")  # scheme and host, the same in any case
 
@@ -26,7 +26,7 @@ class SetRule:
 
     @staticmethod
     def from_table(table: Mapping[str, Any]) -> "SetRule":
-        """Parse a table of `sets.rules` (see functions.config.set_rules)."""
+        """Parse a table of `sets.rules` (see functions.config.key)."""
 
         def lower(name: str) -> tuple[str, ...]:
             return tuple(value.lower() for value in table.get(name, ()))
@@ -34,15 +34,17 @@ class SetRule:
         return SetRule(
             table["set"],
             lower("hosts"),
-            tuple(_lower_origin(address.text(p.encode())) for p in table.get("url_prefixes", ())),
+            tuple(_lower_origin(identity.text(p.encode())) for p in table.get("url_prefixes", ())),
             lower("types"),
             lower("languages"),
-            tuple(setspec.join("collection", *c.split(":")) for c in table.get("collections", ())),
+            tuple(
+                oai_name.join_set("collection", *c.split(":")) for c in table.get("collections", ())
+            ),
         )
 
     def fits(
         self,
-        where: address.CaptureAddress,
+        where: identity.CaptureAddress,
         media_type: str | None,
         languages: str | None,
         collections: Sequence[str],
@@ -58,11 +60,15 @@ class SetRule:
             and (not self.languages or self._in_language((languages or "").lower()))
             and (
                 not self.collections
-                or any(setspec.is_within(c, spec) for c in collections for spec in self.collections)
+                or any(
+                    oai_name.is_within_set(c, spec)
+                    for c in collections
+                    for spec in self.collections
+                )
             )
         )
 
-    def _at_host(self, where: address.CaptureAddress) -> bool:
+    def _at_host(self, where: identity.CaptureAddress) -> bool:
         name = where.host.name if where.host else ""
         return name in self.hosts or name.endswith(tuple(f".{host}" for host in self.hosts))
 

@@ -15,8 +15,7 @@ from collections.abc import Generator, Iterator
 from io import BytesIO, RawIOBase
 from typing import BinaryIO, cast
 
-from builder.sources.events import Edge, Event, Fault
-from builder.sources.ordinals import Ordinals
+from builder.sources.events import Edge, Event, Fault, Ordinals
 from builder.sources.recognise import (
     describe_unknown,
     is_zip,
@@ -28,7 +27,7 @@ from builder.sources.recognise import (
 from builder.sources.records import RecordReader
 from builder.sources.rules import DocumentRules
 from builder.sources.search import ArchiveStart, find_start
-from functions.archive import arc
+from functions.archive import record_header
 from functions.archive.gzip_members import GzipMembers
 from functions.archive.record import RecordBlock, skip_reason
 from functions.archive.stream import RecordStream
@@ -230,10 +229,12 @@ def _read_version(head: bytes) -> int:
     records.skip_garbage()
     if records.peek(5).upper() == b"WARC/":
         return 1
-    record, _ = arc.read_header(records, 1)
+    record, _ = record_header.read_arc(records, 1)
     if record is None or record.length is None or skip_reason(record) != "filedesc":
         return 1
-    return arc.parse_version(RecordBlock(records, record.length).take(arc.ANNOUNCEMENT))
+    return record_header.parse_arc_version(
+        RecordBlock(records, record.length).take(record_header.ARC_ANNOUNCEMENT)
+    )
 
 
 def _read_wacz(

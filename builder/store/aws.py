@@ -1,7 +1,7 @@
 """AWS clients. The only module that imports boto3, and only when a client is needed.
 
 boto3 finds the credentials: variables, profiles, single sign-on, roles of machines and containers.
-Requests are not retried here (functions.store.object.ObjectClient.attempt does that).
+Requests are not retried here (functions.store.connection.ObjectClient.attempt does that).
 """
 
 import base64
@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from functions.snapshot.errors import StoreError
-from functions.store import credentials
+from functions.store import s3_request
 from functions.store.connection import (
     BucketConnection,
     endpoint_of,
@@ -22,7 +22,7 @@ from functions.store.connection import (
     is_by_host,
     region_of,
 )
-from functions.store.refusal import Refusal
+from functions.store.s3_request import Refusal
 
 _POOL = 32  # connections to one server
 _CONNECT = 5.0  # seconds
@@ -195,7 +195,7 @@ def _session(environment: Mapping[str, str]) -> Any:
     import boto3
 
     forget_empty()
-    keys = credentials.of_environment(environment)
+    keys = s3_request.environment_keys(environment)
     with _store_errors():
         return boto3.Session(
             aws_access_key_id=keys.access_key or None,

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from builder.store import aws
-from functions.snapshot.address import StoreAddress
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
-from functions.store import tally
-from functions.store.connection import BucketConnection
-from functions.store.object import ObjectClient, ObjectPart, tag_of
-from functions.store.refusal import Refusal
+from functions.snapshot.layout import StoreAddress
+from functions.store import s3_request
+from functions.store.connection import BucketConnection, ObjectClient, ObjectPart, tag_of
+from functions.store.s3_request import Refusal
 
 T = TypeVar("T")
 
@@ -83,7 +82,7 @@ class S3Client(ObjectClient):
                 found = aws.refusal(error)
                 if found is None or found.status != 416:
                     raise
-                tally.add(requests=1)
+                s3_request.add_to_tally(requests=1)
                 answer = self._small.head_object(**self.names(key))  # an empty object has no range
                 return ObjectPart(b"", answer["ContentLength"], tag_of(answer.get("ETag")))
             span = _SPAN.fullmatch(answer.get("ContentRange", ""))
@@ -239,7 +238,7 @@ class S3Client(ObjectClient):
                     raise StoreError("the read was cancelled")
                 if time.monotonic() > end:
                     raise TimeoutError("the response took too long")
-                tally.add(size=len(chunk))
+                s3_request.add_to_tally(size=len(chunk))
                 found += chunk
         return bytes(found)
 

@@ -1,10 +1,11 @@
-"""Durable writes: temporary files that are moved into place, and syncs of the disk.
+"""Durable writes by temporary files and syncs, and reads of objects in chunks.
 
-A writer holds the lock of its temporary file until it ends in any way. An unlocked file was left by
-a writer that is gone, and the next writer removes it.
+A writer holds the lock of its temporary file until it ends in any way. An unlocked file was left
+by a writer that is gone, and the next writer removes it.
 """
 
 import ctypes
+import errno
 import fcntl
 import os
 import shutil
@@ -14,9 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from functions.snapshot.errors import DamagedStore, StoreError
+
 _BESIDE = ".d"  # suffix of the name of a file's folder
 _MOST = 4096  # objects in a batch
 _BYTES = 32 << 20
+_CHUNK = 1 << 20  # bytes
 
 
 @contextmanager
@@ -111,3 +115,17 @@ def _lock(folder: Path) -> tuple[BinaryIO, Path]:
         if os.fstat(handle).st_nlink:
             return out, Path(name)
         out.close()  # removed by another writer's sweep before it was locked
+
+
+def read_chunks(source: BinaryIO, key: str) -> Iterator[bytes]:
+    """Yield the rest of an object's stream. Raises DamagedStore on an I/O error of the disk."""
+    while True:
+        try:
+            chunk = source.read(_CHUNK)
+        except OSError as error:
+            if error.errno == errno.EIO:
+                raise DamagedStore(f"{key} cannot be read: {error.strerror}") from error
+            raise StoreError(f"{key} cannot be read: {error}") from error
+        if not chunk:
+            return
+        yield chunk

@@ -17,7 +17,7 @@ from builder.store.durable import batches, folder_beside, sweep, sync, sync_syst
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import ListedObject, Sink
-from functions.store.folder import FolderReader
+from functions.store.store_reader import FolderReader
 
 _LOCK = ".lock"
 _TRIES = 100

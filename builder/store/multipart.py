@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 
 from builder.store.client import BYTES, S3Client, md5_of
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
-from functions.store import tally
+from functions.store import s3_request
 
 T = TypeVar("T")
 
@@ -106,7 +106,7 @@ class Multipart:
             self._tags.append(self._sending.popleft().result())
         number = len(self._tags) + len(self._sending) + 1
         data, self._data = self._data, bytearray()
-        self._sending.append(self._pool.submit(tally.carry(self._part), number, data))
+        self._sending.append(self._pool.submit(s3_request.carry_tally(self._part), number, data))
 
     def _begin(self) -> None:
         if self._absent and self._client.has(self._key):

@@ -1,4 +1,4 @@
-"""Writable store in an S3 bucket.
+"""Writable store in an S3 bucket, and the opening of any store by its address.
 
 S3 needs no lock: an object appears complete, and a conditional write (If-Match, If-None-Match) is
 atomic. If a server ignored conditions, two publishers could overwrite each other unnoticed. So the
@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from builder.store.client import Listed, S3Client
+from builder.store.folder import FolderStore
 from builder.store.multipart import Multipart
-from functions.snapshot.address import StoreAddress, is_key
+from functions.config.configuration import Configuration
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
+from functions.snapshot.layout import StoreAddress, is_key
 from functions.snapshot.store import ListedObject, Sink
-from functions.store.bucket import BucketReader
 from functions.store.connection import BucketConnection
+from functions.store.store_reader import BucketReader, bucket_of
 
 _LONGEST = 1024  # bytes of an S3 key; some compatible servers do not check it
 _THREADS = 16
@@ -226,3 +228,16 @@ class S3Store(BucketReader):
 def _marks_a_folder(one: Listed) -> bool:
     """Return whether it is an empty object by which S3's console shows a folder."""
     return one.bytes == 0 and one.key.endswith("/")
+
+
+def open_store(
+    uri: str, base: Path, settings: Configuration, environment: Mapping[str, str]
+) -> FolderStore | S3Store:
+    """Return the store at `uri`: s3://bucket/prefix, or a folder's path relative to `base`.
+
+    Raises StoreError for any other address.
+    """
+    at = bucket_of(uri)
+    if at is not None:
+        return S3Store(at, BucketConnection.of(settings), environment)
+    return FolderStore((base / uri).resolve())

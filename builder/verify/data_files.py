@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from builder.snapshot import revisit_keys, url_index
+from builder.snapshot import lookup
 from builder.snapshot.consistency import DISTINCT
+from builder.store.durable import read_chunks
 from builder.store.findings import Finding
-from builder.store.reading import chunks
 from functions.database import engine
-from functions.snapshot import identifier, layout, schema
+from functions.snapshot import layout, oai_name, schema
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import DataFile
 from functions.snapshot.store import Reader
@@ -39,7 +39,7 @@ _TABLES = {
         "deleted BOOLEAN, key BIGINT, name UBIGINT, listings VARCHAR[], departed VARCHAR[], "
         "content UBIGINT",
         "file_row_number // $group, position, sequence, kind, deleted, "
-        f"{identifier.LOOKUP_KEY}, hash(identifier), {_LISTINGS}, {_DEPARTED}, {_ROW}",
+        f"{oai_name.LOOKUP_KEY}, hash(identifier), {_LISTINGS}, {_DEPARTED}, {_ROW}",
     ),
     "copies": (
         "listing VARCHAR, position BIGINT, content UBIGINT",
@@ -67,7 +67,7 @@ _OWED = (
 )
 _OWING = (
     "INSERT INTO held_owed SELECT $number, key, url, moment, position FROM "
-    f"({revisit_keys.originals(f'(FROM {_FILE} WHERE {revisit_keys.ORIGINAL})')})"
+    f"({lookup.original_keys(f'(FROM {_FILE} WHERE {lookup.ORIGINAL})')})"
 )
 _REFERRING = (
     "CREATE TABLE held_referring (file INTEGER, position BIGINT, original_name UBIGINT, "
@@ -76,14 +76,14 @@ _REFERRING = (
 _FINDABLE = "CREATE TABLE held_findable (file INTEGER, mark UBIGINT, position BIGINT)"
 _FOUND_BY = (
     "INSERT INTO held_findable "
-    f"SELECT $number, hash({url_index.SURT}, {url_index.STAMP}), position FROM {_FILE} "
-    f"WHERE {url_index.CAPTURE}"
+    f"SELECT $number, hash({lookup.URL_SURT}, {lookup.URL_STAMP}), position FROM {_FILE} "
+    f"WHERE {lookup.LISTED_CAPTURE}"
 )
-_REVISITS = f"(FROM {_FILE} WHERE {revisit_keys.REVISIT})"
+_REVISITS = f"(FROM {_FILE} WHERE {lookup.REVISIT})"
 _REFERS = (
     "INSERT INTO held_referring SELECT $number, position, "
     "if(refers_to IS NULL, NULL, hash(refers_to)), dated, digested, mark, moment "
-    f"FROM ({revisit_keys.wanted_keys(_REVISITS, 'position, refers_to')})"
+    f"FROM ({lookup.wanted_keys(_REVISITS, 'position, refers_to')})"
 )
 _FIELDS = " OR ".join(f"{column.name} IS NOT NULL" for column in schema.CONTENT)
 _FULL = (
@@ -160,7 +160,7 @@ class DataFileIndex:
         """Copy the file to local disk; return the fault of its bytes, or None."""
         digest, size = hashlib.sha256(), 0
         with store.open(file.key) as source, self._path.open("wb") as out:
-            for chunk in chunks(source, file.key):
+            for chunk in read_chunks(source, file.key):
                 digest.update(chunk)
                 out.write(chunk)
                 size += len(chunk)
@@ -257,7 +257,7 @@ class DataFileIndex:
                 return
 
     def _order(self, table: str) -> str | None:
-        is_whole = table in ("lookup", url_index.TABLE)
+        is_whole = table in ("lookup", lookup.URLS)
         names = schema.ORDER[table] if is_whole else schema.ORDER[table][: schema.KEY[table]]
         distinct = table in DISTINCT or is_whole
         key = f"row({', '.join(names)})"

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from builder.display import tally
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import record as records
-from builder.filesets.strategies.keys import BUNDLE, FILES, FILESETS, RECORD, WARCS, of, part
+from builder.filesets.strategies.keys import BUNDLE, FILES, FILESETS, RECORD, WARCS, part, prefix_of
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
 from builder.runtime import Advance
 from builder.store.findings import Finding
+from builder.text import tally
 from functions.database import engine
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import ListedObject, Writer
@@ -56,7 +56,9 @@ class FilesetAudit:
         found = FilesetAudit(store, chosen)
         found._sizes = {entry.key: entry.bytes for entry in store.entries(WARCS)}
         warcs = {*found._sizes}
-        for base, entries in groupby(store.entries(FILESETS), key=lambda entry: of(entry.key)):
+        for base, entries in groupby(
+            store.entries(FILESETS), key=lambda entry: prefix_of(entry.key)
+        ):
             warcs -= found._place(base, list(entries))
         for key in sorted(warcs):
             if _WARC.fullmatch(key):
@@ -165,7 +167,7 @@ def _contradictions(base: str, record: KeepingRecord, named: set[str]) -> Iterat
     parts = (record.platform_name, record.platform_domain or "", record.platform_id or "")
     if not base.startswith(FILESETS + "".join(part(text) + "/" for text in parts)):
         yield "it belongs to another dataset"
-    if any(of(key) != base and not key.startswith(WARCS) for key in named):
+    if any(prefix_of(key) != base and not key.startswith(WARCS) for key in named):
         yield "it names an object outside of its dataset's place"
     lost = [f.path for f in record.archived.manifest if f.key is not None and f.key not in named]
     if lost:

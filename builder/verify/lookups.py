@@ -1,7 +1,7 @@
-"""Checks of the look-up keys of revisits and originals, row by row, from the index of data files.
+"""Checks of the tables of keys, row by row, from the index of data files.
 
-The keys of each record are computed again from the record. The original that a revisit names must
-be among the listed records.
+The keys of revisits and originals, and the row of each capture in the table of URLs, are computed
+again from the records. The original that a revisit names must be among the listed records.
 """
 
 from collections.abc import Iterator
@@ -82,9 +82,23 @@ _COUNTS = (
     "SELECT count(*), count(*) FILTER (WHERE original_name IS NULL) "
     "FROM referring SEMI JOIN live USING (position)"
 )
+_FINDABLE = (
+    "CREATE OR REPLACE TEMP VIEW findable AS SELECT * FROM held_findable SEMI JOIN chosen "
+    "USING (file)"
+)
+_WRONG_URLS = (
+    "SELECT u.file, count(*), min(u.position) FROM urls u "
+    "LEFT JOIN records r USING (position) LEFT JOIN findable f USING (position) "
+    "WHERE (r.position IS NOT NULL AND f.mark IS DISTINCT FROM u.mark) "
+    "OR u.position NOT BETWEEN 1 AND $last GROUP BY u.file"
+)
+_MISSING_URLS = (
+    "SELECT count(*), min(position) FROM (FROM findable SEMI JOIN live USING (position)) "
+    "ANTI JOIN urls USING (mark, position)"
+)
 
 
-def findings(evidence: DataFileIndex, held: SnapshotContents) -> Iterator[Finding]:
+def key_findings(evidence: DataFileIndex, held: SnapshotContents) -> Iterator[Finding]:
     """Yield findings on the keys of the snapshot that TableChecks checked last.
 
     Raises StoreError if scratch space or memory is insufficient.
@@ -112,3 +126,24 @@ def findings(evidence: DataFileIndex, held: SnapshotContents) -> Iterator[Findin
                 f"not {manifest.revisits:,} and {manifest.unresolved:,}"
             )
             yield Finding("records-count", key, problem)
+
+
+def url_findings(evidence: DataFileIndex, held: SnapshotContents) -> Iterator[Finding]:
+    """Yield findings on the table of URLs of the snapshot that TableChecks checked last.
+
+    Raises StoreError if scratch space or memory is insufficient.
+    """
+    manifest, connection = held.manifest, evidence.connection
+    key = layout.manifest_key(manifest.snapshot)
+    with engine.reading(key):
+        connection.execute(_FINDABLE)
+        wrong = connection.execute(_WRONG_URLS, {"last": manifest.last_position}).fetchall()
+        for number, count, example in wrong:
+            problem = (
+                f"{count:,} rows do not match the capture at their position, the first {example}"
+            )
+            yield Finding("url-wrong", evidence.keys[number], problem)
+        ((count, first),) = connection.execute(_MISSING_URLS).fetchall()
+        if count:
+            problem = f"{count:,} captures cannot be found by their URLs, the first at {first}"
+            yield Finding("url-missing", key, problem)

@@ -11,12 +11,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from builder.obi import content, key, log
+from builder.obi.content import Redirect, Row, Version
 from builder.obi.history import DOCUMENTS, LOG, Committed
-from builder.obi.keyset import KeySet
-from builder.obi.row import Redirect, Row, Version
+from builder.obi.key import KeySet
 from builder.runtime import Advance
 from builder.store.findings import Finding
-from builder.verify.obi_chain import Chain
+from builder.verify.obi_history import Chain
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import Writer
 
@@ -62,7 +62,7 @@ class ObiAudit:
         pool = ThreadPoolExecutor(_THREADS)
         try:
             for row in self._objects():
-                pending.append((row, pool.submit(content.digest, self.store, str(row.key))))
+                pending.append((row, pool.submit(content.digest_object, self.store, str(row.key))))
                 if len(pending) == _AHEAD:
                     advance(self._check_object(*pending.popleft()))
             for one in pending:
@@ -103,7 +103,7 @@ class ObiAudit:
 
     def _as_committed(self, where: str, digest: str, code: str) -> bool:
         try:
-            if content.digest(self.store, where)[0] == digest:
+            if content.digest_object(self.store, where)[0] == digest:
                 return True
             self._find(code, where, "it differs from the committed one")
         except MissingObject:
@@ -117,7 +117,7 @@ class ObiAudit:
         where = key.run(run.tist) + LOG
         counts: dict[str, int] = {}
         try:
-            for row in log.rows(self.store, run):
+            for row in log.read_rows(self.store, run):
                 counts[row.row] = counts.get(row.row, 0) + 1
                 place, expected = _place(row, run.tist)
                 if place is not None and place != expected:
@@ -157,7 +157,7 @@ class ObiAudit:
     def _objects(self) -> Iterator[Version | Redirect]:
         """Yield the rows of the objects to be read."""
         for run in self._sound:
-            for row in log.rows(self.store, run):
+            for row in log.read_rows(self.store, run):
                 if isinstance(row, Version | Redirect) and row.key is not None:
                     right = row.key == _place(row, run.tist)[1] and row.key not in self._broken
                     if right and self.chosen(row.key):

@@ -1,8 +1,9 @@
-"""Verify: reads a whole store and checks it for consistency.
+"""Verify: reads a whole store, checks its consistency, and repairs damaged objects.
 
-It reads the manifest, views and leaves of every kept snapshot, and each data file once, even if
-several snapshots share it. Then it reads the obi store's runs and their objects, and the stored
-files of datasets. Objects that were retired meanwhile are not damage.
+It reads every kept snapshot, and each data file once. Then it reads the obi store's runs and the
+stored files of datasets. Objects that were retired meanwhile are not damage.
+The manifest and its leaves determine views.sql exactly. Pointer and witness follow from each
+other and from the snapshots, unless one of them names a missing snapshot.
 """
 
 import math
@@ -16,15 +17,14 @@ from pathlib import Path
 
 from builder.obi.history import history
 from builder.runtime import Advance
+from builder.snapshot import recovery
 from builder.store.findings import DAMAGE, Finding
-from builder.verify import lookups, obi_tables, signpost
+from builder.verify import lookups, obi_history
 from builder.verify import obi as audit
 from builder.verify.data_files import DataFileIndex
 from builder.verify.filesets import FilesetAudit as Datasets
 from builder.verify.inventory import Inventory, leftovers
 from builder.verify.obi import ObiAudit
-from builder.verify.repair import repair as mend
-from builder.verify.repair import repair_pointer
 from builder.verify.tables import PROVED, TableChecks
 from functions.database import engine
 from functions.snapshot import layout
@@ -33,8 +33,52 @@ from functions.snapshot.manifest import DataFile
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
+_REPAIRED = frozenset({"views-missing", "views-damaged"})
 _PASSING = ("pointer-behind", "pointer-foreign", "witness-ahead", "witness-behind")
 """Findings that a concurrent publish can cause."""
+
+
+def repair_pointer(store: Writer) -> list[Finding]:
+    """Rewrite a pointer or a witness that contradicts the store; return a note for each.
+
+    Raises Conflict if another process publishes meanwhile, and StoreError.
+    """
+    notes: list[Finding] = []
+    for _ in layout.POINTER, layout.WITNESS:  # a lost witness is found once the pointer is right
+        tags = {key: store.tag(key) for key in (layout.POINTER, layout.WITNESS)}
+        repair = recovery.find_repair(store)
+        if repair is None:
+            break
+        finding, data = repair
+        store.replace(finding.object, data, tags[finding.object])
+        code = f"{finding.code.partition('-')[0]}-repaired"
+        notes.append(Finding(code, finding.object, f"{finding.problem}; it was rewritten"))
+    return notes
+
+
+def repair_views(store: Writer, inventory: Inventory) -> None:
+    """Rewrite damaged views; the finding on each repaired object becomes a note.
+
+    Views do not change if the manifest is damaged or lacks a leaf. Raises StoreError.
+    """
+    inventory.findings = [
+        _rewrite_views(store, inventory, finding) if finding.code in _REPAIRED else finding
+        for finding in inventory.findings
+    ]
+
+
+def _rewrite_views(store: Writer, inventory: Inventory, finding: Finding) -> Finding:
+    key = finding.object
+    number = layout.snapshot_of(key)
+    assert number is not None
+    try:
+        held = inventory.read_snapshot(number)
+        if not held.whole or Catalogue(store).pointer().is_retired(number):
+            return finding
+    except (DamagedStore, MissingObject):
+        return finding  # another finding reports it
+    store.replace(key, held.views().encode(), store.tag(key))
+    return Finding("views-repaired", key, f"{finding.problem}; it was rewritten")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +136,14 @@ def verify(
     """Check the store and return the report; with `sample`, only some data files are read.
 
     With `repair`, objects that the rest of the store determines are written again
-    (builder.verify.repair).
+    (builder.verify.verify).
 
     Raises NewerSchema, and StoreError if the store cannot be read or scratch space runs out.
     """
     notes = repair_pointer(store) if repair else []
     inventory = Inventory.take(store, means.clock(), newest_only=newest_only)
     if repair:
-        mend(store, inventory)
+        repair_views(store, inventory)
         inventory.findings[:0] = notes
     obi = ObiAudit.none(store) if newest_only else ObiAudit.begin(store, _sample_rule(sample))
     datasets = Datasets.none(store) if newest_only else Datasets.begin(store, _sample_rule(sample))
@@ -181,7 +225,7 @@ def _rebuilt(store: Writer, inventory: Inventory, means: VerifyRuntime) -> Itera
             return
         runs = history(store)
         with _database(means) as (connection, scratch):
-            yield from obi_tables.findings(store, manifest, runs, connection, scratch)
+            yield from obi_history.table_findings(store, manifest, runs, connection, scratch)
     except (DamagedStore, MissingObject) as error:
         yield Finding("obi-tables", layout.manifest_key(number or 0), str(error))
 
@@ -233,8 +277,8 @@ def _check_tables(evidence: DataFileIndex, inventory: Inventory) -> Iterator[Fin
             )
             continue
         yield from TableChecks(evidence, held).findings()
-        yield from lookups.findings(evidence, held)
-        yield from signpost.findings(evidence, held)
+        yield from lookups.key_findings(evidence, held)
+        yield from lookups.url_findings(evidence, held)
 
 
 def _lasting(store: Writer, inventory: Inventory, findings: list[Finding]) -> list[Finding]:

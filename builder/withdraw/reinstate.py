@@ -15,8 +15,7 @@ from builder.snapshot.expiry import snapshots
 from builder.snapshot.lookup import find, rows_of
 from builder.snapshot.tables import SnapshotTables
 from builder.snapshot.transaction import ChangeResult, NothingSelectedError, Transaction, revise
-from builder.withdraw.preview import Preview, preview
-from builder.withdraw.selection import Selection, gather, names_of
+from builder.withdraw.selection import Preview, Selection, gather, names_of, preview
 from builder.withdraw.withdraw import EMPTY, SUPERSEDED, Withdrawn
 from functions.config.configuration import Configuration
 from functions.database import engine

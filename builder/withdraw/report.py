@@ -3,8 +3,8 @@
 from dataclasses import asdict
 from typing import Any
 
-from builder.display import tally
-from builder.withdraw.preview import Item, Preview
+from builder.text import tally
+from builder.withdraw.selection import Item, Preview
 from builder.withdraw.withdraw import Withdrawn
 from functions.snapshot import instant, schema
 

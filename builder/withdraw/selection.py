@@ -1,19 +1,89 @@
-"""Selection of items by an operator, and the versions that match it."""
+"""Selection of items by an operator: criteria, matching versions, and a preview.
 
+Criteria are an operator's input in the form of the columns. Their functions raise ValueError if
+no column can have the value; the error says what is wrong or what was expected.
+"""
+
+import re
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from builder.snapshot.draft import Draft
-from builder.snapshot.lookup import find, rows_of
+from builder.snapshot.lookup import NATURAL_ORDER, find, rows_of
 from builder.snapshot.transaction import NothingSelectedError
-from builder.withdraw import criteria
+from builder.sources import identity
+from functions.archive import message as digests
 from functions.database import engine
+from functions.snapshot import schema
 from functions.snapshot.errors import NothingPublished
 
+HOST_PATTERN = "^[A-Za-z][A-Za-z0-9+-]*://[^/?#]*"
+"""A URL up to the end of its host, as a regular expression for Python and DuckDB."""
+
+_HOST = re.compile(HOST_PATTERN)
+_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+-]*:")
+_DATE = re.compile(
+    r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})"
+    r"(?:T([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]{1,9})?)?(Z?))?)?)?"
+)
 _FILES = engine.table("$files")
-_HOST = f"regexp_extract(url, '{criteria.HOST}')"
-_URL = f"lower({_HOST}) || substr(url, length({_HOST}) + 1)"
+_HOST_OF_URL = f"regexp_extract(url, '{HOST_PATTERN}')"
+_URL = f"lower({_HOST_OF_URL}) || substr(url, length({_HOST_OF_URL}) + 1)"
 """The archived URL with scheme and host in lower case, which are not case-sensitive."""
+_HOSTS = 10
+_IS_TEMPLATE = "kind = 'template'"
+_IS_DATASET = f"kind IN {engine.texts(schema.DATASETS)}"
+_TITLE = (
+    "coalesce(title, document ->> '$.fields.title[0]', document ->> '$.fields.name[0]', "
+    "document ->> '$.title') AS title"
+)
+
+
+def parse_date(text: str) -> str:
+    """Return a valid calendar date or time, W3CDTF in UTC, of any precision."""
+    match = _DATE.fullmatch(text)
+    if not match:
+        raise ValueError("expected a date such as 2007, 2007-11 or 2007-11-05T12:00:00Z")
+    *fields, zone = match.groups()
+    if zone == "":
+        raise ValueError(f"a time is in UTC and ends with Z: expected {text}Z")
+    numbers = [int(field) for field in fields if field]
+    try:
+        datetime(*(numbers + [1, 1][len(numbers) - 1 :]))  # type: ignore[arg-type]
+    except ValueError:
+        raise ValueError("this date or time does not exist") from None
+    return text
+
+
+def is_reversed(start: str, end: str) -> bool:
+    """Return whether a range ends before it begins, compared at the lower of the two precisions."""
+    first, last = start.rstrip("Z"), end.rstrip("Z")
+    return first[: len(last)] > last[: len(first)]
+
+
+def parse_digest(text: str) -> str:
+    """Return a payload's digest in the form of `content_digest`: base32 without label for a SHA-1.
+
+    A SHA-1 may be hexadecimal and may have a label; a digest of another algorithm needs a label.
+    """
+    found = digests.parse_digest((text if ":" in text else f"sha1:{text}").encode())
+    if found is None:
+        raise ValueError(
+            "expected a SHA-1 of 32 characters in base32 or 40 hexadecimal digits, "
+            "or a label such as sha256: and its digest"
+        )
+    return found.text()
+
+
+def parse_url_prefix(text: str) -> str:
+    """Return the beginning of a URL in the form of `url`, with scheme and host in lower case."""
+    prefix = identity.text(text.encode("utf-8", "surrogateescape"))
+    if not _SCHEME.match(prefix):
+        raise ValueError(f"expected a URL with its scheme, such as http://{text.lstrip('/')}")
+    start = _HOST.match(prefix)
+    end = start.end() if start else 0
+    return prefix[:end].lower() + prefix[end:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +91,7 @@ class Selection:
     """Conditions on an item; at least one of the first four is given.
 
     `set` is a setSpec and includes all sets below it. `url_prefix`, `digest` and the dates are in
-    the form that builder.withdraw.criteria returns. `start` and `end` are capture dates as in
+    the form that builder.withdraw.selection returns. `start` and `end` are capture dates as in
     `fetch_date`, both inclusive and of any precision: the end 2007-11 is the end of November. A
     capture of which only the year is known matches if its date may lie between them.
     """
@@ -153,3 +223,50 @@ def names_of(connection: engine.Connection, table: str) -> tuple[str, ...]:
     """Return the identifiers in a table, sorted."""
     rows = connection.execute(f"SELECT identifier FROM {table} ORDER BY identifier").fetchall()
     return tuple(name for (name,) in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An item; for a tombstone, only the identifier is known."""
+
+    identifier: str
+    url: str | None
+    date: str | None
+    host: str | None
+    kind: str = "capture"
+    title: str | None = None
+    """The name, if the item is an archive or series of RePEc."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Number of items, the first items by kind, SURT and date, and the hosts with the most items.
+
+    Each host comes with its number of items; an unknown host is None. `templates` and `datasets`
+    are not counted by host.
+    """
+
+    count: int
+    items: tuple[Item, ...]
+    hosts: tuple[tuple[str | None, int], ...]
+    templates: int = 0
+    datasets: int = 0
+
+
+def preview(connection: engine.Connection, table: str, most: int | None) -> Preview:
+    """Return a preview of a table with the columns of `records`, with at most `most` items."""
+    with engine.reading("the items"):
+        ((count, templates, datasets),) = connection.execute(
+            f"SELECT count(*), count(*) FILTER ({_IS_TEMPLATE}), count(*) FILTER ({_IS_DATASET}) "
+            f"FROM {table}"
+        ).fetchall()
+        rows = connection.execute(
+            f"SELECT identifier, url, fetch_date, url_host_name, kind, {_TITLE} "
+            f"FROM {table} ORDER BY {NATURAL_ORDER} LIMIT $most",
+            {"most": count if most is None else most},
+        ).fetchall()
+        hosts = connection.execute(
+            f"SELECT url_host_name, count(*) AS items FROM {table} WHERE kind = 'capture' "
+            f"GROUP BY ALL ORDER BY items DESC, url_host_name LIMIT {_HOSTS}"
+        ).fetchall()
+    return Preview(count, tuple(Item(*row) for row in rows), tuple(hosts), templates, datasets)

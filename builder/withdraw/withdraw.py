@@ -1,31 +1,119 @@
-"""Withdraw: items become tombstones with a reason; a purge retires snapshots with their metadata.
+"""Withdraw: items become tombstones with a reason; a purge removes their metadata.
 
 A tombstone keeps its identifier, sets and reason. It stays even if its archive is ingested again.
+
+A purge removes the metadata from the current data files and retires the older snapshots that hold
+it. Only files with a version of such an item are rewritten, without that version. The details of
+faults of its records are removed as well, because they may quote the records.
 """
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 
-from builder.publish import collections, filesets, revisits
+from builder.publish import captures, collections, filesets, revisits
 from builder.publish.captures import FRESH, NONE_UNALTERED
 from builder.runtime import Runtime
-from builder.snapshot.draft import Draft
+from builder.snapshot import lookup
+from builder.snapshot.draft import Draft, Query
 from builder.snapshot.expiry import retire, snapshots
-from builder.snapshot.lookup import rows_of
+from builder.snapshot.lookup import LOCATED, find_files, locate, rows_of
 from builder.snapshot.tables import SnapshotTables
 from builder.snapshot.transaction import ChangeResult, Transaction, revise
-from builder.withdraw import purge as takedown
-from builder.withdraw.preview import Preview, preview
-from builder.withdraw.selection import Selection, choose, names_of
+from builder.withdraw.selection import Preview, Selection, choose, names_of, preview
 from functions.config.configuration import Configuration
 from functions.database import engine
 from functions.snapshot import schema
 from functions.snapshot.errors import StoreError
 from functions.snapshot.pointer import REMEMBERED
 from functions.snapshot.store import Writer
+from functions.url import surt
 
+_FILES = engine.table("$files")
+_VERSIONS = (
+    "versions (position BIGINT, sets VARCHAR[], source VARCHAR, place BIGINT, surt VARCHAR, "
+    "stamp BIGINT)"
+)
+_ASKED = (
+    f"SELECT r.position, coalesce(url_bytes, encode(url)), {lookup.URL_STAMP} FROM {LOCATED} "
+    "WHERE NOT deleted AND fetch_method IS NOT NULL"
+)
+_POSITIONS = "SELECT position FROM versions"
+# The copied set may be a parent of a set of the item.
+_LISTINGS = (
+    "SELECT array_to_string(parts[:unnest(range(1, len(parts) + 1))], ':'), position FROM ("
+    "SELECT position, string_split(unnest(sets), ':') AS parts FROM versions)"
+)
+_SHOWN = (
+    "CREATE OR REPLACE TABLE hushed AS SELECT DISTINCT source, place FROM versions "
+    "WHERE source IS NOT NULL AND place IS NOT NULL"
+)
+_KEPT = f"SELECT * FROM {_FILES} WHERE position NOT IN ({_POSITIONS}) ORDER BY "
+_HUSHED = (
+    f"SELECT * REPLACE ({captures.FAULT_DETAIL} AS detail) FROM {_FILES} f "
+    f"ORDER BY {captures.provenance_order('faults')}"
+)
 EMPTY = ", ".join(f"NULL::{column.type} AS {column.name}" for column in schema.CONTENT)
 SUPERSEDED = f"CREATE TABLE superseded AS SELECT {schema.SUPERSEDED} FROM "
+
+
+def find_all_versions(connection: engine.Connection, draft: Draft, wanted: str) -> int:
+    """Make `versions`: all rows with metadata of the items in the table `wanted`.
+
+    Its columns are position, sets (including those left), source, place, and the key of the table
+    of URLs (surt and stamp). Returns the number of rows.
+    """
+    with engine.reading("the last snapshot"):
+        connection.execute(f"CREATE OR REPLACE TABLE {_VERSIONS}")
+        records = locate(connection, draft, wanted)
+        if not records:
+            return 0
+        connection.execute(
+            "INSERT INTO versions SELECT r.position, list_concat(sets, left_sets), "
+            f"warc_filename, warc_record_offset, {lookup.URL_SURT}, {lookup.URL_STAMP} "
+            f"FROM {LOCATED} WHERE NOT deleted",
+            {"records": records},
+        )
+        ((count,),) = connection.execute("SELECT count(*) FROM versions").fetchall()
+        _add_former_keys(connection, records)
+    return int(count)
+
+
+def _add_former_keys(connection: engine.Connection, records: list[str]) -> None:
+    """Add to `versions` the former keys of captures with other methods than GET.
+
+    Before their method was known, their key was that of their URL alone.
+    """
+    with closing(connection.cursor()) as cursor:
+        for batch in engine.batches(cursor, _ASKED, {"records": records}):
+            rows = [(place, surt.of(raw)[: schema.SURT_LONGEST], at) for place, raw, at in batch]
+            connection.executemany(
+                "INSERT INTO versions (position, surt, stamp) VALUES ($1, $2, $3)", rows
+            )
+
+
+def remove_versions(connection: engine.Connection, draft: Draft) -> None:
+    """Rewrite the draft's files that hold rows in `versions`."""
+    with engine.reading("the last snapshot"):
+        connection.execute(_SHOWN)
+    lookup.scrub_urls(connection, draft)
+    _rewrite(connection, draft, "records", _POSITIONS, f"{_KEPT} position")
+    _rewrite(connection, draft, "copies", _LISTINGS, f"{_KEPT} listing, position")
+    _rewrite(connection, draft, "faults", "SELECT DISTINCT source FROM hushed", _HUSHED)
+
+
+def _rewrite(connection: engine.Connection, draft: Draft, table: str, keys: str, sql: str) -> None:
+    """Rewrite the files of a table that can hold the keys, except files written by this draft."""
+    with engine.reading("the last snapshot"):
+        files = find_files(connection, draft, table, (keys, {}))
+    new = set(draft.written)
+    found = {}
+    for file in files:
+        if file.key not in new:
+            query: Query = (sql, {"files": draft.paths([file])})
+            found[file.key] = draft.write(table, [query])
+    if found:
+        draft.substitute(table, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +206,10 @@ class _Withdrawal:
                 return ChangeResult(None, records)
             moved = revisits.resolve(connection, draft)
             collections.restate(connection, draft, base)
-            takedown.versions(connection, draft, "withdrawn")
+            find_all_versions(connection, draft, "withdrawn")
             revisits.heirs(connection, draft)
             after = SnapshotTables(connection, draft, base.before).items(base.outside.progress)
-            takedown.scrub(connection, draft)
+            remove_versions(connection, draft)
             filesets.hush(connection, draft)
             return ChangeResult(
                 base.manifest(after, draft),
@@ -184,7 +272,7 @@ def _shows(base: Transaction, connection: engine.Connection, draft: Draft, numbe
         return False
     try:
         older = draft.over(base.catalogue.manifest(number).tables)
-        versions = takedown.versions(connection, older, "wanted")
+        versions = find_all_versions(connection, older, "wanted")
         return versions > 0 or filesets.shows(connection, older, "wanted")
     except StoreError:
         if base.catalogue.pointer().is_retired(number):

@@ -11,8 +11,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from functions.archive.chunked import ChunkedDecoder, begins_chunk
 from functions.archive.inflate import inflate_member, salvage
+from functions.archive.message import ChunkedDecoder, begins_chunk
 
 PIECE = 1 << 17
 """The most bytes of a decoded piece; brotli may exceed it by half."""

@@ -21,7 +21,7 @@ from functions.archive.inflate import (
     opens_record,
     salvage,
 )
-from functions.archive.section import CHECKSUM, COMPRESSION, CUT, Section
+from functions.archive.record import CHECKSUM, COMPRESSION, CUT, Section
 from functions.archive.stream import PIECE, RecordStream, begins_record
 
 _MAGIC = b"\x1f\x8b\x08"

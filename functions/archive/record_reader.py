@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
-from functions.archive import arc, warc
+from functions.archive import record_header
 from functions.archive.gzip_members import GzipMembers
 from functions.archive.message import HttpHead, read_message
 from functions.archive.record import DOCUMENT_TYPES, RecordBlock, RecordHeader
@@ -72,9 +72,11 @@ def read_record(
     """
     records, packed = open_record(stream, dictionary)
     if records.peek(5).upper() == b"WARC/":
-        record, _ = warc.read_header(records)
+        record, _ = record_header.read_warc(records)
     else:
-        record, _ = arc.read_header(records, 2)  # of either version: the length is the last word
+        record, _ = record_header.read_arc(
+            records, 2
+        )  # of either version: the length is the last word
     if record is None or record.length is None:
         raise NoDocumentError("the header of the record there cannot be read")
     if record.type not in DOCUMENT_TYPES:

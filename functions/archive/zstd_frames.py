@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from functions.archive import zstd
 from functions.archive.gzip_members import GzipMembers
-from functions.archive.section import CHECKSUM, COMPRESSION, CUT
+from functions.archive.record import CHECKSUM, COMPRESSION, CUT
 from functions.archive.stream import HEAD, PIECE, begins_record
 from functions.archive.zstd import ZstdError
 

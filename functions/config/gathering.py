@@ -1,17 +1,22 @@
-"""The configuration keys for gathering: the files behind the URLs of templates."""
+"""The configuration keys for RePEc's templates, files behind their URLs, and filesets.
 
-from functions.config import value
-from functions.config.fields import Field, Fields
-from functions.config.key import ConfigKey
+Filesets are datasets hosted by platforms.
+"""
+
+from typing import Any
+
+from functions.config import check
+from functions.config.key import ConfigKey, Field, Fields
+from functions.snapshot import oai_name
 
 BATCH = Fields(
     {
-        "minutes": Field(5, value.between(1, 1440), "minutes from 1 to 1440"),
-        "files": Field(5000, value.between(1, 100_000), "a number from 1 to 100000"),
+        "minutes": Field(5, check.between(1, 1440), "minutes from 1 to 1440"),
+        "files": Field(5000, check.between(1, 100_000), "a number from 1 to 100000"),
     }
 )
 
-KEYS: tuple[ConfigKey, ...] = (
+GATHER_KEYS: tuple[ConfigKey, ...] = (
     ConfigKey(
         "gather.batch",
         BATCH.defaults(),
@@ -24,14 +29,14 @@ KEYS: tuple[ConfigKey, ...] = (
     ConfigKey(
         "gather.interval_days",
         30,
-        value.between(0, 3650),
+        check.between(0, 3650),
         "days from 0 to 3650",
         "when a file is fetched again",
     ),
     ConfigKey(
         "gather.retry_days",
         1,
-        value.between(0, 3650),
+        check.between(0, 3650),
         "days from 0 to 3650",
         "when a file is tried again after a temporary failure; doubles each time, up to "
         "gather.interval_days",
@@ -39,8 +44,148 @@ KEYS: tuple[ConfigKey, ...] = (
     ConfigKey(
         "gather.pdf_text",
         False,
-        value.is_flag,
+        check.is_flag,
         "true or false",
         "also record a digest of each PDF's text; needs `pip install sheaf-archive[pdf]`",
+    ),
+)
+REPEC_KEYS: tuple[ConfigKey, ...] = (
+    ConfigKey(
+        "redif.directory",
+        "",
+        lambda v: v == "" or check.is_text(v),
+        "a folder, or empty",
+        "tree of templates that `sheaf ingest` reads if no source is given; relative to sheaf.toml",
+    ),
+    ConfigKey(
+        "redif.largest",
+        256,
+        check.between(1, 65_536),
+        "megabytes from 1",
+        "size limit of a ReDIF file; larger files are skipped and reported",
+    ),
+    ConfigKey(
+        "redif.origin",
+        "",
+        lambda v: v == "" or check.is_place(v),
+        "an http or https URL without ? and #, s3://bucket/prefix, or empty",
+        "address of the folders of RePEc's archives, stated in each template; empty: no statement",
+    ),
+    ConfigKey(
+        "redif.identifier_prefix",
+        "",
+        lambda v: isinstance(v, str) and (v == "" or oai_name.is_prefix(v)),
+        "oai: or oai:, a domain name and a colon, or empty",
+        "prefix of the handle in a template's identifier; oai: keeps RePEc's own; empty: oai: and "
+        "the namespace; do not change it after the first publish",
+    ),
+)
+BACKENDS = ("web", "s3", "archiveorg")
+
+
+def is_url_list(given: object) -> bool:
+    """Return whether the value is a list of URL prefixes."""
+    return isinstance(given, list) and all(
+        isinstance(text, str) and text.startswith(("http://", "https://")) for text in given
+    )
+
+
+def are_tokens(given: object) -> bool:
+    """Return whether the value is a table from hosts to tokens."""
+    return isinstance(given, dict) and all(
+        check.is_text(host) and check.is_text(text) and text.isascii()
+        for host, text in given.items()
+    )
+
+
+STRATEGY = Fields(
+    {
+        "backend": Field("auto", lambda v: v in ("auto", *BACKENDS), "auto, web, s3 or archiveorg"),
+        "large": Field("s3", lambda v: v in ("s3", "archiveorg"), "s3 or archiveorg"),
+        "files": Field(20, check.between(1, 10_000), "a number from 1 to 10000"),
+        "bytes": Field(1_000_000_000, check.between(1, 1 << 50), "bytes from 1"),
+        "file_bytes": Field(128_000_000, check.between(1, 1 << 50), "bytes from 1"),
+        "bundle": Field(
+            "never", lambda v: v in ("never", "many", "always"), "never, many or always"
+        ),
+        "platform_bundle": Field(False, check.is_flag, "true or false"),
+    }
+)
+"""Storage of files. With `backend` auto, `files`, `bytes` and `file_bytes` limit small datasets."""
+
+LIMITS = Fields(
+    {
+        "files": Field(200, check.between(1, 100_000), "a number from 1 to 100000"),
+        "bytes": Field(64_000_000_000, check.between(1, 1 << 50), "bytes from 1"),
+        "file_bytes": Field(64_000_000_000, check.between(1, 1 << 50), "bytes from 1"),
+    }
+)
+
+
+def is_strategy(given: object) -> bool:
+    """Return whether the value is auto, the name of a backend, or a table of STRATEGY."""
+    return given in ("auto", *BACKENDS) or STRATEGY.is_valid(given)
+
+
+def strategy(given: Any) -> dict[str, Any]:
+    """Return the complete table for a value of `fileset.strategy`."""
+    return STRATEGY.complete({"backend": given} if isinstance(given, str) else given)
+
+
+FILESET_KEYS: tuple[ConfigKey, ...] = (
+    ConfigKey(
+        "fileset.strategy",
+        "auto",
+        is_strategy,
+        f"auto, web, s3, archiveorg, or {STRATEGY.expectation}",
+        "where and how files are stored; auto: web (a WARC in the store) for few small files, "
+        "else s3 (objects in the store)",
+        STRATEGY.problem,
+        strategy,
+    ),
+    ConfigKey(
+        "fileset.limits",
+        LIMITS.defaults(),
+        LIMITS.is_valid,
+        LIMITS.expectation,
+        "limits of a dataset: number of files, bytes of all files, bytes of one file",
+        LIMITS.problem,
+        LIMITS.complete,
+    ),
+    ConfigKey(
+        "fileset.partial",
+        True,
+        check.is_flag,
+        "true or false",
+        "archive the other files of a dataset if the platform withholds some",
+    ),
+    ConfigKey(
+        "fileset.check",
+        "digest",
+        lambda v: v in ("digest", "size"),
+        "digest or size",
+        "how files that are already archived are checked: by the digest of all bytes, or by size "
+        "only",
+    ),
+    ConfigKey(
+        "fileset.request_seconds",
+        86_400,
+        check.between(1, 604_800),
+        "seconds from 1 to 604800",
+        "time limit for one dataset",
+    ),
+    ConfigKey(
+        "fileset.block",
+        [],
+        is_url_list,
+        "a list of URL prefixes",
+        "datasets to refuse",
+    ),
+    ConfigKey(
+        "fileset.tokens",
+        {},
+        are_tokens,
+        "a table from host names to tokens",
+        "tokens by host, each sent to its host only, such as for datadryad.org",
     ),
 )

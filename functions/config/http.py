@@ -8,9 +8,8 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
-from functions.config import value
-from functions.config.fields import Field, Fields
-from functions.config.key import ConfigKey
+from functions.config import check
+from functions.config.key import ConfigKey, Field, Fields
 
 AUTO = "auto"
 """The value of a key that selects each command's default."""
@@ -72,7 +71,7 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 
 def are_ports(given: Any) -> bool:
     """Return whether the value is a list of one or more ports."""
-    return isinstance(given, list) and given != [] and all(map(value.between(1, 65_535), given))
+    return isinstance(given, list) and given != [] and all(map(check.between(1, 65_535), given))
 
 
 def are_networks(given: Any) -> bool:
@@ -87,32 +86,32 @@ def are_networks(given: Any) -> bool:
 
 _ROWS: Mapping[str, tuple[Field, str]] = {
     "robots": (
-        Field(True, value.is_flag, "true or false"),
+        Field(True, check.is_flag, "true or false"),
         "obey robots.txt; false: you have the hosts' or the law's permission to ignore it",
     ),
     "concurrent": (
-        Field(AUTO, value.between(1, 256), "a number from 1 to 256"),
+        Field(AUTO, check.between(1, 256), "a number from 1 to 256"),
         "files (`sheaf gather`) or datasets (`sheaf fileset`) fetched at once",
     ),
     "host_concurrent": (
-        Field(AUTO, value.between(1, 256), "a number from 1 to 256"),
+        Field(AUTO, check.between(1, 256), "a number from 1 to 256"),
         "requests to one host at once",
     ),
     "host_seconds": (
-        Field(AUTO, value.seconds(0, 3600), "seconds from 0 to 3600"),
+        Field(AUTO, check.seconds(0, 3600), "seconds from 0 to 3600"),
         "pause between two requests to one host; a longer Crawl-delay in robots.txt takes "
         "precedence",
     ),
     "backoff_seconds": (
-        Field(AUTO, value.seconds(0, 3600), "seconds from 0 to 3600"),
+        Field(AUTO, check.seconds(0, 3600), "seconds from 0 to 3600"),
         "first pause after a failure, longer each time; a Retry-After takes precedence",
     ),
     "wait_seconds": (
-        Field(AUTO, value.seconds(0, 86_400), "seconds from 0 to 86400"),
+        Field(AUTO, check.seconds(0, 86_400), "seconds from 0 to 86400"),
         "longest pause that a Retry-After may request",
     ),
     "tries": (
-        Field(AUTO, value.between(1, 1000), "a number from 1 to 1000"),
+        Field(AUTO, check.between(1, 1000), "a number from 1 to 1000"),
         "attempts before a request fails",
     ),
     "ports": (
@@ -124,23 +123,23 @@ _ROWS: Mapping[str, tuple[Field, str]] = {
         "allowed networks that are not part of the public internet",
     ),
     "connect_seconds": (
-        Field(AUTO, value.seconds(0.1, 600), "seconds from 0.1 to 600"),
+        Field(AUTO, check.seconds(0.1, 600), "seconds from 0.1 to 600"),
         "time limit for connecting to a host",
     ),
     "first_byte_seconds": (
-        Field(AUTO, value.seconds(0.1, 3600), "seconds from 0.1 to 3600"),
+        Field(AUTO, check.seconds(0.1, 3600), "seconds from 0.1 to 3600"),
         "time limit for a response to begin, and for a pause in it",
     ),
     "total_seconds": (
-        Field(AUTO, value.seconds(1, 604_800), "seconds from 1 to 604800"),
+        Field(AUTO, check.seconds(1, 604_800), "seconds from 1 to 604800"),
         "time limit for one file or response",
     ),
     "least_rate": (
-        Field(AUTO, value.between(0, 1 << 30), "bytes a second from 0"),
+        Field(AUTO, check.between(0, 1 << 30), "bytes a second from 0"),
         "slowest accepted rate of a response, measured every http.first_byte_seconds",
     ),
     "max_bytes": (
-        Field(AUTO, value.between(1, 1 << 50), "bytes from 1"),
+        Field(AUTO, check.between(1, 1 << 50), "bytes from 1"),
         "size limit of a file or response, unpacked",
     ),
 }

@@ -1,27 +1,153 @@
-"""Locates the files of web archives and opens byte ranges in them.
+"""Locates the files of web archives, also in WACZ files, and opens byte ranges in them.
 
 A file name comes from a record, so it is untrusted. It is looked up only in the configured places,
-or where a file of that name was ingested.
+or where a file of that name was ingested. WACZ is Webrecorder's WACZ 1.1.1, section 5.
 """
 
-from collections.abc import Callable, Sequence
+import io
+import struct
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import BinaryIO, cast
+from dataclasses import dataclass
+from typing import Any, BinaryIO, cast
 
-from functions.content import wacz
-from functions.content.errors import ContentError
-from functions.snapshot.address import is_key
+from functions.archive.zip_directory import UnpackedEntry, read_entries
+from functions.archive.zip_headers import DAMAGE, DEFLATED, SeekableStream, ZipEntry
+from functions.content.protocols import ContentError
 from functions.snapshot.errors import MissingObject
+from functions.snapshot.layout import is_key
 from functions.store import slice
 from functions.store.catalog import Cache
 from functions.store.slice import Slices
 
+FARTHEST = 1 << 62
+"""An offset beyond the end of any file."""
+
+_LOCAL = struct.Struct("<4s22xHH")
+_NEAR = 1 << 16  # bytes of one read: most directories are within this distance from the end
+_DIRECTORY = 1 << 24  # maximum size of a directory in bytes
+_STEP = 1 << 16
 WITHIN = "!/"
 """Separator in an address between a WACZ file and a file in it."""
 WARCS = "warcs"
 """Folder in a store for the WARC files of its own captures."""
 
 _OWN = (f"{WARCS}/", "filesets/", "obi/")  # the parts of a store that hold content
+
+
+@dataclass(frozen=True, slots=True)
+class WaczMember:
+    """A file in a zip: offset of its local header, packed size, and whether it is deflated."""
+
+    header: int
+    packed: int
+    deflated: bool
+
+
+def wacz_members(slices: Slices, key: str) -> Mapping[str, WaczMember]:
+    """Return the files in a zip's directory. Raises ContentError, StoreError."""
+    try:
+        with zipfile.ZipFile(cast(Any, _View(slices, key))) as archive:
+            return {
+                entry.filename: WaczMember(
+                    entry.header_offset, entry.compress_size, entry.compress_type != 0
+                )
+                for entry in archive.infolist()
+                if entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+                and not entry.flag_bits & 1
+            }
+    except DAMAGE as error:
+        raise ContentError("damaged", f"{key} is not a valid zip: {error}") from error
+
+
+def begins(slices: Slices, key: str, name: str, member: WaczMember) -> int:
+    """Return the offset in the zip of a member's first byte. Raises ContentError, StoreError."""
+    head, wanted = b"", name.encode()
+    if 0 <= member.header < FARTHEST:
+        size = _LOCAL.size + len(wanted)
+        with slices.open(key, member.header, size) as stream:
+            head = io.BufferedReader(cast(io.RawIOBase, stream)).read(size)
+    if len(head) < _LOCAL.size or not head.startswith(b"PK\3\4"):
+        raise ContentError("damaged", f"{key} has no file at byte {member.header}")
+    _, length, extra = _LOCAL.unpack(head[: _LOCAL.size])
+    if head[_LOCAL.size :] != wanted or length != len(wanted):
+        raise ContentError("damaged", f"{key} has another file at byte {member.header}")
+    return member.header + _LOCAL.size + int(length) + int(extra)
+
+
+def recover(slices: Slices, key: str, name: str) -> tuple[int, WaczMember] | None:
+    """Find a member of a damaged zip as an ingest does; None if it is missing.
+
+    This may read the whole zip. Raises StoreError.
+    """
+    view = _View(slices, key)
+    listing = read_entries(cast(BinaryIO, view), slices.size(key))
+    for entry in listing.entries:
+        if entry.name == name and entry.is_readable:
+            return entry.start, WaczMember(entry.header, entry.packed, entry.method == DEFLATED)
+    return None
+
+
+class Inflated(io.RawIOBase):
+    """A deflated member's bytes from `offset`; all bytes before are inflated and dropped."""
+
+    def __init__(self, stream: BinaryIO, offset: int) -> None:
+        self._stream = stream
+        entry = ZipEntry("", 0, 0, 0, DEFLATED, None)
+        self._pieces = UnpackedEntry(self._read_packed(), entry).pieces()
+        self._rest = b""
+        self._skip = offset
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer; damaged data ends the stream at the same byte as in the ingest."""
+        while not self._rest:
+            piece = next(self._pieces, b"")
+            if not piece:
+                return 0
+            skipped = min(self._skip, len(piece))
+            self._skip -= skipped
+            self._rest = piece[skipped:]
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+    def _read_packed(self) -> Iterator[bytes]:
+        while piece := self._stream.read(_STEP):
+            yield piece
+
+    def close(self) -> None:
+        """Close the packed stream."""
+        self._stream.close()
+        super().close()
+
+
+class _View(SeekableStream):
+    """Random access to an object; the last bytes read are cached."""
+
+    def __init__(self, slices: Slices, key: str) -> None:
+        super().__init__(slices.size(key))
+        self._slices, self._key = slices, key
+        self._from, self._data = 0, b""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        left = max(0, self._size - self._at)
+        many = left if size is None or size < 0 else min(size, left)
+        if many > _DIRECTORY:
+            raise ValueError(f"a directory of {many} bytes")
+        start = self._at - self._from
+        if start < 0 or start + many > len(self._data):
+            self._from = max(0, min(self._at, self._size - _NEAR))
+            with self._slices.open(self._key, self._from, max(many, _NEAR)) as stream:
+                self._data = io.BufferedReader(cast(io.RawIOBase, stream)).read()
+            start = self._at - self._from
+        self._at += many
+        return self._data[start : start + many]
 
 
 class PlacedArchives:
@@ -54,7 +180,7 @@ class PlacedArchives:
 
     def open(self, address: str, offset: int, length: int | None) -> BinaryIO:
         """Return bytes of a file from one range (see Archives.open)."""
-        if not 0 <= offset < wacz.FARTHEST or not 0 <= (length or 0) < wacz.FARTHEST:
+        if not 0 <= offset < FARTHEST or not 0 <= (length or 0) < FARTHEST:
             raise ContentError(
                 "damaged", f"{_show_name(address)}: there are no bytes at offset {offset}"
             )
@@ -109,25 +235,25 @@ class PlacedArchives:
     ) -> BinaryIO:
         address = f"{slices.address}/{key}"
 
-        def find() -> tuple[int, wacz.WaczMember] | None:
+        def find() -> tuple[int, WaczMember] | None:
             with suppress(ContentError):
-                member = wacz.members(slices, key).get(inner)
+                member = wacz_members(slices, key).get(inner)
                 if member:
-                    return wacz.begins(slices, key, inner, member), member
+                    return begins(slices, key, inner, member), member
             return None
 
         found = self._cache.get((address, inner), find)
         if found is None or not _fits(found[1], offset, length):
             # A separate cache key: the answer must not depend on earlier requests.
             found = self._cache.get(
-                (address, inner, "recovered"), lambda: wacz.recover(slices, key, inner)
+                (address, inner, "recovered"), lambda: recover(slices, key, inner)
             )
         if found is None:
             raise ContentError("not-at-hand", f"{key} has no {inner}")
         start, member = found
         if member.deflated:
             whole = slices.open(key, start, member.packed)
-            inflated = cast(BinaryIO, wacz.Inflated(whole, offset))
+            inflated = cast(BinaryIO, Inflated(whole, offset))
             if length is None:
                 return inflated
             return cast(BinaryIO, slice.Bounded(inflated, length))
@@ -135,7 +261,7 @@ class PlacedArchives:
         return slices.open(key, start + offset, left if length is None else min(length, left))
 
 
-def _fits(member: wacz.WaczMember, offset: int, length: int | None) -> bool:
+def _fits(member: WaczMember, offset: int, length: int | None) -> bool:
     """Return whether a member's size by the directory leaves room for these bytes."""
     return member.deflated or offset + (1 if length is None else length) <= member.packed
 

@@ -1,24 +1,171 @@
-"""Builds the content application from a store and its configuration."""
+"""Builds the content application, and the contents of a store, from the configuration.
 
-from collections.abc import Callable, Mapping
+Slices of a bucket are cached, because a described record is usually read next.
+"""
+
+import io
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from functions.config.configuration import Configuration
-from functions.content import wiring
+from functions.content.archives import PlacedArchives
+from functions.content.contents import ArchivedContents
 from functions.content.handler import ContentApplication
 from functions.content.protocols import Archives, Content
 from functions.content.search import CaptureSearch
-from functions.http import gateway, message
+from functions.content.stored import ObjectReader
+from functions.database.files import FILE
+from functions.http import gateway, http_message
 from functions.oai.lambda_instance import Answering, InstanceParts, now
 from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.store import slice
+from functions.store.catalog import Cache, LruCache
+from functions.store.client import Signer
 from functions.store.connection import BucketConnection
-from functions.store.signer import Signer
 from functions.store.slice import Slices
+from functions.store.store_reader import bucket_of
 
+SMALL = 1 << 20
+"""Bytes of the first request for a slice: most records are smaller."""
+
+_KEPT = 16 << 20
+_PATHS = f"SELECT DISTINCT path FROM {FILE} WHERE source = $name ORDER BY path"
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
 """Returns the answer to an event."""
+
+
+class KeptSlices:
+    """Implements functions.store.slice.Slices over a bucket's slices. Thread-safe.
+
+    One request fetches the first SMALL bytes of a slice, which are cached. The rest is requested
+    only when it is read.
+    """
+
+    def __init__(self, slices: Slices, kept: int = _KEPT) -> None:
+        """`kept` is the size of the cache in bytes."""
+        self._slices = slices
+        self._kept: LruCache[bytes] = LruCache(kept)
+        self.size = slices.size
+        self.bucket = slices.bucket
+
+    @property
+    def address(self) -> str:
+        """The address for messages."""
+        return self._slices.address
+
+    def open(self, key: str, offset: int, length: int | None) -> BinaryIO:
+        """Return bytes of an object (see Slices.open)."""
+        first = SMALL if length is None else min(length, SMALL)
+        at = (key, offset, first)
+        data = self._kept.find(at)
+        if data is None:
+            with self._slices.open(key, offset, first) as stream:
+                data = io.BufferedReader(cast(io.RawIOBase, stream), first or 1).read()
+            self._kept.add(at, data, len(data) + 256)
+        if len(data) < first or length == first:
+            return io.BytesIO(data)
+        left = None if length is None else length - first
+        return cast(BinaryIO, _Chain(data, lambda: self._slices.open(key, offset + first, left)))
+
+
+class _Chain(io.RawIOBase):
+    """Bytes in memory, followed by a stream that is opened when they are used up."""
+
+    def __init__(self, data: bytes, opened: Callable[[], BinaryIO]) -> None:
+        self._data = memoryview(data)
+        self._opened = opened
+        self._stream: BinaryIO | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if self._data:
+            piece = self._data[: len(buffer)]
+            self._data = self._data[len(piece) :]
+        else:
+            self._stream = self._stream or self._opened()
+            piece = memoryview(self._stream.read(len(buffer)))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+        super().close()
+
+
+def open_archives(
+    repository: DuckRepository,
+    uri: str,
+    base: Path,
+    settings: Configuration,
+    environment: Mapping[str, str],
+) -> PlacedArchives:
+    """Return a reader of the archive files of the store at `uri`, relative to `base`.
+
+    `base` is the folder of the configuration; other folders are also relative to it. Raises
+    StoreError if the address is invalid.
+    """
+    reached = Cache()
+
+    def reads(place: str) -> Slices:
+        return reached.get(place, lambda: _slices(place, base, settings, environment))
+
+    places = [reads(place) for place in settings["content.archives"]]
+    paths = _Paths(repository, [] if bucket_of(uri) else [(base / uri).resolve().parent])
+    return PlacedArchives(places, reads(uri), paths.of, reads)
+
+
+def open_contents(
+    repository: DuckRepository,
+    uri: str,
+    base: Path,
+    settings: Configuration,
+    environment: Mapping[str, str],
+) -> ArchivedContents:
+    """Return the contents of the store at `uri` (see `archives`)."""
+    placed = open_archives(repository, uri, base, settings, environment)
+    objects = ObjectReader(repository.catalogue, repository.files)
+    prefix = settings["redif.identifier_prefix"]
+    return ArchivedContents(repository, objects, placed, placed.own, prefix)
+
+
+class _Paths:
+    """The places where archive files were ingested, by the newest snapshot."""
+
+    def __init__(self, repository: DuckRepository, beside: Sequence[Path]) -> None:
+        self._repository = repository
+        self._beside = beside
+        self._newest = 0
+
+    def of(self, name: str) -> Sequence[str]:
+        """Return the paths at which files of that name were read.
+
+        Relative paths are relative to the configuration's folder. If only the store's address is
+        known, they are also tried in the folders `beside` the store.
+        """
+        newest = self._repository.pointer().newest()
+        if newest is None:
+            return ()
+        # An old pointer that was restored must not lead to an older snapshot.
+        self._newest = max(self._newest, newest.snapshot)
+        manifest = self._repository.manifest(self._newest)
+        found: list[str] = []
+        groups = self._repository.catalogue.groups(manifest, "sources", name, name)
+        for file, _ in groups:
+            found += [path for (path,) in self._repository.files.rows(_PATHS, file, name=name)]
+        seen = [path for path in found if not Path(path).is_absolute() and "://" not in path]
+        return [*found, *(str(folder / path) for folder in self._beside for path in seen)]
+
+
+def _slices(
+    place: str, base: Path, settings: Configuration, environment: Mapping[str, str]
+) -> Slices:
+    found = slice.open_slices(place, base, settings, environment)
+    return KeptSlices(found) if found.bucket("x")[0] else found
 
 
 def application(
@@ -29,7 +176,7 @@ def application(
     environment: Mapping[str, str],
     clock: Callable[[], datetime],
     log: Callable[[str], None] | None = None,
-    compress: Callable[[bytes], bytes] = message.compress,
+    compress: Callable[[bytes], bytes] = http_message.compress,
     largest: int | None = None,
     *,
     guarded: bool = False,
@@ -39,7 +186,7 @@ def application(
     `base` is the folder of the configuration. ContentApplication describes the other parameters.
     Raises StoreError if the address is invalid.
     """
-    contents = wiring.contents(repository, uri, base, settings, environment)
+    contents = open_contents(repository, uri, base, settings, environment)
     signer = Signer(
         BucketConnection.serving(settings), environment, settings["content.redirect_seconds"]
     )

@@ -11,16 +11,14 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
 from functions.config.configuration import Configuration
-from functions.content import listing, pages, query
-from functions.content.cdx_line import FORMS
-from functions.content.dialect import DIALECTS, Dialect
-from functions.content.listing import LARGEST, CdxLines
-from functions.content.pages import Pages
-from functions.content.protocols import Searching
+from functions.content import listing, query
+from functions.content.capture_row import FORMS
+from functions.content.listing import LARGEST, CdxLines, Pages
+from functions.content.protocols import DIALECTS, Dialect, Searching
 from functions.content.query import BadQuery, Query
-from functions.content.resume import ResumeKey
+from functions.content.terms import ResumeKey
 from functions.database.engine import QueryError
-from functions.http.message import Call, FormError, Reply
+from functions.http.http_message import Call, FormError, Reply
 from functions.snapshot.manifest import Manifest
 
 PLAIN = "text/plain"
@@ -47,7 +45,7 @@ def reply(call: Call, search: Searching, manifest: Manifest, settings: Configura
         if not asked.counts_pages and asked.page is None:
             lines = listing.find(asked, search, manifest, most)
             return _list(call, pairs, lines, manifest)
-        found = pages.find_pages(asked, search, manifest, most)
+        found = listing.find_pages(asked, search, manifest, most)
         if asked.counts_pages:
             return _page_count(found, dialect)
         if (asked.page or 0) < max(1, found.count):

@@ -7,19 +7,18 @@ from datetime import UTC, datetime
 from typing import BinaryIO
 
 from functions.archive import coding as codings
-from functions.archive import digest as digests
+from functions.archive import message as digests
 from functions.archive.coding import ContentCodingError
-from functions.archive.digest import DeclaredDigest
+from functions.archive.message import DeclaredDigest
 from functions.archive.record_reader import Document
-from functions.content import record, stored, stream
+from functions.content import archived_payload, stored
+from functions.content.archived_payload import ArchivedRecord
 from functions.content.archives import PlacedArchives
-from functions.content.capture import CaptureRow
-from functions.content.errors import ContentError
-from functions.content.protocols import ByteRange, Content
-from functions.content.record import ArchivedRecord
+from functions.content.capture_row import CaptureRow
+from functions.content.protocols import ByteRange, Content, ContentError
 from functions.content.stored import Holding, ObjectReader
 from functions.oai.repository import PublishedRecord, Repository
-from functions.snapshot import identifier, schema
+from functions.snapshot import oai_name, schema
 from functions.snapshot.manifest import Manifest
 from functions.store.slice import Slices
 
@@ -96,26 +95,26 @@ class ArchivedContents:
                 pieces,
                 source,
             ):
-                yield stream.read_verified(pieces, source)
+                yield archived_payload.read_verified(pieces, source)
             return
         capture = content.original or content.capture
         if capture is None:
             raise ContentError("no-content", f"{content.identifier} has no bytes of its own")
         if capture.damaged:
             self._prove(content, capture, verified=verified)
-        with record.open_record(self.archives, capture) as found:
+        with archived_payload.open_record(self.archives, capture) as found:
             bears, chunked = _borne(found.document)
-            source = stream.verify(
+            source = archived_payload.verify_pieces(
                 found.document.payload(),
                 _declared_digest(capture) if verified else None,
-                record.where(capture),
+                archived_payload.show_place(capture),
                 chunked=chunked,
                 # A known length means that we read the payload, so the digest is ours and not an
                 # index's.
                 head=found.document.head if capture.length is None else None,
             )
             decoded = source if coded else _decode(source, bears, chunked=chunked)
-            yield stream.read_verified(decoded, source)
+            yield archived_payload.read_verified(decoded, source)
 
     def _prove(self, content: Content, capture: CaptureRow, *, verified: bool) -> None:
         """Raise ContentError unless a digest can verify the bytes of a damaged member.
@@ -124,7 +123,7 @@ class ArchivedContents:
         """
         if _declared_digest(capture) is None:
             detail = "its compressed member is damaged, and it has no digest to verify its bytes"
-            raise ContentError("damaged", f"{record.where(capture)}: {detail}")
+            raise ContentError("damaged", f"{archived_payload.show_place(capture)}: {detail}")
         if not verified:
             with self.open_content(content, coded=True) as whole:
                 while whole.read(_STEP):
@@ -144,8 +143,8 @@ class ArchivedContents:
         return self._held_content(id_, found)
 
     def _template(self, manifest: Manifest, handle: str) -> PublishedRecord | None:
-        prefix = self._prefix or identifier.to_oai(manifest.namespace, "")
-        return self._repository.record(manifest, identifier.template(prefix, handle))
+        prefix = self._prefix or oai_name.to_oai(manifest.namespace, "")
+        return self._repository.record(manifest, oai_name.template_identifier(prefix, handle))
 
     def _held_content(self, name: str, found: Holding) -> Content:
         return HeldContent(
@@ -164,7 +163,7 @@ class ArchivedContents:
     def _capture(self, manifest: Manifest, capture: CaptureRow) -> Content:
         original = self._original(manifest, capture) if capture.is_revisit else None
         payload = original or capture
-        with record.open_record(self.archives, payload) as found:
+        with archived_payload.open_record(self.archives, payload) as found:
             own = self._own(capture) if original else found.document
             answer = own if own is not None and own.fields else found.document
             bears, chunked = _borne(found.document)
@@ -207,7 +206,7 @@ class ArchivedContents:
     def _own(self, capture: CaptureRow) -> Document | None:
         """Return a revisit's own record, which may have HTTP headers; None if it is unreadable."""
         try:
-            with record.open_record(self.archives, capture) as found:
+            with archived_payload.open_record(self.archives, capture) as found:
                 return found.document
         except ContentError:
             return None  # the payload is readable without it
@@ -224,7 +223,7 @@ def _declared_digest(capture: CaptureRow) -> DeclaredDigest | None:
     if not capture.digest:
         return None
     text = capture.digest if ":" in capture.digest else f"sha1:{capture.digest}"
-    return digests.parse(text.encode())
+    return digests.parse_digest(text.encode())
 
 
 def _label(declared: DeclaredDigest | None) -> str:

@@ -10,14 +10,12 @@ from contextlib import ExitStack
 from typing import Any, BinaryIO
 
 from functions.config.configuration import Configuration
-from functions.content import body, range, sandbox
-from functions.content.body import Body
-from functions.content.errors import ContentError
-from functions.content.protocols import Content, Contents
-from functions.content.range import RangePart, Unsatisfiable
-from functions.content.representation import Representation
-from functions.http import caching
-from functions.http.message import Call
+from functions.content import header_fields, representation
+from functions.content.header_fields import RangePart, Unsatisfiable
+from functions.content.protocols import Content, ContentError, Contents
+from functions.content.representation import Body, Representation
+from functions.http import http_message
+from functions.http.http_message import Call
 
 AHEAD = 1 << 18
 """Bytes that are read before the answer begins: smaller content is verified as a whole."""
@@ -94,11 +92,11 @@ class Delivery:
         headers = shown.headers(call.base, self._seconds)
         if not shown.matches(call.headers):
             return _text_answer(412, headers, "These bytes do not match If-Match.")
-        if shown.tag and caching.is_held(call.headers, shown.tag):
+        if shown.tag and http_message.is_held(call.headers, shown.tag):
             return {"statusCode": 304, "headers": _without_body(headers, tag=True), "body": b""}
         elsewhere = self._elsewhere(call, shown)
         if elsewhere:
-            told = {"Location": elsewhere, "Cache-Control": caching.UNKEPT}
+            told = {"Location": elsewhere, "Cache-Control": http_message.UNKEPT}
             told = {**_without_body(headers), **told}
             told.pop("Memento-Datetime", None)
             return _text_answer(
@@ -106,12 +104,12 @@ class Delivery:
             )
         part, size = None, shown.size
         counts = call.method == "GET" and shown.continues(call.headers)
-        wanted = range.read(call.headers.get("range", "")) if counts else None
+        wanted = header_fields.read_range(call.headers.get("range", "")) if counts else None
         if wanted is not None and (size := self._size(shown)) is not None:
             try:
                 part = wanted.part(size, self._largest)
             except Unsatisfiable:
-                told = {**headers, "Content-Range": range.content_range(size)}
+                told = {**headers, "Content-Range": header_fields.content_range(size)}
                 return _text_answer(416, told, f"There are {size} bytes.")
         if part is None and self._is_too_large(size):
             return self._too_large(headers, size)
@@ -169,15 +167,15 @@ class Delivery:
         """
         if part is None or part.length == part.size:
             opened = self._contents.open_content(shown.content, coded=shown.coded)
-            return body.pieces(source.enter_context(opened), None, shown.size)
+            return representation.body_pieces(source.enter_context(opened), None, shown.size)
         if shown.is_plain and self._lying is not None:
             file = self._lying(shown.content, part.first, part.length)
             source.callback(file.close)
         else:
             opened = self._contents.open_content(shown.content, coded=shown.coded, verified=False)
             file = source.enter_context(opened)
-            body.skip(file, part.first)
-        return body.pieces(file, part.length)
+            representation.skip_bytes(file, part.first)
+        return representation.body_pieces(file, part.length)
 
     def _size(self, shown: Representation) -> int | None:
         """Return the size, by reading the content if necessary; None if it is larger than COUNTED.
@@ -193,7 +191,7 @@ class Delivery:
                 self._sizes.move_to_end(key)
                 return self._sizes[key]
         with self._contents.open_content(content, coded=shown.coded) as source:
-            size = body.count_rest(source, COUNTED)
+            size = representation.count_rest(source, COUNTED)
         with self._lock:
             self._sizes[key] = size
             while len(self._sizes) > _SIZES:
@@ -211,7 +209,9 @@ class Delivery:
         if size is None or stretch.length not in (None, size) or size <= self._redirected:
             return ""
         # The bucket's host has no sandbox, so all content there is saved instead of shown.
-        kept = sandbox.disposition(sandbox.UNKNOWN, sandbox.name(shown.content.url))
+        kept = header_fields.disposition(
+            header_fields.UNKNOWN_TYPE, header_fields.file_name(shown.content.url)
+        )
         return self._sign(stretch.bucket, stretch.key, call.method, kept)
 
     def _is_too_large(self, size: int | None) -> bool:
@@ -221,7 +221,7 @@ class Delivery:
         """Return the refusal of a request for more bytes than an answer can hold."""
         told = dict(headers)
         if size is not None:
-            told["Content-Range"] = range.content_range(size)
+            told["Content-Range"] = header_fields.content_range(size)
         return _text_answer(
             413,
             told,
@@ -258,5 +258,5 @@ def _text_answer(status: int, headers: Mapping[str, str], message: str) -> Answe
         "Content-Length": str(len(text)),
     }
     if status in (412, 413, 416):
-        told["Cache-Control"] = caching.UNKEPT
+        told["Cache-Control"] = http_message.UNKEPT
     return {"statusCode": status, "headers": told, "body": text}

@@ -11,25 +11,21 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from functions.config.configuration import Configuration
-from functions.content import arguments, cdx, memento, neighbours, sandbox
-from functions.content.arguments import ArgumentError, ContentRequest
-from functions.content.body import Body
-from functions.content.capture import FIELDS
+from functions.content import cdx, header_fields, memento, neighbours, representation
+from functions.content.capture_row import FIELDS
 from functions.content.delivery import Answer, Delivery, Lying, Sign
-from functions.content.dialect import DIALECTS
-from functions.content.errors import ContentError
-from functions.content.protocols import Content, Contents, Searching
-from functions.content.representation import Representation
-from functions.http import access_log, caching, cors, deadline, gateway
-from functions.http import message as http
-from functions.http.access_log import AccessLog
-from functions.http.message import OAI_PATH, Call, Reply, unavailable
+from functions.content.protocols import DIALECTS, Content, ContentError, Contents, Searching
+from functions.content.representation import ArgumentError, Body, ContentRequest, Representation
+from functions.http import exchange, gateway, http_message
+from functions.http import http_message as http
+from functions.http.exchange import AccessLog
+from functions.http.http_message import OAI_PATH, Call, Reply, unavailable
 from functions.oai.as_of import AsOf
 from functions.oai.repository import Repository
 from functions.snapshot import obi
 from functions.snapshot.errors import NothingPublished, StoreError
 from functions.snapshot.manifest import Manifest
-from functions.store import tally
+from functions.store import s3_request
 
 _LOG = logging.getLogger("sheaf")
 
@@ -43,7 +39,7 @@ _LISTS: Mapping[str, Callable[[Call, Searching, Manifest, Configuration], Reply]
 }
 _STREAMS = 256
 """Maximum number of concurrent streams; each holds a file or a request to a bucket open."""
-PATHS = (arguments.PATH, *sorted({*_LISTS, *DIALECTS}))
+PATHS = (representation.PATH, *sorted({*_LISTS, *DIALECTS}))
 """The paths that are answered here, with all paths below them."""
 
 _FIELDS = (*FIELDS, obi.DOCUMENT.name)
@@ -57,7 +53,7 @@ _LONGEST = 300
 class ContentApplication:
     """Answers events with the content of one repository. Thread-safe.
 
-    `log`, `timer` and `compress` are as in functions.oai.handler.Application, `guarded` as in AsOf.
+    `log`, `timer` and `compress` are as in functions.oai.application.Application, `guarded` as in AsOf.
     If `largest` is given, it limits the size of an answer (gateway.weight), and PART limits its
     content. Otherwise bodies may be of type Body, which the caller closes. If `spent` is true,
     replace the application together with its repository.
@@ -116,18 +112,18 @@ class ContentApplication:
     ) -> dict[str, Any]:
         """Answer one event of a server in this process; the answer's body is bytes or a Body."""
         call = gateway.read(event, self._mount)
-        with tally.count() as cost:
+        with s3_request.count_requests() as cost:
             entry = _LogEntry(self._clock(), call, self._timer, self._log, cost, request)
             try:
-                answer = deadline.within(seconds, lambda: self._answer_call(call, entry))
-            except deadline.Late:
+                answer = exchange.answer_within(seconds, lambda: self._answer_call(call, entry))
+            except exchange.DeadlineError:
                 self.spent = True
                 _LOG.error("no answer within %.1f s: %a %a", seconds, call.method, call.path)
                 answer = self._write(
                     self._unavailable("This takes too long at the moment; try again later."), call
                 )
         exposed = {"Access-Control-Expose-Headers": "*"}
-        headers = {**cors.ANSWER, **answer["headers"], **sandbox.HEADERS, **exposed}
+        headers = {**http_message.CORS, **answer["headers"], **header_fields.SANDBOX, **exposed}
         entry.answer = {**answer, "headers": headers}
         if not isinstance(answer["body"], Body):
             entry.add(len(answer["body"]))
@@ -162,7 +158,7 @@ class ContentApplication:
             reply = self._unavailable(
                 "The archive cannot be reached at the moment; try again later."
             )
-        except Exception:  # noqa: BLE001 - told in the error log, as by functions.oai.handler
+        except Exception:  # noqa: BLE001 - told in the error log, as by functions.oai.application
             _LOG.exception("a request was not answered: %a %a", call.method, call.path)
             reply = self._unavailable("Something went wrong here; try again later.")
         finally:
@@ -171,7 +167,7 @@ class ContentApplication:
 
     def _answer(self, call: Call, entry: "_LogEntry") -> Answer:
         if call.method == "OPTIONS":
-            return self._write(Reply(204, _PLAIN, b"", cors.preflight(_ALLOWED)), call)
+            return self._write(Reply(204, _PLAIN, b"", http_message.preflight(_ALLOWED)), call)
         if call.method not in _ALLOWED:
             allow = ", ".join(_ALLOWED)
             refusal = Reply(405, _PLAIN, f"Use one of: {allow}.\n".encode(), {"Allow": allow})
@@ -186,7 +182,7 @@ class ContentApplication:
             entry.told["query"] = call.query[:_LONGEST]
             return self._write(listed(call, self._search, manifest, self._settings), call)
         try:
-            asked = arguments.read(call)
+            asked = representation.read_request(call)
             content = self._find(manifest, asked)
             entry.told["identifier"] = content.identifier[:_LONGEST]
             return self._deliver(call, asked, content, entry, manifest)
@@ -257,7 +253,7 @@ class ContentApplication:
         if error.status != 503:
             return reply
         seconds = str(self._settings["serve.retry_seconds"])
-        headers = {**reply.headers, "Retry-After": seconds, "Cache-Control": caching.UNKEPT}
+        headers = {**reply.headers, "Retry-After": seconds, "Cache-Control": http_message.UNKEPT}
         return Reply(503, _PLAIN, reply.body, headers)
 
     def _write(self, reply: Reply, call: Call) -> Answer:
@@ -281,7 +277,7 @@ class _LogEntry:
         call: Call,
         timer: Callable[[], float],
         log: AccessLog | None,
-        cost: tally.Tally,
+        cost: s3_request.Tally,
         request: str,
     ) -> None:
         self.told: dict[str, Any] = {"request": request} if request else {}
@@ -294,7 +290,7 @@ class _LogEntry:
         """Write the entry; `given` bytes were sent."""
         if self._log is not None:
             took = self._timer() - self._begun
-            entry = access_log.entry(
+            entry = exchange.log_entry(
                 self._when, self._call, self.answer, self.told, took, self._cost
             )
             self._log.add({**entry, "bytes": given})

@@ -1,16 +1,21 @@
-"""Runs a query and collects the captures as the lines of one answer."""
+"""Runs a query and collects the captures as the lines of one answer, or of one page.
+
+Other servers number the blocks of a compressed index (ZipNum). Here the blocks are the row groups
+of the table of URLs. Their bounds are in the manifest's leaves. Counting pages therefore reads no
+rows, and the last page costs as much as the first. Pages belong to one snapshot: a publish between
+two requests may move their bounds. A resume key stays valid.
+"""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from functions.content import filter, timestamp
-from functions.content.capture import CaptureRow
-from functions.content.cdx_line import FORMS
-from functions.content.pages import PageBounds, Pages
-from functions.content.protocols import BytePlace, Searching
+from functions.content import capture_row, terms
+from functions.content.capture_row import FORMS, CaptureRow
+from functions.content.protocols import Bound, BytePlace, Searching
 from functions.content.query import Query
-from functions.content.resume import cut
+from functions.content.terms import cut_surt
+from functions.snapshot import layout
 from functions.snapshot.manifest import Manifest
 
 LARGEST = 4_000_000
@@ -20,6 +25,80 @@ _BATCH = 2048
 _SCANNED = 5
 """Limit of captures examined for one answer, as a multiple of its maximum number of lines."""
 _MARK = 16  # digits of a collapse hash
+
+
+@dataclass(frozen=True, slots=True)
+class PageBounds:
+    """A part of a range of SURTs: from a place, and below a bound (None: to the end)."""
+
+    first: str
+    last: str
+    start: BytePlace | None = None
+    end: Bound | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """The pages of a query: its blocks in order, and the number of blocks in a page."""
+
+    blocks: Sequence[PageBounds]
+    size: int
+
+    @property
+    def count(self) -> int:
+        """Number of pages."""
+        return -(-len(self.blocks) // self.size)
+
+    def page(self, number: int) -> Iterator[PageBounds]:
+        """Yield the blocks of a page, adjacent ones joined; none behind the last page."""
+        joined: PageBounds | None = None
+        for block in self.blocks[number * self.size :][: self.size]:
+            if joined is not None and (joined.first, joined.last) == (block.first, block.last):
+                joined = replace(joined, end=block.end)
+                continue
+            if joined is not None:
+                yield joined
+            joined = block
+        if joined is not None:
+            yield joined
+
+
+def largest(lines: int) -> int:
+    """Return the maximum number of blocks in a page, if an answer has at most that many lines."""
+    return max(1, lines // layout.GROUP_ROWS)
+
+
+def find_pages(asked: Query, search: Searching, manifest: Manifest, lines: int) -> Pages:
+    """Return the pages of a query. Raises StoreError."""
+    blocks: list[PageBounds] = []
+    for first, last in asked.scope.ranges:
+        some = [*_blocks(search, manifest, asked, first, last)]
+        # The bounds of a single row group do not show whether it has rows in the range.
+        if len(some) > 1 or (some and _has_rows(search, manifest, asked, some[0])):
+            blocks += some
+    if asked.closest is not None:
+        return Pages(blocks[:1], 1)
+    return Pages(blocks, min(asked.page_size, largest(lines)))
+
+
+def _blocks(
+    search: Searching, manifest: Manifest, asked: Query, first: str, last: str
+) -> Iterator[PageBounds]:
+    starts = search.starts(manifest, first, last, asked.since, asked.until)
+    for number, (surt, stamp) in enumerate(starts):
+        end = starts[number + 1] if number + 1 < len(starts) else None
+        yield PageBounds(first, last, BytePlace(surt, stamp, -1) if number else None, end)
+
+
+def _has_rows(search: Searching, manifest: Manifest, asked: Query, block: PageBounds) -> bool:
+    place = block.start
+    while True:
+        found = search.page(
+            manifest, block.first, block.last, place, 1, asked.since, asked.until, end=block.end
+        )
+        if found.captures or found.after is None:
+            return bool(found.captures)
+        place = found.after
 
 
 @dataclass(slots=True)
@@ -92,7 +171,8 @@ def _ranges(asked: Query, after: BytePlace | None) -> Sequence[PageBounds]:
     return [
         PageBounds(first, last, after)
         for first, last in asked.scope.ranges[::step]
-        if after is None or (after.surt <= cut(last) if step > 0 else after.surt >= cut(first))
+        if after is None
+        or (after.surt <= cut_surt(last) if step > 0 else after.surt >= cut_surt(first))
     ]
 
 
@@ -132,11 +212,11 @@ def _filter(
 ) -> Iterable[CaptureRow]:
     if asked.resolves:
         captures = [capture.resolve() for capture in captures]
-    return filter.apply_filters(captures, asked.filters, search.matching)
+    return terms.apply_filters(captures, asked.filters, search.matching)
 
 
 def _place(capture: CaptureRow) -> BytePlace:
-    return BytePlace(cut(capture.surt), int(capture.stamp or "0"), capture.position)
+    return BytePlace(cut_surt(capture.surt), int(capture.stamp or "0"), capture.position)
 
 
 def _near(
@@ -153,9 +233,13 @@ def _near(
         lines = CdxLines(side, most, _SCANNED * most)
         _walk(lines, search, manifest, _ranges(side, None))
         found += lines.captures
-    when = timestamp.to_instant(moment)
+    when = capture_row.to_instant(moment)
 
     def distance(capture: CaptureRow) -> tuple[object, ...]:
-        return abs(timestamp.to_instant(int(capture.stamp)) - when), capture.stamp, capture.position
+        return (
+            abs(capture_row.to_instant(int(capture.stamp)) - when),
+            capture.stamp,
+            capture.position,
+        )
 
     return sorted(found, key=distance)[:most]

@@ -14,14 +14,13 @@ from datetime import UTC, datetime
 from urllib.parse import quote, unquote
 
 from functions.config.configuration import Configuration
-from functions.content import cdx, cdx_line, scope, timestamp
-from functions.content.capture import CaptureRow
+from functions.content import capture_row, cdx, terms
+from functions.content.capture_row import CaptureRow
 from functions.content.neighbours import address, date, find_before, find_links, link
 from functions.content.protocols import NEWEST, BytePlace, Searching
-from functions.content.resume import cut
-from functions.content.scope import NoScope, Scope
-from functions.http.message import Call, FormError, Reply
-from functions.oai.errors import show
+from functions.content.terms import NoScope, Scope, cut_surt
+from functions.http.http_message import Call, FormError, Reply
+from functions.oai.request import show
 from functions.snapshot import instant
 from functions.snapshot.manifest import Manifest
 from functions.url import authority
@@ -85,7 +84,7 @@ def timemap(call: Call, search: Searching, manifest: Manifest, settings: Configu
     try:
         asked = _parse_request(call, rest)
         most = settings["content.lines"]
-        first, last = scope.exact(asked.key)
+        first, last = terms.exact_range(asked.key)
         found = search.captures(manifest, first, last, asked.after, most + 1, since=1)
     except (NoScope, FormError) as error:
         return cdx.refusal(400, f"{error}.")
@@ -146,7 +145,7 @@ def _parse_request(call: Call, rest: str) -> MementoRequest:
             raise NoScope(
                 f"{show(next(iter(given)))} is not a parameter here; expected url and after"
             )
-    found: Scope = scope.parse(url, "exact")
+    found: Scope = terms.parse_scope(url, "exact")
     (key, _), *_ = found.ranges
     return MementoRequest(found.url, key, _place(key, after) if after else None)
 
@@ -155,13 +154,15 @@ def _place(key: str, after: str) -> BytePlace:
     match = _AFTER.fullmatch(after)
     if match is None:
         raise NoScope("after is not a value that this server issued")
-    return BytePlace(cut(key), int(match[1]), int(match[2]))
+    return BytePlace(cut_surt(key), int(match[1]), int(match[2]))
 
 
 def _moment(text: str) -> int:
     """Return the timestamp of an HTTP date (RFC 7089, section 2.1.1). Raises NoScope."""
     try:
-        return timestamp.of(datetime.strptime(text.strip(), _HTTP_DATE).replace(tzinfo=UTC))
+        return capture_row.to_timestamp(
+            datetime.strptime(text.strip(), _HTTP_DATE).replace(tzinfo=UTC)
+        )
     except ValueError as error:
         wanted = "expected a date as Thu, 31 May 2007 20:35:00 GMT"
         raise NoScope(f"Accept-Datetime is {show(text)}, {wanted}") from error
@@ -171,14 +172,14 @@ def _nearest(
     search: Searching, manifest: Manifest, key: str, moment: int | None
 ) -> CaptureRow | None:
     """Return the capture with that SURT that is nearest to a date (None: the newest)."""
-    first, last = scope.exact(key)
+    first, last = terms.exact_range(key)
     before = find_before(search, manifest, (first, last), NEWEST if moment is None else moment)
     if moment is None or (before is not None and int(before.stamp) == moment):
         return before
     behind = search.captures(manifest, first, last, None, 1, moment + 1)
-    when = timestamp.to_instant(moment)
+    when = capture_row.to_instant(moment)
     found = [one for one in (before, *behind) if one is not None]
-    return min(found, key=lambda c: abs(timestamp.to_instant(int(c.stamp)) - when), default=None)
+    return min(found, key=lambda c: abs(capture_row.to_instant(int(c.stamp)) - when), default=None)
 
 
 def _none(asked: MementoRequest) -> Reply:
@@ -215,7 +216,7 @@ def _json(part: TimeMap) -> str:
     """Return a TimeMap as JSON, in the format of MemGator and the Memento aggregators."""
 
     def link_of(capture: CaptureRow) -> Mapping[str, str]:
-        when = instant.to_text(timestamp.to_instant(int(capture.stamp)))
+        when = instant.to_text(capture_row.to_instant(int(capture.stamp)))
         return {"datetime": when, "uri": address(part.base, capture.identifier)}
 
     mementos = [*map(link_of, part.mementos)]
@@ -234,7 +235,7 @@ def _json(part: TimeMap) -> str:
 
 
 def _cdxj(part: TimeMap) -> str:
-    form = cdx_line.FORMS["cdxj"]
+    form = capture_row.FORMS["cdxj"]
     return "".join(form.write(capture, form.fields) + "\n" for capture in part.mementos)
 
 

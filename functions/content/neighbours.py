@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from email.utils import format_datetime
 from urllib.parse import quote
 
-from functions.content import scope, timestamp
-from functions.content.capture import CaptureRow
+from functions.content import capture_row, terms
+from functions.content.capture_row import CaptureRow
 from functions.content.delivery import Answer
 from functions.content.protocols import NEWEST, BytePlace, Searching
-from functions.content.resume import cut
-from functions.http.message import Call
+from functions.content.terms import cut_surt
+from functions.http.http_message import Call
 from functions.snapshot.errors import StoreError
 from functions.snapshot.manifest import Manifest
 
@@ -33,7 +33,7 @@ def address(base: str, identifier: str) -> str:
 
 def date(capture: CaptureRow) -> str:
     """Return the date of a memento in HTTP's format."""
-    return format_datetime(timestamp.to_instant(int(capture.stamp)), usegmt=True)
+    return format_datetime(capture_row.to_instant(int(capture.stamp)), usegmt=True)
 
 
 def link(base: str, capture: CaptureRow, relation: str) -> str:
@@ -45,7 +45,7 @@ def link(base: str, capture: CaptureRow, relation: str) -> str:
 def find_before(
     search: Searching,
     manifest: Manifest,
-    within: scope.Range,
+    within: terms.Range,
     until: int = NEWEST,
     place: BytePlace | None = None,
 ) -> CaptureRow | None:
@@ -104,8 +104,8 @@ def _neighbours(
     search: Searching, manifest: Manifest, capture: CaptureRow
 ) -> tuple[CaptureRow, CaptureRow | None, CaptureRow | None, CaptureRow]:
     """Return the first, the previous, the next and the last memento of a capture's URL."""
-    within = scope.exact(capture.surt)
-    place = BytePlace(cut(capture.surt), int(capture.stamp), capture.position)
+    within = terms.exact_range(capture.surt)
+    place = BytePlace(cut_surt(capture.surt), int(capture.stamp), capture.position)
     before = find_before(search, manifest, within, place=place)
     behind = next(iter(search.captures(manifest, *within, place, 1, since=1)), None)
     first, last = capture, capture

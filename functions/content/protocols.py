@@ -1,4 +1,9 @@
-"""Protocols of content: search, archive files, and the bytes of items."""
+"""Protocols of content: search, archive files, and the bytes of items.
+
+An error has a reason why content is unavailable, and its HTTP status (RFC 9110, section 15). A
+dialect has the differences of pywb's and the Internet Archive's index servers. Each has its own
+path, so that the clients of both get answers that they can parse.
+"""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -6,9 +11,24 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import BinaryIO, Protocol
 
-from functions.content.capture import CaptureRow
+from functions.content.capture_row import CaptureRow
 from functions.oai.repository import PublishedRecord
+from functions.snapshot.errors import SheafError
 from functions.snapshot.manifest import Manifest
+
+STATUSES: Mapping[str, int] = {
+    "unknown": 404,  # no item has that identifier, or the item has no such file
+    "withdrawn": 410,  # the item was taken down; the answer says nothing else about it
+    "no-content": 404,  # the item has no bytes of its own: a collection, a paper without a file
+    "elsewhere": 404,  # the bytes are at another service, such as archive.org
+    "unplaced": 404,  # the capture's record has no known place of its own in its file
+    "unresolved": 404,  # a revisit whose original is unknown or has no bytes
+    "not-held": 404,  # no version of that time
+    "not-at-hand": 503,  # the archive file is not at its recorded place
+    "damaged": 502,  # the archive file has other bytes there than the record declares
+    "undecodable": 406,  # a coding that Sheaf cannot decode; the bytes as stored are available
+}
+"""HTTP status of each code. 404 and 410 are final within this snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,3 +205,43 @@ class Contents(Protocol):
         the digest that its record declares. Raises ContentError, StoreError.
         """
         ...
+
+
+class ContentError(SheafError):
+    """Content is unavailable; `code` is a key of STATUSES, and the text is a one-line message."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        """Raises KeyError for an unknown code."""
+        super().__init__(detail)
+        self.code = code
+        self.status = STATUSES[code]
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A server's behaviour: output formats by the value of `output`, and the default format.
+
+    With `is_whole`, a filter without an operator is an expression for the whole value. `since` is
+    the earliest date that is listed. With `is_silent`, a page behind the last one is empty instead
+    of an error, and the page count is a bare number.
+    """
+
+    outputs: Mapping[str, str]
+    output: str
+    is_whole: bool = False
+    since: int = 0
+    is_silent: bool = False
+
+
+PYWB = Dialect({name: name for name in ("cdxj", "json", "text", "cdx")}, "cdxj")
+# Its clients parse the date of each line, so captures without a date are not listed.
+ARCHIVE = Dialect(
+    {"text": "text", "json": "array", "cdxj": "cdxj", "cdx": "cdx"},
+    "text",
+    is_whole=True,
+    since=1,
+    is_silent=True,
+)
+
+DIALECTS: Mapping[str, Dialect] = {"/cdx": PYWB, "/cdx/search/cdx": ARCHIVE}
+"""The dialect of each path."""

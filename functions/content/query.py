@@ -10,14 +10,11 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from functions.content import filter, resume, scope
-from functions.content.cdx_line import FORMS
-from functions.content.dialect import PYWB, Dialect
-from functions.content.filter import Collapse, Filter, NoSieve
-from functions.content.protocols import NEWEST
-from functions.content.resume import ResumeKey
-from functions.content.scope import MATCHES, NoScope, Scope
-from functions.oai.errors import show
+from functions.content import terms
+from functions.content.capture_row import FORMS
+from functions.content.protocols import NEWEST, PYWB, Dialect
+from functions.content.terms import MATCHES, Collapse, Filter, NoScope, NoSieve, ResumeKey, Scope
+from functions.oai.request import show
 from functions.snapshot.errors import SheafError
 
 _LEAST, _MOST = "0" * 14, "9" * 14
@@ -93,7 +90,7 @@ def _limit(text: str) -> int:
 
 def _fields(text: str) -> Sequence[str]:
     names = text.split(",")
-    if not all(map(filter.is_field, names)) or len(set(names)) < len(names):
+    if not all(map(terms.is_field, names)) or len(set(names)) < len(names):
         raise ValueError("names of fields with commas between them, each once")
     return tuple(names)
 
@@ -133,7 +130,7 @@ PARAMETERS: Mapping[str, Callable[[str], Any]] = {
     "output": str,
     "sort": _one_of(*_SORTS),
     "closest": _moment,
-    "collapse": filter.collapse,
+    "collapse": terms.parse_collapse,
     "showResumeKey": _flag,
     "resumeKey": str,
     "page": partial(_count, 0),
@@ -210,7 +207,7 @@ def _wishes(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def _reader(name: str, dialect: Dialect) -> Callable[[str], Any]:
     if name == "filter":
-        return partial(filter.parse, whole=dialect.is_whole)
+        return partial(terms.parse_filter, whole=dialect.is_whole)
     if name == "output":
         return lambda text: dialect.outputs[_one_of(*dialect.outputs)(text)]
     return PARAMETERS[name]
@@ -224,7 +221,7 @@ def _query(given: Mapping[str, Any], dialect: Dialect) -> Query:
     if "url" not in given:
         raise BadQuery("url is missing: the URL of the captures.")
     try:
-        found = scope.parse(given["url"], given.get("matchType", ""))
+        found = terms.parse_scope(given["url"], given.get("matchType", ""))
     except NoScope as error:
         raise BadQuery(f"{error}.") from error
     limit, closest = given.get("limit"), given.get("closest")
@@ -268,8 +265,8 @@ def _check(given: Mapping[str, Any], found: Scope, *, is_last: bool) -> None:
         "a negative limit cannot be combined with sort or collapse": (
             is_last and (sort != "default" or "collapse" in given)
         ),
-        f"collapse is given more than {resume.MARKS} times": (
-            len(given.get("collapse", ())) > resume.MARKS
+        f"collapse is given more than {terms.MARKS} times": (
+            len(given.get("collapse", ())) > terms.MARKS
         ),
         "page has no resumeKey, no reverse order and no negative limit": (
             "page" in given and ("resumeKey" in given or is_last or sort == "reverse")
@@ -291,7 +288,7 @@ def _resume(
         return None
     keys = (ResumeKey.from_text(text, namespace, store) for store in stores)
     key = next((key for key in keys if key is not None), None)
-    cut = resume.cut
+    cut = terms.cut_surt
     if key is None or not any(
         cut(first) <= key.place.surt <= cut(last) for first, last in found.ranges
     ):

@@ -1,19 +1,43 @@
-"""Representations: a content in the form that is sent, and its headers.
+"""Representations: which one a request asks for, its headers, and its body in pieces.
 
-RFC 9110, sections 8 (metadata) and 13 (conditions).
+RFC 9110, sections 8 (metadata) and 13 (conditions). A request names an item, a file, a time and a
+form. The identifier is in the path or in the argument `id`. A gateway may decode the path, so it
+is then unknown which characters the identifier had escaped.
+
+A body is read in pieces of bounded size.
 """
 
+import calendar
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from contextvars import copy_context
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import BinaryIO
+from urllib.parse import unquote
 
-from functions.content import headers, sandbox
-from functions.content.protocols import Content
-from functions.http import caching
+from functions.content import header_fields
+from functions.content.protocols import Content, ContentError
+from functions.http import http_message
+from functions.http.http_message import Call, FormError
+from functions.oai.request import show
+from functions.snapshot.errors import SheafError
 
 _TAG = re.compile(r'(W/)?("[\x21\x23-\x7e\x80-\xff]*")')
 
 _UNFIT = re.compile(r"[^\x21\x23-\x7e]")
+PATH = "/content"
+_NAMES = ("id", "file", "at", "coded")
+_LONGEST = 8192
+_DATE = re.compile(
+    r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:T([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]+)?)?Z)?)?)?"
+)
+_STAMP = re.compile(
+    r"([0-9]{4})(?:([0-9]{2})(?:([0-9]{2})(?:([0-9]{2})(?:([0-9]{2})([0-9]{2})?)?)?)?)?"
+)
+PIECE = 1 << 16
+"""Bytes of one read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +60,7 @@ class Representation:
         if not self.content.digest:
             return ""
         form = "" if self.is_stored else "-plain"
-        return f'"{_UNFIT.sub("", headers.plain(self.content.digest + form))}"'
+        return f'"{_UNFIT.sub("", header_fields.plain_value(self.content.digest + form))}"'
 
     @property
     def is_stored(self) -> bool:
@@ -63,24 +87,26 @@ class Representation:
         `base` is the base URL of the paths here; `seconds` is the cache time of a fixed one.
         """
         content = self.content
-        media_type = sandbox.media_type(content.media_type)
+        media_type = header_fields.media_type(content.media_type)
         found = {
-            **headers.rename_headers(content.headers),
+            **header_fields.rename_headers(content.headers),
             "Content-Type": media_type,
-            "Content-Disposition": sandbox.disposition(media_type, sandbox.name(content.url)),
+            "Content-Disposition": header_fields.disposition(
+                media_type, header_fields.file_name(content.url)
+            ),
             "Accept-Ranges": "bytes",
-            "Cache-Control": caching.withdrawable(seconds if self.fixed else 0),
-            **headers.memento(base, content.url, content.date),
+            "Cache-Control": http_message.withdrawable_control(seconds if self.fixed else 0),
+            **header_fields.memento_headers(base, content.url, content.date),
         }
         if content.status is not None:
-            found[headers.STATUS] = str(content.status)
+            found[header_fields.STATUS] = str(content.status)
         if content.digest:
             found["ETag"] = self.tag
-            found[headers.DIGEST] = headers.plain(content.digest)
+            found[header_fields.DIGEST] = header_fields.plain_value(content.digest)
             if self.is_stored:
-                found.update(headers.repr_digest(content.digest))
+                found.update(header_fields.repr_digest(content.digest))
         for name, value in content.told.items():
-            found[f"X-Archive-{name.capitalize()}"] = headers.plain(value)
+            found[f"X-Archive-{name.capitalize()}"] = header_fields.plain_value(value)
         return found
 
     def matches(self, given: Mapping[str, str]) -> bool:
@@ -94,3 +120,166 @@ class Representation:
         """Return whether Range applies; with If-Range, only for exactly the same bytes."""
         held = given.get("if-range")
         return held is None or (self.tag != "" and held.strip() == self.tag)
+
+
+class ArgumentError(SheafError):
+    """The arguments are invalid; the text is a one-line reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContentRequest:
+    """A request for content; `identifiers` are possible identifiers of the item, likeliest first.
+
+    `at` is the last instant of the given date.
+    """
+
+    identifiers: Sequence[str]
+    file: str = ""
+    at: datetime | None = None
+    coded: bool = False
+
+
+def read_request(call: Call) -> ContentRequest:
+    """Return the request in a call to PATH. Raises ArgumentError."""
+    try:
+        pairs = call.pairs()
+    except FormError as error:
+        raise ArgumentError(str(error)) from error
+    given: dict[str, str] = {}
+    for name, value in pairs:
+        if name not in _NAMES:
+            raise ArgumentError(
+                f"{show(name)} is not an argument here; the arguments are {', '.join(_NAMES)}."
+            )
+        if name in given:
+            raise ArgumentError(f"{name} is given more than once.")
+        given[name] = value
+    path = call.path.removeprefix(PATH).removeprefix("/")
+    if bool(path) == ("id" in given):
+        raise ArgumentError(f"Ask for {PATH}/IDENTIFIER or {PATH}?id=IDENTIFIER.")
+    identifiers = [given["id"]] if "id" in given else [*dict.fromkeys((path, unquote(path)))]
+    if not identifiers[0] or max(len(given.get("id", path)), len(given.get("file", ""))) > _LONGEST:
+        raise ArgumentError(f"An identifier and a file have from 1 to {_LONGEST} characters.")
+    coded = given.get("coded", "0")
+    if coded not in ("0", "1"):
+        raise ArgumentError(f"coded is {show(coded)}, expected 0 or 1.")
+    return ContentRequest(
+        identifiers, given.get("file", ""), _instant(given.get("at", "")), coded == "1"
+    )
+
+
+def _instant(text: str) -> datetime | None:
+    """Return the last second of a date: W3CDTF in UTC, or up to 14 digits. Raises ArgumentError."""
+    if not text:
+        return None
+    match = _DATE.fullmatch(text) or _STAMP.fullmatch(text)
+    try:
+        if match is None:
+            raise ValueError
+        given = [int(part) if part else None for part in match.groups()]
+        year, month = given[0] or 0, 12 if given[1] is None else given[1]
+        day = calendar.monthrange(year, month)[1] if given[2] is None else given[2]
+        hour, minute, second = (
+            most if part is None else part
+            for part, most in zip(given[3:], (23, 59, 59), strict=True)
+        )
+        return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+    except ValueError:
+        raise ArgumentError(
+            f"at is {show(text)}, expected a date as 2026-11-22T10:00:00Z or 20261122100000."
+        ) from None
+
+
+def skip_bytes(source: BinaryIO, count: int) -> None:
+    """Skip `count` bytes, or all up to the end."""
+    while count > 0:
+        count -= len(data := source.read(min(count, PIECE)))
+        if not data:
+            return
+
+
+def count_rest(source: BinaryIO, most: int) -> int | None:
+    """Return the number of remaining bytes, by reading them; None if there are more than `most`.
+
+    The limit is needed because a few bytes can inflate to any number of bytes.
+    """
+    count = 0
+    while data := source.read(PIECE):
+        count += len(data)
+        if count > most:
+            return None
+    return count
+
+
+def body_pieces(source: BinaryIO, length: int | None, whole: int | None = None) -> Iterator[bytes]:
+    """Yield the next `length` bytes (None: to the end), one piece behind the reads.
+
+    An error is therefore raised before the last piece is sent. A client that got the announced
+    number of bytes knows that they are correct. If `whole` is given and there are more bytes than
+    that, ContentError is raised before the extra bytes are sent.
+    """
+    last, count = b"", 0
+    while length is None or length > 0:
+        data = source.read(PIECE if length is None else min(length, PIECE))
+        if not data:
+            break
+        count += len(data)
+        if whole is not None and count > whole:
+            raise ContentError("damaged", f"there are more than the {whole} declared bytes")
+        if length is not None:
+            length -= len(data)
+        if last:
+            yield last
+        last = data
+    if last:
+        yield last
+
+
+class Body:
+    """The body of an answer: the pieces in `ready`, then `further` pieces as they are read.
+
+    At the end `source` is closed, then `ended` is called once with the number of bytes sent and the
+    error, if any. Errors while reading are raised. Several threads may read it in turn, each in the
+    context (contextvars) in which it was created.
+    """
+
+    def __init__(
+        self,
+        ready: list[bytes],
+        further: Iterator[bytes],
+        source: ExitStack,
+        ended: Callable[[int, Exception | None], None],
+    ) -> None:
+        self._ready = ready[::-1]
+        self._further = further
+        self._source = source
+        self._ended: Callable[[int, Exception | None], None] | None = ended
+        self._given = 0
+        self._context = copy_context()
+
+    def __iter__(self) -> "Body":
+        return self
+
+    def __next__(self) -> bytes:
+        if self._ended is None:
+            raise StopIteration
+        try:
+            piece = self._ready.pop() if self._ready else self._context.run(next, self._further)
+        except Exception as error:
+            self._end(None if isinstance(error, StopIteration) else error)
+            raise
+        self._given += len(piece)
+        return piece
+
+    def close(self) -> None:
+        """Close the source; harmless if it is closed already."""
+        self._end(None)
+
+    def _end(self, error: Exception | None) -> None:
+        ended, self._ended = self._ended, None
+        if ended is None:
+            return
+        try:
+            self._context.run(self._source.close)
+        finally:
+            ended(self._given, error)

@@ -12,7 +12,7 @@ from heapq import merge
 from itertools import groupby, islice
 from typing import cast
 
-from functions.content.capture import FIELDS, CaptureRow
+from functions.content.capture_row import FIELDS, CaptureRow
 from functions.content.protocols import NEWEST, Bound, BytePlace, CapturePlace
 from functions.database.files import FILE, Files
 from functions.snapshot import schema

@@ -9,11 +9,10 @@ from typing import Any
 
 from functions.archive import record_reader
 from functions.archive.coding import Pieces
-from functions.archive.digest import DeclaredDigest
+from functions.archive.message import DeclaredDigest
 from functions.archive.record_reader import NoDocumentError
-from functions.content import stream
-from functions.content.errors import ContentError
-from functions.content.protocols import ByteRange
+from functions.content import archived_payload
+from functions.content.protocols import ByteRange, ContentError
 from functions.database.files import FILE, Files
 from functions.oai.repository import PublishedRecord
 from functions.snapshot.errors import MissingObject
@@ -188,7 +187,7 @@ def open_stored(
     except MissingObject as error:
         raise ContentError("not-at-hand", f"{where} does not exist") from error
     with source:
-        pieces = stream.of(source)
+        pieces = archived_payload.read_pieces(source)
         if holding.packing == "deflated":
             pieces = _inflate(pieces, where)
         elif holding.packing:
@@ -196,7 +195,7 @@ def open_stored(
                 pieces = record_reader.read_record(source, place).payload()
             except NoDocumentError as error:
                 raise ContentError("damaged", f"{where}, byte {place}: {error}") from error
-        pieces = stream.verify(pieces, holding.digest if checked else None, where)
+        pieces = archived_payload.verify_pieces(pieces, holding.digest if checked else None, where)
         yield pieces, pieces
 
 

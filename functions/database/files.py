@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from functions.database import columns, engine
-from functions.database.cache import LruCache
 from functions.database.columns import Columns
 from functions.snapshot.errors import StoreError
 from functions.snapshot.manifest import DataFile, Key, RowGroup
 from functions.snapshot.store import Reader
-from functions.store import tally
-from functions.store.tally import Tally
+from functions.store import s3_request
+from functions.store.catalog import LruCache
+from functions.store.s3_request import Tally
 
 FILE = engine.table("$file")
 """The file parameter in a statement."""
@@ -153,7 +153,7 @@ class Files:
         with self._lock:
             owed = self._owed.pop(key, None)
         if owed is not None:
-            tally.add(owed.requests, owed.bytes)
+            s3_request.add_to_tally(owed.requests, owed.bytes)
 
     def _find_cached(
         self, names: tuple[str, ...], file: DataFile, groups: Sequence[RowGroup], first: int
@@ -173,7 +173,7 @@ class Files:
             return
 
         def read() -> None:
-            with tally.count() as cost:
+            with s3_request.count_requests() as cost:
                 try:
                     self._load(names, file, (group,), _low(group), entire=False)
                 finally:

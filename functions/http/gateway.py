@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from functions.http.message import Call
-from functions.url import endpoint
+from functions.http.http_message import Call
+from functions.url import authority
 
 LARGEST = 6_291_556
 """Bytes of an answer that Lambda accepts: its JSON, with the body in base64 or escaped."""
@@ -106,7 +106,7 @@ def _host(given: str, scheme: str) -> str:
     """
     host = _ROOT_DOT.sub("", given.lower()).removesuffix(":")
     known = given.isascii() and len(given) <= _LONGEST_HOST and "/" not in host
-    if not (known and _BEGINNING.match(host) and endpoint.is_valid(f"http://{host}")):
+    if not (known and _BEGINNING.match(host) and authority.is_endpoint(f"http://{host}")):
         return "localhost"
     return host.removesuffix(_PORTS[scheme])
 

@@ -38,7 +38,7 @@ from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, NothingPublished, StoreUnavailable
 from functions.snapshot.pointer import Pointer, PointerEntry
 from functions.snapshot.witness import REMEDY, Witness, contradiction
-from functions.store import tally
+from functions.store import s3_request
 
 _LOG = logging.getLogger("sheaf")
 
@@ -152,7 +152,7 @@ class AsOf:
         The witness is read in parallel to shorten a cold start.
         """
         with ThreadPoolExecutor(1) as pool:
-            read = pool.submit(tally.carry(self._repository.witness))
+            read = pool.submit(s3_request.carry_tally(self._repository.witness))
             pointer = self._repository.pointer()
             witness = read.result()
         if contradiction(pointer, witness) is None:

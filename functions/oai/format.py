@@ -2,18 +2,26 @@
 
 The shipped formats are in templates/. An operator's own folder has the same layout and takes
 precedence.
+
+A format drifts if the publisher's templates differ from this server's. A publish with changed
+templates gives all records of the format a new datestamp. A server that still runs the old
+templates must not answer under that datestamp: a harvester would keep the old XML and never ask
+again.
 """
 
+import logging
 import re
+import threading
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
 from functions.oai.request import is_uri
-from functions.snapshot.errors import ConfigurationError
+from functions.snapshot.errors import ConfigurationError, StoreError
+from functions.snapshot.manifest import Manifest
 from functions.snapshot.schema import KINDS
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
@@ -28,6 +36,7 @@ PREFIX = re.compile(r"[A-Za-z0-9\-_.!~*'()]+")
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]*")
 _RAW = "harvested"
 _ROW = re.compile(r"\s*\[\[\s*format\s*\]\]")
+_LOG = logging.getLogger("sheaf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,3 +212,39 @@ def _is_file(name: Any, folder: str, places: Sequence[Path]) -> bool:
 
 def _list_places(places: Sequence[Path], folder: str) -> str:
     return " or ".join(str(place / folder) for place in places)
+
+
+class FormatDrift:
+    """Compares digests of formats with those of the publisher. Thread-safe."""
+
+    def __init__(self, digest: Callable[[str], str | None]):
+        """`digest` returns the digest of a format's templates on this server, by prefix."""
+        self._own = digest
+        self._first: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def check(self, manifest: Manifest, prefix: str) -> None:
+        """Raise StoreError if the publisher changed the format after this server started.
+
+        `manifest` is that of the snapshot in effect, although a list may continue in an older one.
+        A format that differed at the start is logged: this server may be ahead of the publisher.
+        """
+        making, own = manifest.formats.get(prefix), self._own(prefix)
+        if making is None or own is None:
+            return
+        with self._lock:
+            new = prefix not in self._first
+            first = self._first.setdefault(prefix, making.digest)
+        if making.digest == own:
+            return
+        if making.digest != first:
+            raise StoreError(
+                f"the format {prefix} has changed in snapshot {making.snapshot}: restart this "
+                "server with the templates and settings of the publisher"
+            )
+        if new:
+            _LOG.warning(
+                "the format %s differs from that of snapshot %d: run `sheaf publish`, or update "
+                "this server",
+                prefix, manifest.snapshot,
+            )  # fmt: skip

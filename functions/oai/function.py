@@ -7,8 +7,8 @@ standard output, one line of JSON for each request.
 
 import os
 
-from functions.oai import assembly, lambda_instance
+from functions.oai import application, lambda_instance
 
 handler = lambda_instance.Instance(
-    os.environ, lambda_instance.root(os.environ), lambda_instance.write, assembly.application
+    os.environ, lambda_instance.root(os.environ), lambda_instance.write, application.of_lambda
 )

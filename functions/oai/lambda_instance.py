@@ -23,13 +23,13 @@ from typing import Any, Protocol
 
 from functions.config import configuration
 from functions.config.configuration import Configuration
-from functions.database import cache
-from functions.http import access_log, deadline, gateway, message
-from functions.http.access_log import AccessLog
+from functions.http import exchange, gateway, http_message
+from functions.http.exchange import AccessLog
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.errors import SheafError
 from functions.snapshot.store import Reader
-from functions.store.reader import open_reader
+from functions.store import catalog
+from functions.store.slice import open_reader
 
 _LOG = logging.getLogger("sheaf")
 
@@ -73,7 +73,7 @@ class Shares:
 
 
 class Answering(Protocol):
-    """Answers events from one repository, like functions.oai.handler.Application."""
+    """Answers events from one repository, like functions.oai.application.Application."""
 
     spent: bool
 
@@ -132,7 +132,7 @@ class Instance:
         self._environment = environment
         self._root = root
         self._write = write
-        cache.seldom_searched()  # before the store is opened, which may have to be repeated
+        catalog.seldom_searched()  # before the store is opened, which may have to be repeated
         self._serving = self._open()
         if self._serving is not None:
             self._prepare(self._serving)
@@ -151,8 +151,8 @@ class Instance:
     def _prepare(self, serving: Serving) -> None:
         """Read ahead for the first request; that request reports any failure."""
         try:
-            deadline.within(_PREPARING, serving.application.prepare)
-        except deadline.Late:
+            exchange.answer_within(_PREPARING, serving.application.prepare)
+        except exchange.DeadlineError:
             _LOG.warning("read-ahead did not finish within %.1f s", _PREPARING)
             self._let_go(serving)
         except SheafError as error:
@@ -198,12 +198,12 @@ class Instance:
     def _refusal(self, given: object, request: str) -> dict[str, Any]:
         begun = time.perf_counter()
         seconds = configuration.default("serve.retry_seconds")
-        reply = message.unavailable("The repository is not ready; try again later.", seconds)
+        reply = http_message.unavailable("The repository is not ready; try again later.", seconds)
         call = gateway.read(given)
-        answer = message.write(reply, call)
+        answer = http_message.write(reply, call)
         took = time.perf_counter() - begun
         told = {"request": request} if request else {}
-        AccessLog(self._write).add(access_log.entry(now(), call, answer, told, took))
+        AccessLog(self._write).add(exchange.log_entry(now(), call, answer, told, took))
         return gateway.pack(answer)
 
 

@@ -11,15 +11,22 @@ from itertools import chain
 from functions.oai import token as tokens
 from functions.oai.answer import RecordList, Resumption
 from functions.oai.as_of import PointerReading
-from functions.oai.errors import NO_FORMAT, NO_RECORDS, NO_SETS, OAIError, OaiFault, error, show
-from functions.oai.format import Format, Formats
-from functions.oai.format_drift import FormatDrift
-from functions.oai.render import harvested
-from functions.oai.render.filler import Filler
-from functions.oai.render.sheet import Boundless, Room
+from functions.oai.format import Format, FormatDrift, Formats
+from functions.oai.render import template_filters
+from functions.oai.render.sheet import Boundless, Filler, Room
 from functions.oai.repository import RecordSelection, Repository
-from functions.oai.repository_duckdb.rows import DOCUMENT
-from functions.oai.request import LIST_IDENTIFIERS, OaiRequest
+from functions.oai.repository_duckdb.record_rows import DOCUMENT
+from functions.oai.request import (
+    LIST_IDENTIFIERS,
+    NO_FORMAT,
+    NO_RECORDS,
+    NO_SETS,
+    OAIError,
+    OaiFault,
+    OaiRequest,
+    error,
+    show,
+)
 from functions.oai.token import Token
 from functions.snapshot import instant
 from functions.snapshot.errors import MissingObject
@@ -205,7 +212,7 @@ class ListService:
         """Return the next records of a list that fit, and whether more follow."""
         headers = walk.verb == LIST_IDENTIFIERS
         # Only the harvested documents show which records came in a format.
-        sifts = headers and harvested.sifts(walk.format, walk.manifest.kinds())
+        sifts = headers and template_filters.sifts(walk.format, walk.manifest.kinds())
         empty = RecordList(
             (),
             None if headers else walk.format,

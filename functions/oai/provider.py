@@ -1,35 +1,31 @@
-"""OAI-PMH 2.0 data provider without XML and HTTP: requests to answers (section 4)."""
+"""OAI-PMH 2.0 data provider without XML and HTTP: requests to answers (section 4).
+
+Identify responses also follow the guidelines (section 4.2).
+"""
 
 from collections.abc import Callable, Collection, Sequence
 
+from functions import distribution
 from functions.config.configuration import Configuration
-from functions.oai import identify
 from functions.oai.answer import (
+    REPEC,
     Answer,
     Content,
     ErrorList,
     FormatList,
     Identify,
     OneRecord,
+    Statement,
+    parse_statement,
+    read_rights,
 )
 from functions.oai.as_of import AsOf, PointerReading
-from functions.oai.errors import (
-    NO_FORMAT,
-    NO_FORMATS,
-    NO_ITEM,
-    UNREADABLE,
-    OAIError,
-    OaiFault,
-    error,
-    show,
-)
-from functions.oai.format import Formats
-from functions.oai.format_drift import FormatDrift
+from functions.oai.format import FormatDrift, Formats
 from functions.oai.listing import ListService
-from functions.oai.render import harvested
+from functions.oai.render import template_filters
 from functions.oai.render.sheet import Boundless, Room
 from functions.oai.repository import Repository
-from functions.oai.repository_duckdb.rows import DOCUMENT
+from functions.oai.repository_duckdb.record_rows import DOCUMENT
 from functions.oai.request import (
     GET_RECORD,
     IDENTIFY,
@@ -37,12 +33,68 @@ from functions.oai.request import (
     LIST_IDENTIFIERS,
     LIST_RECORDS,
     LIST_SETS,
+    NO_FORMAT,
+    NO_FORMATS,
+    NO_ITEM,
+    UNREADABLE,
+    OAIError,
+    OaiFault,
     OaiRequest,
+    error,
     parse,
+    show,
 )
 from functions.oai.set_list import SetListService, configured_sets
+from functions.snapshot import layout, oai_name
 from functions.snapshot.errors import MissingObject
+from functions.snapshot.instant import from_text
 from functions.snapshot.manifest import Manifest
+
+_SAMPLE = oai_name.capture_identity(b"http://example.org/", None, None, None)
+
+
+def identify(configuration: Configuration, manifest: Manifest) -> Identify:
+    """Return the Identify response as of a snapshot.
+
+    The sample identifier has the form of the oai-identifier guideline and need not exist. It is
+    empty if templates keep identifiers of another form. A configured earliest datestamp is used
+    only if it is a lower bound of all datestamps.
+    """
+    earliest = configuration["repository.earliest_datestamp"]
+    floor = min(manifest.earliest, from_text(earliest)) if earliest else manifest.earliest
+    root = configuration["identify.data_url"]
+    if root and not root.endswith("/"):
+        root += "/"
+    return Identify(
+        name=configuration["repository.name"],
+        emails=tuple(configuration["repository.admin_emails"]),
+        earliest=floor,
+        namespace=manifest.namespace,
+        sample="" if _strange(manifest) else oai_name.to_oai(manifest.namespace, _SAMPLE),
+        snapshot=manifest.snapshot,
+        effective=manifest.effective,
+        records=sum(manifest.kinds().values()),
+        parquet=root and root + layout.RECORDS,
+        views=root and root + layout.views_key(manifest.snapshot),
+        version=distribution.version(),
+        friends=tuple(configuration["identify.friends"]),
+        branding=configuration["identify.branding"],
+        policies={
+            name: parse_statement(said) for name, said in configuration["identify.eprints"].items()
+        },
+        rights=_rights(configuration, manifest),
+        descriptions=tuple(text.strip() for text in configuration["identify.descriptions"]),
+    )
+
+
+def _strange(manifest: Manifest) -> bool:
+    """Return whether templates have identifiers without the form of the oai-identifier scheme."""
+    return manifest.prefix not in ("", oai_name.to_oai(manifest.namespace, ""))
+
+
+def _rights(configuration: Configuration, manifest: Manifest) -> tuple[Statement, ...]:
+    told = read_rights(configuration).all()
+    return (*told, REPEC) if manifest.kinds().get("template") else told
 
 
 class Provider:
@@ -153,7 +205,7 @@ class Provider:
 
     def _identify(self, request: OaiRequest, reading: PointerReading, limit: int) -> Identify:
         """Section 4.2."""
-        return identify.identify(self._configuration, self._manifest(reading))
+        return identify(self._configuration, self._manifest(reading))
 
     def _list_formats(self, request: OaiRequest, reading: PointerReading, limit: int) -> FormatList:
         """Section 4.4; a deleted item keeps the formats of its kind."""
@@ -164,9 +216,11 @@ class Provider:
         if record is None:
             raise error(NO_ITEM, f"There is no item {show(request.identifier)}.")
         formats = self._formats.of_kind(record.kind)
-        if record.kind == harvested.KIND and not record.deleted:
+        if record.kind == template_filters.HARVESTED and not record.deleted:
             full = self._repository.record(manifest, request.identifier, fields=(DOCUMENT,))
-            formats = tuple(f for f in formats if full and harvested.having([full], f.prefix))
+            formats = tuple(
+                f for f in formats if full and template_filters.select_available([full], f.prefix)
+            )
         if not formats:
             raise error(NO_FORMATS, f"Items such as {show(request.identifier)} have no format.")
         return FormatList(formats)

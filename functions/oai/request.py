@@ -1,4 +1,4 @@
-"""Requests: the six verbs and their arguments as a table, and the parser.
+"""Requests: the table of verbs and arguments, the parser, and the protocol's errors.
 
 OAI-PMH 2.0, sections 3.1 (requests), 3.3 (dates), 3.6 (errors), and 4 (verbs).
 """
@@ -9,15 +9,79 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from functions.oai.errors import BAD_ARGUMENT, BAD_VERB, OAIError, OaiFault, error, show
-from functions.snapshot import setspec
+from functions.snapshot import oai_name
+from functions.snapshot.errors import SheafError
 
+BAD_ARGUMENT = "badArgument"
+BAD_TOKEN = "badResumptionToken"
+BAD_VERB = "badVerb"
+NO_FORMAT = "cannotDisseminateFormat"
+NO_ITEM = "idDoesNotExist"
+NO_RECORDS = "noRecordsMatch"
+NO_FORMATS = "noMetadataFormats"
+NO_SETS = "noSetHierarchy"
+
+CODES = frozenset(
+    {
+        BAD_ARGUMENT,
+        BAD_TOKEN,
+        BAD_VERB,
+        NO_FORMAT,
+        NO_ITEM,
+        NO_RECORDS,
+        NO_FORMATS,
+        NO_SETS,
+    }
+)
+
+UNREADABLE = frozenset({BAD_VERB, BAD_ARGUMENT})
+"""Errors for which `<request>` has no attributes (section 3.2)."""
+
+_LONGEST = 80
 IDENTIFY = "Identify"
 LIST_FORMATS = "ListMetadataFormats"
 LIST_SETS = "ListSets"
 GET_RECORD = "GetRecord"
 LIST_IDENTIFIERS = "ListIdentifiers"
 LIST_RECORDS = "ListRecords"
+
+
+@dataclass(frozen=True, slots=True)
+class OaiFault:
+    """One error of a response: its code and a text for people."""
+
+    code: str
+    message: str
+
+
+class OAIError(SheafError):
+    """A request that the protocol answers with one or more `<error>` elements."""
+
+    def __init__(self, *faults: OaiFault):
+        if not faults or any(fault.code not in CODES for fault in faults):
+            raise ValueError(f"not protocol errors: {faults}")
+        super().__init__("; ".join(f"{f.code}: {f.message}" for f in faults))
+        self.faults = faults
+
+    @property
+    def code(self) -> str:
+        """The code of the first fault."""
+        return self.faults[0].code
+
+    @property
+    def message(self) -> str:
+        """The message of the first fault."""
+        return self.faults[0].message
+
+
+def error(code: str, message: str) -> OAIError:
+    """Return the error with a single fault."""
+    return OAIError(OaiFault(code, message))
+
+
+def show(text: str) -> str:
+    """Return client input in quotes, cut to a length that suits a message."""
+    return f'"{text}"' if len(text) <= _LONGEST else f'"{text[:_LONGEST]}..."'
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +152,7 @@ def is_uri(text: str) -> bool:
 _FORMS: dict[str, tuple[Callable[[str], bool], str]] = {
     "identifier": (is_uri, "a URI"),
     "metadataPrefix": (lambda v: bool(_PREFIX.fullmatch(v)), "a metadata prefix"),
-    "set": (setspec.is_valid, "a setSpec"),
+    "set": (oai_name.is_set, "a setSpec"),
     "from": (lambda v: _instant(v) is not None, "a date YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ"),
     "until": (lambda v: _instant(v) is not None, "a date YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ"),
     # Other faults of a token are reported with the request's attributes, which cannot hold this

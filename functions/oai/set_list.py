@@ -12,13 +12,11 @@ from functions.config.configuration import Configuration
 from functions.oai import token as tokens
 from functions.oai.answer import NamedSet, Resumption, SetList
 from functions.oai.as_of import PointerReading
-from functions.oai.errors import NO_SETS, error
 from functions.oai.listing import is_known, kept_or_current, name_set
 from functions.oai.repository import Repository, SetRow
-from functions.oai.request import OaiRequest
-from functions.oai.set_cursor import EMPTIED, LIVE, NAMED, SetCursor
-from functions.oai.token import Token
-from functions.snapshot import instant, setspec
+from functions.oai.request import NO_SETS, OaiRequest, error
+from functions.oai.token import EMPTIED, LIVE, NAMED, SetCursor, Token
+from functions.snapshot import instant, oai_name
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
 
@@ -151,7 +149,7 @@ class SetListService:
         own = self._descriptions.get(spec)
         return NamedSet(
             spec,
-            setspec.name(spec, self._names, row.name if row else None),
+            oai_name.set_name(spec, self._names, row.name if row else None),
             (own, told) if own else (told,),
             live,
             deleted,

@@ -1,16 +1,13 @@
-"""Resumption tokens: stateless, never expiring and not trusted (OAI-PMH 2.0, section 3.5).
+"""Resumption tokens: stateless, never expiring, not trusted (OAI-PMH 2.0, section 3.5).
 
-A token is a checksum and packed fields, written as base64url without padding. Neither URLs nor XML
-escape its characters. The checksum is not secret: it finds slips, not forgeries. So every field is
-tested as well, and a forged token that passes asks for nothing that a request could not. The
-checksum covers the repository's namespace and the store's id, which are not in the token. Positions
-have a meaning in one store only, so tokens of other stores are refused.
+A token is a checksum and packed fields, as base64url, which neither URLs nor XML escape. The
+checksum covers the namespace and the store's id: positions have a meaning in one store only. It
+finds slips, not forgeries, so every field is tested as well.
 
 The fields begin with the letter of the verb and the version. Then follow numbers of 7 bits a byte,
 lowest first: snapshot, cursor, size and position, then the seconds of start and end plus one, or 0
 for None. Last are prefix, set and `after`, each behind its length. A set that would make the token
-longer than LONGEST is shortened to its first characters and a digest. The digest identifies it
-among the repository's sets.
+longer than LONGEST is shortened to its first characters and a digest.
 """
 
 import base64
@@ -24,11 +21,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from functions.oai import request
-from functions.oai.errors import BAD_TOKEN, OAIError, error
-from functions.oai.set_cursor import SetCursor
-from functions.snapshot import setspec
+from functions.oai.request import BAD_TOKEN, OAIError, error
+from functions.snapshot import oai_name
 from functions.snapshot.manifest import Manifest
 
+LIVE, EMPTIED, NAMED = range(3)
+"""Stages of a list: sets with live records, sets without, sets that are only configured."""
+
+_MARKS = "+/="  # characters that no setSpec contains
+_PLACE = re.compile(r"(0|[1-9][0-9]{0,9})([+/=])(.+)", re.DOTALL)
 LONGEST = 196
 """Maximum length of a token in characters, unless its metadataPrefix has more than fifty."""
 
@@ -44,6 +45,27 @@ _HIGHEST = 2**63 - 1
 _LONGEST_READ = 8192
 _CHECK_BYTES = 4
 _DIGEST_LETTERS = 17  # with the comma before them
+
+
+@dataclass(frozen=True, slots=True)
+class SetCursor:
+    """Position behind the set `spec` in a stage of a list; the list began at publish `sequence`."""
+
+    sequence: int
+    stage: int
+    spec: str
+
+    def to_text(self) -> str:
+        """Return the cursor as text for a token."""
+        return f"{self.sequence}{_MARKS[self.stage]}{self.spec}"
+
+    @staticmethod
+    def from_text(text: str) -> "SetCursor | None":
+        """Parse the text of `to_text`; None if it is invalid."""
+        match = _PLACE.fullmatch(text)
+        if match is None or not oai_name.is_set(match[3]):
+            return None
+        return SetCursor(int(match[1]), _MARKS.index(match[2]), match[3])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +256,7 @@ def _is_place(after: str) -> bool:
 
 
 def _is_set(text: str) -> bool:
-    return setspec.is_valid(text) or _SHORTENED.fullmatch(text) is not None
+    return oai_name.is_set(text) or _SHORTENED.fullmatch(text) is not None
 
 
 def _check(data: bytes, namespace: str, store: str) -> bytes:

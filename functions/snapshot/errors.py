@@ -1,6 +1,10 @@
-"""Exceptions for faults in a store or in a configuration."""
+"""Exceptions for faults in a store or a configuration, and the version of the schema."""
+
+from typing import Any
 
 NO_SPACE = "the disk for scratch files is full: free some space, or set TMPDIR to another folder"
+VERSION = 2
+"""Written into every JSON document of a store. It rises when a table gets another column."""
 
 
 class SheafError(Exception):
@@ -41,3 +45,22 @@ class OlderSchemaError(StoreError):
 
 class NothingPublished(StoreError):
     """The store has no snapshot in effect."""
+
+
+def check_version(version: Any) -> None:
+    """Check that a document of that version can be read.
+
+    Raises NewerSchema, OlderSchemaError, or ValueError if the version is invalid.
+    """
+    if not isinstance(version, int) or version < 1:
+        raise ValueError(f"schema is {version!r}")
+    if version > VERSION:
+        raise NewerSchema(
+            f"the store has schema {version}, but this Sheaf reads up to {VERSION}: install a "
+            "later Sheaf"
+        )
+    if version < VERSION:
+        raise OlderSchemaError(
+            f"the store has schema {version} of an earlier Sheaf, but this Sheaf reads {VERSION}: "
+            "ingest its sources into a new store"
+        )

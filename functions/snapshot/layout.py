@@ -1,4 +1,4 @@
-"""The layout of a store: one for a folder and for S3, so that a store can be copied either way.
+"""The layout of a store, the same in a folder and in S3, so that it can be copied.
 
 current.json                      the pointer: which snapshot is in effect
 snapshots/newest.json             the witness: the newest snapshot that the pointer ever named
@@ -10,11 +10,13 @@ records/<table>/<digest>.parquet  data files, named by their content
 intake/<run>/...                  ingested rows that are not published yet
 .tmp/...                          unfinished writes of a folder
 
-The pointer and the witness are the only objects that are ever replaced.
+The pointer and the witness are the only objects that are ever replaced. The address of a store in
+S3 is s3://bucket/prefix.
 """
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 POINTER = "current.json"
 RECORDS = "records/"
@@ -42,6 +44,9 @@ _DIGEST = re.compile(r"[0-9a-f]{32}")
 _NAMED = re.compile(
     r"(?:snapshots/leaves/([0-9a-f]{32})\.json|records/[a-z_]+/([0-9a-f]{32})\.parquet)"
 )
+S3_SCHEME = "s3://"
+
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]")
 
 
 def file_groups(table: str) -> int:
@@ -109,3 +114,58 @@ def _check_digest(digest: str) -> str:
     if not _DIGEST.fullmatch(digest):
         raise ValueError(f"{digest!r} is not a digest of 32 hexadecimal digits")
     return digest
+
+
+@dataclass(frozen=True, slots=True)
+class StoreAddress:
+    """A bucket and the prefix of every key in it. The prefix is empty, or parts joined by `/`."""
+
+    bucket: str
+    prefix: str = ""
+
+    def __str__(self) -> str:
+        return S3_SCHEME + "/".join(filter(None, (self.bucket, self.prefix)))
+
+    def key(self, key: str) -> str:
+        """Return the bucket's key for a store's key. Raises ValueError if the key is invalid."""
+        if not is_key(key):
+            raise ValueError(f"{key!r} is not a key of a store")
+        return f"{self.prefix}/{key}" if self.prefix else key
+
+
+def is_key(key: str) -> bool:
+    """Return whether both a folder and a bucket can hold `key`."""
+    parts = key.split("/")
+    return key.isprintable() and all(parts) and not {".", ".."} & set(parts)
+
+
+def parse_address(text: str) -> StoreAddress:
+    """Parse an address. Raises ValueError with the reason.
+
+    Slashes at the end are ignored. A query string is refused, because S3 addresses have no query.
+    Text that may contain a secret is also refused, and the error does not repeat it.
+    """
+    if not text.startswith(S3_SCHEME):
+        scheme, found, _ = text.partition("://")
+        other = f", not {scheme}://" if found and scheme.isalnum() else ""
+        raise ValueError(f"expected s3://bucket/prefix{other}")
+    bucket, _, prefix = text.removeprefix(S3_SCHEME).partition("/")
+    if "@" in bucket:
+        raise ValueError("expected s3://bucket/prefix, without credentials")
+    if "?" in text or "#" in text:
+        raise ValueError("expected s3://bucket/prefix, without ? and #")
+    if not _BUCKET.fullmatch(bucket):
+        raise ValueError(f"{bucket!r} is not a bucket name, expected s3://bucket/prefix")
+    prefix = prefix.rstrip("/")
+    if prefix and not is_key(prefix):
+        raise ValueError(f"{prefix!r} is not a prefix: it has an empty part, . or ..")
+    return StoreAddress(bucket, prefix)
+
+
+def is_address(text: str) -> bool:
+    """Return whether `text` is the address of a store in S3."""
+    try:
+        parse_address(text)
+    except ValueError:
+        return False
+    return True

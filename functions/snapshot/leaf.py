@@ -4,8 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from functions.snapshot.errors import DamagedStore
-from functions.snapshot.version import VERSION, check_version
+from functions.snapshot.errors import VERSION, DamagedStore, check_version
 
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 """Exceptions that JSON of an unexpected shape raises."""

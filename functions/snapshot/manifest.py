@@ -2,30 +2,91 @@
 
 The root lists the sequences and the leaves of each table. A leaf lists data files and their row
 groups. Root and leaves are JSON. Leaves are named by their content, so snapshots share them.
+
+A sequence is a publish with the positions that it assigned. A making is the version of a format's
+templates, and since when it applies.
 """
 
 import json
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from collections.abc import Sequence as Series
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from functions.snapshot import instant
-from functions.snapshot.errors import DamagedStore
+from functions.snapshot.errors import VERSION, DamagedStore
 from functions.snapshot.leaf import MALFORMED, document, key
 from functions.snapshot.leaf import DataFile as DataFile
 from functions.snapshot.leaf import Key as Key
 from functions.snapshot.leaf import Leaf as Leaf
 from functions.snapshot.leaf import RowGroup as RowGroup
-from functions.snapshot.making import Making
-from functions.snapshot.sequence import Sequence as Sequence
-from functions.snapshot.sequence import Span as Span
-from functions.snapshot.version import VERSION
 
 UNSTAMPED = datetime.max.replace(tzinfo=UTC)
 """The instant of a sequence before it has a real one: it takes effect with the next snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """A digest of the templates that produce a format.
+
+    `since` is the instant from which they apply, and `snapshot` the snapshot that took effect then.
+    They are None and 0 if the templates never changed. No record has an earlier datestamp in the
+    format than `since`.
+    """
+
+    digest: str
+    since: datetime | None = None
+    snapshot: int = 0
+
+    def to_json(self) -> list[Any]:
+        """Return it as JSON values for a manifest."""
+        return [self.digest, self.since and instant.to_text(self.since), self.snapshot]
+
+    @staticmethod
+    def from_json(value: Any) -> "Making":
+        """Build it from the output of `to_json`.
+
+        Raises ValueError or TypeError for anything else.
+        """
+        digest, since, snapshot = value
+        return Making(
+            str(digest), None if since is None else instant.from_text(since), int(snapshot)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Positions from `first` to `last`, both included; empty if last < first."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A publish: number, effective instant, positions, and counts of the records still listed.
+
+    `records` counts, by kind, the versions of this sequence that are still in the listing. If the
+    sequence had several kinds from the start, `starts` has the first position of each, ascending.
+    """
+
+    number: int
+    effective: datetime
+    first: int
+    last: int
+    records: Mapping[str, int]
+    starts: Mapping[str, int] = field(default_factory=dict)
+
+    def spans(self, kinds: Collection[str]) -> Iterator[Span]:
+        """Yield the positions of items of `kinds`."""
+        if not self.starts:
+            yield Span(self.first, self.last)
+        ends = [*(start - 1 for start in self.starts.values()), self.last][1:]
+        for (kind, start), end in zip(self.starts.items(), ends, strict=True):
+            if kind in kinds:
+                yield Span(start, end)
 
 
 @dataclass(frozen=True, slots=True)

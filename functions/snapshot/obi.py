@@ -3,7 +3,7 @@
 Times are tists: the time of a run, in whole seconds since 1970.
 """
 
-from functions.snapshot.column import Column
+from functions.snapshot.item_tables import Column
 
 _ID = Column("id", "VARCHAR", "a template's handle, or a file's URL", "RePEc:cgd:wpaper:1")
 _KIND = Column("kind", "VARCHAR", "tobi: template, fobi: file, redif: file of ReDIF", "tobi")

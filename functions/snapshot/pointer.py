@@ -13,8 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from functions.snapshot import instant
-from functions.snapshot.errors import DamagedStore, NothingPublished
-from functions.snapshot.version import VERSION, check_version
+from functions.snapshot.errors import VERSION, DamagedStore, NothingPublished, check_version
 
 REMEMBERED = timedelta(minutes=1)
 """How long the pointer names a snapshot after it was superseded."""

@@ -4,8 +4,8 @@ Types are DuckDB's. Times are UTC without a zone. Text is UTF-8 without the char
 forbids.
 """
 
-from functions.snapshot import fileset, harvested, obi
-from functions.snapshot.column import Column as Column
+from functions.snapshot import item_tables, obi
+from functions.snapshot.item_tables import Column as Column
 
 ITEM = (
     Column("position", "BIGINT", "place in the log of published versions; never reused", "4711"),
@@ -106,9 +106,9 @@ KINDS: dict[str, tuple[Column, ...]] = {
     "capture": CAPTURE,
     "collection": COLLECTION,
     "template": obi.TEMPLATE,
-    "fileset": fileset.FILESET,
-    "file": fileset.FILESET,
-    "harvested": harvested.HARVESTED,
+    "fileset": item_tables.FILESET,
+    "file": item_tables.FILESET,
+    "harvested": item_tables.HARVESTED,
 }
 """The columns of each kind of item besides ITEM."""
 
@@ -265,7 +265,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "tallies": TALLIES,
     "documents": DOCUMENTS,
     **obi.TABLES,
-    **fileset.TABLES,
+    **item_tables.TABLES,
 }
 
 ORDER: dict[str, tuple[str, ...]] = {
@@ -282,7 +282,7 @@ ORDER: dict[str, tuple[str, ...]] = {
     "tallies": ("collection", "facet", "value"),
     "documents": ("identifier",),
     **obi.ORDER,
-    **fileset.ORDER,
+    **item_tables.ORDER,
 }
 """The columns that each table is sorted by; a row group's bounds in the manifest are of these."""
 
@@ -299,7 +299,7 @@ KEY: dict[str, int] = {
     "sources": 1,
     "tallies": 1,
     "documents": 1,
-    **dict.fromkeys((*obi.TABLES, *fileset.TABLES), 1),
+    **dict.fromkeys((*obi.TABLES, *item_tables.TABLES), 1),
 }
 """The number of leading ORDER columns of a table that bound its row groups."""
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from functions.snapshot import instant, layout
-from functions.snapshot.errors import DamagedStore
+from functions.snapshot.errors import VERSION, DamagedStore, check_version
 from functions.snapshot.pointer import DIGEST, Pointer, PointerEntry, digest
-from functions.snapshot.version import VERSION, check_version
 
 _KEYS = {"schema", "store", "snapshot", "effective", DIGEST}
 REMEDY = "`sheaf verify` shows the correct content, and `sheaf verify --repair` writes it"

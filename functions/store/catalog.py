@@ -1,10 +1,11 @@
-"""Cache of a store's pointer, manifests and leaves."""
+"""Caches: of a store's pointer, manifests and leaves, and of values limited in bytes."""
 
+import gc
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
 
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject
@@ -131,3 +132,40 @@ class Catalogue:
             raise MissingObject(f"{error}, which is part of a snapshot; {_REMEDY}") from error
         except DamagedStore as error:
             raise DamagedStore(f"{key}: {error}; {_REMEDY}") from error
+
+
+class LruCache(Generic[T]):
+    """Keeps the most recently used values, up to `limit` bytes. Thread-safe."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._size = 0
+        self._values: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, key: Hashable) -> T | None:
+        """Return the value of `key`, None if it is not cached."""
+        with self._lock:
+            if key not in self._values:
+                return None
+            self._values.move_to_end(key)
+            return self._values[key][0]
+
+    def add(self, key: Hashable, value: T, size: int) -> None:
+        """Cache a value of about `size` bytes; the least recently used values make room."""
+        with self._lock:
+            if key in self._values:
+                self._size -= self._values.pop(key)[1]
+            self._values[key] = value, size
+            self._size += size
+            while self._size > self._limit:
+                self._size -= self._values.popitem(last=False)[1][1]
+
+
+def seldom_searched() -> None:
+    """Make the garbage collector of this process run less often.
+
+    Cached rows are many objects without reference cycles, so searching them only costs time.
+    """
+    gc.freeze()
+    gc.set_threshold(20_000)

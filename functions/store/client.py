@@ -1,25 +1,34 @@
-"""Read client for S3 buckets. The only file that imports obstore.
+"""Read client for S3 buckets, and presigned URLs. The only file that imports obstore.
 
-Importing obstore takes 20 ms, importing boto3 150 ms, which a cold start would pay. Writing uses
-boto3 (builder.store.client). An error of obstore has only a class and a text.
+Importing obstore takes 20 ms, importing boto3 150 ms, which a cold start would pay. So obstore
+also signs URLs. Writing uses boto3 (builder.store.client). An error of obstore has only a class
+and a text.
 """
 
 import re
+import threading
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import cached_property
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import obstore
 import obstore.store
 from obstore.exceptions import BaseError
 
-from functions.snapshot.address import StoreAddress
 from functions.snapshot.errors import StoreError
-from functions.store import tally
-from functions.store.connection import BucketConnection, forget_empty, options_of
-from functions.store.object import ObjectClient, ObjectPart, tag_of
-from functions.store.refusal import Refusal
+from functions.snapshot.layout import StoreAddress
+from functions.store import s3_request
+from functions.store.connection import (
+    BucketConnection,
+    ObjectClient,
+    ObjectPart,
+    forget_empty,
+    options_of,
+    tag_of,
+)
+from functions.store.s3_request import Refusal
 
 _CHUNK = 1 << 16  # bytes
 _ERRORS = (BaseError, FileNotFoundError, ValueError, OSError)  # exceptions of obstore
@@ -33,6 +42,7 @@ _CREDENTIALS = (
     "//169.254.", "//[fd00:ec2", "/latest/api/token", "/latest/meta-data/", "//sts.", "AssumeRole",
 )  # fmt: skip
 _KINDS = {"FileNotFoundError": 404, "NotFoundError": 404, "PreconditionError": 412}
+_UNKNOWN = "application/octet-stream"
 
 
 class Client(ObjectClient):
@@ -75,7 +85,7 @@ class Client(ObjectClient):
             except _ERRORS as error:
                 if _refusal(error).status != 416:
                     raise
-                tally.add(requests=1)
+                s3_request.add_to_tally(requests=1)
                 meta = obstore.head(self._store, key)  # an empty object has no range
                 return ObjectPart(b"", meta["size"], tag_of(meta["e_tag"]))
 
@@ -117,7 +127,7 @@ def _body(result: Any, stopped: Callable[[], bool] = lambda: False) -> bytes:
     for chunk in result.stream(min_chunk_size=_CHUNK):
         if stopped():
             raise StoreError("the read was cancelled")
-        tally.add(size=len(chunk))
+        s3_request.add_to_tally(size=len(chunk))
         found += chunk
     return bytes(found)
 
@@ -138,3 +148,43 @@ def _refusal(error: Exception) -> Refusal:
         reason=own[1] if own else "",
         text=text,
     )
+
+
+class Signer:
+    """Signs URLs with the keys that read the buckets. Thread-safe.
+
+    With such a URL, a client may read the object for `seconds`, and do nothing else.
+    """
+
+    def __init__(
+        self, connection: BucketConnection, environment: Mapping[str, str], seconds: int
+    ) -> None:
+        self._connection = connection
+        self._environment = environment
+        self._lasting = timedelta(seconds=seconds)
+        self._clients: dict[str, Client] = {}
+        self._lock = threading.Lock()
+
+    def address(self, bucket: str, key: str, method: str, disposition: str) -> str:
+        """Return a URL for GET or HEAD whose response has that Content-Disposition.
+
+        The response's type is application/octet-stream, because the bucket's host has no sandbox.
+        Raises StoreError if there are no keys.
+        """
+        with self._lock:
+            client = self._clients.get(bucket)
+            if client is None:
+                client = Client(StoreAddress(bucket), self._connection, self._environment)
+                self._clients[bucket] = client
+        query = urlencode(
+            {
+                "response-content-disposition": disposition,
+                "response-content-type": _UNKNOWN,
+                "x-id": "GetObject",  # the last value gets a / (Client.signed_url)
+            },
+            quote_via=quote,
+        )
+        with s3_request.count_requests():  # no request goes to the bucket itself
+            return client.attempt(
+                key, "s3:GetObject", lambda: client.signed_url(method, key, query, self._lasting)
+            )

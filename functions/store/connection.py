@@ -1,16 +1,24 @@
-"""Connection settings of a bucket, from the configuration and the environment."""
+"""Connections to a bucket: their settings, and the base class of the clients.
+
+The settings come from the configuration and the environment. The base class retries requests and
+translates errors into store errors.
+"""
 
 import math
 import os
-from collections.abc import Mapping
+import random
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from functions.config.configuration import Configuration
-from functions.snapshot.address import StoreAddress
-from functions.snapshot.errors import StoreError
-from functions.store import credentials
-from functions.url import endpoint as endpoints
+from functions.snapshot.errors import MissingObject, StoreError
+from functions.snapshot.layout import StoreAddress
+from functions.store import s3_request
+from functions.store.s3_request import Refusal
+from functions.url import authority as endpoints
 
 PATIENCE = 3.0
 """Seconds for which a request is retried while an HTTP client waits."""
@@ -20,6 +28,9 @@ SILENCE = 5.0
 
 LONGEST = 60.0
 """Seconds after which such a request ends, even if bytes arrive; a slow line needs 10 a page."""
+T = TypeVar("T")
+
+_FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds between two tries of a request
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +100,7 @@ def options_of(
         "endpoint": endpoint,
         "region": region_of(connection, environment),
     }
-    if (provider := credentials.provider(environment)) is not None:
+    if (provider := s3_request.key_provider(environment)) is not None:
         options["credential_provider"] = provider
     return {name: value for name, value in options.items() if value != ""}
 
@@ -110,10 +121,10 @@ def endpoint_of(connection: BucketConnection, environment: Mapping[str, str]) ->
         return connection.endpoint
     for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"):
         if value := environment.get(name):
-            if not endpoints.is_valid(value):
+            if not endpoints.is_endpoint(value):
                 # The message omits the value, which may contain a password.
                 raise StoreError(
-                    f"{name} cannot be used, expected {endpoints.EXPECTED} such as "
+                    f"{name} cannot be used, expected {endpoints.ENDPOINT_EXPECTED} such as "
                     "https://s3.example.org:9000, without user, path or query"
                 )
             return value.rstrip("/")
@@ -126,7 +137,7 @@ def region_of(connection: BucketConnection, environment: Mapping[str, str]) -> s
         return connection.region
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         if value := environment.get(name):
-            return credentials.check(name, value)
+            return s3_request.check_variable(name, value)
     return ""
 
 
@@ -137,3 +148,96 @@ def forget_empty() -> None:
     """
     for name in [n for n, value in os.environ.items() if n.startswith("AWS_") and not value]:
         del os.environ[name]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectPart:
+    """A range of an object: its bytes, and the size and the ETag of the whole object."""
+
+    data: bytes
+    size: int
+    tag: str
+
+
+class ObjectClient(ABC):
+    """Reads the objects of a bucket by their keys in the bucket. Thread-safe.
+
+    Every method retries temporary errors (see Refusal.passing) until `retry_seconds` are over.
+    Raises MissingObject, Conflict, StoreUnavailable or StoreError.
+    """
+
+    def __init__(self, bucket: str, connection: BucketConnection) -> None:
+        self.connection = connection
+        self._bucket = bucket
+        self._answered = False
+
+    @abstractmethod
+    def get(self, key: str) -> tuple[bytes, str]:
+        """Return the whole object and its tag."""
+
+    @abstractmethod
+    def piece(
+        self,
+        key: str,
+        offset: int,
+        length: int,
+        tag: str | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> ObjectPart:
+        """Return `length` bytes from `offset`, or fewer at the end of the object.
+
+        Raises Conflict if the object's tag is no longer `tag`, and StoreError soon after `stopped`
+        returns true.
+        """
+
+    @abstractmethod
+    def refusal(self, error: Exception) -> Refusal | None:
+        """Return the Refusal that describes an error of the library; None for any other error."""
+
+    def where(self, key: str) -> str:
+        """Return an object's address for messages."""
+        return f"s3://{self._bucket}/{key}"
+
+    def has(self, key: str) -> bool:
+        """Return whether the object exists."""
+        try:
+            self.piece(key, 0, 1)  # the response to a HEAD would not give the reason of a refusal
+        except MissingObject:
+            return False
+        return True
+
+    def attempt(self, key: str, action: str, request: Callable[[], T], most: float = math.inf) -> T:
+        """Retry a request until it succeeds, for `retry_seconds` or `most` seconds at most."""
+        patience = min(self.connection.patience, most)
+        end = time.monotonic() + patience
+        wait = _FIRST_WAIT
+        while True:
+            s3_request.add_to_tally(requests=1)
+            try:
+                found = request()
+                self._answered = True
+                return found
+            except Exception as error:
+                refusal = self.refusal(error)
+                if refusal is None:
+                    raise
+                refusal = replace(refusal, renewing=self._answered)
+                self._answered |= bool(refusal.status) and not refusal.credentials
+                now = time.monotonic()
+                if not refusal.passing or now >= end:
+                    waited = self._waiting_time(patience)
+                    raise refusal.error(self._bucket, key, action, waited) from error
+            # Random waits keep clients that were refused together from returning together.
+            time.sleep(min(random.uniform(wait / 2, wait), max(0.0, end - now)))
+            wait = min(wait * 2, _LONGEST_WAIT)
+
+    def _waiting_time(self, patience: float) -> str:
+        own = " (store.retry_seconds)" if patience == self.connection.retry_seconds else ""
+        return f"{patience:g} s{own}"
+
+
+def tag_of(tag: str | None) -> str:
+    """Return an object's ETag. Raises StoreError if it is missing."""
+    if not tag:
+        raise StoreError("the server gives objects no ETag, which docs/reference/store.md requires")
+    return tag

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
-from functions.store import extent, tally
-from functions.store.extent import Extent
-from functions.store.object import ObjectClient, ObjectPart
-from functions.store.scratch import Scratch
+from functions.store import s3_request, scratch
+from functions.store.connection import ObjectClient, ObjectPart
+from functions.store.scratch import Extent, Scratch
 
 T = TypeVar("T")
 
@@ -177,7 +176,7 @@ class Mirror:
                 else:
                     asked = [Extent(0, held.size)] if wanted is None else wanted
                     self._check(key, held, asked)
-                    missing = extent.missing(asked, held.extents)
+                    missing = scratch.missing_extents(asked, held.extents)
                 held.used = self._clock()
                 if not any(a.meets(b) for a in missing for b in held.flying):
                     held.flying += missing
@@ -198,7 +197,9 @@ class Mirror:
         elif not exactly and max((e.end for e in wanted), default=0) <= SMALL:
             first = [Extent(0, SMALL)]
         else:
-            first = extent.parts(extent.merge(wanted, SMALL // 2), part)[: self._width]
+            first = scratch.cut_extents(scratch.merge_extents(wanted, SMALL // 2), part)[
+                : self._width
+            ]
         pieces = self._side_by_side(
             lambda e, stopped: self._client.piece(key, e.start, e.length, stopped=stopped), first
         )
@@ -211,19 +212,19 @@ class Mirror:
                 self._write(key, file.fileno(), asked, piece, found)
         with self._changed:
             held.size, held.tag = found.size, found.tag
-            held.extents = extent.merge(first, 0, held.size)
+            held.extents = scratch.merge_extents(first, 0, held.size)
 
     def _fetch(self, key: str, held: _Held, missing: Sequence[Extent]) -> None:
-        near = extent.merge(missing, SMALL // 2, held.size)
+        near = scratch.merge_extents(missing, SMALL // 2, held.size)
         with held.path.open("r+b") as file:
 
             def fetch(asked: Extent, stopped: Callable[[], bool]) -> None:
                 piece = self._client.piece(key, asked.start, asked.length, held.tag, stopped)
                 self._write(key, file.fileno(), asked, piece, held)
 
-            self._side_by_side(fetch, extent.parts(near, self._client.connection.part))
+            self._side_by_side(fetch, scratch.cut_extents(near, self._client.connection.part))
         with self._changed:
-            held.extents = extent.merge((*held.extents, *near), 0, held.size)
+            held.extents = scratch.merge_extents((*held.extents, *near), 0, held.size)
 
     def _write(self, key: str, file: int, asked: Extent, piece: ObjectPart, held: _Held) -> None:
         """Write a piece to its place in the file, if it is the requested piece."""
@@ -247,7 +248,9 @@ class Mirror:
         stop = threading.Event()
         if len(some) == 1:
             return [fetch(some[0], stop.is_set)]
-        futures = [self._pool.submit(tally.carry(fetch), one, stop.is_set) for one in some]
+        futures = [
+            self._pool.submit(s3_request.carry_tally(fetch), one, stop.is_set) for one in some
+        ]
         try:
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
             failed = [error for future in done if (error := future.exception())]

@@ -1,4 +1,4 @@
-"""Reads byte ranges of objects in a folder or in a bucket."""
+"""Opens a folder or a bucket by its address, to read objects or byte ranges."""
 
 import errno
 import io
@@ -9,14 +9,19 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
 from functions.config.configuration import Configuration
-from functions.snapshot.address import SCHEME, StoreAddress, is_key
 from functions.snapshot.errors import MissingObject, StoreError
-from functions.store.bucket import bucket_of
+from functions.snapshot.layout import S3_SCHEME, StoreAddress, is_key
+from functions.snapshot.store import Reader
 from functions.store.client import Client
-from functions.store.connection import BucketConnection
-from functions.store.folder import FolderReader
-from functions.store.object import ObjectClient
-from functions.store.stream import ObjectStream
+from functions.store.connection import BucketConnection, ObjectClient
+from functions.store.mirror import KEPT
+from functions.store.store_reader import (
+    BucketReader,
+    FolderReader,
+    ObjectCache,
+    ObjectStream,
+    bucket_of,
+)
 
 _AT_ONCE = 1 << 16  # bytes
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
@@ -143,7 +148,9 @@ class Bounded(io.RawIOBase):
         super().close()
 
 
-def of(uri: str, base: Path, settings: Configuration, environment: Mapping[str, str]) -> Slices:
+def open_slices(
+    uri: str, base: Path, settings: Configuration, environment: Mapping[str, str]
+) -> Slices:
     """Return the slices below `uri`: s3://bucket/prefix, or a folder relative to `base`.
 
     Raises StoreError if the address is invalid.
@@ -156,8 +163,28 @@ def of(uri: str, base: Path, settings: Configuration, environment: Mapping[str, 
 
 def split_address(address: str) -> tuple[str, str]:
     """Return a file's parent address and its name, as `of` and `open` expect them."""
-    if address.startswith(SCHEME):
+    if address.startswith(S3_SCHEME):
         place, _, name = address.rpartition("/")
-        return (place, name) if len(place) > len(SCHEME) else (address, "")
+        return (place, name) if len(place) > len(S3_SCHEME) else (address, "")
     path = Path(address)
     return str(path.parent), path.name
+
+
+def open_reader(
+    uri: str,
+    base: Path,
+    settings: Configuration,
+    environment: Mapping[str, str],
+    kept: float = KEPT,
+    cache: ObjectCache | None = None,
+) -> Reader:
+    """Return a reader of the store at `uri`: s3://bucket/prefix, or a path relative to `base`.
+
+    A bucket's local files take up to `store.cache` MiB; a returned file stays for `kept` seconds.
+    If `cache` is given, it keeps the files instead. Raises StoreError if the address is invalid.
+    """
+    at = bucket_of(uri)
+    if at is not None:
+        client = Client(at, BucketConnection.serving(settings), environment)
+        return BucketReader(at, client, settings["store.cache"] << 20, kept, cache)
+    return FolderReader((base / uri).resolve())

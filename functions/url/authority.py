@@ -1,5 +1,6 @@
-"""The authority of a URL (RFC 3986, section 3.2): its host as a name and in a SURT."""
+"""The authority of a URL (RFC 3986, section 3.2), and the endpoint of a server."""
 
+import ipaddress
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,6 +15,14 @@ _LONGEST = 1024
 _OCTAL = re.compile(r"[0-7]{1,20}(?:\.[0-7]{1,20}){0,3}")
 _DECIMAL = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,20}){0,3}")
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
+ENDPOINT_EXPECTED = "an http or https URL of a server"
+
+_ENDPOINT = re.compile(
+    r"https?://([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?/?"
+)
+_NUMBER = re.compile(
+    r"[0-9]+|0[Xx][0-9A-Fa-f]*"
+)  # a host that ends like this is read as an IPv4 address
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +120,19 @@ def _ascii_name(name: str) -> str | None:
             return None
     name = re.sub(r"\.{2,}", ".", name).strip(".")
     return name if len(name) <= 253 and _NAME.fullmatch(name) else None
+
+
+def is_endpoint(text: str) -> bool:
+    """Return whether `text` is the URL of a server, without user, path and query."""
+    found = _ENDPOINT.fullmatch(text)
+    if found is None or not 0 < int(found[2] or 80) < 65536:
+        return False
+    host = found[1]
+    try:
+        if host.startswith("["):
+            ipaddress.IPv6Address(host[1:-1])
+        elif _NUMBER.fullmatch(host.rpartition(".")[2]):
+            ipaddress.IPv4Address(host)
+    except ValueError:
+        return False
+    return True

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from functions.http import caching
+from functions.http import http_message
 from tests.aws.archive import Archive
 from tests.aws.request import (
     FORM,
@@ -178,7 +178,7 @@ def test_a_document_that_is_held_is_not_sent_again(same: Callable[..., Answer]) 
     again = Request(asked("ListRecords", metadataPrefix=DC).query, headers={"if-none-match": tag})
     held = same(again)
     assert (held.status, held.body) == (304, b"")
-    assert tag == f'W/"{caching.digest(first.plain)}"'
+    assert tag == f'W/"{http_message.document_digest(first.plain)}"'
 
 
 @pytest.mark.parametrize("kind", KINDS)

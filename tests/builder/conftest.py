@@ -18,7 +18,7 @@ from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.config.configuration import Configuration
 from functions.oai.repository_duckdb.repository import DuckRepository
-from functions.snapshot import identifier
+from functions.snapshot import oai_name
 
 NAMESPACE = "archive.example.org"
 
@@ -40,7 +40,7 @@ def capture(number: int, **changes: object) -> Capture:
     """Return a capture; the same number gives the same item, `changes` describe it otherwise."""
     url = f"http://h{number % 17}.example.cz/{number}"
     values: dict[str, object] = {
-        "identity": identifier.capture_identity(url.encode(), "2007-11-05T00:00:00Z", 200, "A"),
+        "identity": oai_name.capture_identity(url.encode(), "2007-11-05T00:00:00Z", 200, "A"),
         "url": url,
         "url_surtkey": f"cz,example,h{number % 17})/{number:06}",
         "sets": (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.display import tally
+from builder.text import tally
 
 
 @pytest.mark.parametrize(

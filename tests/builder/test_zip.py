@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from builder import zip
 from builder.filesets.protocols import FilesetError
-from builder.filesets.strategies.path import safe
+from builder.filesets.strategies.keys import safe_path
 from builder.zip import PART, Bundle, Open, ZipMember
 
 DESCRIBED = 1 << 3
@@ -49,7 +49,7 @@ def start(file: BinaryIO, info: zipfile.ZipInfo) -> int:
 
 def is_safe(text: str) -> bool:
     try:
-        return safe(text) == text
+        return safe_path(text) == text
     except FilesetError:
         return False
 

@@ -17,7 +17,7 @@ from builder.intake.rows import IntakeWriter
 from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.snapshot import expiry
-from builder.store.location import open_store
+from builder.store.s3 import open_store
 from functions.config import configuration
 from functions.snapshot import pointer
 from functions.snapshot.errors import Conflict

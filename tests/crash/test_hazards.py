@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from functions.config import configuration
-from functions.oai.handler import Application
+from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
+from functions.snapshot.errors import VERSION
 from functions.snapshot.manifest import Manifest
-from functions.snapshot.version import VERSION
 from functions.store.catalog import Catalogue
-from functions.store.folder import FolderReader
+from functions.store.store_reader import FolderReader
 from tests.e2e.conftest import Home, Result, make_home, warc
 from tests.e2e.test_commands import one_line
 from tests.functions.oai.client import content, event

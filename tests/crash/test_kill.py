@@ -27,7 +27,7 @@ from builder.snapshot.expiry import expire, snapshots
 from builder.store.folder import FolderStore
 from builder.verify.verify import VerifyRuntime, verify
 from functions.config import configuration
-from functions.oai.handler import Application
+from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
 from functions.store.catalog import Catalogue

@@ -19,7 +19,7 @@ from builder.context import Context
 from builder.serve.server import LocalServer
 from builder.store.folder import FolderStore
 from functions.config import configuration
-from functions.oai.handler import Application
+from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from tests.clock import CLOCK, surrounded
 

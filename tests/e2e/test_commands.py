@@ -25,8 +25,8 @@ from warcio.warcwriter import WARCWriter
 from builder.context import from_environment
 from builder.snapshot import views
 from functions.database import engine
+from functions.snapshot.errors import VERSION
 from functions.snapshot.manifest import UNSTAMPED, Manifest
-from functions.snapshot.version import VERSION
 from tests.builder.indexes import line
 from tests.e2e.conftest import Home, make_home, sheaf, warc
 

@@ -11,13 +11,13 @@ from urllib.parse import quote
 import pytest
 
 from functions.config import configuration
-from functions.oai.handler import Application
+from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
 from functions.store import mirror
-from functions.store.bucket import BucketReader
 from functions.store.client import Client
 from functions.store.connection import BucketConnection
+from functions.store.store_reader import BucketReader
 from tests.bucket import Bucket, fresh
 from tests.e2e.test_s3 import Bucketed
 from tests.proxy import Proxy, Slow, always, proxied

@@ -16,7 +16,7 @@ from builder.withdraw.reinstate import restore
 from builder.withdraw.selection import Selection as Chosen
 from builder.withdraw.withdraw import withdraw
 from functions.oai.repository import RecordSelection, Repository
-from functions.snapshot import identifier, layout
+from functions.snapshot import layout, oai_name
 from functions.snapshot.manifest import Manifest, Span
 from tests.builder.conftest import NAMESPACE, World, capture
 from tests.extent import examples
@@ -42,7 +42,7 @@ def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def name(number: int) -> str:
-    return identifier.to_oai(NAMESPACE, capture(number).identity)
+    return oai_name.to_oai(NAMESPACE, capture(number).identity)
 
 
 @dataclass

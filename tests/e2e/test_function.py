@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from functions.database import engine
-from functions.oai import assembly
+from functions.oai import application
 from functions.oai.lambda_instance import MARGIN, Instance, Shares
 from functions.snapshot import layout
 from tests.bucket import Bucket, fresh
@@ -60,7 +60,7 @@ class Lambda:
     def begin(self) -> Instance:
         self.patch.setattr(tempfile, "tempdir", str(self.scratch))
         self.made.append(
-            Instance(self.environment, self.root, self.lines.append, assembly.application)
+            Instance(self.environment, self.root, self.lines.append, application.of_lambda)
         )
         return self.made[-1]
 

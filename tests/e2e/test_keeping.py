@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from functions.oai import assembly
+from functions.oai import application
 from functions.oai.lambda_instance import Instance
 from functions.snapshot import instant, layout
 from functions.store.catalog import Catalogue
-from functions.store.folder import FolderReader
+from functions.store.store_reader import FolderReader
 from tests.e2e.conftest import Home, make_home, sheaf, warc
 from tests.e2e.test_commands import PAGES, one_line
 from tests.functions.oai.gateways import http
@@ -283,10 +283,10 @@ def test_a_function_that_starts_on_an_old_pointer_answers_503(
 ) -> None:
     lines: list[str] = []
     environment = {"SHEAF_STORE_URI": str(kept.folder / "store")}
-    whole = Instance(environment, kept.folder, lines.append, assembly.application)
+    whole = Instance(environment, kept.folder, lines.append, application.of_lambda)
     assert whole(http("verb=Identify"))["statusCode"] == 200
     restored(kept)
-    old = Instance(environment, kept.folder, lines.append, assembly.application)
+    old = Instance(environment, kept.folder, lines.append, application.of_lambda)
     assert old(http("verb=Identify"))["statusCode"] == 503
     assert "`sheaf verify` shows the correct content" in caplog.text
     # The one that runs keeps what it has seen.

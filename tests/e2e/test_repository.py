@@ -7,7 +7,7 @@ import pytest
 
 from builder.sources.events import Capture
 from functions.oai.repository import PublishedRecord, RecordSelection, Repository
-from functions.snapshot import identifier, schema
+from functions.snapshot import oai_name, schema
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest, Span
 from tests.builder.conftest import NAMESPACE, Clock, World, capture
@@ -47,7 +47,7 @@ class Published:
 
 
 def name(one: Capture) -> str:
-    return identifier.to_oai(NAMESPACE, one.identity)
+    return oai_name.to_oai(NAMESPACE, one.identity)
 
 
 def in_memory() -> Published:

@@ -20,16 +20,16 @@ import pytest
 
 from builder.snapshot import query as question
 from functions.config import configuration
-from functions.oai.handler import Application
+from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
 from functions.snapshot.errors import StoreError
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.witness import Witness
-from functions.store.bucket import BucketReader
 from functions.store.catalog import Catalogue
 from functions.store.client import Client
 from functions.store.connection import BucketConnection
+from functions.store.store_reader import BucketReader
 from tests.bucket import Bucket, fresh
 from tests.e2e.conftest import Home, Result, make_home, sheaf, warc
 from tests.e2e.test_server import running

@@ -17,7 +17,7 @@ import pytest
 
 from builder.serve.mirror import CacheServer, SharedCache
 from functions.snapshot.errors import MissingObject, StoreError
-from functions.store import tally
+from functions.store import s3_request
 from tests.e2e.conftest import Home
 from tests.e2e.test_server import SECONDS, entries, fetched, published, running
 
@@ -145,7 +145,7 @@ class Files:
 
     def local(self, key: str, spans: Sequence[tuple[int, int]] | None) -> Path:
         self.asked.append((key, spans))
-        tally.add(2, 300)
+        s3_request.add_to_tally(2, 300)
         if key == "none":
             raise MissingObject("there is no such object")
         return Path("/files") / key
@@ -170,7 +170,7 @@ def cache() -> Iterator[tuple[Files, SharedCache]]:
 
 def test_a_shared_cache_answers_as_its_own_process_has_it(cache: tuple[Files, SharedCache]) -> None:
     files, shared = cache
-    with tally.count() as cost:
+    with s3_request.count_requests() as cost:
         assert shared.local("a", [(0, 5)]) == Path("/files/a")
         with pytest.raises(MissingObject, match="no such object"):
             shared.local("none", None)

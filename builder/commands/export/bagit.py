@@ -4,11 +4,11 @@ import argparse
 from dataclasses import asdict
 
 from builder.context import Context
-from builder.display import tally
 from builder.export import bagit
-from builder.export.opening import choose_runs, open_runs, target_path
-from builder.export.parcel import parcel
+from builder.export.bagit import bag_of_run
+from builder.export.obi_source import choose_runs, open_runs, target_path
 from builder.progress import Phase
+from builder.text import tally
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +38,7 @@ def run(context: Context) -> int:
             "Source-Organization": settings["repository.name"],
             "Contact-Email": str(settings["repository.admin_emails"][0]),
         }
-        bags = [parcel(context.store, connection, run, sender) for run in chosen]
+        bags = [bag_of_run(context.store, connection, run, sender) for run in chosen]
         with Phase("exporting", len(bags), " bags") as advance:
             done = bagit.export(bags, target, context.now().date(), advance)
     text = (

@@ -4,10 +4,10 @@ import argparse
 from dataclasses import asdict
 
 from builder.context import Context
-from builder.display import tally
-from builder.export import obi_objects, ocfl_root
-from builder.export.opening import open_runs, target_path
+from builder.export import obi_source, ocfl_root
+from builder.export.obi_source import open_runs, target_path
 from builder.progress import Phase
+from builder.text import tally
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -24,9 +24,9 @@ def run(context: Context) -> int:
         target = target_path(context.store, context.arguments.dir)
         mail = context.configuration["repository.admin_emails"][0]
         user = {"name": "sheaf", "address": f"mailto:{mail}"}
-        with Phase("exporting", obi_objects.count(connection), " objects") as advance:
+        with Phase("exporting", obi_source.count_objects(connection), " objects") as advance:
             done = ocfl_root.export(
-                context.store, obi_objects.objects(connection), target, user, advance
+                context.store, obi_source.list_objects(connection), target, user, advance
             )
     text = (
         f"{target}: {tally(done.objects, 'object')} and {tally(done.versions, 'version')} added "

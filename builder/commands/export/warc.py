@@ -6,10 +6,10 @@ from functools import partial
 
 from builder.commands.export.bagit import add_runs
 from builder.context import Context
-from builder.display import tally
-from builder.export import obi_objects, warc
-from builder.export.opening import choose_runs, open_runs, target_path
+from builder.export import obi_source, warc
+from builder.export.obi_source import choose_runs, open_runs, target_path
 from builder.progress import Phase
+from builder.text import tally
 from functions.snapshot.errors import NothingPublished
 
 
@@ -31,9 +31,9 @@ def run(context: Context) -> int:
     with open_runs(context) as (runs, connection):
         chosen = choose_runs(runs, arguments.runs)
         target = target_path(context.store, arguments.target)
-        gathered = obi_objects.gather_runs(connection)
+        gathered = obi_source.gather_runs(connection)
         found = [
-            warc.FetchedFile(run.tist, partial(obi_objects.sightings, connection, run.tist))
+            warc.FetchedFile(run.tist, partial(obi_source.sightings, connection, run.tist))
             for run in chosen
             if run.tist in gathered
         ]

@@ -7,16 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from builder.export.wacz.line import line, of
-from builder.export.wacz.lines import SortedLines
-from builder.export.wacz.package import About
-from builder.export.wacz.parcel import Parcel
+from builder.export.wacz.package import About, Parcel
 from builder.export.wacz.record_copy import cut, cut_request
-from builder.export.wacz.selection import read_chosen
+from builder.export.wacz.selection import SortedLines, index_line, position_of, read_chosen
 from builder.runtime import Advance
-from functions.content.capture import CaptureRow
-from functions.content.errors import ContentError
-from functions.content.protocols import Archives
+from functions.content.capture_row import CaptureRow
+from functions.content.protocols import Archives, ContentError
 from functions.database import engine
 
 _LEVEL = 6
@@ -100,7 +96,7 @@ def cdxj(
     for one in read_chosen(connection):
         means.advance(1)
         if _is_dated(one.capture, done, means.tell):
-            lines.add(line(one, of(one.capture)))
+            lines.add(index_line(one, position_of(one.capture)))
             done.captures += 1
     if packed:
         with gzip.GzipFile("", "wb", _LEVEL, out, 0) as packer:

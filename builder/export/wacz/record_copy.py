@@ -16,20 +16,18 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from builder.sources import date as instant
-from builder.sources import events, request
+from builder.sources import events, side_records
+from builder.sources import identity as instant
 from builder.sources.recognise import read_head, recognise
 from builder.sources.rules import DocumentRules
 from builder.sources.webarchive import read_archive
-from functions.archive import arc, record_reader, warc
+from functions.archive import record_header, record_reader
 from functions.archive.message import read_message
-from functions.archive.record import BufferedBlock, RecordBlock, RecordHeader
-from functions.archive.section import CUT
+from functions.archive.record import CUT, BufferedBlock, RecordBlock, RecordHeader
 from functions.archive.stream import ARC_LINE, HEAD, RecordStream
-from functions.content.capture import CaptureRow
-from functions.content.errors import ContentError
-from functions.content.protocols import Archives
-from functions.content.record import dictionary, worst
+from functions.content.archived_payload import read_dictionary, worst_error
+from functions.content.capture_row import CaptureRow
+from functions.content.protocols import Archives, ContentError
 from functions.url import authority
 
 HELD = 8 << 20
@@ -74,7 +72,7 @@ def cut(archives: Archives, capture: CaptureRow, scratch: Path) -> Iterator[Bina
             member.seek(0)
             yield member
             return
-    raise worst(failures, capture)
+    raise worst_error(failures, capture)
 
 
 @contextmanager
@@ -102,18 +100,18 @@ def _copy_request(archives: Archives, address: str, capture: CaptureRow, made: B
     """Write the gzip member of a capture's request; return False unless exactly it is there."""
     try:
         with archives.open(address, capture.request or 0, _LARGEST_REQUEST) as stream:
-            tape, _ = record_reader.open_record(stream, lambda: dictionary(archives, address))
+            tape, _ = record_reader.open_record(stream, lambda: read_dictionary(archives, address))
             for piece in _of_warc(tape):
                 made.write(piece)
     except (ContentError, record_reader.NoDocumentError, record_reader.UnreadableRecordError):
         return False
     made.seek(0)
     tape, _ = record_reader.open_record(made)
-    record, _ = warc.read_header(tape)
+    record, _ = record_header.read_warc(tape)
     if record is None or record.type != "request" or authority.text(record.url) != capture.url:
         return False
     block = RecordBlock(tape, record.length or 0)
-    found = request.read_request(block, None)
+    found = side_records.read_request(block, None)
     block.drain()
     return found is not None and found.method == capture.method and not block.missing
 
@@ -158,7 +156,7 @@ def _member(
     of_warc = False
     raw.seek(0)
     try:
-        tape, _ = record_reader.open_record(raw, lambda: dictionary(archives, address))
+        tape, _ = record_reader.open_record(raw, lambda: read_dictionary(archives, address))
         of_warc = tape.peek(5).upper() == b"WARC/"
         first = tape.member()
         for piece in _of_warc(tape) if of_warc else _of_arc(tape, capture):
@@ -222,14 +220,14 @@ def _agrees(found: events.Capture, capture: CaptureRow, *, declared: bool) -> bo
 
 def _of_warc(tape: RecordStream) -> Iterator[bytes]:
     head, _ = tape.take_through(_HEADER_END, _HEADER_LIMIT)
-    declared = warc.parse_fields(head).get(b"content-length", b"")
+    declared = record_header.parse_fields(head).get(b"content-length", b"")
     block = RecordBlock(tape, int(declared) if declared.isdigit() and len(declared) < 19 else 0)
     yield from member(chain((head,), _pieces(block)))
 
 
 def _of_arc(tape: RecordStream, capture: CaptureRow) -> Iterator[bytes]:
     line = ARC_LINE.match(tape.peek(HEAD))
-    record, _ = arc.read_header(tape, 2)
+    record, _ = record_header.read_arc(tape, 2)
     if record is None:
         raise record_reader.NoDocumentError("the header of the record there cannot be read")
     block = RecordBlock(tape, record.length or 0)

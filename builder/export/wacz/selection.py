@@ -1,7 +1,22 @@
-"""Selection of captures from the newest snapshot, with the originals of revisits."""
+"""Selection of captures from the newest snapshot, with their lines in an index.
 
+The originals of revisits are selected too. An index is CDXJ: sort key, date in 14 digits, and a
+JSON object in ASCII. The fields and their spelling are those of cdxj-indexer and pywb, whose
+values are strings. Unknown fields are omitted.
+
+The page list (pages/pages.jsonl) has the captures of HTML with a title. Its pages are in the
+order of the index, so that the captures of a page are consecutive.
+
+Any number of lines are sorted by their bytes (`LC_ALL=C sort`). Lines beyond the memory limit are
+sorted in files on disk, and merged.
+"""
+
+import heapq
+import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from builder.errors import UsageError
@@ -9,7 +24,7 @@ from builder.snapshot import query
 from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store
 from builder.withdraw.selection import Selection
-from functions.content.capture import FIELDS, CaptureRow
+from functions.content.capture_row import FIELDS, CaptureRow
 from functions.database import engine
 
 _NAMES = ("identifier", "position", "sets", *FIELDS, "url_bytes", "title")
@@ -26,6 +41,14 @@ _ORIGINALS = (
     "AND identifier NOT IN (SELECT identifier FROM chosen)"
 )
 _IN_FILES = "warc_filename, warc_record_offset, position"
+_REVISIT = "warc/revisit"
+_LABEL = "sha1:"
+PAGES_HEADING = b'{"format": "json-pages-1.0", "id": "pages", "title": "Pages"}\n'
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+HELD = 64 << 20
+"""Bytes of lines that are kept in memory."""
+_OPEN = 200
+"""Files that are merged at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +138,126 @@ def read_chosen(connection: engine.Connection) -> Iterator[Chosen]:
 def _parse_row(row: dict[str, Any]) -> Chosen:
     capture = CaptureRow.of(row["identifier"], row["position"], tuple(row["sets"] or ()), row)
     return Chosen(capture, row["url_bytes"], row["title"], row["besides"])
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPosition:
+    """Position of a record: file name, offset, length, and the digest of these bytes."""
+
+    filename: str | None
+    offset: int | None
+    length: int | None
+    digest: str | None = None
+
+
+def position_of(capture: CaptureRow) -> RecordPosition:
+    """Return the position of a capture in the archive itself."""
+    return RecordPosition(capture.filename, capture.offset, capture.stored)
+
+
+def index_line(one: Chosen, lying: RecordPosition) -> bytes:
+    """Return the line, with its newline, of a capture that has a date (Capture.stamp)."""
+    capture = one.capture
+    told = {
+        "url": _url(one),
+        "mime": _REVISIT if capture.is_revisit else capture.mime or capture.detected,
+        "status": capture.status,
+        "digest": label(capture.digest),
+        "redirect": capture.redirect,
+        "length": lying.length,
+        "offset": lying.offset,
+        "filename": lying.filename,
+        "method": capture.method,
+        "requestBody": capture.body,
+        "recordDigest": lying.digest,
+    }
+    known = {name: str(value) for name, value in told.items() if value is not None}
+    return f"{capture.surt} {capture.stamp} {json.dumps(known)}\n".encode("ascii")
+
+
+def _url(one: Chosen) -> str:
+    """Return the URL as archived if it is text, so that an ingest finds the same item."""
+    try:
+        return one.raw.decode() if one.raw else one.capture.url
+    except UnicodeDecodeError:
+        return one.capture.url
+
+
+def label(digest: str | None) -> str | None:
+    """Return a digest with its label, which snapshots omit for SHA-1."""
+    return digest if digest is None or ":" in digest else _LABEL + digest
+
+
+def is_page(one: Chosen) -> bool:
+    """Return whether a capture is a page: chosen itself, successful (2xx), and with a title.
+
+    The response to any method except GET is not a page.
+    """
+    capture = one.capture
+    there = capture.status is not None and 200 <= capture.status < 300
+    kinds = {capture.detected, capture.mime}
+    return bool(
+        there and capture.method is None and one.title and not one.besides and kinds & _HTML
+    )
+
+
+def page_line(one: Chosen) -> bytes:
+    """Return the line of a page: its URL, date (RFC 3339), title, and the item's identifier."""
+    capture = one.capture
+    told = {
+        "id": capture.identifier,
+        "url": capture.url,
+        "ts": page_date(capture),
+        "title": one.title,
+    }
+    return json.dumps(told).encode("ascii") + b"\n"
+
+
+def page_date(capture: CaptureRow) -> str:
+    """Return a capture's date to the second; unknown parts have the lowest value."""
+    day, time = capture.stamp[:8], capture.stamp[8:]
+    return f"{day[:4]}-{day[4:6]}-{day[6:]}T{time[:2]}:{time[2:4]}:{time[4:]}Z"
+
+
+class SortedLines:
+    """External sort of lines, each of which ends with a newline and has no other."""
+
+    def __init__(self, folder: Path, held: int = HELD) -> None:
+        """Use `folder`, which must be empty and have no other user."""
+        self._folder = folder
+        self._most = held
+        self._lines: list[bytes] = []
+        self._size = 0
+        self._files: list[Path] = []
+        self._made = 0
+
+    def add(self, line: bytes) -> None:
+        """Add a line. Raises OSError."""
+        self._lines.append(line)
+        self._size += len(line)
+        if self._size >= self._most:
+            self._keep(iter(sorted(self._lines)))
+            self._lines, self._size = [], 0
+            if len(self._files) == _OPEN:
+                self._join()
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the lines. Raises OSError."""
+        with ExitStack() as stack:
+            files = [stack.enter_context(path.open("rb")) for path in self._files]
+            yield from heapq.merge(*files, sorted(self._lines))
+
+    def _keep(self, lines: Iterator[bytes]) -> None:
+        path = self._folder / f"{self._made:06}"
+        self._made += 1
+        with path.open("wb") as out:
+            out.writelines(lines)
+        self._files.append(path)
+
+    def _join(self) -> None:
+        """Merge the files into one."""
+        before, self._files = self._files, []
+        with ExitStack() as stack:
+            self._keep(heapq.merge(*(stack.enter_context(path.open("rb")) for path in before)))
+        for path in before:
+            path.unlink()

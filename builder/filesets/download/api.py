@@ -1,6 +1,7 @@
 """Client for documents of platforms; implements builder.filesets.protocols.Api.
 
-A response is read completely. It has at most LARGEST bytes, both as received and decoded.
+A response is read completely. It has at most LARGEST bytes, both as received and decoded. Robot
+challenges and login forms in place of a file or document are recognised.
 """
 
 import json
@@ -10,18 +11,35 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
-from builder.filesets.download import interstitial
-from builder.filesets.metadata.json_document import host
+from builder.filesets.platforms.json_document import host
 from builder.filesets.protocols import ApiAnswer, FilesetError
-from builder.http import coding
+from builder.http import responses
 from builder.http.client import FetchRequest, HttpClient
-from builder.http.errors import Deferred, FetchError
+from builder.http.errors import OUTCOMES, Deferred, FetchError
 from builder.http.limits import Limits
-from builder.http.outcomes import OUTCOMES
-from builder.http.redirects import normal_url
-from builder.http.response import Response
+from builder.http.responses import Response
+from builder.http.url import normal_url
 
+LOOKED = 1 << 16
+"""Bytes of a page that are searched."""
+BOT, LOGIN = "platform-bot-wall", "platform-login-wall"
+
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_MARKUP = re.compile(rb"<(!doctype html|html|head|body|script|title|meta|!--)", re.IGNORECASE)
+_PAGE_START = re.compile(rb"<(!doctype html|html[\s>])", re.IGNORECASE)
+_PASSWORD = re.compile(rb"<input[^<>]{0,1024}type\s*=\s*[\"']?password", re.IGNORECASE)
+_SIGN_IN = re.compile(r"/(log-?in|sign-?in|sso|saml2?|cas|oauth2?|shibboleth)\b", re.IGNORECASE)
+_BOTS = re.compile(
+    rb"challenges\.cloudflare\.com|/cdn-cgi/challenge-platform/|cf-browser-verification"
+    rb"|<title>just a moment|attention required! \| cloudflare|anubis_challenge|/\.within\.website/"
+    rb"|making sure you.{1,6}re not a bot|g-recaptcha|h-captcha|hcaptcha\.com|geo\.captcha-delivery"
+    rb"|_incapsula_resource|awswafcookiedomainlist|awswaf\.com|px-captcha|ddos-guard"
+    rb"|pardon our interruption|are you a robot|verify(ing)? (that )?you are (a )?human",
+    re.IGNORECASE,
+)
+_HEADERS = {"cf-mitigated": "challenge", "x-amzn-waf-action": "c"}  # challenge, captcha
 T = TypeVar("T")
 
 LARGEST = 32 << 20
@@ -61,6 +79,43 @@ STATUSES: Mapping[str, str] = {
     "too-many-hops": "platform-bad-response",
 }
 """Statuses of a request by FetchError code; other codes give platform-http-error."""
+
+
+def media_type(headers: Mapping[str, str]) -> str | None:
+    """Return the media type without parameters, in lower case; None if there is none."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower() or None
+
+
+def is_html(kind: str | None) -> bool:
+    """Return whether a media type is that of an HTML page."""
+    return kind in _HTML
+
+
+def is_page(kind: str | None, first: bytes) -> bool:
+    """Return whether a body is an HTML page, by media type and first bytes."""
+    text = first.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not text:
+        return is_html(kind)
+    if text[:5] == b"<?xml":
+        return is_html(kind) or bool(re.search(rb"<html[\s>]", text[:1024], re.IGNORECASE))
+    return bool((_MARKUP if is_html(kind) else _PAGE_START).match(text))
+
+
+def blocks_robots(headers: Mapping[str, str], body: bytes) -> bool:
+    """Return whether a response is a challenge against robots."""
+    if any(headers.get(name, "").startswith(value) for name, value in _HEADERS.items()):
+        return True
+    return bool(_BOTS.search(body[:LOOKED]))
+
+
+def wants_login(body: bytes) -> bool:
+    """Return whether a page asks for a password."""
+    return bool(_PASSWORD.search(body[:LOOKED]))
+
+
+def is_login(url: str, body: bytes) -> bool:
+    """Return whether a page is a login page, and not one that merely offers a login."""
+    return bool(_SIGN_IN.search(urlsplit(url).path)) and wants_login(body)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,8 +198,8 @@ class PlatformApi:
             if answer.status != 200 and answer.status not in statuses:
                 self._check_wall(answer)
                 raise self.client.refusal(answer)
-            body = coding.body(answer.headers, answer.body, LARGEST)
-            kind = interstitial.media_type(answer.headers)
+            body = responses.read_body(answer.headers, answer.body, LARGEST)
+            kind = media_type(answer.headers)
             _check(answer.url, answer.headers, body, accept)
             return ApiAnswer(
                 url=answer.url, status=answer.status, body=body, media_type=kind,
@@ -156,10 +211,10 @@ class PlatformApi:
         if answer.status not in _WALLED:
             return
         with suppress(FetchError):
-            body = coding.start(answer.headers, answer.body, interstitial.LOOKED)
-            if interstitial.blocks_robots(answer.headers, body):
+            body = responses.read_start(answer.headers, answer.body, LOOKED)
+            if blocks_robots(answer.headers, body):
                 self.client.hosts.fail(host(answer.url), self.client.refusal(answer))
-                raise FilesetError(interstitial.BOT, f"{answer.url}: HTTP status {answer.status}")
+                raise FilesetError(BOT, f"{answer.url}: HTTP status {answer.status}")
 
     def _request(
         self, url: str, accept: str, rested: float, within: Sequence[str] = ()
@@ -173,12 +228,12 @@ class PlatformApi:
 
 def _check(url: str, headers: Mapping[str, str], body: bytes, accept: str) -> None:
     """Raise FilesetError for a challenge, a login page, or a page instead of JSON."""
-    if not interstitial.is_page(interstitial.media_type(headers), body[: interstitial.LOOKED]):
+    if not is_page(media_type(headers), body[:LOOKED]):
         return
-    if interstitial.blocks_robots(headers, body) and (accept != _PAGE or len(body) < _CHALLENGE):
-        raise FilesetError(interstitial.BOT, url)
-    if interstitial.is_login(url, body) or (accept == _JSON and interstitial.wants_login(body)):
-        raise FilesetError(interstitial.LOGIN, url)
+    if blocks_robots(headers, body) and (accept != _PAGE or len(body) < _CHALLENGE):
+        raise FilesetError(BOT, url)
+    if is_login(url, body) or (accept == _JSON and wants_login(body)):
+        raise FilesetError(LOGIN, url)
     if accept == _JSON:
         raise FilesetError("platform-bad-response", f"{url}: a page instead of JSON")
 

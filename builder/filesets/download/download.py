@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from builder.filesets.download.digests import best
 from builder.filesets.download.partial import (
     ContentMismatch,
     PartialDownload,
@@ -17,13 +16,13 @@ from builder.filesets.download.partial import (
     packs,
 )
 from builder.filesets.item import FilesetManifestFile
+from builder.filesets.manifest_file import best_digest
 from builder.filesets.protocols import FilesetError, OpenSink, Received, ZipSink
-from builder.http import coding
+from builder.http import responses
 from builder.http.client import FetchRequest, HttpClient
-from builder.http.errors import Deferred, FetchError
+from builder.http.errors import OUTCOMES, Deferred, FetchError
 from builder.http.limits import Limits
-from builder.http.outcomes import OUTCOMES
-from builder.http.redirects import normal_url
+from builder.http.url import normal_url
 
 WORTH = 16 << 20
 """Bytes of progress after which a resumable download gets all its tries again."""
@@ -124,14 +123,14 @@ class _Work:
                 raise RestartDownload(is_other=True)
             if answer.status not in (200, 206):
                 raise client.refusal(answer)
-            if not partial.size and coding.coding(answer.headers):
+            if not partial.size and responses.content_coding(answer.headers):
                 partial.unpack = self._unpacks(answer.headers, answer.url)
             partial.take(answer, instant(client.wall()))
 
     def _unpacks(self, headers: Mapping[str, str], url: str) -> bool:
         """Return whether to decode a content coding, by earlier digests or by file names."""
         if self.unpack is None:
-            known = coding.is_known(coding.coding(headers) or "")
+            known = responses.can_unpack(responses.content_coding(headers) or "")
             self.unpack = known and not packs(self.file, url)
             self.switched = not known  # an unknown coding cannot be decoded
         return self.unpack
@@ -159,7 +158,7 @@ class _Work:
         again = known is not None and (known.status, known.seen) == (mismatch.status, mismatch.seen)
         if mismatch.over or again or not self.left:
             status = mismatch.status
-            if partial.coding and not best(self.file) and status == "mismatch-size":
+            if partial.coding and not best_digest(self.file) and status == "mismatch-size":
                 status = "encoding-ambiguous"
             raise FilesetError(status, mismatch.detail) from mismatch
         raise RestartDownload from mismatch

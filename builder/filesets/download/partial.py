@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from urllib.parse import unquote, urlsplit
 
-from builder.filesets.download import interstitial
-from builder.filesets.download.digests import Digests, best
+from builder.filesets.download import api
 from builder.filesets.item import FilesetManifestFile
+from builder.filesets.manifest_file import Digests, best_digest
 from builder.filesets.protocols import Received, ZipSink
-from builder.http import coding
+from builder.http import responses
 from builder.http.errors import FetchError
-from builder.http.response import Response
+from builder.http.responses import Response
 from builder.http.url import strip_secrets
 
 _HEAD = 1024
@@ -70,11 +70,11 @@ class PartialDownload:
         """Return whether only the missing bytes can be requested."""
         if not self.size or self.coding or self._refuses:
             return False
-        return self._tag is not None or best(self.file) is not None
+        return self._tag is not None or best_digest(self.file) is not None
 
     def is_whole(self) -> bool:
         """Return whether the file is complete, by the platform's size and digests."""
-        if self.coding or not (self.file.size is not None or best(self.file)):
+        if self.coding or not (self.file.size is not None or best_digest(self.file)):
             return False
         return self._digests.mismatch(self.file) is None
 
@@ -101,13 +101,13 @@ class PartialDownload:
             self._begin(answer, at)
         came: Iterable[bytes] = answer.body
         if self.coding and self.unpack:
-            came = coding.unpack(came)
+            came = responses.unpack(came)
         self._fill(came)
         if self._broke_off(answer):
             raise FetchError("cut-short", f"{self.size:,} bytes, without a Content-Length")
 
     def _begin(self, answer: Response, at: str) -> None:
-        self.coding = coding.coding(answer.headers)
+        self.coding = responses.content_coding(answer.headers)
         etag = answer.headers.get("etag", "").strip()
         modified = answer.headers.get("last-modified", "").strip()
         strong = etag if etag.startswith('"') else None
@@ -118,7 +118,7 @@ class PartialDownload:
         self._total = _number(answer.headers.get("content-length"))
         self.head = Received(
             size=0, md5="", sha1="", sha256="", sha512="", crc32="", verified=None,
-            media_type=interstitial.media_type(answer.headers), terminal_dt=at,
+            media_type=api.media_type(answer.headers), terminal_dt=at,
             terminal_url=strip_secrets(answer.url),
             terminal_status_code=answer.status, reason=answer.reason, headers=answer.raw,
         )  # fmt: skip
@@ -131,7 +131,7 @@ class PartialDownload:
         told = _RANGE.match(headers.get("content-range", ""))
         etag = headers.get("etag", "").strip()
         other = etag.startswith('"') and (self._tag or "").startswith('"') and etag != self._tag
-        if told is None or other or int(told[1]) != self.size or coding.coding(headers):
+        if told is None or other or int(told[1]) != self.size or responses.content_coding(headers):
             raise RestartDownload(is_other=True)
         if self._total is not None and told[2] not in ("*", str(self._total)):
             raise RestartDownload(is_other=True)
@@ -165,10 +165,10 @@ class PartialDownload:
         kind = self.head.media_type
         packed = self.coding is not None and not self.unpack
         if not (self.html or _is_page(self.file)):
-            page = interstitial.is_html(kind) if packed else interstitial.is_page(kind, head)
+            page = api.is_html(kind) if packed else api.is_page(kind, head)
             nothing = not head and self.file.size is None
-            self._page = page or (nothing and not best(self.file))
-        if self._page and not best(self.file):
+            self._page = page or (nothing and not best_digest(self.file))
+        if self._page and not best_digest(self.file):
             detail = (
                 "a page, judging by its first bytes"
                 if head
@@ -209,10 +209,10 @@ class PartialDownload:
             name = status.removeprefix("mismatch-")
             told, is_ = getattr(self.file, name), every.get(name, str(self.size))
             raise self._mismatch(status, f"{is_} received, {told} declared", every["sha256"])
-        if self.coding and not best(self.file) and self.file.size is None:
+        if self.coding and not best_digest(self.file) and self.file.size is None:
             raise ContentMismatch("encoding-ambiguous", self.coding, every["sha256"], over=True)
         return replace(
-            self.head, size=self.size, verified=best(self.file), md5=every["md5"],
+            self.head, size=self.size, verified=best_digest(self.file), md5=every["md5"],
             sha1=every["sha1"], sha256=every["sha256"], sha512=every["sha512"],
             crc32=every["crc32"], unpacked=bool(self.coding and self.unpack),
         )  # fmt: skip
@@ -231,7 +231,7 @@ def packs(file: FilesetManifestFile, url: str) -> bool:
 
 def _is_page(file: FilesetManifestFile) -> bool:
     kind = (file.mimetype or "").partition(";")[0].strip().lower()
-    return interstitial.is_html(kind) or file.path.lower().endswith(_PAGES)
+    return api.is_html(kind) or file.path.lower().endswith(_PAGES)
 
 
 def _number(text: str | None) -> int | None:

@@ -17,10 +17,8 @@ from builder.filesets.item import (
     IngestRequest,
     Person,
 )
-from builder.filesets.metadata import json_document
-from builder.filesets.metadata.licence import licences
-from builder.filesets.metadata.person import from_text
-from builder.filesets.metadata.prose import plain
+from builder.filesets.platforms import json_document
+from builder.filesets.platforms.metadata import licences, person_from_text, plain_text
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "archiveorg"
@@ -166,18 +164,23 @@ def _true(value: object) -> bool:
 
 
 def _describe(metadata: Mapping[str, Any], page: str) -> Description:
-    creators = (from_text(plain(name)) for name in json_document.texts(metadata.get("creator")))
-    helpers = (from_text(plain(name)) for name in json_document.texts(metadata.get("contributor")))
-    rights = plain(metadata.get("rights"))
+    creators = (
+        person_from_text(plain_text(name)) for name in json_document.texts(metadata.get("creator"))
+    )
+    helpers = (
+        person_from_text(plain_text(name))
+        for name in json_document.texts(metadata.get("contributor"))
+    )
+    rights = plain_text(metadata.get("rights"))
     return Description(
-        title=plain(_first(metadata.get("title"))),
+        title=plain_text(_first(metadata.get("title"))),
         creators=tuple(person for person in creators if person),
         contributors=tuple(_other(person) for person in helpers if person),
-        publisher=plain(_first(metadata.get("publisher"))) or "Internet Archive",
+        publisher=plain_text(_first(metadata.get("publisher"))) or "Internet Archive",
         published=json_document.day(_first(metadata.get("date")))
         or json_document.day(_first(metadata.get("publicdate"))),
         type=_TYPES.get(json_document.text(metadata.get("mediatype")) or "", "Other"),
-        abstract=plain("\n".join(json_document.texts(metadata.get("description")))),
+        abstract=plain_text("\n".join(json_document.texts(metadata.get("description")))),
         subjects=json_document.texts(metadata.get("subject"), apart=";"),
         language=_first(metadata.get("language")),
         licences=licences(name=rights, url=_first(metadata.get("licenseurl"))),

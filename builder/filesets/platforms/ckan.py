@@ -19,11 +19,8 @@ from builder.filesets.item import (
     Person,
     Related,
 )
-from builder.filesets.metadata import json_document
-from builder.filesets.metadata.licence import licences
-from builder.filesets.metadata.person import from_text
-from builder.filesets.metadata.prose import plain
-from builder.filesets.metadata.relation import relate
+from builder.filesets.platforms import json_document
+from builder.filesets.platforms.metadata import licences, person_from_text, plain_text, relate
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "ckan"
@@ -196,7 +193,7 @@ def _path(resource: Mapping[str, Any], url: str | None) -> str:
     leaf = unquote(json_document.path(url or "").rpartition("/")[2])
     if _DOTTED.fullmatch(leaf):
         return leaf
-    given = plain(resource.get("name")) or json_document.text(resource.get("id"))
+    given = plain_text(resource.get("name")) or json_document.text(resource.get("id"))
     label = _NO_LABEL.sub("-", json_document.name(given, "a resource"))
     kind = (json_document.text(resource.get("format")) or "").removeprefix(".").lower()
     if not _FORMAT.fullmatch(kind) or label.lower().endswith(f".{kind}"):
@@ -211,20 +208,20 @@ def _describe(
         json_document.text(one.get("key")) or "": one.get("value")
         for one in json_document.entries(dataset.get("extras"))
     }
-    body = plain(json_document.inner(dataset, "organization").get("title"))
-    author = from_text(plain(dataset.get("author")))
+    body = plain_text(json_document.inner(dataset, "organization").get("title"))
+    author = person_from_text(plain_text(dataset.get("author")))
     group = Person(name=body, organisation=True) if body else None
     tags = (
         json_document.text(tag.get("display_name")) or json_document.text(tag.get("name"))
         for tag in json_document.entries(dataset.get("tags"))
     )
     return Description(
-        title=plain(dataset.get("title")) or json_document.text(dataset.get("name")),
+        title=plain_text(dataset.get("title")) or json_document.text(dataset.get("name")),
         creators=tuple(one for one in (author or group,) if one),
-        publisher=body or plain(dataset.get("maintainer")) or json_document.host(page),
+        publisher=body or plain_text(dataset.get("maintainer")) or json_document.host(page),
         published=json_document.day(extras.get("issued"))
         or json_document.day(dataset.get("metadata_created")),
-        abstract=plain(dataset.get("notes")),
+        abstract=plain_text(dataset.get("notes")),
         subjects=tuple(dict.fromkeys(tag for tag in tags if tag)),
         language=json_document.text(dataset.get("language"))
         or json_document.text(extras.get("language")),

@@ -1,11 +1,11 @@
-"""Dataverse: many installations with one API."""
+"""Dataverse: many installations with one API, and the URLs of their datasets."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from builder.filesets.item import (
     DatasetResource,
@@ -13,15 +13,85 @@ from builder.filesets.item import (
     FilesetPlatformItem,
     IngestRequest,
 )
-from builder.filesets.metadata import origin
-from builder.filesets.metadata.json_document import host, inner, mapping, text
-from builder.filesets.platforms.dataverse_citation import describe
-from builder.filesets.platforms.dataverse_datafile import manifest
-from builder.filesets.platforms.dataverse_persistent import Persistent, persistent
+from builder.filesets.platforms import json_document
+from builder.filesets.platforms.dataverse_metadata import describe, manifest
+from builder.filesets.platforms.json_document import host, inner, mapping, text
+from builder.filesets.platforms.landing import handle_of
 from builder.filesets.protocols import Api, FilesetError
 from builder.runtime import Clock
 
+_SETS = (
+    r"dataset\.xhtml|citation|datasets?|api/(?:access/dataset|datasets)/:persistentId"
+    r"(?:/versions/(?P<version>[^/]+))?"
+)
+_FILES = r"file\.xhtml|files?|api/(?:files|access/datafile)/(?::persistentId|(?P<number>[0-9]+))"
+_PAGE = re.compile(rf"(?P<base>.*?)(?:/spa)?/(?:{_SETS}|(?P<file>{_FILES}))(?:/metadata)?/?")
+_PERSISTENT = re.compile(r"(?:doi:10\.[0-9.]+/|hdl:[0-9A-Za-z.]+/|perma:|ark:)\S+", re.IGNORECASE)
+_LATEST = frozenset({":latest", ":latest-published"})
+_DRAFTS = frozenset({"draft", ":draft"})
 _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Persistent:
+    """The target of a URL. `base` is the start of the installation's URLs.
+
+    `id` is a persistent id such as doi:10.5072/FK2/ABC. `number` is an id in the database, used if
+    there is no persistent id. `version` is the requested one, None for the newest. `file`: the
+    target is a file of a dataset. `named`: the URL itself has an id, in Dataverse's form.
+    """
+
+    base: str
+    id: str | None
+    number: str | None
+    version: str | None
+    file: bool
+    named: bool
+
+    @property
+    def is_draft(self) -> bool:
+        """Return whether an unpublished version is requested."""
+        return (self.version or "").lower() in _DRAFTS
+
+    @property
+    def api(self) -> str:
+        """The start of URLs of the API."""
+        return f"{self.base}/api"
+
+    def url(self, kind: str, rest: str = "", **query: str) -> str:
+        """Return the URL in the API of a dataset or file, by persistent id or number."""
+        given = {"persistentId": self.id} | query if self.id is not None else query
+        called = ":persistentId" if self.id is not None else self.number
+        asked = "&".join(f"{name}={quote(value, safe=':/')}" for name, value in given.items())
+        return f"{self.api}/{kind}/{called}/{rest}" + (f"?{asked}" if asked else "")
+
+
+def persistent(resource: DatasetResource) -> Persistent | None:
+    """Return the target of a resource's URL, or of its DOI at the URL's host, or None."""
+    parts = urlsplit(resource.url)
+    query = dict(parse_qsl(parts.query))
+    shape = _PAGE.fullmatch(parts.path)
+    given = _persistent_id(query.get("persistentId", ""))
+    number = query.get("fileId") or query.get("id") or (shape and shape["number"])
+    counts = bool(shape and number and number.isdigit())
+    if given is None and not counts and resource.doi is None:
+        return None
+    asked = query.get("version") or (shape["version"] if shape else None)
+    return Persistent(
+        base=json_document.base_url(resource.url) + (shape["base"] if shape else ""),
+        id=given or (None if counts or resource.doi is None else f"doi:{resource.doi.upper()}"),
+        number=number if counts else None,
+        version=None if (asked or "").lower() in _LATEST else asked,
+        file=bool(shape and shape["file"]),
+        named=shape is not None and given is not None,
+    )
+
+
+def _persistent_id(given: str) -> str | None:
+    handle = handle_of(given)
+    if handle is not None and not given.startswith(("doi:", "hdl:")):
+        return f"{'doi' if handle.startswith('10.') else 'hdl'}:{handle}"
+    return given if _PERSISTENT.fullmatch(given) else None
 
 
 def _now() -> datetime:
@@ -38,7 +108,7 @@ class Dataverse:
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether the URL has a persistent id in Dataverse's form, or its host is listed."""
         asked = persistent(resource)
-        return host(resource.url) in origin.DATAVERSE or (asked is not None and asked.named)
+        return host(resource.url) in json_document.DATAVERSE or (asked is not None and asked.named)
 
     def process_request(
         self, request: IngestRequest, resource: DatasetResource, api: Api

@@ -19,12 +19,9 @@ from builder.filesets.item import (
     Person,
     Related,
 )
-from builder.filesets.metadata import json_document
-from builder.filesets.metadata.licence import licences
-from builder.filesets.metadata.paging import pages
-from builder.filesets.metadata.person import from_parts
-from builder.filesets.metadata.prose import plain
-from builder.filesets.metadata.relation import relate
+from builder.filesets.platforms import json_document
+from builder.filesets.platforms.json_document import read_pages
+from builder.filesets.platforms.metadata import licences, person_from_parts, plain_text, relate
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "dryad"
@@ -117,7 +114,7 @@ def _access_status(dataset: Mapping[str, Any]) -> tuple[str, str | None, str]:
             dataset.get("publicationDate")
         )
         return ("platform-embargoed" if until else "platform-restricted"), until, "embargoed"
-    message = plain(dataset.get("message"))
+    message = plain_text(dataset.get("message"))
     if message and json_document.text(dataset.get("title")) is None:
         return "platform-restricted", None, message
     if json_document.text(dataset.get("visibility")) == "restricted":
@@ -154,7 +151,7 @@ def _files(api: Api, version: str) -> Iterator[FilesetManifestFile]:
     found: list[Mapping[str, Any]] = []
     total: int | None = None
     first = f"{version.rstrip('/')}/files?per_page={_PER_PAGE}"
-    for page in pages(api, first, (DOMAIN,), following):
+    for page in read_pages(api, first, (DOMAIN,), following):
         embedded = json_document.inner(page, "_embedded").get("stash:files")
         found += json_document.objects_of(embedded, "the list of files")
         total = json_document.size(page.get("total"))
@@ -191,11 +188,11 @@ def _file(file: Mapping[str, Any]) -> FilesetManifestFile:
 def _describe(dataset: Mapping[str, Any], doi: str, version: str | None, page: str) -> Description:
     licence = dataset.get("license")
     return Description(
-        title=plain(dataset.get("title")),
+        title=plain_text(dataset.get("title")),
         creators=tuple(_creators(json_document.entries(dataset.get("authors")))),
         publisher="Dryad",
         published=json_document.day(dataset.get("publicationDate")),
-        abstract=plain(dataset.get("abstract")),
+        abstract=plain_text(dataset.get("abstract")),
         subjects=json_document.texts(dataset.get("keywords")),
         licences=licences(url=licence),
         version=version,
@@ -214,7 +211,7 @@ def _creators(authors: Sequence[Mapping[str, Any]]) -> Iterator[Person]:
             for place in json_document.entries(author.get("affiliations"))
             for name in json_document.texts(place.get("name"))
         )
-        person = from_parts(
+        person = person_from_parts(
             author.get("firstName"),
             author.get("lastName"),
             iri=author.get("orcid"),

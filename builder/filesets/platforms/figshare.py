@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from builder.filesets.item import DatasetResource, FilesetPlatformItem, IngestRequest
-from builder.filesets.metadata import json_document
-from builder.filesets.metadata.paging import edition, part
-from builder.filesets.metadata.prose import plain
+from builder.filesets.platforms import json_document
 from builder.filesets.platforms.figshare_article import TYPES, describe, manifest
+from builder.filesets.platforms.json_document import edition, part_document
+from builder.filesets.platforms.metadata import plain_text
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "figshare"
@@ -156,11 +156,15 @@ def _check(article: Mapping[str, Any], asked: _FigshareRequest) -> None:
 def _access_status(article: Mapping[str, Any]) -> tuple[str, str | None, str]:
     """Return the status of access, its last day, and a detail; success if it is open."""
     if article.get("is_metadata_record") is True:
-        return "metadata-only", None, plain(article.get("metadata_reason")) or ""
+        return "metadata-only", None, plain_text(article.get("metadata_reason")) or ""
     if article.get("is_confidential") is True:
-        return "platform-restricted", None, plain(article.get("confidential_reason")) or ""
+        return "platform-restricted", None, plain_text(article.get("confidential_reason")) or ""
     if article.get("is_embargoed") is True:
-        reason = plain(article.get("embargo_reason")) or plain(article.get("embargo_title")) or ""
+        reason = (
+            plain_text(article.get("embargo_reason"))
+            or plain_text(article.get("embargo_title"))
+            or ""
+        )
         until = json_document.day(article.get("embargo_date"))
         # Figshare calls an embargo without a day permanent.
         return ("platform-embargoed" if until else "platform-restricted"), until, reason
@@ -204,7 +208,7 @@ def _files(api: Api, where: str, article: Mapping[str, Any]) -> Sequence[Mapping
     found: list[Mapping[str, Any]] = []
     for page in range(1, _PAGES + 1):
         url = f"{where}/files?page={page}&page_size={_PAGE}"
-        more = json_document.objects_of(part(api, url), "the list of files")
+        more = json_document.objects_of(part_document(api, url), "the list of files")
         found += more
         if len(more) < _PAGE:
             break

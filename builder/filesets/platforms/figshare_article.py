@@ -5,11 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from builder.filesets.item import Description, FilesetManifestFile, Person, Related
-from builder.filesets.metadata import json_document
-from builder.filesets.metadata.licence import licences
-from builder.filesets.metadata.person import from_parts, orcid
-from builder.filesets.metadata.prose import plain
-from builder.filesets.metadata.relation import relate
+from builder.filesets.platforms import json_document
+from builder.filesets.platforms.metadata import (
+    licences,
+    orcid,
+    person_from_parts,
+    plain_text,
+    relate,
+)
 
 TYPES = {
     "book": "Book",
@@ -70,13 +73,13 @@ def describe(article: Mapping[str, Any], version: str | None, url: str) -> Descr
     """Return the description of an article; `url` is its page."""
     licence = json_document.inner(article, "license")
     return Description(
-        title=plain(article.get("title")),
+        title=plain_text(article.get("title")),
         creators=tuple(_creators(article)),
         publisher=_publisher(article),
         published=json_document.day(article.get("published_date"))
         or json_document.day(json_document.inner(article, "timeline").get("posted")),
         type=_type(article),
-        abstract=plain(article.get("description")),
+        abstract=plain_text(article.get("description")),
         subjects=_subjects(article),
         licences=licences(name=licence.get("name"), url=licence.get("url")),
         version=version,
@@ -93,8 +96,8 @@ def _type(article: Mapping[str, Any]) -> str:
 
 def _creators(article: Mapping[str, Any]) -> Iterator[Person]:
     for author in json_document.entries(article.get("authors")):
-        name = plain(author.get("full_name"))
-        person = from_parts(
+        name = plain_text(author.get("full_name"))
+        person = person_from_parts(
             author.get("first_name"), author.get("last_name"), iri=author.get("orcid_id")
         )
         if person and person.given:
@@ -105,7 +108,7 @@ def _creators(article: Mapping[str, Any]) -> Iterator[Person]:
 
 def _publisher(article: Mapping[str, Any]) -> str:
     """Return the publisher, from the text after the title in the citation; no field has it."""
-    title, citation = plain(article.get("title")), plain(article.get("citation"))
+    title, citation = plain_text(article.get("title")), plain_text(article.get("citation"))
     if title and citation and title in citation:
         found = _PUBLISHER.fullmatch(citation.partition(title)[2])
         if found:
@@ -116,7 +119,7 @@ def _publisher(article: Mapping[str, Any]) -> str:
 def _subjects(article: Mapping[str, Any]) -> tuple[str, ...]:
     tags = json_document.texts(article.get("tags")) + json_document.texts(article.get("keywords"))
     categories = (
-        plain(category.get("title"))
+        plain_text(category.get("title"))
         for category in json_document.entries(article.get("categories"))
     )
     return tuple(dict.fromkeys((*tags, *(title for title in categories if title))))

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from builder.filesets.item import Description, Person, Related
-from builder.filesets.metadata.json_document import (
+from builder.filesets.platforms import invenio_record
+from builder.filesets.platforms.json_document import (
     day,
     doi,
     entries,
@@ -21,17 +22,21 @@ from builder.filesets.metadata.json_document import (
     texts,
     web,
 )
-from builder.filesets.metadata.licence import licences
-from builder.filesets.metadata.person import from_text, orcid
-from builder.filesets.metadata.prose import plain
-from builder.filesets.metadata.term import general, relate, role
-from builder.filesets.platforms import invenio_deposit
+from builder.filesets.platforms.metadata import (
+    contributor_type,
+    general_type,
+    licences,
+    orcid,
+    person_from_text,
+    plain_text,
+    relate_by_scheme,
+)
 
 _ACCESS = {
-    "open": invenio_deposit.OPEN,
-    "embargoed": invenio_deposit.EMBARGOED,
-    "restricted": invenio_deposit.RESTRICTED,
-    "closed": invenio_deposit.RESTRICTED,
+    "open": invenio_record.OPEN,
+    "embargoed": invenio_record.EMBARGOED,
+    "restricted": invenio_record.RESTRICTED,
+    "closed": invenio_record.RESTRICTED,
 }
 _TYPES = {
     "dataset": "Dataset",
@@ -47,21 +52,21 @@ _TYPES = {
 }
 
 
-def read(document: Mapping[str, Any], record: str) -> invenio_deposit.Deposit:
+def read(document: Mapping[str, Any], record: str) -> invenio_record.Deposit:
     """Parse a record, which is at the URL `record` of its API."""
     metadata = inner(document, "metadata")
     links = inner(document, "links")
     given = document.get("files")
     files = objects_of(given, "the files") if given is not None else ()
-    access = _ACCESS.get(text(metadata.get("access_right")) or "open", invenio_deposit.RESTRICTED)
-    return invenio_deposit.Deposit(
+    access = _ACCESS.get(text(metadata.get("access_right")) or "open", invenio_record.RESTRICTED)
+    return invenio_record.Deposit(
         id=text(document.get("id")) or text(document.get("recid")) or "",
         parent=text(document.get("conceptrecid")),
         index=_index(metadata),
         draft=document.get("submitted") is False,
         access=access,
-        until=day(metadata.get("embargo_date")) if access == invenio_deposit.EMBARGOED else None,
-        files=tuple(invenio_deposit.file(file, record) for file in files),
+        until=day(metadata.get("embargo_date")) if access == invenio_record.EMBARGOED else None,
+        files=tuple(invenio_record.parse_file(file, record) for file in files),
         page=web(links.get("self_html")) or web(links.get("html")),
         bundle=web(links.get("archive")),
         description=_describe(document, metadata),
@@ -78,13 +83,13 @@ def _index(metadata: Mapping[str, Any]) -> int | None:
 def _describe(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Description:
     links = inner(document, "links")
     return Description(
-        title=plain(metadata.get("title")),
+        title=plain_text(metadata.get("title")),
         creators=tuple(_people(metadata.get("creators"))),
         contributors=tuple(_people(metadata.get("contributors"), contributors=True)),
-        publisher=plain(inner(metadata, "imprint").get("publisher")),
+        publisher=plain_text(inner(metadata, "imprint").get("publisher")),
         published=day(metadata.get("publication_date")),
-        type=general(inner(metadata, "resource_type").get("type"), _TYPES),
-        abstract=plain(metadata.get("description")),
+        type=general_type(inner(metadata, "resource_type").get("type"), _TYPES),
+        abstract=plain_text(metadata.get("description")),
         subjects=texts(metadata.get("keywords")),
         language=text(metadata.get("language")),
         licences=licences(
@@ -99,17 +104,17 @@ def _describe(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Descr
 
 def _people(given: object, contributors: bool = False) -> Iterator[Person]:
     for one in entries(given):
-        person = from_text(one.get("name"))
+        person = person_from_text(one.get("name"))
         if person is not None:
             yield replace(
                 person,
                 orcid=orcid(one.get("orcid")),
                 affiliations=texts(one.get("affiliation")),
-                role=role(one.get("type")) if contributors else None,
+                role=contributor_type(one.get("type")) if contributors else None,
             )
 
 
 def _relations(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Iterator[Related]:
     for one in entries(metadata.get("related_identifiers")):
-        yield from relate(one.get("identifier"), one.get("scheme"), one.get("relation"))
-    yield from relate(doi(document.get("conceptdoi")), "doi", "isVersionOf")
+        yield from relate_by_scheme(one.get("identifier"), one.get("scheme"), one.get("relation"))
+    yield from relate_by_scheme(doi(document.get("conceptdoi")), "doi", "isVersionOf")

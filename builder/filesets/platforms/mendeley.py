@@ -15,12 +15,9 @@ from builder.filesets.item import (
     Person,
     Related,
 )
-from builder.filesets.metadata import json_document
-from builder.filesets.metadata.licence import licences
-from builder.filesets.metadata.paging import edition, part
-from builder.filesets.metadata.person import from_parts
-from builder.filesets.metadata.prose import plain
-from builder.filesets.metadata.relation import relate
+from builder.filesets.platforms import json_document
+from builder.filesets.platforms.json_document import edition, part_document
+from builder.filesets.platforms.metadata import licences, person_from_parts, plain_text, relate
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "mendeley"
@@ -118,14 +115,14 @@ def _files(
 ) -> Iterator[FilesetManifestFile]:
     """Yield the files of all folders. Raises FilesetError (incomplete-manifest) if some lack."""
     folders = json_document.objects_of(
-        part(api, f"{where}/folders/{version}"), "the list of folders"
+        part_document(api, f"{where}/folders/{version}"), "the list of folders"
     )
     if len(folders) > _FOLDERS:
         raise FilesetError("platform-error", f"it has {len(folders)} folders")
     seen: set[str] = set()
     for id_, place in (("root", ""), *_places(folders)):
         url = f"{where}/files?folder_id={quote(id_, safe='')}&version={version}"
-        for file in json_document.objects_of(part(api, url), "the list of files"):
+        for file in json_document.objects_of(part_document(api, url), "the list of files"):
             seen.add(json_document.text(file.get("id")) or "")
             yield _file(file, place)
     told = {
@@ -171,15 +168,15 @@ def _describe(dataset: Mapping[str, Any], version: str, page: str) -> Descriptio
     licence = json_document.inner(dataset, "data_licence")
     name = licence.get("short_name") or licence.get("full_name")
     titles = (
-        plain(category.get("label"))
+        plain_text(category.get("label"))
         for category in json_document.entries(dataset.get("categories"))
     )
     return Description(
-        title=plain(dataset.get("name")),
+        title=plain_text(dataset.get("name")),
         creators=tuple(_creators(dataset)),
         publisher="Mendeley Data",
         published=json_document.day(dataset.get("publish_date")),
-        abstract=plain(dataset.get("description")),
+        abstract=plain_text(dataset.get("description")),
         subjects=tuple(dict.fromkeys(title for title in titles if title)),
         licences=licences(name=name, url=licence.get("url")),
         version=version,
@@ -192,7 +189,7 @@ def _describe(dataset: Mapping[str, Any], version: str, page: str) -> Descriptio
 def _creators(dataset: Mapping[str, Any]) -> Iterator[Person]:
     for one in json_document.entries(dataset.get("contributors")):
         institution = json_document.texts(json_document.inner(one, "institution").get("name"))
-        person = from_parts(
+        person = person_from_parts(
             one.get("first_name"),
             one.get("last_name"),
             iri=one.get("orcid_id"),

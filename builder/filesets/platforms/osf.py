@@ -18,11 +18,9 @@ from builder.filesets.item import (
     IngestRequest,
     Person,
 )
-from builder.filesets.metadata import json_document
-from builder.filesets.metadata.licence import licences
-from builder.filesets.metadata.paging import pages, part
-from builder.filesets.metadata.person import from_parts
-from builder.filesets.metadata.prose import plain
+from builder.filesets.platforms import json_document
+from builder.filesets.platforms.json_document import part_document, read_pages
+from builder.filesets.platforms.metadata import licences, person_from_parts, plain_text
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "osf"
@@ -92,7 +90,7 @@ def _node(api: Api, guid: str) -> tuple[str, Mapping[str, Any]]:
     if kind not in _KINDS:
         code = _OTHERS.get(kind, "no-dataset")
         raise FilesetError("platform-scope", f"{guid} is of {kind or 'no kind'}", code=code)
-    full = part(api, f"https://{_API}/v2/{kind}/{quote(guid)}/?{_EMBEDS}")
+    full = part_document(api, f"https://{_API}/v2/{kind}/{quote(guid)}/?{_EMBEDS}")
     node = json_document.mapping(json_document.inner(full, "data"), "the project")
     if json_document.text(node.get("id")) != guid:
         raise FilesetError("platform-error", f"requested {guid}, received {node.get('id')}")
@@ -102,7 +100,11 @@ def _node(api: Api, guid: str) -> tuple[str, Mapping[str, Any]]:
 def _access_status(about: Mapping[str, Any]) -> tuple[str, str | None, str]:
     """Return the status of access, its last day, and a detail; success if it is open."""
     if about.get("withdrawn") is True:
-        return "platform-gone", None, plain(about.get("withdrawal_justification")) or "withdrawn"
+        return (
+            "platform-gone",
+            None,
+            plain_text(about.get("withdrawal_justification")) or "withdrawn",
+        )
     if about.get("embargoed") is True:
         until = json_document.day(about.get("embargo_end_date"))
         return ("platform-embargoed" if until else "platform-restricted"), until, "embargoed"
@@ -161,7 +163,7 @@ def _entries(api: Api, url: str) -> Iterator[Mapping[str, Any]]:
 
     found, total = 0, None
     joint = "&" if "?" in url else "?"
-    for page in pages(api, f"{url}{joint}page%5Bsize%5D=100", (_API,), following):
+    for page in read_pages(api, f"{url}{joint}page%5Bsize%5D=100", (_API,), following):
         data = json_document.objects_of(page.get("data"), "the list of files")
         found += len(data)
         yield from data
@@ -195,12 +197,12 @@ def _describe(node: Mapping[str, Any], kind: str, page: str) -> Description:
         about.get("date_created")
     )
     return Description(
-        title=plain(about.get("title")),
+        title=plain_text(about.get("title")),
         creators=tuple(_creators(node)),
         publisher="OSF",
         published=published,
         type=_CATEGORIES.get(json_document.text(about.get("category")) or "", _KINDS[kind]),
-        abstract=plain(about.get("description")),
+        abstract=plain_text(about.get("description")),
         subjects=json_document.texts(about.get("tags")),
         licences=licences(name=licence.get("name"), url=licence.get("url")),
         doi=next(_dois(node), None),
@@ -216,10 +218,10 @@ def _creators(node: Mapping[str, Any]) -> Iterator[Person]:
             continue
         user = json_document.inner(one, "embeds", "users", "data", "attributes")
         social = json_document.inner(user, "social")
-        person = from_parts(
+        person = person_from_parts(
             user.get("given_name"), user.get("family_name"), iri=social.get("orcid")
         )
-        name = plain(user.get("full_name")) or plain(
+        name = plain_text(user.get("full_name")) or plain_text(
             json_document.inner(one, "attributes").get("unregistered_contributor")
         )
         if person and person.given:

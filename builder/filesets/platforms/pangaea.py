@@ -18,12 +18,15 @@ from builder.filesets.item import (
     Person,
     Related,
 )
-from builder.filesets.metadata import json_document
-from builder.filesets.metadata.licence import licences
-from builder.filesets.metadata.paging import parts
-from builder.filesets.metadata.person import from_parts, orcid
-from builder.filesets.metadata.prose import plain
-from builder.filesets.metadata.relation import relate
+from builder.filesets.platforms import json_document
+from builder.filesets.platforms.json_document import wrap_part_errors
+from builder.filesets.platforms.metadata import (
+    licences,
+    orcid,
+    person_from_parts,
+    plain_text,
+    relate,
+)
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "pangaea"
@@ -138,7 +141,7 @@ def _list_files(api: Api, table: str) -> Sequence[tuple[str, str | None]] | None
 
     Raises FilesetError.
     """
-    with parts():
+    with wrap_part_errors():
         answer = api.answer(table, accept=_ACCEPT)
     lines = iter(answer.body.decode("utf-8", "replace").splitlines())
     commented = False
@@ -163,12 +166,12 @@ def _list_files(api: Api, table: str) -> Sequence[tuple[str, str | None]] | None
 
 def _describe(about: Mapping[str, Any], doi: str, page: str) -> Description:
     return Description(
-        title=plain(about.get("name")),
+        title=plain_text(about.get("name")),
         creators=tuple(_creators(about)),
         publisher=json_document.text(json_document.inner(about, "publisher").get("name"))
         or "PANGAEA",
         published=json_document.day(about.get("datePublished")),
-        abstract=plain(about.get("abstract")) or plain(about.get("description")),
+        abstract=plain_text(about.get("abstract")) or plain_text(about.get("description")),
         subjects=json_document.texts(about.get("keywords"), apart=";"),
         language=json_document.text(about.get("inLanguage")),
         licences=licences(url=about.get("license")),
@@ -180,8 +183,8 @@ def _describe(about: Mapping[str, Any], doi: str, page: str) -> Description:
 
 def _creators(about: Mapping[str, Any]) -> Iterator[Person]:
     for one in json_document.entries(about.get("creator")):
-        person = from_parts(one.get("givenName"), one.get("familyName"), iri=one.get("@id"))
-        name = plain(one.get("name"))
+        person = person_from_parts(one.get("givenName"), one.get("familyName"), iri=one.get("@id"))
+        name = plain_text(one.get("name"))
         if person and person.given:
             yield person
         elif name:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
+from builder.filesets import manifest_file as files
 from builder.filesets.item import (
     ArchiveStrategyResult,
     FileMeta,
@@ -20,12 +21,11 @@ from builder.filesets.item import (
     Terminal,
 )
 from builder.filesets.protocols import Downloader, FilesetError
-from builder.filesets.strategies import archiveorg_item, record
-from builder.filesets.strategies import file as files
+from builder.filesets.strategies import keys, record
 from builder.filesets.strategies.archiveorg_client import ArchiveClient, ItemContents, Stored
+from builder.filesets.strategies.bundle import ZIP, Packing, Spoilt
 from builder.filesets.strategies.choice import ARCHIVEORG
 from builder.filesets.strategies.keys import BUNDLE, place
-from builder.filesets.strategies.packing import ZIP, Packing, Spoilt
 from builder.filesets.strategies.record import KeepingRecord
 from builder.http.settings import Settings, http_settings
 from functions.snapshot.store import Writer
@@ -57,7 +57,7 @@ class Items:
             if not known.archived.ingest_strategy.startswith(ARCHIVEORG):
                 check = self.settings["fileset.check"]
                 return record.existing(self.store, place(item), item, check=check, go_on=self.go_on)
-        return _existing(known, self.archive.contents(archiveorg_item.name(item)), item)
+        return _existing(known, self.archive.contents(keys.item_name(item)), item)
 
     def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
         """Archive the item's files at archive.org. Raises FilesetError."""
@@ -119,7 +119,7 @@ class _ArchiveOrgRun:
     ) -> None:
         self._asked = asked
         self._item = item
-        self._name = archiveorg_item.name(item)
+        self._name = keys.item_name(item)
         self._known = {f.path: f for f in known.archived.manifest} if known else {}
         self._left: int = asked.settings["fileset.limits"]["bytes"]
         self._terminal: Terminal | None = None
@@ -202,7 +202,7 @@ class _ArchiveOrgRun:
         archive, item = self._asked.archive, self._item
         hint = sum(one.size or 0 for one in item.files)
         archive.put(
-            self._name, file.path, path, archiveorg_item.metadata(item), max(hint, file.size or 0)
+            self._name, file.path, path, keys.item_metadata(item), max(hint, file.size or 0)
         )
         if _is(file, archive.contents(self._name).files.get(file.path)) is False:
             detail = f"{file.path} at archive.org differs from the uploaded file"

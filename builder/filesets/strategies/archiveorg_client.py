@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from builder.filesets.metadata.json_document import digest, entries, inner, size, text
+from builder.filesets.platforms.json_document import digest, entries, inner, size, text
 from builder.filesets.protocols import FilesetError
 from builder.http.settings import Settings, http_settings
 

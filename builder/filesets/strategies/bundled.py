@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from builder.filesets import manifest_file as files
 from builder.filesets.item import (
     ArchiveStrategyResult,
     FileMeta,
@@ -11,11 +12,9 @@ from builder.filesets.item import (
     Terminal,
 )
 from builder.filesets.protocols import Downloader, FilesetError
-from builder.filesets.strategies import file as files
 from builder.filesets.strategies import record
-from builder.filesets.strategies.contents import reconcile
+from builder.filesets.strategies.bundle import ZIP, Packing, Spoilt, reconcile
 from builder.filesets.strategies.keys import BUNDLE, place
-from builder.filesets.strategies.packing import ZIP, Packing, Spoilt
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
 from builder.filesets.strategies.zip_reader import Ranges, directory, read
 from builder.http.settings import Settings, http_settings

@@ -6,7 +6,7 @@ from typing import Any
 
 from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
 from builder.filesets.protocols import FilesetError
-from builder.filesets.strategies import path
+from builder.filesets.strategies import keys
 from builder.http.settings import Settings
 
 STRATEGIES = (
@@ -80,7 +80,7 @@ def apply_limits(item: FilesetPlatformItem, settings: Settings) -> FilesetPlatfo
         detail = f"{tally.bytes:,} bytes, and fileset.limits.bytes is {bytes_:,}"
         raise FilesetError("too-large-size", detail, item=item)
     try:
-        return replace(item, manifest=path.make_safe(item.manifest or ()))
+        return replace(item, manifest=keys.make_paths_safe(item.manifest or ()))
     except FilesetError as error:
         raise FilesetError(
             error.status, error.detail, item=item, manifest=error.manifest

@@ -9,15 +9,15 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from builder.filesets.codec import build, plain
 from builder.filesets.item import (
     ArchiveStrategyResult,
     FilesetManifestFile,
     FilesetPlatformItem,
 )
 from builder.filesets.protocols import FilesetError
+from builder.filesets.result import from_json, to_json
 from builder.filesets.strategies.keys import RECORD
-from builder.filesets.strategies.keys import of as place_of
+from builder.filesets.strategies.keys import prefix_of as place_of
 from functions.snapshot.errors import Conflict, MissingObject
 from functions.snapshot.store import Reader, Writer
 
@@ -68,7 +68,7 @@ def of(
 
 def serialize(record: KeepingRecord) -> bytes:
     """Return the document: JSON in UTF-8, the same bytes for the same record."""
-    document = {"schema": SCHEMA, **plain(record)}
+    document = {"schema": SCHEMA, **to_json(record)}
     text = json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
     return text.encode("utf-8", "backslashreplace")  # lone surrogates, in JSON's escapes
 
@@ -79,7 +79,7 @@ def parse(data: bytes, key: str) -> KeepingRecord:
         document = json.loads(data)
         if not isinstance(document, dict) or document.pop("schema", None) != SCHEMA:
             raise ValueError(f"its schema is not {SCHEMA}")
-        return build(KeepingRecord, document)
+        return from_json(KeepingRecord, document)
     except (ValueError, TypeError, RecursionError) as error:
         raise FilesetError("error-store-verify", f"{key} is not a valid record: {error}") from error
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import record as records
-from builder.filesets.strategies.keys import FILESETS, RECORD, WARCS, of
+from builder.filesets.strategies.keys import FILESETS, RECORD, WARCS, prefix_of
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
 from builder.runtime import Advance
 from functions.snapshot.errors import DamagedStore
@@ -52,7 +52,7 @@ class FilesetReplication:
 
     def _places(self) -> Iterator[tuple[str, KeepingRecord]]:
         for key in self._source.keys(FILESETS):
-            base = of(key)
+            base = prefix_of(key)
             if base is not None and key == base + RECORD:
                 yield base, self._read(base)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from builder.filesets import manifest_file as files
 from builder.filesets.item import (
     ArchiveStrategyResult,
     FilesetManifestFile,
@@ -10,9 +11,8 @@ from builder.filesets.item import (
     Terminal,
 )
 from builder.filesets.protocols import Downloader, FilesetError
-from builder.filesets.strategies import file as files
 from builder.filesets.strategies import record
-from builder.filesets.strategies.keys import files as keys_of
+from builder.filesets.strategies.keys import file_keys as keys_of
 from builder.filesets.strategies.keys import place
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
 from builder.http.settings import Settings

@@ -15,7 +15,7 @@ from itertools import chain
 
 from builder.filesets.item import Cdx, FileMeta
 from builder.filesets.protocols import Received, ZipSink
-from builder.sources import address
+from builder.sources import identity
 from functions import distribution
 from functions.snapshot import instant
 
@@ -113,7 +113,7 @@ class WarcRecords:
 def cdx(received: Received, placed: Placed, key: str) -> Cdx:
     """Return the CDX line of a response."""
     return Cdx(
-        surt=address.parse(received.terminal_url.encode()).surt,
+        surt=identity.parse_address(received.terminal_url.encode()).surt,
         datetime=received.terminal_dt,
         url=received.terminal_url,
         mimetype=received.media_type,

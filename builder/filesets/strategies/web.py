@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
+from builder.filesets import manifest_file as files
 from builder.filesets.download.download import instant
 from builder.filesets.item import (
     ArchiveStrategyResult,
@@ -15,11 +16,10 @@ from builder.filesets.item import (
     FilesetPlatformItem,
 )
 from builder.filesets.protocols import Downloader, FilesetError, Received, ZipSink
-from builder.filesets.strategies import file as files
 from builder.filesets.strategies import record, warc, zip_reader
-from builder.filesets.strategies.contents import reconcile
+from builder.filesets.strategies.bundle import reconcile
 from builder.filesets.strategies.keys import BUNDLE, RECORD, place
-from builder.filesets.strategies.keys import warc as key_of
+from builder.filesets.strategies.keys import warc_key as key_of
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
 from builder.filesets.strategies.warc import Placed, WarcRecords
 from builder.http.settings import Settings

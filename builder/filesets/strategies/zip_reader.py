@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
-from builder.filesets.download.digests import Digests
+from builder.filesets.manifest_file import Digests, compute_digests
 from builder.filesets.protocols import FilesetError
-from builder.filesets.strategies import path
-from builder.filesets.strategies.file import compute_digests
+from builder.filesets.strategies import keys
 from functions.archive.zip_headers import DAMAGE, SeekableStream
 
 MEMBERS = 20_000
@@ -193,7 +192,7 @@ def _entry(info: zipfile.ZipInfo) -> ArchivedEntry | None:
         detail = f"{name!r} is a link" if kind == stat.S_IFLNK else f"{name!r} is not a file"
         raise FilesetError("bundle-unsafe-member", detail)
     try:
-        safe = path.safe(name)
+        safe = keys.safe_path(name)
     except FilesetError as error:
         raise FilesetError("bundle-unsafe-member", error.detail) from error
     return ArchivedEntry(

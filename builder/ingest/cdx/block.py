@@ -12,14 +12,13 @@ from builder.ingest.cdx import lines_sql
 from builder.ingest.cdx.text import LONGEST, LineBlock
 from builder.intake.intake import CAPTURES
 from builder.parquet.writer import RowWriter, columns_of, lines_of
-from builder.sources import address, mime
+from builder.sources import cdx, identity, index_entry, payload
 from builder.sources.events import Capture, Fault, Skipped
-from builder.sources.index import cdx, cdxj, entry
-from builder.sources.index.entry import SHA1, IndexEntry
+from builder.sources.index_entry import SHA1, IndexEntry
 from builder.sources.rules import DocumentRules, refusal_reason
 from functions.archive.record import RecordFault, RecordHeader, skip_reason
 from functions.database import engine
-from functions.snapshot import setspec
+from functions.snapshot import oai_name
 
 MOST = 1000
 """Faults of one code that an index lists; one further row counts the rest."""
@@ -145,12 +144,12 @@ class _Reading:
                 if len(line) > LONGEST:
                     flaws = [("index-line-invalid", None, f"{len(line)} bytes", "left out")]
                 elif self._block.legend:
-                    found, flaws = cdx.parse_line(line, self._block.legend)
+                    found, flaws = cdx.parse_cdx_line(line, self._block.legend)
                 else:
-                    found, flaws = cdxj.parse_line(line)
+                    found, flaws = cdx.parse_cdxj_line(line)
                 item: Capture | Skipped = Skipped("damaged")
                 if found is not None:
-                    item, more = entry.build_capture(found, self._rules)
+                    item, more = index_entry.build_capture(found, self._rules)
                     flaws = flaws + more if isinstance(item, Capture) else more
                 self._flaws += ((number, flaw) for flaw in flaws)
                 if isinstance(item, Capture):
@@ -163,7 +162,7 @@ class _Reading:
         self._hosts()
         self._media()
         files = self._different("filename")
-        names = [entry.filename(_raw(value)) for value in files]
+        names = [index_entry.filename(_raw(value)) for value in files]
         self._hold("files", {"filename": files, "name": names}, index_columns.FILES)
         if self._rules.set_rules:
             self._own_sets()
@@ -176,7 +175,7 @@ class _Reading:
         new = [base for (base,) in self._database.execute(index_columns.UNKNOWN_HOSTS).fetchall()]
         if not new:
             return
-        found = [address.parse_host(*base.split("://", 1)) for base in new]
+        found = [identity.parse_host(*base.split("://", 1)) for base in new]
         is_set = self._rules.domain_sets
         self._hold(
             "found",
@@ -196,14 +195,14 @@ class _Reading:
         result, rows = self._result, []
         for value, status, count, foreign in self._database.execute(index_columns.KINDS).fetchall():
             raw = _raw(value)
-            kind = entry.record_type(raw)
+            kind = index_entry.record_type(raw)
             record = RecordHeader(kind, b"", b"", None, mime=raw)
             if reason := skip_reason(record) or refusal_reason(record, status, self._rules):
                 result.skips[reason] += count
                 continue
-            name = mime.essence(raw) if kind != "revisit" else None
+            name = payload.essence(raw) if kind != "revisit" else None
             is_set = name and self._rules.mime_sets
-            spec = setspec.join("mime", *name.split("/", 1)) if name and is_set else None
+            spec = oai_name.join_set("mime", *name.split("/", 1)) if name and is_set else None
             rows.append((value, status, kind, name, spec))
             result.captures += count
             result.foreign += foreign if kind != "revisit" else 0
@@ -224,11 +223,11 @@ class _Reading:
             engine.batches(self._database, "SELECT n, url, mime FROM lines WHERE plain")
         ) as batches:
             for number, url, value in (row for batch in batches for row in batch):
-                is_revisit = entry.record_type(_raw(value)) == "revisit"
-                media_type = None if is_revisit else mime.essence(_raw(value))
-                where = address.parse(url.encode("ascii"))
+                is_revisit = index_entry.record_type(_raw(value)) == "revisit"
+                media_type = None if is_revisit else payload.essence(_raw(value))
+                where = identity.parse_address(url.encode("ascii"))
                 numbers.append(number)
-                lists.append(entry.sets(where, media_type, self._rules))
+                lists.append(index_entry.sets(where, media_type, self._rules))
         self._hold("own", {"n": numbers, "own_sets": lists}, index_columns.OWN)
 
     def _different(self, column: str) -> list[str | None]:

@@ -1,11 +1,11 @@
-"""SQL that turns plain index lines into intake columns, as builder.sources.index.entry does.
+"""SQL that turns plain index lines into intake columns, as builder.sources.index_entry does.
 
 Repeated values come from tables that Python fills: `hosts` (kept from block to block), `media`,
 `files`, and `own` for the sets of an operator's rules.
 """
 
 from builder.intake.intake import CAPTURES
-from builder.sources.index.entry import SHA1
+from builder.sources.index_entry import SHA1
 
 _DIGITS = "abcdefghijklmnopqrstuvwxyz234567"
 _STEP = 15  # bits: three digits of base32

@@ -1,6 +1,6 @@
 r"""SQL that splits index lines into columns, for plain lines, which most lines are.
 
-A line is plain if SQL gives exactly what builder.sources.index.entry gives; a test compares both.
+A line is plain if SQL gives exactly what builder.sources.index_entry gives; a test compares both.
 Other lines (escapes of escapes, session identifiers, dots in paths, user names, values of other
 forms) are left to that module, one by one. Hosts, media types and file names repeat, so each
 distinct value passes through Python once a block.
@@ -9,8 +9,8 @@ Text is read as Latin-1, in which each character is one byte.
 """
 
 from builder.ingest.cdx.text import LONGEST
-from builder.sources.index.cdx import Legend
-from builder.sources.index.entry import SHA1
+from builder.sources.cdx import Legend
+from builder.sources.index_entry import SHA1
 from functions.url.surt import METHOD
 
 _VALUES = (

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from builder.sources import cdx
+from builder.sources.cdx import Legend
 from builder.sources.events import Fault
-from builder.sources.index import cdx
-from builder.sources.index.cdx import Legend
 from builder.sources.recognise import is_gzip
 from functions.archive.record import show
 

@@ -10,10 +10,16 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from builder.sources.redif import value as values
-from builder.sources.redif.diagnostic import ERROR, WARNING, Diagnostic
-from builder.sources.redif.lines import Attribute
-from builder.sources.redif.specification import UNBOUNDED, AttributePlace, Specification
+from builder.sources.redif import notation as values
+from builder.sources.redif.notation import Attribute
+from builder.sources.redif.specification import (
+    ERROR,
+    UNBOUNDED,
+    WARNING,
+    AttributePlace,
+    Diagnostic,
+    Specification,
+)
 
 _LONGEST = 40  # the most characters of a name with suggestions
 _SHORTEST = 4

@@ -7,7 +7,7 @@ from typing import Any
 
 from builder.sources.redif.cluster import Structure
 from builder.sources.redif.template import Template
-from functions.snapshot import setspec
+from functions.snapshot import oai_name
 
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BELONGING = re.compile(r"((?:RePEc|ReLIS|mapin):[a-z]{3})(?::(?:([a-z\d]{6})(?=:|\Z))?|\Z)")
@@ -104,8 +104,8 @@ class DocumentReport:
     def sets(self) -> tuple[str, ...]:
         """Return the template's most specific sets, sorted."""
         archive, series = archive_and_series(self.handle)
-        place = [setspec.join(*(series or archive or "").split(":"))] if archive else []
-        return tuple(sorted([*place, setspec.join("type", type_word(self.type))]))
+        place = [oai_name.join_set(*(series or archive or "").split(":"))] if archive else []
+        return tuple(sorted([*place, oai_name.join_set("type", type_word(self.type))]))
 
 
 def archive_and_series(handle: str) -> tuple[str | None, str | None]:

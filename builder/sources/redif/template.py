@@ -8,11 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
-from builder.sources.redif import lines, value
+from builder.sources.redif import notation
 from builder.sources.redif.cluster import Arrangement, Structure
-from builder.sources.redif.diagnostic import ERROR, WARNING, Diagnostic
-from builder.sources.redif.lines import Attribute, parse_attributes
-from builder.sources.redif.specification import OBSOLETE, SPECIFICATIONS, guess_type
+from builder.sources.redif.notation import Attribute, parse_attributes
+from builder.sources.redif.specification import (
+    ERROR,
+    OBSOLETE,
+    SPECIFICATIONS,
+    WARNING,
+    Diagnostic,
+    guess_type,
+)
 from builder.sources.redif.template_text import (
     LIMIT,
     MIXED,
@@ -99,9 +105,9 @@ def _check_preamble(source: EncodedLines, part: TemplateText, file: str) -> Iter
         return
     text, _ = decode_lines(part.data, source.mark)
     reported: set[str] = set()
-    for number, line in enumerate(lines.normalize_line_ends(text).split("\n"), 1):
+    for number, line in enumerate(notation.normalize_line_ends(text).split("\n"), 1):
         content = line.rstrip()
-        if not lines.is_content(content):
+        if not notation.is_content(content):
             continue
         code = "start-with-template-type" if _ATTRIBUTE.match(content) else "bad-line"
         if code == "bad-line" and "start-with-template-type" in reported:
@@ -118,9 +124,9 @@ def _build_template(source: EncodedLines, part: TemplateText, file: str) -> Temp
     if part.cut:  # keep whole lines
         data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1].rstrip() or data
     text, encoding = decode_lines(data, source.mark)
-    text = lines.normalize_line_ends(text)
+    text = notation.normalize_line_ends(text)
     attributes, kept = parse_attributes(text, part.line)
-    written = value.collapse_space(attributes[0].value)
+    written = notation.collapse_space(attributes[0].value)
     specification = SPECIFICATIONS.get(written.lower())
     diagnostics = _check_text(data, text, part, file)
     if specification is None:
@@ -130,7 +136,7 @@ def _build_template(source: EncodedLines, part: TemplateText, file: str) -> Temp
     if len(diagnostics) > 1:
         diagnostics.sort(key=lambda diagnostic: diagnostic.line)
     own = arranged.handle
-    md5, sha256 = lines.lines_digest(kept)
+    md5, sha256 = notation.lines_digest(kept)
     other = source.mark is None and (encoding in (UTF_8, MIXED) or "\ufffd" in text)
     return Template(
         file,
@@ -143,11 +149,11 @@ def _build_template(source: EncodedLines, part: TemplateText, file: str) -> Temp
         arranged.structure,
         specification.type if specification else None,
         written,
-        value.canonical_handle(own) if own else None,
+        notation.canonical_handle(own) if own else None,
         own,
         md5,
         sha256,
-        lines.reference_md5(data) if other else md5,
+        notation.reference_md5(data) if other else md5,
         tuple(diagnostics),
     )
 

@@ -10,11 +10,10 @@ from typing import Any
 from xml.parsers import expat
 
 from functions.config.configuration import Configuration
-from functions.oai import schemas
 from functions.oai.format import TEMPLATES, Format, Formats, load
-from functions.oai.render import about, harvested
+from functions.oai.render import about, site, template_filters
 from functions.oai.render.render import Renderer, template
-from functions.oai.render.values import clean
+from functions.oai.render.template_filters import clean
 from functions.oai.repository import PublishedRecord
 from functions.snapshot import schema
 from functions.snapshot.errors import ConfigurationError
@@ -102,7 +101,7 @@ def _try(renderer: Renderer, formats: Formats, own: Path) -> None:
         for kind, crosswalk in row.crosswalks.items():
             if tried.get(kind) != crosswalk:
                 check(renderer, row, kind)
-    schemas.replies(renderer.places)
+    site.schema_replies(renderer.places)
 
 
 def _takes_place(own: Path) -> bool:
@@ -127,8 +126,8 @@ def check(renderer: Renderer, row: Format, kind: str) -> None:
     renderer.templates.check(template(kind), crosswalk, [column.name for column in columns])
     where = renderer.templates.path(crosswalk)
     full = {column.name: sample(column) for column in columns}
-    if kind == harvested.KIND:
-        full["records"] = harvested.sample(row.prefix, row.namespace)
+    if kind == template_filters.HARVESTED:
+        full["records"] = template_filters.sample_records(row.prefix, row.namespace)
     # A list or a table of counts is never NULL, but may be empty.
     empty: dict[str, Any] = {c.name: [] if c.type.endswith("[]") else None for c in columns}
     empty |= {c.name: full[c.name] for c in columns if c.type == "JSON"}
@@ -144,7 +143,7 @@ def check(renderer: Renderer, row: Format, kind: str) -> None:
 def _check_escaping(renderer: Renderer, row: Format, kind: str, full: Mapping[str, Any]) -> None:
     """Try a crosswalk on markup in all texts of a record, then in one column at a time."""
     where = renderer.templates.path(f"crosswalks/{row.crosswalks[kind]}")
-    every = {n: v if n in harvested.RAW else _hostile(v) for n, v in full.items()}
+    every = {n: v if n in template_filters.RAW_FORMAT else _hostile(v) for n, v in full.items()}
     for values, name, of in (
         (every, _MARKUP, "of texts full of markup"),
         (full, _MARKUP, "of markup in repository_name"),

@@ -1,4 +1,4 @@
-"""DataCite: filters for the columns of a dataset (functions.snapshot.fileset.FILESET).
+"""DataCite: filters for the columns of a dataset (functions.snapshot.item_tables.FILESET).
 
 A value outside DataCite's controlled lists is left out or becomes Other. A mandatory but unknown
 value is `(:unav)`, one of DataCite's standard values.

@@ -17,10 +17,10 @@ import jinja2
 import jinja2.meta
 from jinja2 import nodes
 
-from functions.oai.render import values
+from functions.oai.render import template_filters
 from functions.oai.render.about import Container
 from functions.oai.repository import PublishedRecord
-from functions.oai.repository_duckdb.rows import HEADER, Page
+from functions.oai.repository_duckdb.record_rows import HEADER, Page
 from functions.snapshot import instant
 from functions.snapshot.errors import ConfigurationError
 
@@ -97,7 +97,7 @@ class RecordLoop:
             stored = {node.name for node in tree.find_all(nodes.Name) if node.ctx != "load"}
             self._escaped = sorted(_escape(tree, free - stored))
             environment = environment.overlay(autoescape=False)
-            environment.filters = {**environment.filters, _FILTER: values.escape}
+            environment.filters = {**environment.filters, _FILTER: template_filters.escape}
         columns = ("_position", *self.names, *(_ESCAPED + name for name in self._escaped))
         code = environment.compile(_over_rows(tree, columns, environment), name, name)
         self._template = jinja2.Template.from_code(environment, code, environment.globals)
@@ -110,7 +110,7 @@ class RecordLoop:
     ) -> str:
         """Return the text of all records; their datestamps are raised to at least `since`."""
         columns = {name: self._column(name, records, since) for name in self.names}
-        escaped = (values.escape_all(columns[name]) for name in self._escaped)
+        escaped = (template_filters.escape_all(columns[name]) for name in self._escaped)
         rows = zip(range(len(records)), *columns.values(), *escaped, strict=True)
         return self._template.render(constants, _rows=rows)
 

@@ -1,28 +1,41 @@
-"""Rendering of answers to XML, and of the page for people to HTML."""
+"""Rendering of answers to XML, and of the page for people to HTML.
+
+The renderer leaves out records that cannot be rendered. If it leaves out a whole page, the list
+continues with its next page: a `<ListRecords>` needs at least one record (OAI-PMH 2.0, section
+4.5), and an error would end the harvest. Tokens, cursors and sizes count the omitted records.
+"""
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
-from functions.oai.answer import Answer, OneRecord, RecordList
+from functions.oai.answer import Answer, ErrorList, OneRecord, RecordList
 from functions.oai.format import TEMPLATES, Format, folders
-from functions.oai.render import about, harvested, values
+from functions.oai.provider import Provider
+from functions.oai.render import about, template_filters
 from functions.oai.render.loop import Abouts, RecordLoop
-from functions.oai.render.sheet import Sheet, UnrenderedRecords
+from functions.oai.render.sheet import Boundless, Room, Sheet, UnrenderedRecords
 from functions.oai.render.template import FAULTS, Templates
 from functions.oai.repository import PublishedRecord
-from functions.oai.repository_duckdb.rows import DOCUMENT, runs
+from functions.oai.repository_duckdb.record_rows import DOCUMENT, runs
+from functions.oai.request import NO_FORMAT, NO_RECORDS, OaiFault
 from functions.snapshot import schema
-from functions.snapshot.errors import ConfigurationError
+from functions.snapshot.errors import ConfigurationError, StoreError
 
 _RECORD = "oai/record.xml"
-_RECORDS = {harvested.KIND: "oai/harvested.xml"}
+_RECORDS = {template_filters.HARVESTED: "oai/harvested.xml"}
 _PLACE = "\x00items\x00"
+_LOG = logging.getLogger("sheaf")
+
+_MOST = 100_000  # records, so that a request ends even if a crosswalk fails for every record
+_STRETCH = 2_000  # records at once, if pages are shorter
 
 
 class NothingRenderedError(Exception):
@@ -65,10 +78,10 @@ class Renderer:
         variables = {"answer": answer, "content": content, "items": Markup(_PLACE)}
         frame = self.templates.text(f"oai/{content.verb}.xml", variables)
         if made is None:
-            return values.clean((frame,))
+            return template_filters.clean((frame,))
         # The last match is the right one: client input is echoed only before the records.
         head, _, tail = frame.rpartition(_PLACE)
-        return b"".join((values.clean((head,)), *made, values.clean((tail,))))
+        return b"".join((template_filters.clean((head,)), *made, template_filters.clean((tail,))))
 
     def sheet(self, base_url: str, largest: int | None = None) -> Sheet:
         """Return an empty sheet for records of at most `largest` bytes (None: unlimited)."""
@@ -76,7 +89,7 @@ class Renderer:
 
     def page(self, variables: Mapping[str, Any]) -> bytes:
         """Return the page for people, in UTF-8."""
-        return values.clean((self.templates.text("site/index.html", variables),))
+        return template_filters.clean((self.templates.text("site/index.html", variables),))
 
     def record(
         self, record: PublishedRecord, row: Format, base_url: str, repository_name: str
@@ -118,18 +131,18 @@ class Renderer:
         row, since, missed = content.format, content.since, UnrenderedRecords()
         if row is None:
             headers = self.templates.loop("oai/header.xml")
-            return values.clean((headers.render(_within(content), {}, since),)), missed
+            return template_filters.clean((headers.render(_within(content), {}, since),)), missed
         constants = _constants(row, base_url, self._name)
         parts: list[str] = []
         for kind, run in runs(content.records):
             loop = self.templates.loop(template(kind), _crosswalk(row, kind))
-            if kind == harvested.KIND:
-                run = harvested.having(run, row.prefix)
+            if kind == template_filters.HARVESTED:
+                run = template_filters.select_available(run, row.prefix)
             try:
                 parts.append(loop.render(run, constants, since))
             except FAULTS:
                 parts += self._render_singly(loop, run, row, constants, since, missed)
-        return values.clean(parts), missed
+        return template_filters.clean(parts), missed
 
     def _render_singly(
         self,
@@ -165,7 +178,7 @@ def _within(content: RecordList) -> Sequence[PublishedRecord]:
     """Return the page's records, without those unavailable in the format `within`."""
     if content.within is None:
         return content.records
-    return harvested.filter_records(content.records, content.within.prefix)
+    return template_filters.filter_records(content.records, content.within.prefix)
 
 
 def _constants(row: Format, base_url: str, repository_name: str) -> Mapping[str, str]:
@@ -174,3 +187,82 @@ def _constants(row: Format, base_url: str, repository_name: str) -> Mapping[str,
         "schema_location": f"{row.namespace} {row.schema_url(base_url)}",
         "repository_name": repository_name,
     }
+
+
+def render_document(
+    provider: Provider,
+    renderer: Renderer,
+    pairs: Sequence[tuple[str, str]],
+    url: str,
+    limit: int | None = None,
+    fits: Callable[[bytes], bool] = lambda body: True,
+    most: int = _MOST,
+    largest: int | None = None,
+) -> tuple[Answer, bytes]:
+    """Return the answer to the decoded pairs of a request to `url`, and its XML in UTF-8.
+
+    `limit` shortens the page of a list, and so does `largest`, in bytes of records. A record whose
+    document does not fit even alone counts as one that cannot be rendered. Raises StoreError if the
+    store fails, or if `most` records in a row cannot be rendered.
+    """
+    base_url = provider.base_url(url)
+
+    def room() -> Room:
+        return Boundless() if largest is None else renderer.sheet(base_url, largest)
+
+    asked = answer = provider.answer(pairs, url, limit, room)
+    size, passed, is_page = limit, 0, True
+    while passed < most:
+        try:
+            body = renderer.document(answer)
+            _check_size(answer, body, fits)
+        except NothingRenderedError:
+            content = answer.content
+            if not (isinstance(content, RecordList) and not content.final and content.resumption):
+                failure = replace(answer, content=ErrorList((_fault(answer),)))
+                return failure, renderer.document(failure)
+            # The next records are tried in batches, each twice as long as the one before.
+            passed += content.count
+            pairs = [("verb", content.verb), ("resumptionToken", content.resumption.text)]
+            size, is_page = min(2 * content.count, _STRETCH), False
+        else:
+            if is_page:
+                return answer, body
+            size, is_page = limit, True  # some of the batch can be rendered: by pages from here on
+        answer = _in_place(provider.answer(pairs, url, size, room), asked)
+    raise StoreError(f"{passed} records in a row could not be rendered; the log has the errors")
+
+
+def _check_size(answer: Answer, body: bytes, fits: Callable[[bytes], bool]) -> None:
+    """Raise NothingRenderedError if a single record is too large to be sent."""
+    content = answer.content
+    if isinstance(content, OneRecord):
+        record = content.record
+    elif isinstance(content, RecordList) and content.count == 1:
+        record = content.records[0]
+    else:
+        return
+    if not fits(body):
+        _LOG.error("%s is left out: %d bytes of XML are too large", record.identifier, len(body))
+        raise NothingRenderedError(record.identifier)
+
+
+def _fault(answer: Answer) -> OaiFault:
+    """Return the error for an answer without any record left and no next page."""
+    if isinstance(answer.content, RecordList):
+        return OaiFault(NO_RECORDS, "The matching records cannot be rendered in that format.")
+    return OaiFault(NO_FORMAT, "This record cannot be rendered in that format.")
+
+
+def _in_place(found: Answer, asked: Answer) -> Answer:
+    """Return the answer to a later token as the answer to the original request.
+
+    It keeps the original cursor, and no cache may keep it permanently.
+    """
+    content = found.content
+    if isinstance(content, RecordList) and isinstance(asked.content, RecordList):
+        rest, begun = content.resumption, asked.content.resumption
+        if rest is not None and begun is not None:
+            rest = replace(rest, cursor=begun.cursor)
+        content = replace(content, resumption=rest, pinned=False)
+    return replace(found, arguments=asked.arguments, content=content)

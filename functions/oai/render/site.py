@@ -1,14 +1,17 @@
-"""The page for people: the content of the repository, and how to harvest it."""
+"""The site: the page for people, our own schemas, and files that browsers request."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from urllib.parse import quote, urlencode
+from xml.parsers import expat
 
 from functions.config.configuration import Configuration
-from functions.http.message import OAI_PATH
+from functions.http import http_message
+from functions.http.http_message import OAI_PATH, Reply
 from functions.oai.as_of import PointerReading
-from functions.oai.format import MANDATORY
+from functions.oai.format import MANDATORY, SCHEMA_PATH
 from functions.oai.repository import RecordSelection, Repository
 from functions.oai.request import (
     GET_RECORD,
@@ -18,10 +21,16 @@ from functions.oai.request import (
     LIST_RECORDS,
     LIST_SETS,
 )
-from functions.snapshot import setspec
+from functions.snapshot import oai_name
+from functions.snapshot.errors import ConfigurationError
 from functions.snapshot.manifest import Manifest, Span
 
 _MOST_SETS = 50
+_TYPE = "application/xml"
+_DAY = 86_400
+"""Cache lifetime of these files in seconds: a day, the limit for crawlers (RFC 9309, 2.4)."""
+_TYPES: Mapping[str, str] = {"favicon.ico": "image/vnd.microsoft.icon", "robots.txt": "text/plain"}
+"""The files, with their media types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +126,7 @@ def _top_sets(
         after = f"{root};" if colon else root
         if not colon:
             url = _url(base_url, LIST_RECORDS, metadataPrefix=MANDATORY, set=root)
-            name = setspec.name(root, names, rows[0].name)
+            name = oai_name.set_name(root, names, rows[0].name)
             deleted = rows[0].records - rows[0].live
             found.append(TopSet(root, name, rows[0].live, deleted, url))
     return tuple(found)
@@ -142,3 +151,56 @@ def _links(repository: Repository, manifest: Manifest, base_url: str) -> tuple[L
 
 def _url(base_url: str, verb: str, **arguments: str) -> str:
     return f"{base_url}?{urlencode({'verb': verb, **arguments}, quote_via=quote, safe=':')}"
+
+
+def schema_replies(places: Sequence[Path]) -> Mapping[str, Reply]:
+    """Return the replies by path below the base URL: all files under schemas/ of the places.
+
+    Raises ConfigurationError for a file that is unreadable or not XML in UTF-8.
+    """
+    found: dict[str, Reply] = {}
+    for place in reversed(places):
+        for path in sorted((place / "schemas").glob("*.xsd")):
+            try:
+                data = path.read_bytes()
+            except OSError as error:
+                raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
+            _check(data, path)
+            reply = Reply(200, _TYPE, data, digest=http_message.document_digest(data))
+            found[f"/{SCHEMA_PATH}{path.name}"] = reply
+    return found
+
+
+def _check(data: bytes, path: Path) -> None:
+    """Raise ConfigurationError for XML that is not well-formed or not in UTF-8."""
+    declared: list[str] = []
+    parser = expat.ParserCreate("UTF-8")  # overrides the encoding that the file declares
+    parser.XmlDeclHandler = lambda version, encoding, alone: declared.append(encoding or "UTF-8")
+    try:
+        data.decode("utf-8")
+        parser.Parse(data, True)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigurationError(
+            f"{path}, line {line}: {error.reason}; expected XML in UTF-8"
+        ) from error
+    except expat.ExpatError as error:
+        message = expat.errors.messages[error.code]
+        raise ConfigurationError(
+            f"{path}, line {error.lineno}: {message}; expected XML in UTF-8"
+        ) from error
+    if declared and declared[0].upper() != "UTF-8":
+        raise ConfigurationError(
+            f"{path} declares the encoding {declared[0]}, expected XML in UTF-8"
+        )
+
+
+def file_replies(templates: Path) -> Mapping[str, Reply]:
+    """Return the reply for the path of each file under `site/` of the templates."""
+    return {f"/{name}": _reply(templates / "site" / name, type_) for name, type_ in _TYPES.items()}
+
+
+def _reply(path: Path, type_: str) -> Reply:
+    data = path.read_bytes()
+    headers = {"Cache-Control": http_message.withdrawable_control(_DAY)}
+    return Reply(200, type_, data, headers, http_message.document_digest(data))

@@ -8,10 +8,10 @@ from typing import Any
 import jinja2
 import jinja2.nodes
 
-from functions.oai.render import datacite, harvested, redif, values
+from functions.oai.render import about, datacite, template_filters
 from functions.oai.render.loop import CONSTANT, Abouts, RecordLoop, about_variable, lines
-from functions.oai.render.values import Tables
-from functions.oai.repository_duckdb.rows import HEADER
+from functions.oai.render.template_filters import Tables
+from functions.oai.repository_duckdb.record_rows import HEADER
 from functions.oai.request import is_uri
 from functions.snapshot import instant
 from functions.snapshot.errors import ConfigurationError
@@ -67,16 +67,16 @@ class Templates:
         )
         self._read = partial(_source, self._environment)
         self._environment.filters.update(
-            attribute=values.attribute,
-            hexadecimal=values.hexadecimal,
+            attribute=template_filters.attribute,
+            hexadecimal=template_filters.hexadecimal,
             instant=instant.to_text,
             lookup=self._tables.looked_up,
-            parts=values.parts,
-            schema=values.schema,
-            utc=values.utc,
-            **redif.FILTERS,
+            parts=template_filters.parts,
+            schema=template_filters.schema,
+            utc=template_filters.utc,
+            **about.REDIF_FILTERS,
             **datacite.FILTERS,
-            **harvested.FILTERS,
+            **template_filters.HARVESTED_FILTERS,
         )
         self._environment.tests["uri"] = is_uri
         self._loops: dict[tuple[str, str], RecordLoop] = {}

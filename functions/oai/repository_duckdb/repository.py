@@ -9,13 +9,13 @@ from functions.database import engine
 from functions.database.columns import Columns
 from functions.database.files import FILE, Files
 from functions.oai.repository import PublishedRecord, RecordSelection, SetRow
-from functions.oai.repository_duckdb import rows as version
-from functions.oai.repository_duckdb.rows import Page
+from functions.oai.repository_duckdb import record_rows
+from functions.oai.repository_duckdb import record_rows as version
+from functions.oai.repository_duckdb.record_rows import Page, Range
 from functions.oai.repository_duckdb.sets import SetTable
-from functions.snapshot import identifier, position
+from functions.snapshot import oai_name
 from functions.snapshot.manifest import DataFile, Manifest, RowGroup, Span, overlapping
 from functions.snapshot.pointer import Pointer
-from functions.snapshot.position import Range
 from functions.snapshot.store import Reader
 from functions.store.catalog import Catalogue
 
@@ -59,7 +59,7 @@ class DuckRepository:
 
     def size(self, manifest: Manifest, selection: RecordSelection) -> int:
         """Return the number of records of the list (see Repository.size)."""
-        shares = position.shares(manifest, selection.span)
+        shares = record_rows.span_shares(manifest, selection.span)
         if selection.set is None:
             counts: Sequence[tuple[int, str, int]] = [
                 (s.number, kind, n) for s in manifest.sequences for kind, n in s.records.items()
@@ -102,7 +102,7 @@ class DuckRepository:
         self, manifest: Manifest, identifier_: str, *, fields: Collection[str] | None = None
     ) -> PublishedRecord | None:
         """Return the item's listed version, or None if it is not in the snapshot."""
-        key = identifier.lookup_key(identifier_)
+        key = oai_name.lookup_key(identifier_)
         positions: list[int] = []
         for file, groups in self._catalogue.groups(manifest, "lookup", key, key):
             sql = f"SELECT position FROM {FILE} WHERE key = $key"
@@ -175,12 +175,12 @@ class DuckRepository:
         span = selection.span
         if selection.set is None:
             parts: tuple[Range, ...] = (Range(span.first, span.last, copied=False),)
-            living = position.living(manifest, selection.kinds)
+            living = record_rows.living_sequences(manifest, selection.kinds)
         else:
             listing = self._sets.listing(manifest, selection.set)
             parts = listing.ranges
             living = {number for number, kind, _ in listing.counts if kind in selection.kinds}
-        stretches = position.stretches(manifest, living, selection.kinds)
+        stretches = record_rows.find_spans(manifest, living, selection.kinds)
         for part in parts:
             first, last = max(part.first, span.first), min(part.last, span.last)
             for stretch in overlapping(stretches, first, last):
@@ -206,7 +206,7 @@ class DuckRepository:
             while start < len(groups):
                 rows, end = 0, start
                 while end < len(groups) and (rows < needed or end == start):
-                    rows += position.rows_in(groups[end], part)
+                    rows += record_rows.estimate_rows(groups[end], part)
                     end += 1
                     if end - start == _MOST:
                         break
@@ -223,8 +223,8 @@ class DuckRepository:
         limit: int,
         names: tuple[str, ...],
     ) -> Iterator[Columns]:
-        low = position.in_key(groups[0].first, selection.set, part.first)
-        high = position.in_key(groups[-1].last, selection.set, part.last)
+        low = record_rows.position_in_key(groups[0].first, selection.set, part.first)
+        high = record_rows.position_in_key(groups[-1].last, selection.set, part.last)
         first, last = max(part.first, low), min(part.last, high)
         whole: Sequence[Columns] = ()
         if limit > 1 and _is_whole(groups, selection.set, part):

@@ -7,8 +7,8 @@ from typing import Any
 
 from functions.database.files import FILE, Files
 from functions.oai.repository import SetRow
+from functions.oai.repository_duckdb.record_rows import Range
 from functions.snapshot.manifest import Manifest
-from functions.snapshot.position import Range
 from functions.store.catalog import Cache, Catalogue
 
 _SETS = f"""

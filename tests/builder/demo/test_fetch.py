@@ -12,8 +12,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from builder.demo.crawl import CrawlSummary, Politeness, crawl
-from builder.demo.fetch import CrawlError, fetch
-from builder.demo.links import canonical, links
+from builder.demo.fetch import CrawlError, canonical, fetch, links
 
 HASTY = Politeness(delay=0, pause=0, sleep=lambda seconds: None)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pypdfium2
 import pytest
 
-from builder.demo import papers
-from builder.demo.shelf import Shelf, serve
+from builder.demo import samples
+from builder.demo.site import Shelf, serve_shelf
 from builder.sources.redif.template import read_templates
 
 
@@ -27,20 +27,22 @@ def templates(folder: Path) -> dict[str, str]:
 def test_it_has_two_series_and_what_changes_is_one_abstract_and_one_template(
     tmp_path: Path,
 ) -> None:
-    papers.write(tmp_path, "http://a.org")
+    samples.write_papers(tmp_path, "http://a.org")
     before = templates(tmp_path)
     assert len(before) == 11
     assert sum("File-URL: http://a.org/0" in text for text in before.values()) == 3
-    papers.revise(tmp_path, "http://a.org")
+    samples.revise_papers(tmp_path, "http://a.org")
     after = templates(tmp_path)
-    assert set(before) - set(after) == {papers.REMOVED}
-    assert {handle for handle in after if after[handle] != before[handle]} == {papers.CHANGED}
+    assert set(before) - set(after) == {samples.REMOVED_PAPER}
+    assert {handle for handle in after if after[handle] != before[handle]} == {
+        samples.CHANGED_PAPER
+    }
 
 
 def test_full_texts_are_pdfs_that_say_what_they_are_of() -> None:
-    texts = papers.texts()
+    texts = samples.paper_texts()
     assert sorted(texts) == ["/01.pdf", "/02.pdf", "/03.pdf"]
-    texts["other"] = papers.pdf(r"a (b) \c")
+    texts["other"] = samples.pdf(r"a (b) \c")
     said = []
     for text in texts.values():
         document = pypdfium2.PdfDocument(io.BytesIO(text))
@@ -62,7 +64,7 @@ def get(base: str, path: str, **headers: str) -> tuple[HTTPResponse, bytes]:
 
 def test_the_shelf_serves_changes_and_forgets() -> None:
     shelf = Shelf({"/a.pdf": b"%PDF a"})
-    with serve(shelf) as base:
+    with serve_shelf(shelf) as base:
         response, body = get(base, "/a.pdf")
         assert (response.status, body) == (200, b"%PDF a")
         assert response.getheader("Content-Type") == "application/pdf"

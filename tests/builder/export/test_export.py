@@ -20,7 +20,7 @@ from builder.store.folder import FolderStore
 from builder.verify.verify import Verified, VerifyRuntime, verify
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
-from functions.oai.handler import Application
+from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore, NothingPublished, StoreError

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from builder.filesets.metadata.json_document import host
+from builder.filesets.platforms.json_document import host
 from builder.filesets.protocols import ApiAnswer, FilesetError
 
 _REFUSED = {404: "platform-404", 410: "platform-gone", 401: "platform-restricted",

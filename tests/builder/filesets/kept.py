@@ -19,7 +19,7 @@ def body(path: str, size: int) -> bytes:
 def keep(store: Writer, of: FilesetPlatformItem) -> IngestOutcome:
     """Write a dataset's files, then their record; return the outcome that tells of it."""
     base = place.place(of)
-    keys = place.files(base, [file.path for file in of.files])
+    keys = place.file_keys(base, [file.path for file in of.files])
     files, objects = [], []
     for file in outcomes.archived(of).manifest:
         if file.status == "withheld":

@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from builder.demo import dataset
-from builder.demo.shelf import Shelf, serve
+from builder.demo import samples
+from builder.demo.site import Shelf, serve_shelf
 from builder.filesets import wiring
 from builder.filesets.item import IngestOutcome, IngestRequest
-from builder.filesets.resources import means
-from builder.filesets.strategies.table import Materials
+from builder.filesets.wiring import Materials, make_ways
 from builder.http.addresses import Guard, networks
 from builder.runtime import Clock
 from builder.store.folder import FolderStore
@@ -21,8 +20,8 @@ from functions.config.configuration import Configuration
 def platform() -> Iterator[str]:
     """Serve the dataset while the block runs; give the platform's address."""
     shelf = Shelf({})
-    with serve(shelf) as base:
-        for path, (media, body) in dataset.answers(base).items():
+    with serve_shelf(shelf) as base:
+        for path, (media, body) in samples.dataset_answers(base).items():
             shelf.put(path, body, media)
         yield base
 
@@ -36,10 +35,10 @@ def fetch(
     materials = Materials(
         store=store,
         settings=settings,
-        ways=means(settings, "Sheaf", guard, stop, folder, lambda: clock().timestamp()),
+        ways=make_ways(settings, "Sheaf", guard, stop, folder, lambda: clock().timestamp()),
         environment={},
         clock=clock,
         scratch=folder,
     )
-    request = IngestRequest(f"{base}{dataset.RECORD}")
+    request = IngestRequest(f"{base}{samples.DATASET_RECORD}")
     return wiring.ingest(materials, stop, 60.0).process(request)

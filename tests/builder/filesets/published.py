@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.filesets.item import IngestOutcome
-from builder.filesets.run import Results
+from builder.filesets.results import Results
 from builder.snapshot import views
 from builder.snapshot.transaction import ChangeResult
 from functions.database import engine

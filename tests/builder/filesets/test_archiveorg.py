@@ -24,10 +24,9 @@ from builder.filesets.item import (
 )
 from builder.filesets.protocols import Api, FilesetError
 from builder.filesets.result import result
-from builder.filesets.strategies import archiveorg_item
 from builder.filesets.strategies.archiveorg import Items
 from builder.filesets.strategies.archiveorg_client import ArchiveClient
-from builder.filesets.strategies.keys import place
+from builder.filesets.strategies.keys import item_name, place
 from builder.store.folder import FolderStore
 from tests.builder.filesets.body import Body, Generated, chunks
 from tests.builder.filesets.ias3 import KEYS, Internet, internet
@@ -111,7 +110,7 @@ def test_each_file_is_put_and_the_record_comes_last(
     assert run.check_existing(item) is None
     found = run.process(item)
     assert (found.ingest_strategy, found.status) == ("archiveorg-fileset", "success")
-    name = archiveorg_item.name(item)
+    name = item_name(item)
     assert site.items == {name: {path: whole(body) for path, body in BODIES.items()}}
     for file in found.manifest:
         assert (file.status, file.key, file.offset) == ("verified", None, None)
@@ -181,7 +180,7 @@ def test_a_run_that_broke_off_is_gone_on_with(
     run = asked(site, there, store)
     found = run.process(item)
     store.remove(place(item) + "fileset.json")
-    del site.items[archiveorg_item.name(item)]["b"]
+    del site.items[item_name(item)]["b"]
     server.forget()
     site.log.clear()
     again = run.process(item)
@@ -198,13 +197,13 @@ def test_what_was_deleted_there_is_put_again_as_it_was(
     run = asked(site, there, store)
     found = run.process(item)
     assert [f.status for f in found.manifest] == ["unverified"] * 2
-    del site.items[archiveorg_item.name(item)]["b"]
+    del site.items[item_name(item)]["b"]
     assert run.check_existing(item) is None
     assert run.process(item) == found
     server.add(f"{HOST}1", served(b"3"))
-    del site.items[archiveorg_item.name(item)]["b"]
+    del site.items[item_name(item)]["b"]
     assert refused(run, item).status.startswith("mismatch-")
-    assert "b" not in site.items[archiveorg_item.name(item)]
+    assert "b" not in site.items[item_name(item)]
 
 
 @pytest.mark.parametrize("name", ["archiveorg-fileset", "archiveorg-fileset-bundled"])
@@ -214,7 +213,7 @@ def test_what_was_altered_there_is_told_and_not_written_over(
     item = item_of(server, {"a": b"1", "b": b"2"})
     run = asked(site, there, store, name)
     run.process(item)
-    kept = site.items[archiveorg_item.name(item)]
+    kept = site.items[item_name(item)]
     altered = "bundle.zip" if name.endswith("bundled") else "b"
     kept[altered] = b"other"
     found = run.check_existing(item)
@@ -232,7 +231,7 @@ def test_another_file_of_that_name_is_not_written_over(
     server: Server, there: World, site: Internet, store: FolderStore, digests: str
 ) -> None:
     item = item_of(server, {"a": b"1"}, digests=digests)
-    site.items[archiveorg_item.name(item)] = {"a": b"!"}
+    site.items[item_name(item)] = {"a": b"!"}
     error = refused(asked(site, there, store), item)
     assert error.status == "mismatch-existing"
     assert [f.status for f in error.manifest] == ["mismatch-existing"]
@@ -243,7 +242,7 @@ def test_a_file_without_a_digest_that_is_there_is_not_put_again(
     server: Server, there: World, site: Internet, store: FolderStore
 ) -> None:
     item = item_of(server, {"a": b"1"}, digests="")
-    site.items[archiveorg_item.name(item)] = {"a": b"1"}
+    site.items[item_name(item)] = {"a": b"1"}
     found = asked(site, there, store).process(item)
     assert [f.status for f in found.manifest] == ["unverified"]
     assert not site.puts()
@@ -266,7 +265,7 @@ def test_a_bundle_is_one_zip_of_all(
     item = item_of(server, BODIES)
     found = asked(site, there, store, "archiveorg-fileset-bundled").process(item)
     assert (found.status, found.bundle_archiveorg_path) == ("success", "bundle.zip")
-    kept = site.items[archiveorg_item.name(item)]
+    kept = site.items[item_name(item)]
     assert list(kept) == ["bundle.zip"]
     body = kept["bundle.zip"]
     assert found.bundle_file_meta is not None
@@ -305,9 +304,7 @@ def test_a_large_member_that_breaks_off_begins_the_bundle_anew(
     server.add(f"{HOST}1", then(broken, served(body, ranges=False)))
     found = asked(site, there, store, "archiveorg-fileset-bundled").process(item)
     assert found.status == "success"
-    with zipfile.ZipFile(
-        io.BytesIO(site.items[archiveorg_item.name(item)]["bundle.zip"])
-    ) as bundle:
+    with zipfile.ZipFile(io.BytesIO(site.items[item_name(item)]["bundle.zip"])) as bundle:
         assert bundle.read("b") == whole(body)
 
 
@@ -420,7 +417,7 @@ def test_a_file_that_fails_ends_it_and_leaves_no_record(
     error = refused(asked(site, there, store), item)
     assert error.status == "mismatch-md5"
     assert [f.status for f in error.manifest] == ["verified", "mismatch-md5", "skipped"]
-    assert list(site.items[archiveorg_item.name(item)]) == ["a"]
+    assert list(site.items[item_name(item)]) == ["a"]
     assert list(store.keys("filesets/")) == []
     assert not list((store.root.parent / "scratch").iterdir())
 
@@ -509,7 +506,7 @@ def test_a_request_tells_the_item_that_has_its_files(
 
 def test_names_of_items_are_what_archive_org_takes(server: Server) -> None:
     item = item_of(server, {"a": b"1"})
-    name = archiveorg_item.name(item)
+    name = item_name(item)
     assert name.startswith("data.example.org-doi-10.5072-FK2-HIVES-1.0-")
     others = [
         replace(item, version="2.0"),
@@ -518,7 +515,7 @@ def test_names_of_items_are_what_archive_org_takes(server: Server) -> None:
         replace(item, platform_id="č" * 300),
         replace(item, platform_id="x" * 300),
     ]
-    names = {archiveorg_item.name(other) for other in others} | {name}
+    names = {item_name(other) for other in others} | {name}
     assert len(names) == 6
     for one in names:
         assert 5 <= len(one) <= 80

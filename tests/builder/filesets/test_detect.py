@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.detect.detect import Detected, detect
 from builder.filesets.item import IngestRequest
+from builder.filesets.platforms.detect import Detected, detect
 from builder.filesets.protocols import FilesetError
 from tests.builder.filesets.pages import Pages, gone, page, real
 

@@ -8,12 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.filesets.item import FilesetManifestFile, Licence, Related
-from builder.filesets.metadata import json_document
-from builder.filesets.metadata.licence import licences, spdx
-from builder.filesets.metadata.paging import pages
-from builder.filesets.metadata.person import from_parts, from_text, orcid
-from builder.filesets.metadata.prose import plain
-from builder.filesets.metadata.relation import relate
+from builder.filesets.platforms import json_document
+from builder.filesets.platforms.json_document import read_pages
+from builder.filesets.platforms.metadata import (
+    licences,
+    orcid,
+    person_from_parts,
+    person_from_text,
+    plain_text,
+    relate,
+    spdx,
+)
 from builder.filesets.protocols import FilesetError
 from tests.builder.filesets.answers import Answers
 
@@ -32,8 +37,8 @@ def test_whatever_stands_there_it_is_read_or_not_and_never_a_fault(value: Any) -
         json_document.doi,
         json_document.web,
         orcid,
-        from_text,
-        plain,
+        person_from_text,
+        plain_text,
     ):
         found = read(value)
         assert found is None or found
@@ -47,7 +52,7 @@ def test_whatever_stands_there_it_is_read_or_not_and_never_a_fault(value: Any) -
 
 @given(st.text())
 def test_a_text_that_was_made_plain_can_be_written_and_has_no_space_around_it(given: str) -> None:
-    found = plain(given)
+    found = plain_text(given)
     if found is not None:
         assert found.strip() == found
         found.encode("utf-8")
@@ -68,7 +73,7 @@ def test_a_text_that_was_made_plain_can_be_written_and_has_no_space_around_it(gi
     ],
 )
 def test_html_becomes_plain_text(given: object, expected: str | None) -> None:
-    assert plain(given) == expected
+    assert plain_text(given) == expected
 
 
 @pytest.mark.parametrize(
@@ -174,18 +179,18 @@ def test_an_orcid_has_its_check_digit() -> None:
 
 
 def test_names_are_cut_where_that_is_sure() -> None:
-    person = from_parts("Jan", "Novák", iri="0000-0002-1825-0097", affiliations=("A",))
+    person = person_from_parts("Jan", "Novák", iri="0000-0002-1825-0097", affiliations=("A",))
     assert person
     assert (person.name, person.given, person.family) == ("Novák, Jan", "Jan", "Novák")
-    alone = from_parts(None, "Plato")
+    alone = person_from_parts(None, "Plato")
     assert alone
     assert (alone.name, alone.given, alone.family) == ("Plato", None, None)
-    assert from_parts(" ", None) is None
-    cut = from_text("Novák, Jan")
+    assert person_from_parts(" ", None) is None
+    cut = person_from_text("Novák, Jan")
     assert cut
     assert (cut.given, cut.family) == ("Jan", "Novák")
     for name in ("Novák, Jan, 1901-1980", "Jan Novák", "Smith, Jones, and sons", ", Jan"):
-        left = from_text(name)
+        left = person_from_text(name)
         assert left
         assert (left.name, left.given, left.family) == (name, None, None)
 
@@ -211,7 +216,7 @@ def following(page: Any) -> str | None:
 
 def test_pages_are_followed_to_the_last() -> None:
     api = Answers({"https://a.org/1": {"next": "https://a.org/2"}, "https://a.org/2": {}})
-    assert len(list(pages(api, "https://a.org/1", ("a.org",), following))) == 2
+    assert len(list(read_pages(api, "https://a.org/1", ("a.org",), following))) == 2
 
 
 @pytest.mark.parametrize(
@@ -225,12 +230,12 @@ def test_pages_are_followed_to_the_last() -> None:
 def test_pages_that_lead_back_or_away_are_refused(second: str, status: str) -> None:
     api = Answers({"https://a.org/1": {"next": second}})
     with pytest.raises(FilesetError) as caught:
-        list(pages(api, "https://a.org/1", ("a.org",), following))
+        list(read_pages(api, "https://a.org/1", ("a.org",), following))
     assert caught.value.status == status
 
 
 def test_a_list_without_an_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("builder.filesets.metadata.paging.PAGES", 3)
+    monkeypatch.setattr("builder.filesets.platforms.json_document.MOST_PAGES", 3)
 
     class Endless(Answers):
         def document(self, url: str, *, hosts: Any = ()) -> Any:
@@ -239,7 +244,7 @@ def test_a_list_without_an_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
 
     api = Endless({})
     with pytest.raises(FilesetError, match="no end"):
-        list(pages(api, "https://a.org/0", ("a.org",), following))
+        list(read_pages(api, "https://a.org/0", ("a.org",), following))
     assert len(api.asked) == 3
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from builder.filesets import status
 from builder.filesets.entry import DELETE, LEAVE, LIST, entry
-from functions.snapshot import fileset
+from functions.snapshot import item_tables
 from tests.builder.filesets import outcomes
 from tests.builder.filesets.outcomes import failed, file, item, outcome
 
@@ -26,7 +26,7 @@ def test_a_dataset_of_several_files_is_a_fileset() -> None:
         "strategy:s3-fileset",
     )
     told = json.loads(found.document or "")
-    assert [*told] == [column.name for column in fileset.FILESET]
+    assert [*told] == [column.name for column in item_tables.FILESET]
     assert [one["path"] for one in told["files"]] == ["a/a.csv", "b.csv"]
     assert told["bytes"] == 11
     assert told["creators"][0]["orcid"] == "0000-0002-1825-0097"
@@ -88,7 +88,7 @@ def test_without_an_id_nothing_is_listed() -> None:
 
 
 def test_the_row_has_the_columns_of_the_proposal() -> None:
-    names = [column.name for column in fileset.RESULT if column.name != "identifier"]
+    names = [column.name for column in item_tables.RESULT if column.name != "identifier"]
     row = dict(zip(names, entry(outcome(item("a.csv", "b.csv"))).result, strict=True))
     assert (row["hit"], row["file_count"], row["total_size"]) == (True, 2, 11)
     assert row["updated"].isoformat() == "2026-11-22T10:00:00"

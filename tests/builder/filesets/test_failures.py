@@ -4,8 +4,7 @@ import pytest
 
 from builder.filesets.download import api, download
 from builder.filesets.status import BOTH, FILE, RESULT, STATUSES
-from builder.http.errors import FetchError
-from builder.http.outcomes import OUTCOMES
+from builder.http.errors import OUTCOMES, FetchError
 
 
 @pytest.mark.parametrize("code", sorted(OUTCOMES))

@@ -11,13 +11,13 @@ from lxml import etree
 
 from builder.filesets.entry import entry
 from builder.filesets.item import Description, IngestOutcome, Licence, Person, Related
-from functions.snapshot import identifier
+from functions.snapshot import oai_name
 from tests.builder.filesets.outcomes import DESCRIPTION, URL, failed, item, outcome
 from tests.functions.oai.client import START, Client
 from tests.functions.oai.memory import Item, MemoryRepository
 from tests.functions.oai.validity import DATACITE, datacite_schema
 
-NAME = identifier.dataset("example.org", "invenio", "data.example", "41")
+NAME = oai_name.dataset_identifier("example.org", "invenio", "data.example", "41")
 PREFIXES = ("oai_dc", "oai_datacite")
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.filesets.download import interstitial
+from builder.filesets.download import api
 
 
 @pytest.mark.parametrize(
@@ -26,11 +26,11 @@ from builder.filesets.download import interstitial
     ],
 )
 def test_a_page_is_known_by_its_first_bytes(kind: str | None, first: bytes, is_it: bool) -> None:
-    assert interstitial.is_page(kind, first) is is_it
+    assert api.is_page(kind, first) is is_it
 
 
 @settings(deadline=None)
 @given(st.binary(max_size=2000), st.sampled_from([None, "text/html", "text/csv"]))
 def test_any_bytes_are_a_page_or_none(data: bytes, kind: str | None) -> None:
-    assert interstitial.is_page(kind, data) in (True, False)
-    assert interstitial.blocks_robots({}, data) in (True, False)
+    assert api.is_page(kind, data) in (True, False)
+    assert api.blocks_robots({}, data) in (True, False)

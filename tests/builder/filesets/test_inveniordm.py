@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from builder.filesets.item import Licence, Person, Related
-from builder.filesets.platforms.inveniordm import InvenioRDM
+from builder.filesets.platforms.invenio import InvenioRDM
 from tests.builder.filesets.pages import REAL, Pages, asked, gone, refused, told
 
 BASE = "https://repository.example.org"

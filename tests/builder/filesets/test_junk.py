@@ -13,10 +13,10 @@ from builder.filesets.platforms.archiveorg import ArchiveOrg
 from builder.filesets.platforms.ckan import Ckan
 from builder.filesets.platforms.dryad import Dryad
 from builder.filesets.platforms.figshare import Figshare
+from builder.filesets.platforms.invenio import Zenodo
 from builder.filesets.platforms.mendeley import Mendeley
 from builder.filesets.platforms.osf import Osf
 from builder.filesets.platforms.pangaea import Pangaea
-from builder.filesets.platforms.zenodo import Zenodo
 from builder.filesets.protocols import FilesetError, FilesetPlatformHelper
 from builder.filesets.status import STATUSES
 from tests.builder.filesets import (

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.filesets.detect.detect import detect
 from builder.filesets.item import DatasetResource, IngestRequest
 from builder.filesets.platforms.dataverse import Dataverse
-from builder.filesets.platforms.inveniordm import InvenioRDM
-from builder.filesets.platforms.zenodo import Zenodo
+from builder.filesets.platforms.detect import detect
+from builder.filesets.platforms.invenio import InvenioRDM, Zenodo
 from builder.filesets.protocols import FilesetError, FilesetPlatformHelper
 from builder.filesets.status import STATUSES
 from tests.builder.filesets import test_dataverse as dataverse

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.filesets.detect.landing import biblio
+from builder.filesets.platforms.landing import read_biblio
 from tests.builder.filesets.pages import REAL
 
 URL = "https://example.org/set/1"
 
 
 def said(head: str, **more: Any) -> dict[str, Any]:
-    return biblio(f"<!DOCTYPE html><html><head>{head}</head></html>".encode(), URL, **more)
+    return read_biblio(f"<!DOCTYPE html><html><head>{head}</head></html>".encode(), URL, **more)
 
 
 def test_highwire_tags_are_read() -> None:
@@ -92,12 +92,14 @@ def test_comments_say_nothing() -> None:
 )
 def test_charsets_are_heard(declared: str, kind: str, coding: str) -> None:
     body = f'{declared}<meta name="citation_title" content="Včela">'
-    assert biblio(body.encode(coding), URL, kind)["title"] == "Včela"
+    assert read_biblio(body.encode(coding), URL, kind)["title"] == "Včela"
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_read(body: bytes) -> None:
-    assert isinstance(biblio(b"<meta " + body + b"<script type=application/ld+json>", URL), dict)
+    assert isinstance(
+        read_biblio(b"<meta " + body + b"<script type=application/ld+json>", URL), dict
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,7 @@ def test_any_bytes_are_read(body: bytes) -> None:
 def test_what_is_made_to_be_slow_is_not(unit: str) -> None:
     # What grows by squares takes hours with a page of that size.
     body = (unit * ((4 << 20) // len(unit))).encode()
-    assert biblio(body, URL) == {}
+    assert read_biblio(body, URL) == {}
 
 
 @pytest.mark.parametrize(
@@ -133,7 +135,7 @@ def test_real_pages(path: str, doi: str, title: str) -> None:
     file = REAL / path
     if not file.is_file():
         pytest.skip(f"needs the real page {path}, which is not part of the repository")
-    found = biblio(file.read_bytes(), URL)
+    found = read_biblio(file.read_bytes(), URL)
     assert (found["doi"], found["title"][: len(title)]) == (doi, title)
     assert found["contrib_names"]
     assert found["json_ld"]
@@ -144,7 +146,7 @@ def test_what_is_no_charset_of_the_web_is_none(charset: str) -> None:
     """Python's codecs are more than charsets, and some of them take time by the square."""
     for title, rest in ((r"a\x41", ""), ("one", "-bbi")):
         body = f"<meta name=citation_title content='{title}'>{rest}".encode()
-        assert biblio(body, URL, f"text/html; charset={charset}") == {"title": title}
+        assert read_biblio(body, URL, f"text/html; charset={charset}") == {"title": title}
 
 
 @pytest.mark.parametrize(
@@ -165,4 +167,4 @@ def test_what_is_no_charset_of_the_web_is_none(charset: str) -> None:
 )
 def test_charsets_of_the_web_are_read(charset: str, title: str) -> None:
     body = f"<meta name=citation_title content='{title}'>".encode(charset)
-    assert biblio(body, URL, f"text/html; charset={charset}") == {"title": title}
+    assert read_biblio(body, URL, f"text/html; charset={charset}") == {"title": title}

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.detect.detect import detect
 from builder.filesets.item import FilesetPlatformItem, IngestRequest
+from builder.filesets.platforms.detect import detect
 from builder.filesets.protocols import FilesetError
 from tests.builder.filesets.pages import REAL, real
 from tests.builder.filesets.server import Server, html, json_of, redirect, served, status, text

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.filesets.detect.name import Name, parse
+from builder.filesets.platforms.landing import DatasetName, parse_name
 from builder.filesets.protocols import FilesetError
 
 DOI = "10.5281/zenodo.21"
@@ -27,24 +27,24 @@ DOI = "10.5281/zenodo.21"
     ],
 )
 def test_a_doi_is_found_in_each_form(text: str) -> None:
-    assert parse(text) == Name(f"https://doi.org/{DOI}", DOI)
+    assert parse_name(text) == DatasetName(f"https://doi.org/{DOI}", DOI)
 
 
 def test_the_case_of_a_doi_is_kept_for_those_who_tell_it_apart() -> None:
-    name = parse("doi:10.5072/FK2/ABC")
+    name = parse_name("doi:10.5072/FK2/ABC")
     assert (name.handle, name.doi) == ("10.5072/FK2/ABC", "10.5072/fk2/abc")
 
 
 def test_a_doi_is_escaped_in_the_url_of_its_resolver() -> None:
-    assert parse("10.1002/(sici)1097<1::aid>2.0;2-#").url == (
+    assert parse_name("10.1002/(sici)1097<1::aid>2.0;2-#").url == (
         "https://doi.org/10.1002/(sici)1097%3C1::aid%3E2.0;2-%23"
     )
 
 
 @pytest.mark.parametrize("text", ["hdl:20.500.1/ABC", "https://hdl.handle.net/20.500.1/ABC"])
 def test_a_handle_is_no_doi(text: str) -> None:
-    name = parse(text)
-    assert name == Name("https://hdl.handle.net/20.500.1/ABC", "20.500.1/ABC")
+    name = parse_name(text)
+    assert name == DatasetName("https://hdl.handle.net/20.500.1/ABC", "20.500.1/ABC")
     assert name.doi is None
 
 
@@ -58,7 +58,7 @@ def test_a_handle_is_no_doi(text: str) -> None:
     ],
 )
 def test_urls_are_normalised(text: str, url: str) -> None:
-    assert parse(text) == Name(url)
+    assert parse_name(text) == DatasetName(url)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_urls_are_normalised(text: str, url: str) -> None:
 )
 def test_what_is_neither_is_refused(text: str) -> None:
     with pytest.raises(FilesetError) as raised:
-        parse(text)
+        parse_name(text)
     assert raised.value.status == "bad-identifier"
     assert "\n" not in raised.value.detail
 
@@ -92,9 +92,9 @@ def test_what_is_neither_is_refused(text: str) -> None:
 def test_any_text_is_a_name_or_refused(text: str) -> None:
     fault = ""
     try:
-        name = parse(text)
+        name = parse_name(text)
     except FilesetError as error:
-        name, fault = parse(DOI), error.status
+        name, fault = parse_name(DOI), error.status
     assert fault in ("", "bad-identifier")
     assert name.url.startswith(("http://", "https://"))
-    assert parse(name.url).url == name.url
+    assert parse_name(name.url).url == name.url

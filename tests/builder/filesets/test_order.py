@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.filesets.version_order import order, with_order
+from builder.filesets.ingest import version_order, with_order
 from tests.builder.filesets.outcomes import item
 
 NUMBERS = st.lists(st.integers(0, 10**12 - 1), min_size=1, max_size=8)
@@ -16,7 +16,7 @@ def dotted(numbers: list[int]) -> str:
 
 @given(NUMBERS, NUMBERS)
 def test_dotted_versions_sort_as_their_numbers(one: list[int], two: list[int]) -> None:
-    first, second = order("dataverse", dotted(one)), order("dataverse", dotted(two))
+    first, second = version_order("dataverse", dotted(one)), version_order("dataverse", dotted(two))
     assert first is not None
     assert second is not None
     assert (first < second, first == second) == (one < two, one == two)
@@ -25,8 +25,8 @@ def test_dotted_versions_sort_as_their_numbers(one: list[int], two: list[int]) -
 @given(st.integers(1, 10**12 - 1), st.integers(1, 10**12 - 1))
 def test_counts_and_ids_of_records_sort_as_numbers(one: int, two: int) -> None:
     for first, second in (
-        (order("zenodo", "9", one), order("zenodo", "8", two)),
-        (order("zenodo", str(one)), order("zenodo", str(two))),
+        (version_order("zenodo", "9", one), version_order("zenodo", "8", two)),
+        (version_order("zenodo", str(one)), version_order("zenodo", str(two))),
     ):
         assert first is not None
         assert second is not None
@@ -35,7 +35,7 @@ def test_counts_and_ids_of_records_sort_as_numbers(one: int, two: int) -> None:
 
 @given(st.text(), st.none() | st.text(), st.none() | st.integers(0))
 def test_any_version_has_an_order_or_none(platform: str, version: str | None, index: int) -> None:
-    found = order(platform, version, index)
+    found = version_order(platform, version, index)
     assert found is None or found[:2] in ("i:", "n:", "r:")
 
 
@@ -62,12 +62,12 @@ def test_any_version_has_an_order_or_none(platform: str, version: str | None, in
 def test_what_an_order_is_made_of(
     platform: str, version: str | None, index: int | None, kind: str | None
 ) -> None:
-    found = order(platform, version, index)
+    found = version_order(platform, version, index)
     assert (found and found[:2]) == kind
 
 
 def test_zeros_before_a_number_say_nothing() -> None:
-    assert order("dataverse", "04.001") == order("dataverse", "4.1")
+    assert version_order("dataverse", "04.001") == version_order("dataverse", "4.1")
 
 
 def test_an_item_gets_the_order_of_its_version() -> None:

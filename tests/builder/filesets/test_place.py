@@ -26,10 +26,10 @@ def test_a_place_is_named_by_what_it_is_of() -> None:
     assert re.fullmatch(
         r"filesets/invenio/data\.example\.cz/doi%3A10\.1234%2FAB%20CD/2\.[0-9a-f]{12}/", base
     )
-    assert place.of(base + "fileset.json") == base
-    assert place.of(base + "files/a/b/c") == base
-    assert place.of("filesets/stray") is None
-    assert place.of("records/a/b/c/d.0123456789ab/e") is None
+    assert place.prefix_of(base + "fileset.json") == base
+    assert place.prefix_of(base + "files/a/b/c") == base
+    assert place.prefix_of("filesets/stray") is None
+    assert place.prefix_of("records/a/b/c/d.0123456789ab/e") is None
 
 
 def test_the_order_of_files_is_no_matter_and_each_thing_that_is_told_of_their_bytes_is() -> None:
@@ -72,9 +72,9 @@ def test_keys_are_plain_short_and_all_different_on_any_disk(
 ) -> None:
     item = replace(ITEM, platform_domain=name, platform_id=name, version=version)
     base = place.place(item)
-    keys = place.files(base, paths)
+    keys = place.file_keys(base, paths)
     assert list(keys) == paths
-    for key in [*keys.values(), place.warc(item, "20261122000000")]:
+    for key in [*keys.values(), place.warc_key(item, "20261122000000")]:
         assert re.fullmatch(r"[A-Za-z0-9._~+=@%/-]+", key)
         assert len(key) <= 1000
         for part in key.split("/"):
@@ -87,7 +87,7 @@ def test_keys_are_plain_short_and_all_different_on_any_disk(
 
 
 def test_paths_that_differ_by_case_alone_and_files_that_are_folders_there_lie_apart() -> None:
-    keys = place.files("x/", ["A.csv", "a.csv", "b", "B/c", "plain/d"])
+    keys = place.file_keys("x/", ["A.csv", "a.csv", "b", "B/c", "plain/d"])
     assert keys["plain/d"] == "x/files/plain/d"
     assert keys["B/c"] == "x/files/B/c"
     for path in ("A.csv", "a.csv", "b"):
@@ -105,5 +105,5 @@ def test_a_warc_is_named_by_the_dataset_and_the_instant() -> None:
     assert re.fullmatch(
         r"warcs/invenio-data\.example\.cz-doi%3A10\.1234%2FAB%20CD-[0-9a-f]{12}-20261122101112"
         r"\.warc\.gz",
-        place.warc(ITEM, "20261122101112"),
+        place.warc_key(ITEM, "20261122101112"),
     )

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.detect.detect import detect
 from builder.filesets.item import FilesetPlatformItem, IngestRequest
+from builder.filesets.platforms.detect import detect
 from builder.filesets.protocols import FilesetError
 from tests.builder.filesets import samples
 from tests.builder.filesets.body import digest

@@ -2,9 +2,8 @@
 
 import pytest
 
-from builder.filesets.detect.probe import probe
 from builder.filesets.item import DatasetResource, IngestRequest
-from builder.filesets.platforms.known import PLATFORMS
+from builder.filesets.platforms.detect import PLATFORMS, probe
 from tests.builder.filesets.answers import Answers
 from tests.builder.filesets.samples import ckan
 

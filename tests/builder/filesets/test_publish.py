@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from builder.filesets.item import FilesetPlatformItem, IngestRequest
-from builder.filesets.run import Results
+from builder.filesets.results import Results
 from builder.withdraw import reinstate, withdraw
 from builder.withdraw.selection import Selection
 from functions.database import engine

@@ -11,9 +11,9 @@ from typing import Any
 import boto3
 import pytest
 
-from builder.filesets import queue as queues
+from builder.filesets import request as queues
 from builder.filesets.item import IngestOutcome, IngestRequest
-from builder.filesets.queue import Queue, QueueError, connect, is_final, wait
+from builder.filesets.request import Queue, QueueError, connect_queue, is_final, retry_wait
 from builder.filesets.session import FilesetSession
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
@@ -193,10 +193,10 @@ def test_the_region_is_that_of_the_queue_s_url(monkeypatch: pytest.MonkeyPatch) 
     for name in ("AWS_DEFAULT_REGION", "AWS_REGION", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere")
-    found = connect("https://sqs.eu-central-1.amazonaws.com/123456789012/filesets")
+    found = connect_queue("https://sqs.eu-central-1.amazonaws.com/123456789012/filesets")
     assert found.client.meta.region_name == "eu-central-1"
     with pytest.raises(QueueError, match="region"):
-        connect("http://127.0.0.1:9/1/filesets")
+        connect_queue("http://127.0.0.1:9/1/filesets")
 
 
 @pytest.fixture
@@ -255,7 +255,7 @@ def test_a_queue_that_is_not_there_is_an_error_of_usage(sqs: Sqs, command: Comma
 
 
 def test_seconds_of_rest_double_and_have_an_end() -> None:
-    assert [wait(n) for n in (0, 1, 2, 3, 7, 100)] == [60, 60, 120, 240, 3600, 3600]
+    assert [retry_wait(n) for n in (0, 1, 2, 3, 7, 100)] == [60, 60, 120, 240, 3600, 3600]
 
 
 def test_what_may_pass_is_not_final() -> None:

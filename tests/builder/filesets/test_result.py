@@ -6,8 +6,6 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.filesets import journal
-from builder.filesets.account import describe, size
 from builder.filesets.item import (
     ArchiveStrategyResult,
     DatasetResource,
@@ -18,7 +16,8 @@ from builder.filesets.item import (
     Person,
     Related,
 )
-from builder.filesets.result import file_json, file_result, result, results
+from builder.filesets.result import describe, file_json, file_result, result, results, show_size
+from builder.filesets.results import outcome_line, parse_outcome
 from builder.filesets.status import FILE, STATUSES
 from tests.builder.filesets.fakes import CDX, TERMINAL, Fakes, Strategy, archived, file, item, meta
 
@@ -184,7 +183,7 @@ def test_a_person_reads_what_came_of_it() -> None:
         code="c",
     )
     assert describe(odd) == "bad-identifier  a\\x1b[2Jb: (c) neither"
-    assert [size(n) for n in (0, 1, 999, 1000, 1_500_000)] == [
+    assert [show_size(n) for n in (0, 1, 999, 1000, 1_500_000)] == [
         "0 bytes",
         "1 byte",
         "999 bytes",
@@ -214,5 +213,5 @@ def test_the_journal_gives_an_outcome_back_as_it_was(
     of = item(file(extra=extra), archiveorg_item_meta=extra, description=description)
     told = outcome(item=of, detail=detail)
     assert told.resource is not None
-    back = journal.outcome(journal.line(told))
+    back = parse_outcome(outcome_line(told))
     assert back == replace(told, resource=replace(told.resource, body=None))

@@ -12,7 +12,7 @@ import pytest
 
 from builder.filesets import wiring
 from builder.filesets.item import IngestOutcome, IngestRequest
-from builder.filesets.strategies.table import Materials
+from builder.filesets.wiring import Materials
 from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
 from tests.bucket import Bucket

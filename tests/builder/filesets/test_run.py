@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.filesets.run import Results
+from builder.filesets.results import Results
 from builder.intake import intake
 from builder.store.folder import FolderStore
 from functions.database import engine

@@ -13,7 +13,7 @@ import pytest
 from builder.http.connections import Connections
 from builder.http.errors import FetchError
 from builder.http.limits import Budget, Limits
-from builder.http.proxies import Proxies
+from builder.http.settings import Proxies
 from tests.builder.filesets.body import Generated, digest
 from tests.builder.filesets.names import Names
 from tests.builder.filesets.server import (

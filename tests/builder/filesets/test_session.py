@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from builder.filesets import journal, request_stream
 from builder.filesets import request as line
+from builder.filesets import results
 from builder.filesets.entry import FilesetEntry
 from builder.filesets.item import IngestOutcome, IngestRequest
-from builder.filesets.request import BadLine
+from builder.filesets.request import BadLine, read_requests
 from builder.filesets.results import Keeping
 from builder.filesets.session import FilesetSession
 from functions.snapshot.errors import StoreError
@@ -149,7 +149,7 @@ class Written:
         return type("Run", (), {"name": f"run-{len(self.runs)}"})()
 
 
-def keeping(written: Written, kept: journal.Journal, **more: Any) -> Keeping:
+def keeping(written: Written, kept: results.Journal, **more: Any) -> Keeping:
     return Keeping(written, kept, **more)  # type: ignore[arg-type]
 
 
@@ -157,7 +157,7 @@ def test_an_outcome_is_settled_once_a_run_has_it(tmp_path: Path) -> None:
     settled: list[IngestOutcome] = []
     now = [0.0]
     written = Written()
-    with journal.open_journal(tmp_path, "store") as kept:
+    with results.open_journal(tmp_path, "store") as kept:
         keep = keeping(written, kept, settled=settled.append, clock=lambda: now[0])
         first, second = (done(request) for request in urls(2))
         keep.add(first)
@@ -175,7 +175,7 @@ def test_an_outcome_is_settled_once_a_run_has_it(tmp_path: Path) -> None:
 def test_what_was_cancelled_is_settled_and_not_kept(tmp_path: Path) -> None:
     settled: list[IngestOutcome] = []
     written = Written()
-    with journal.open_journal(tmp_path, "store") as kept:
+    with results.open_journal(tmp_path, "store") as kept:
         keep = keeping(written, kept, settled=settled.append)
         keep.add(IngestOutcome(request=urls(1)[0], status="cancelled", at=AT))
         keep.commit()
@@ -190,7 +190,7 @@ def test_of_a_line_that_is_no_request_nothing_is_kept(tmp_path: Path) -> None:
         request=line.invalid_request("line 3: no JSON", "x"), status="bad-identifier", at=AT
     )
     odd = IngestRequest("10.5/1", given={"base_url": "10.5/1", "line": "of my file"})
-    with journal.open_journal(tmp_path, "store") as kept:
+    with results.open_journal(tmp_path, "store") as kept:
         keep = keeping(written, kept, settled=settled.append)
         for outcome in (bad, done(odd)):
             keep.add(outcome)
@@ -202,14 +202,14 @@ def test_of_a_line_that_is_no_request_nothing_is_kept(tmp_path: Path) -> None:
 def test_what_the_store_did_not_take_is_taken_the_next_time(tmp_path: Path) -> None:
     written, first = Written(broken=True), done(urls(1)[0])
     settled: list[IngestOutcome] = []
-    with journal.open_journal(tmp_path, "store") as kept:
+    with results.open_journal(tmp_path, "store") as kept:
         keep = keeping(written, kept, settled=settled.append)
         keep.add(first)
         with pytest.raises(StoreError, match="away"):
             keep.commit()
     assert settled == []
     written = Written()
-    with journal.open_journal(tmp_path, "store") as kept:
+    with results.open_journal(tmp_path, "store") as kept:
         assert keeping(written, kept).recover() == 1
     assert written.runs == [[first]]
     assert list(tmp_path.iterdir()) == []
@@ -236,9 +236,9 @@ def test_what_a_killed_process_left_is_taken_over_by_the_next_one_of_its_store(
 ) -> None:
     killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), "store"], check=False)
     assert killed.returncode == -signal.SIGKILL
-    with journal.open_journal(tmp_path, "another store") as kept:
+    with results.open_journal(tmp_path, "another store") as kept:
         assert list(kept.outcomes()) == []
-    with journal.open_journal(tmp_path, "store") as kept:
+    with results.open_journal(tmp_path, "store") as kept:
         assert [outcome.request for outcome in kept.outcomes()] == urls(3)
         kept.clear()
     assert list(tmp_path.iterdir()) == []
@@ -246,7 +246,7 @@ def test_what_a_killed_process_left_is_taken_over_by_the_next_one_of_its_store(
 
 def test_a_line_that_is_torn_spoils_no_other(tmp_path: Path) -> None:
     first, second = (done(request) for request in urls(2))
-    with journal.open_journal(tmp_path, "store") as kept:
+    with results.open_journal(tmp_path, "store") as kept:
         kept.add(first)
         with (kept.folder / "outcomes").open("ab") as file:
             file.write(b'{"request": {"base_u')
@@ -259,7 +259,7 @@ def test_a_line_that_is_torn_spoils_no_other(tmp_path: Path) -> None:
 def test_a_folder_that_another_process_takes_for_left_is_let_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: str
 ) -> None:
-    locked, seen = journal._lock, []
+    locked, seen = results._lock, []
 
     def first(folder: Path) -> Any:
         seen.append(folder)
@@ -270,17 +270,17 @@ def test_a_folder_that_another_process_takes_for_left_is_let_go(
         shutil.rmtree(folder)
         return locked(folder)
 
-    monkeypatch.setattr(journal, "_lock", first)
-    with journal.open_journal(tmp_path, "store") as kept:
+    monkeypatch.setattr(results, "_lock", first)
+    with results.open_journal(tmp_path, "store") as kept:
         kept.add(done(urls(1)[0]))
         assert kept.folder == seen[1] != seen[0]
         kept.clear()
 
 
 def test_what_a_process_has_that_lives_is_left_alone(tmp_path: Path) -> None:
-    with journal.open_journal(tmp_path, "store") as living:
+    with results.open_journal(tmp_path, "store") as living:
         living.add(done(urls(1)[0]))
-        with journal.open_journal(tmp_path, "store") as kept:
+        with results.open_journal(tmp_path, "store") as kept:
             assert list(kept.outcomes()) == []
         assert len(list(living.outcomes())) == 1
         with (living.folder / ".lock").open("rb") as lock, pytest.raises(BlockingIOError):
@@ -293,7 +293,7 @@ def test_a_journal_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     blocked.write_text("no folder")
     with (
         pytest.raises(StoreError, match="cannot be written"),
-        journal.open_journal(blocked, "store"),
+        results.open_journal(blocked, "store"),
     ):
         pass
 
@@ -306,7 +306,7 @@ def fed(data: bytes) -> list[IngestRequest]:
     writer = threading.Thread(target=lambda: (os.write(into, data), os.close(into)))
     writer.start()
     try:
-        return list(request_stream.requests(out, threading.Event()))
+        return list(read_requests(out, threading.Event()))
     finally:
         writer.join()
         os.close(out)
@@ -358,13 +358,13 @@ def test_a_feed_that_nobody_writes_to_ends_with_the_run() -> None:
     ended = threading.Timer(0.3, stop.set)
     ended.start()
     began = time.monotonic()
-    assert list(request_stream.requests(out, stop)) == []
+    assert list(read_requests(out, stop)) == []
     assert time.monotonic() - began < 30
     os.close(into)
     os.close(out)
 
 
 def test_a_request_of_a_url_is_given_back_as_one() -> None:
-    assert line.of_text("10.5/1").given == {"base_url": "10.5/1", "ingest_type": "dataset"}
+    assert line.request_of_text("10.5/1").given == {"base_url": "10.5/1", "ingest_type": "dataset"}
     with pytest.raises(BadLine):
-        line.parse("")
+        line.parse_request("")

@@ -17,7 +17,7 @@ import pytest
 from builder.filesets import wiring
 from builder.filesets.item import IngestOutcome, IngestRequest
 from builder.filesets.status import BOTH, FILE, RESULT, STATUSES
-from builder.filesets.strategies.table import Materials
+from builder.filesets.wiring import Materials
 from builder.http.limits import Limits
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError

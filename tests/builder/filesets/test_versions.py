@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from builder.filesets.ingest import version_order
 from builder.filesets.item import FilesetPlatformItem, IngestOutcome, IngestRequest
-from builder.filesets.run import Results
-from builder.filesets.version_order import order
+from builder.filesets.results import Results
 from tests.builder.conftest import NAMESPACE, World
 from tests.builder.filesets.outcomes import failed, item, outcome
 from tests.builder.filesets.published import ingest, rows
@@ -45,14 +45,14 @@ def dataset(version: str, ordering: str | None = None, **more: Any) -> FilesetPl
 
 def counted(version: str, *, existing: bool = False) -> IngestOutcome:
     """Return what came of a version that its platform counts, asked for by its own URL."""
-    told = dataset(version, order("invenio", version, int(version)))
+    told = dataset(version, version_order("invenio", version, int(version)))
     return outcome(told, existing=existing, request=IngestRequest(f"v{version}"))
 
 
 def numbered(version: str) -> IngestOutcome:
     """Return what came of a version of Dataverse's."""
     return outcome(
-        dataset(version, order("dataverse", version)), request=IngestRequest(f"v{version}")
+        dataset(version, version_order("dataverse", version)), request=IngestRequest(f"v{version}")
     )
 
 
@@ -83,7 +83,7 @@ def in_one_run(versions: str) -> list[Turn]:
 
 
 def not_given(status: str) -> list[Turn]:
-    held = dataset("2", order("invenio", "2", 2), manifest=())
+    held = dataset("2", version_order("invenio", "2", 2), manifest=())
     return [
         turn(counted("1"), version="1", since=1),
         turn(failed(status, item=held), version="2", since=2, files=0),
@@ -99,8 +99,8 @@ def older_later(existing: bool) -> list[Turn]:
 
 
 RUNS = ("12", "21", "121", "212", "312", "1213")
-OF_ANOTHER_MAKING = outcome(dataset("1", order("zenodo", "1")), request=IngestRequest("v1"))
-SAID_ANEW = replace(dataset("2", order("invenio", "2", 1)), web_base_url="u", until="2030")
+OF_ANOTHER_MAKING = outcome(dataset("1", version_order("zenodo", "1")), request=IngestRequest("v1"))
+SAID_ANEW = replace(dataset("2", version_order("invenio", "2", 1)), web_base_url="u", until="2030")
 STORIES: Mapping[str, list[Turn]] = {
     **{f"one-run-{versions}": in_one_run(versions) for versions in RUNS},
     "an-older-one-later": older_later(existing=False),

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from builder.filesets.download.digests import Digests
 from builder.filesets.item import ArchiveStrategyResult, FilesetPlatformItem
+from builder.filesets.manifest_file import Digests
 from builder.filesets.protocols import FilesetError, Received
 from builder.filesets.strategies.keys import RECORD, place
 from builder.filesets.strategies.warc import LENGTH, WarcRecords

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.demo import dataset
+from builder.demo import samples
 from builder.verify import verify
 from functions.config import configuration
 from tests.builder.conftest import World
@@ -61,7 +61,7 @@ def test_each_strategy_is_published_and_the_same_again_changes_nothing(
     assert rows(world, "SELECT ingest_strategy FROM ingest_fileset_platform") == [(strategy,)]
     bodies = {
         path.split("/")[-2]: data
-        for path, (_, data) in dataset.answers("http://a.example").items()
+        for path, (_, data) in samples.dataset_answers("http://a.example").items()
         if path.endswith("/content")
     }
     found = rows(world, "SELECT path, key, place, bytes, compression, sha256 FROM files")

@@ -12,7 +12,7 @@ from builder.filesets.item import (
     Person,
     Related,
 )
-from builder.filesets.platforms.zenodo import Zenodo
+from builder.filesets.platforms.invenio import Zenodo
 from tests.builder.filesets.pages import Pages, asked, gone, real, refused, told
 
 API = "https://zenodo.org/api/records/"

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.filesets.download.digests import Digests
+from builder.filesets.manifest_file import Digests
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import zip_reader
 from builder.filesets.strategies.zip_reader import ArchivedMember, Ranges, directory, inflate, read
 from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
-from functions.store import tally
+from functions.store import s3_request
 from tests.builder.test_zip import packed, paths
 
 ROOT = Path(__file__).parents[3]
@@ -226,7 +226,7 @@ def test_a_directory_is_read_by_few_ranges_of_a_large_bundle(store: Writer) -> N
     data, rows = packed(bodies)
     with store.creating("filesets/x/bundle.zip") as sink:
         sink.write(data)
-    with tally.count() as spent:
+    with s3_request.count_requests() as spent:
         entries = directory(Ranges(store, "filesets/x/bundle.zip"), GIGA)
     assert [e.path for e in entries] == sorted(bodies, key=list(bodies).index)
     assert spent.requests <= 6

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from builder.filesets import resources
+from builder.filesets import wiring
 from builder.filesets.download.api import PlatformApi
 from builder.filesets.download.download import FileDownloader
 from builder.filesets.item import FilesetManifestFile
-from builder.filesets.resources import Ways
+from builder.filesets.wiring import Ways
 from builder.http.limits import Limits
 from functions.config import configuration
-from functions.config.platform import STRATEGY
+from functions.config.gathering import STRATEGY
 from tests.builder.filesets.body import Body, digest
 from tests.builder.filesets.names import Names
 from tests.builder.filesets.server import Server
@@ -81,7 +81,7 @@ def world(
     found = settings_of(given)
     names = Names(server, dict(elsewhere or {}))
     stop = threading.Event()
-    ways = resources.means(
+    ways = wiring.make_ways(
         found, AGENT, names, stop, folder, wall, clock=clock, tls=server.authority.trusted()
     )
     return World(server, names, replace(ways, limits=limits), found, stop)

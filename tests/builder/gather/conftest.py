@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from builder.gather.fetch_file import FileFetcher
-from builder.gather.hold import hold_store
-from builder.gather.session import GatherJob, GatherReport, GatherSession
+from builder.gather.session import GatherJob, GatherReport, GatherSession, hold_store
 from builder.gather.state import DAY, FileChoice
 from builder.http import url
 from builder.http.addresses import Guard, networks
@@ -22,7 +21,7 @@ from builder.http.client import HttpClient
 from builder.http.limits import Limits
 from builder.http.politeness import HostPolicy, HostQueue
 from builder.obi import log, replay
-from builder.obi.row import TEMPLATE, Incidence, Refipo, Row, Version
+from builder.obi.content import TEMPLATE, Incidence, Refipo, Row, Version
 from builder.obi.run import ObiRun, Outside, Purpose, claim, history
 from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store
@@ -119,7 +118,7 @@ class World:
         return account
 
     def rows(self, run: int = -1) -> list[Row]:
-        return list(log.rows(self.store, history(self.store)[run]))
+        return list(log.read_rows(self.store, history(self.store)[run]))
 
     def ask(self, sql: str) -> list[Any]:
         """Ask the tables that the logs come to."""

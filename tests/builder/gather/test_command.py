@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from builder.obi import log
+from builder.obi.content import Version
 from builder.obi.history import standing
-from builder.obi.row import Version
 from builder.obi.run import history
 from builder.store.folder import FolderStore
 from functions.config import configuration, http
@@ -89,7 +89,7 @@ class Archive:
         return [
             row
             for run in history(self.store)
-            for row in log.rows(self.store, run)
+            for row in log.read_rows(self.store, run)
             if isinstance(row, Version) and row.kind == "fobi"
         ]
 

@@ -15,8 +15,17 @@ from pathlib import Path
 
 import pytest
 
-from builder.gather.chain import Fetched, Once, follow
-from builder.gather.fetch_file import FileContent, FileFetcher, Known, Moved, Result, Unchanged
+from builder.gather.fetch_file import (
+    Fetched,
+    FileContent,
+    FileFetcher,
+    Known,
+    Moved,
+    Once,
+    Result,
+    Unchanged,
+    follow_redirects,
+)
 from builder.http.addresses import Guard, networks
 from builder.http.client import HttpClient
 from builder.http.errors import Deferred, FetchError
@@ -72,7 +81,7 @@ def code(result: Result) -> str:
 
 
 def chain(fetcher: FileFetcher, url: str) -> Fetched:
-    return follow(url, Once(lambda u: ask(fetcher, u)))
+    return follow_redirects(url, Once(lambda u: ask(fetcher, u)))
 
 
 def test_a_file(site: Site, fetcher: FileFetcher) -> None:
@@ -338,7 +347,7 @@ def test_a_url_is_asked_for_once(site: Site, fetcher: FileFetcher) -> None:
     once = Once(lambda url: ask(fetcher, url))
     found: list[Fetched] = []
     threads = [
-        threading.Thread(target=lambda n=n: found.append(follow(site.url(f"/{n}"), once)))
+        threading.Thread(target=lambda n=n: found.append(follow_redirects(site.url(f"/{n}"), once)))
         for n in range(8)
     ]
     for thread in threads:

@@ -8,8 +8,8 @@ import pytest
 
 from builder.http.politeness import HostPolicy
 from builder.obi import content, key
+from builder.obi.content import FailureRow, Incidence, Redirect, SeenRow, Version
 from builder.obi.history import is_open, standing
-from builder.obi.row import FailureRow, Incidence, Redirect, SeenRow, Version
 from builder.obi.run import Purpose, claim, history
 from functions.snapshot.errors import MissingObject, StoreError
 from tests.builder.gather.conftest import World
@@ -62,7 +62,7 @@ def test_scenario_9(world: World) -> None:
     for run in history(world.store):
         for row in world.rows(history(world.store).index(run)):
             if isinstance(row, Version):
-                content.read(world.store, row)
+                content.read_version(world.store, row)
 
 
 def test_the_first_time(world: World) -> None:

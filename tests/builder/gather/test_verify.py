@@ -2,8 +2,8 @@
 
 from collections import Counter
 
+from builder.obi.content import Incidence
 from builder.obi.replicate import ObiReplication
-from builder.obi.row import Incidence
 from builder.store.folder import FolderStore
 from builder.verify.verify import verify
 from tests.builder.gather.conftest import World

@@ -8,7 +8,7 @@ from typing import Any
 from lxml import etree
 
 from builder.harvest import folder as folders
-from builder.harvest.row import HarvestedRow
+from builder.harvest.version import HarvestedRow
 
 TITLES = "{http://purl.org/dc/elements/1.1/}title"
 

@@ -12,7 +12,7 @@ import pytest
 from lxml import etree
 from sickle import Sickle
 
-from builder.harvest.fragment import cut
+from builder.harvest.fragment import cut_fragments
 from builder.store.folder import FolderStore
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
@@ -85,7 +85,7 @@ def test_items_keep_identifiers_metadata_and_sets(home: Home, folder: Path, form
         assert header.get("status") == "deleted"
         assert "repository:a.cz" in {e.text for e in header.iter(f"{OAI}setSpec")}
         for came in rows[:9]:
-            record, piece = found[came.identifier], cut(came.record).metadata
+            record, piece = found[came.identifier], cut_fragments(came.record).metadata
             assert piece is not None
             (metadata,) = record.iterfind(f"{OAI}metadata/*")
             assert meaning(metadata) == meaning(etree.fromstring(piece.text))

@@ -15,9 +15,8 @@ from builder.harvest.errors import Unanswered
 from builder.http.addresses import Anywhere
 from builder.http.client import HttpClient
 from builder.http.errors import Deferred
-from builder.http.limits import Limits
+from builder.http.limits import Limits, RetryPolicy
 from builder.http.politeness import HostPolicy, HostQueue
-from builder.http.retry import RetryPolicy
 from tests.builder.harvest.test_page import HEADER, answer, listed
 
 IDENTIFY = {"verb": "Identify"}

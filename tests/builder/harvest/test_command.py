@@ -15,7 +15,7 @@ import pytest
 from lxml import etree
 
 from builder.harvest import folder
-from builder.harvest.row import ROW
+from builder.harvest.version import ROW
 from tests.builder.harvest.kept import expected, kept
 from tests.builder.harvest.listening import serving
 from tests.builder.harvest.provider import NOW, Answer, Call, Provider, items

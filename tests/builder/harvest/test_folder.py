@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from builder.errors import UsageError
-from builder.harvest import folder, part
+from builder.harvest import folder, records
 from builder.harvest.errors import HarvestError
 from builder.harvest.folder import HarvestFolder
-from builder.harvest.row import DC, HarvestedRow
-from builder.harvest.seen import Seen, Sight
 from builder.harvest.state import COMPLETE, Counts, HarvestRun, HarvestState, RunState, parse
+from builder.harvest.version import DC, HarvestedRow, Seen, Sight
 
 OAI = "http://www.openarchives.org/OAI/2.0/"
 
@@ -63,18 +62,18 @@ def test_rows_are_read_as_they_were_written(form: str, tmp_path: Path) -> None:
         written[0] = replace(written[0], dc={"title": ("A & B – ěšč",)})
         written[2] = replace(written[2], dc={"title": ("x\u2028y",)})
     path = tmp_path / folder.part_name(1, 0, form)
-    writer = part.writer(path, form)
+    writer = records.open_part(path, form)
     for one in written:
         writer.append(one)
     writer.close()
-    assert list(part.rows(path, 1)) == written
+    assert list(records.read_part(path, 1)) == written
     if form == "xml":
         etree.parse(path)
 
 
 def test_a_json_line_has_no_nulls_and_a_column_for_each_element(tmp_path: Path) -> None:
     path = tmp_path / folder.part_name(1, 0, "jsonl")
-    writer = part.writer(path, "jsonl")
+    writer = records.open_part(path, "jsonl")
     writer.append(row(1, dc={name: (name, "2") for name in DC}))
     writer.close()
     (line,) = path.read_text("utf-8").splitlines()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from builder.harvest import folder as folders
-from builder.harvest.row import HarvestedRow
+from builder.harvest.version import HarvestedRow
 from tests.builder.harvest.forker import Forker, forker
 from tests.builder.harvest.kept import expected, kept
 from tests.builder.harvest.listening import serving

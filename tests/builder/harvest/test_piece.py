@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from builder.harvest.errors import Broken
-from builder.harvest.fragment import Fragment, cut
+from builder.harvest.fragment import Fragment, HarvestOrigin, cut_fragments, is_provenance, origins
 from builder.harvest.ingest import Harvest, entry, is_kept, sets
-from builder.harvest.origin import HarvestOrigin, is_provenance, origins
-from builder.harvest.row import HarvestedRow
 from builder.harvest.state import Counts, HarvestRun, HarvestState, RunState
+from builder.harvest.version import HarvestedRow
 from tests.extent import examples
 
 OAI = "http://www.openarchives.org/OAI/2.0/"
@@ -56,7 +55,7 @@ def test_what_is_cut_out_means_what_it_meant_within(data: st.DataObject) -> None
         f"<about>{about}</about><about/></record>"
     )
     root = etree.fromstring(record)
-    found = cut(record)
+    found = cut_fragments(record)
     assert found.metadata is not None
     pieces = [found.metadata, *found.about]
     wanted = [one[0] for one in root if len(one) and not one.tag.endswith("header")]
@@ -72,12 +71,12 @@ def test_what_is_cut_out_means_what_it_meant_within(data: st.DataObject) -> None
 @pytest.mark.parametrize("text", ["", "<record>", "<!DOCTYPE record><record/>", "no"])
 def test_what_is_no_record_is_refused(text: str) -> None:
     with pytest.raises(Broken):
-        cut(text)
+        cut_fragments(text)
 
 
 def test_a_record_without_metadata_has_none() -> None:
-    assert cut("<record><header/></record>").metadata is None
-    assert cut("<record><metadata/></record>").metadata is None
+    assert cut_fragments("<record><header/></record>").metadata is None
+    assert cut_fragments("<record><metadata/></record>").metadata is None
 
 
 PROVENANCE = "http://www.openarchives.org/OAI/2.0/provenance"
@@ -160,7 +159,7 @@ def test_what_is_in_no_namespace_is_put_into_none(about: str) -> None:
         f'<o:record xmlns:o="{OAI}"><o:metadata><d><e/></d></o:metadata>'
         f"<o:about>{about}</o:about></o:record>"
     )
-    found = cut(record)
+    found = cut_fragments(record)
     assert found.metadata is not None
     within = etree.fromstring(f'<record xmlns="{OAI}">{found.metadata.text}</record>')
     assert [one.tag for one in within.iter()] == [f"{{{OAI}}}record", "d", "e"]
@@ -174,9 +173,9 @@ def test_elements_lie_so_deep_that_readers_of_a_page_take_them(depth: int) -> No
     deep = f"<record><metadata>{'<a>' * depth}{'</a>' * depth}</metadata></record>"
     if depth > 198:
         with pytest.raises(Broken, match="more than 200 deep"):
-            cut(deep)
+            cut_fragments(deep)
     else:
-        found = cut(deep).metadata
+        found = cut_fragments(deep).metadata
         assert found is not None
         page = (
             "<OAI-PMH><ListRecords><record><metadata>{}</metadata></record></ListRecords></OAI-PMH>"

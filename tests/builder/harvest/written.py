@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from builder.harvest import folder as folders
-from builder.harvest import part
-from builder.harvest.row import HarvestedRow
+from builder.harvest import records
 from builder.harvest.state import HarvestState, PartFile
+from builder.harvest.version import HarvestedRow
 from tests.builder.harvest import element
 from tests.builder.harvest.element import Item
 from tests.builder.harvest.provider import PREFIXES
@@ -42,7 +42,7 @@ def harvest(
     own = folder / folders.folder_name(url, prefix, None)
     own.mkdir(parents=True, exist_ok=True)
     file = folders.part_name(1, 1, form)
-    writer = part.writer(own / file, form)
+    writer = records.open_part(own / file, form)
     written = [*rows]
     for one in written:
         writer.append(one)

@@ -10,9 +10,8 @@ import pytest
 from builder.http.addresses import Anywhere
 from builder.http.client import FetchRequest, HttpClient
 from builder.http.errors import Deferred, FetchError
-from builder.http.limits import Limits
+from builder.http.limits import Limits, RetryPolicy
 from builder.http.politeness import HostPolicy, HostQueue
-from builder.http.retry import RetryPolicy
 from tests.builder.http import site as web
 from tests.builder.http.site import Site
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.http import coding
+from builder.http import responses
 from builder.http.errors import FetchError
 
 FORMS = {"gzip": 31, "deflate": 15, "raw": -15}
@@ -30,15 +30,15 @@ def pieces(data: bytes, size: int) -> Iterator[bytes]:
 @given(st.lists(BODIES, min_size=1, max_size=3), st.integers(2, 5000))
 def test_members_behind_each_other_are_one_body(bodies: list[bytes], size: int) -> None:
     data = b"".join(gzip.compress(body) for body in bodies)
-    assert b"".join(coding.unpack(pieces(data, size))) == b"".join(bodies)
+    assert b"".join(responses.unpack(pieces(data, size))) == b"".join(bodies)
     filled = data + b"\0" * 100
-    assert b"".join(coding.unpack(pieces(filled, size))) == b"".join(bodies)
+    assert b"".join(responses.unpack(pieces(filled, size))) == b"".join(bodies)
 
 
 @settings(deadline=None)
 @given(BODIES, st.sampled_from(sorted(FORMS)), st.integers(2, 5000))
 def test_every_form_is_read(body: bytes, form: str, size: int) -> None:
-    found = list(coding.unpack(pieces(packed(body, form), size)))
+    found = list(responses.unpack(pieces(packed(body, form), size)))
     assert b"".join(found) == body
     assert all(len(some) <= 1 << 18 for some in found)
 
@@ -49,7 +49,7 @@ def test_what_breaks_off_is_told(body: bytes, form: str, data: st.DataObject) ->
     whole = packed(body, form)
     cut = data.draw(st.integers(1, len(whole) - 1))
     with pytest.raises(FetchError) as error:
-        list(coding.unpack([whole[:cut]]))
+        list(responses.unpack([whole[:cut]]))
     assert error.value.code == "content-coding"
 
 
@@ -57,7 +57,7 @@ def test_what_breaks_off_is_told(body: bytes, form: str, data: st.DataObject) ->
 @given(st.binary(max_size=300))
 def test_anything_is_read_or_told(data: bytes) -> None:
     with suppress(FetchError):
-        list(coding.unpack([data]))
+        list(responses.unpack([data]))
 
 
 @settings(deadline=None)
@@ -66,15 +66,15 @@ def test_no_more_is_unpacked_than_may_be(body: bytes, most: int) -> None:
     headers = {"content-encoding": "gzip"}
     data = [packed(body, "gzip")]
     if len(body) <= most:
-        assert coding.body(headers, data, most) == body
+        assert responses.read_body(headers, data, most) == body
     else:
         with pytest.raises(FetchError) as error:
-            coding.body(headers, data, most)
+            responses.read_body(headers, data, most)
         assert error.value.code == "too-large"
-    assert body.startswith(coding.start(headers, data, most)[:most])
+    assert body.startswith(responses.read_start(headers, data, most)[:most])
 
 
 @pytest.mark.parametrize("name", ["", "identity", "Identity", "aws-chunked", "UTF-8"])
 def test_what_is_no_coding(name: str) -> None:
-    assert coding.coding({"content-encoding": name}) is None
-    assert coding.body({"content-encoding": name}, [b"ab", b"c"], 3) == b"abc"
+    assert responses.content_coding({"content-encoding": name}) is None
+    assert responses.read_body({"content-encoding": name}, [b"ab", b"c"], 3) == b"abc"

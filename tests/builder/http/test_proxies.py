@@ -13,7 +13,7 @@ from builder.http.addresses import Anywhere
 from builder.http.connections import Connections, tls_context
 from builder.http.errors import FetchError
 from builder.http.limits import Budget, Limits
-from builder.http.proxies import Proxies, proxies
+from builder.http.settings import Proxies, proxies
 from tests.builder.http import site as web
 from tests.builder.http.forwarding import forwarding
 from tests.builder.http.site import Site

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builder.http import retry
+from builder.http import limits
 
 NOW = 1_800_000_000.0
 
@@ -30,7 +30,7 @@ NOW = 1_800_000_000.0
 def test_the_seconds_that_are_asked_for(
     status: int, headers: dict[str, str], seconds: float | None
 ) -> None:
-    found = retry.wish(headers, status, NOW)
+    found = limits.find_wish(headers, status, NOW)
     if len(headers.get("x-ratelimit-reset", "")) > 1000:  # any number of years
         assert found is not None
         assert found > 1e9

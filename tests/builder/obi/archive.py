@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from builder.ingest import workdir
+from builder.obi.content import Row
 from builder.obi.history import Committed
-from builder.obi.row import Row
 from builder.obi.run import Outside, Purpose, claim
-from builder.redif.comparison import Acceptance
 from builder.redif.ingest import RedifJob, RedifRuntime, ingest
-from builder.redif.staging import FileOrigin
+from builder.redif.staging import Acceptance, FileOrigin
 from tests.builder.conftest import World
 from tests.builder.redif.trees import archive, tree
 from tests.functions.oai.client import Client, Page

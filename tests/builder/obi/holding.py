@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 
-from builder.obi.row import FILE, TEMPLATE, Incidence, Redirect, Row, Version
+from builder.obi.content import FILE, TEMPLATE, Incidence, Redirect, Row, Version
 from builder.obi.run import Committed, ObiRun, Purpose, claim
 from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store

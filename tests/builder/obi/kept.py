@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from builder.obi.claim import Outside, Purpose
-from builder.obi.row import Incidence, Redirect, Row, SeenRow, Version
+from builder.obi.content import Incidence, Redirect, Row, SeenRow, Version
 from builder.obi.run import claim
 from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer

@@ -12,9 +12,8 @@ import pytest
 from builder.cli import main
 from builder.errors import UsageError
 from builder.export import bagit as bag
-from builder.export.bagit import Bagged
-from builder.export.opening import open_obi
-from builder.export.parcel import parcel
+from builder.export.bagit import Bagged, bag_of_run
+from builder.export.obi_source import open_obi
 from builder.obi import key
 from builder.obi.run import history
 from builder.store.folder import FolderStore
@@ -34,7 +33,7 @@ def kept(tmp_path: Path) -> Kept:
 def exported(store: Writer, target: Path, *only: int) -> Bagged:
     with open_obi(store, 1024, 2) as (runs, connection):
         some = [run for run in runs if not only or run.tist in only]
-        bags = [parcel(store, connection, run, SENDER) for run in some]
+        bags = [bag_of_run(store, connection, run, SENDER) for run in some]
         return bag.export(bags, target, TODAY, lambda n: None)
 
 

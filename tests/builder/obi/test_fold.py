@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from builder.obi import key, replay
+from builder.obi.content import ArchiveRow, FailureRow, FaultRow, Redirect, Refipo, Row, SeenRow
 from builder.obi.history import LOG, Committed
-from builder.obi.row import ArchiveRow, FailureRow, FaultRow, Redirect, Refipo, Row, SeenRow
 from builder.store.folder import FolderStore
 from functions.database import engine
 from functions.snapshot import obi, schema

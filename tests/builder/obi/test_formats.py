@@ -10,11 +10,11 @@ import pytest
 from lxml import etree
 
 from builder.sources.redif.document import DocumentReport, Inheritable
+from functions.oai.answer import REPEC
 from functions.oai.format import load
-from functions.oai.render import check, redif
+from functions.oai.render import about, check
 from functions.oai.render.render import Renderer
-from functions.oai.rights import REPEC
-from functions.snapshot import identifier, obi
+from functions.snapshot import oai_name, obi
 from tests.builder.obi.archive import Repec
 from tests.builder.redif import samples
 from tests.builder.redif.samples import ARCHIVE, BOOK, CHAPTER, INSTITUTION, PAPER, PERSON, SERIES
@@ -64,7 +64,7 @@ def item(data: bytes, **inherited: Any) -> tuple[str, Item]:
     of = Inheritable(**inherited) if inherited else Inheritable()
     fields = account.document(1_352_481_230, "aaa/x.rdf", of, Inheritable())
     assert [*fields] == [column.name for column in obi.TEMPLATE]
-    name = identifier.template("oai:example.org:", account.handle)
+    name = oai_name.template_identifier("oai:example.org:", account.handle)
     return name, Item(account.sets(), "template", json.loads(json.dumps(fields)))
 
 
@@ -256,9 +256,9 @@ def test_the_page_for_people_names_the_source_of_templates() -> None:
 
 def test_odd_fields_are_passed_over() -> None:
     fields = {"author": ["a text", {"name": ["A", {"x": ["y"]}]}], "title": [{"a": ["b"]}]}
-    assert redif.texts(fields, "author", "name") == ["A"]
-    assert redif.titles(fields) == []
-    assert redif.texts(None, "author", "name") == []
+    assert about.texts(fields, "author", "name") == ["A"]
+    assert about.titles(fields) == []
+    assert about.texts(None, "author", "name") == []
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_odd_fields_are_passed_over() -> None:
     ],
 )
 def test_dates(fields: dict[str, list[str]], date: str | None) -> None:
-    assert redif.date(fields) == date
+    assert about.date(fields) == date
 
 
 def test_the_crosswalks_withstand_whatever_a_template_holds() -> None:

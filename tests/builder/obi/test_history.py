@@ -11,7 +11,7 @@ import pytest
 
 from builder.obi import key
 from builder.obi.claim import Purpose
-from builder.obi.row import FailureRow, Incidence, Redirect, Version
+from builder.obi.content import FailureRow, Incidence, Redirect, Version
 from builder.obi.run import claim
 from builder.store.folder import FolderStore
 from tests.builder.obi.archive import Repec

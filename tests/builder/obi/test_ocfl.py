@@ -18,11 +18,11 @@ from ocfl.validator import Validator
 
 from builder.cli import main
 from builder.errors import UsageError
-from builder.export import obi_objects, ocfl_root
+from builder.export import obi_source, ocfl_root
+from builder.export.obi_source import open_obi
 from builder.export.ocfl import NAMES, place
 from builder.export.ocfl_root import ForeignRoot, Rooted
-from builder.export.opening import open_obi
-from builder.obi.row import line
+from builder.obi.content import row_line
 from builder.store.folder import FolderStore
 from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore, NothingPublished
@@ -52,7 +52,7 @@ def kept(tmp_path: Path) -> Kept:
 def exported(store: Writer, target: Path) -> Rooted:
     with open_obi(store, 1024, 2) as (_, connection):
         return ocfl_root.export(
-            store, obi_objects.objects(connection), target, USER, lambda n: None
+            store, obi_source.list_objects(connection), target, USER, lambda n: None
         )
 
 
@@ -325,9 +325,9 @@ def test_killed_anywhere_every_object_is_whole_and_the_next_export_completes(
     def work() -> None:
         ocfl_root.export(kept.store, objects, target, USER, lambda n: None)
 
-    def some() -> list[obi_objects.StoredObject]:
+    def some() -> list[obi_source.StoredObject]:
         with open_obi(kept.store, 1024, 1) as (_, connection):
-            return [o for o in obi_objects.objects(connection) if o.id in (PAPER, FULL)]
+            return [o for o in obi_source.list_objects(connection) if o.id in (PAPER, FULL)]
 
     objects = some()
     if root_is_there:
@@ -354,9 +354,9 @@ def test_the_row_beside_the_bytes_is_the_line_of_the_log(kept: Kept, tmp_path: P
     target = tmp_path / "root"
     exported(kept.store, target)
     with open_obi(kept.store, 1024, 1) as (_, connection):
-        for item in obi_objects.objects(connection):
+        for item in obi_source.list_objects(connection):
             for files, noted in zip(held(target, item.id), item.versions, strict=True):
-                assert files["version.json"] == line(noted.version)
+                assert files["version.json"] == row_line(noted.version)
                 assert NAMES[item.kind] in files
 
 

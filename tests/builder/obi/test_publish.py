@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 from builder.obi import replay
+from builder.obi.content import FailureRow, Incidence, Version
 from builder.obi.history import history
-from builder.obi.row import FailureRow, Incidence, Version
 from builder.publish.publish import publish
 from builder.store.s3 import S3Store
-from builder.verify import obi_tables
+from builder.verify import obi_history
 from builder.verify.verify import VerifyRuntime, verify
 from builder.withdraw.reinstate import restore
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.database import engine
 from functions.oai.repository_duckdb.repository import DuckRepository
-from functions.snapshot import identifier, layout, obi
+from functions.snapshot import layout, oai_name, obi
 from functions.snapshot.errors import ConfigurationError, DamagedStore, StoreError
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
@@ -278,7 +278,7 @@ def test_the_tables_can_be_made_anew_byte_for_byte_out_of_the_store(
         with engine.connect(threads=threads, memory_megabytes=memory, scratch=scratch) as database:
             replay.fold(database, repec.store, history(repec.store), scratch)
             for table in obi.TABLES:
-                made = obi_tables.keys(database, table, scratch)
+                made = obi_history.table_keys(database, table, scratch)
                 assert made == [f.key for f in catalogue.files(shown, table)], table
                 assert made or table == "redirect"
 
@@ -535,8 +535,8 @@ def test_no_handle_takes_the_place_of_a_capture(repec: Repec) -> None:
 )
 def test_the_database_makes_the_same_identifiers(handle: str) -> None:
     with closing(engine.connect(threads=1, memory_megabytes=128)) as connection:
-        sql = f"SELECT {identifier.template_sql('$prefix', '$handle')}"
+        sql = f"SELECT {oai_name.template_identifier_sql('$prefix', '$handle')}"
         values = {"prefix": PREFIX, "handle": handle}
         assert connection.execute(sql, values).fetchall() == [
-            (identifier.template(PREFIX, handle),)
+            (oai_name.template_identifier(PREFIX, handle),)
         ]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from builder.obi import content, key, log
-from builder.obi.row import FILE, TEMPLATE, Incidence, Row, Version
+from builder.obi.content import FILE, TEMPLATE, Incidence, Row, Version
 from builder.obi.run import Purpose, abandon, claim, history
 from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store
@@ -47,12 +47,12 @@ def test_a_run_counts_once_it_is_committed(store: Store, time: Time, tmp_path: P
     assert history(store) == (done,)
     assert (done.kind, done.source, done.previous) == ("ingest", "RePEc", None)
     assert done.counts == {"version": 2, "incidence": 1}
-    assert list(log.rows(store, done)) == rows
-    assert list(log.documents(store, done)) == [
+    assert list(log.read_rows(store, done)) == rows
+    assert list(log.read_documents(store, done)) == [
         {"id": HANDLE, "sets": ["RePEc:aaa"], "document": {"title": "é"}}
     ]
-    assert content.read(store, rows[0]) == template  # type: ignore[arg-type]
-    with closing(content.open(store, rows[2])) as stream:  # type: ignore[arg-type]
+    assert content.read_version(store, rows[0]) == template  # type: ignore[arg-type]
+    with closing(content.open_version(store, rows[2])) as stream:  # type: ignore[arg-type]
         assert stream.read() == body
     prefix = key.run(run.tist)
     assert sorted(store.keys("obi/")) == sorted(
@@ -190,7 +190,7 @@ def test_a_run_that_lacks_its_commit_alone_is_completed_by_the_next(
     (found,) = history(store)
     assert found.counts == {"version": 1}
     assert found.committed - found.begun == timedelta(seconds=5)
-    assert list(log.documents(store, found)) == [{"id": HANDLE, "sets": [], "document": {}}]
+    assert list(log.read_documents(store, found)) == [{"id": HANDLE, "sets": [], "document": {}}]
 
 
 def test_a_log_is_read_a_little_at_a_time(tmp_path: Path, time: Time) -> None:
@@ -201,7 +201,7 @@ def test_a_log_is_read_a_little_at_a_time(tmp_path: Path, time: Time) -> None:
     assert done.log_bytes < 1 << 20
     tracemalloc.start()
     try:
-        assert sum(1 for _ in log.rows(store, done)) == 9_000
+        assert sum(1 for _ in log.read_rows(store, done)) == 9_000
         assert tracemalloc.get_traced_memory()[1] < 12 << 20
     finally:
         tracemalloc.stop()

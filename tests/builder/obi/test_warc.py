@@ -14,8 +14,8 @@ from warcio.checker import Checker
 
 from builder.cli import main
 from builder.errors import UsageError
-from builder.export import obi_objects, warc
-from builder.export.opening import open_obi
+from builder.export import obi_source, warc
+from builder.export.obi_source import open_obi
 from builder.export.warc import FetchedFile, Recorded
 from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore
@@ -30,9 +30,9 @@ def kept(tmp_path: Path) -> Kept:
 
 def exported(store: Writer, target: Path) -> Recorded:
     with open_obi(store, 1024, 2) as (runs, connection):
-        gathered = obi_objects.gather_runs(connection)
+        gathered = obi_source.gather_runs(connection)
         found = [
-            FetchedFile(run.tist, partial(obi_objects.sightings, connection, run.tist))
+            FetchedFile(run.tist, partial(obi_source.sightings, connection, run.tist))
             for run in runs
             if run.tist in gathered
         ]

@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from builder.obi.row import FILE, Redirect, Row
+from builder.obi.content import FILE, Redirect, Row
 from builder.obi.run import Committed, Outside, Purpose, claim
 from builder.store.folder import FolderStore
 from tests.builder.conftest import Clock

@@ -16,7 +16,7 @@ from builder.intake import intake
 from builder.parquet.plain import PlainWriter
 from builder.parquet.writer import RowWriter
 from functions.database import engine
-from functions.snapshot.column import Column
+from functions.snapshot.item_tables import Column
 
 TYPES = ("VARCHAR", "VARCHAR[]", "BIGINT", "INTEGER", "BOOLEAN", "TIMESTAMP")
 COLUMNS = tuple(Column(f"c{n}", type_, "", "") for n, type_ in enumerate(TYPES))

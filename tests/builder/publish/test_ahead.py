@@ -17,7 +17,7 @@ from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.manifest import Manifest, Span
-from functions.store.folder import FolderReader
+from functions.store.store_reader import FolderReader
 from tests.builder.conftest import World, capture
 from tests.builder.withdraw.test_withdraw import newest
 

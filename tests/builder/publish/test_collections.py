@@ -21,9 +21,9 @@ from functions.database import engine
 from functions.oai.repository import PublishedRecord
 from functions.oai.repository import RecordSelection as Selected
 from functions.oai.repository_duckdb.repository import DuckRepository
-from functions.snapshot import identifier, layout, schema, setspec
+from functions.snapshot import layout, oai_name, schema
 from functions.snapshot.manifest import Span
-from functions.snapshot.setspec import is_within
+from functions.snapshot.oai_name import is_within_set
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import NAMESPACE, World, capture
@@ -47,7 +47,7 @@ def records(world: World) -> dict[str, PublishedRecord]:
 
 
 def item(world: World, spec: str) -> PublishedRecord | None:
-    return records(world).get(identifier.collection(NAMESPACE, spec))
+    return records(world).get(oai_name.collection_identifier(NAMESPACE, spec))
 
 
 def document(world: World, spec: str) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def summed(every: Mapping[str, PublishedRecord], spec: str) -> dict[str, Any]:
     inside = [
         r.fields
         for r in every.values()
-        if r.kind == "capture" and not r.deleted and any(is_within(s, spec) for s in r.sets)
+        if r.kind == "capture" and not r.deleted and any(is_within_set(s, spec) for s in r.sets)
     ]
     found: dict[str, Any] = {
         "captures": len(inside),
@@ -94,7 +94,7 @@ def summed(every: Mapping[str, PublishedRecord], spec: str) -> dict[str, Any]:
 def true(world: World, *specs: str) -> bool:
     """Tell whether the documents of collections say what their captures do, listed once for all."""
     every = records(world)
-    documents = [every[identifier.collection(NAMESPACE, spec)] for spec in specs]
+    documents = [every[oai_name.collection_identifier(NAMESPACE, spec)] for spec in specs]
     assert not any(found.deleted for found in documents)
     assert all(d.fields.keys() == {c.name for c in schema.COLLECTION} for d in documents)
     return [said(d.fields) for d in documents] == [summed(every, spec) for spec in specs]
@@ -132,7 +132,7 @@ def test_a_collection_is_an_item_of_its_set(world: World) -> None:
     assert found is not None
     assert (found.kind, found.sets, found.deleted) == ("collection", (NEWS,), False)
     assert true(world, NEWS)
-    assert found.fields["name"] == setspec.name(NEWS, {})
+    assert found.fields["name"] == oai_name.set_name(NEWS, {})
     assert found.fields["captures"] == 40
 
 
@@ -190,7 +190,7 @@ def test_a_collection_without_captures_is_deleted_and_comes_back(world: World) -
 def test_it_cannot_be_withdrawn_by_itself(world: World) -> None:
     begin(world, "four in a collection", four)
     with pytest.raises(NothingSelectedError, match="withdraw them with --set"):
-        taken(world, Selection(identifiers=(identifier.collection(NAMESPACE, NEWS),)))
+        taken(world, Selection(identifiers=(oai_name.collection_identifier(NAMESPACE, NEWS),)))
     assert told(world, NEWS)["captures"] == 4
 
 
@@ -320,7 +320,7 @@ def _history(tmp_path_factory: pytest.TempPathFactory, pick: random.Random) -> N
         listed = records(world)
         for spec in (*every, SERIALS):
             expected = summed(listed, spec)
-            found = listed.get(identifier.collection(NAMESPACE, spec))
+            found = listed.get(oai_name.collection_identifier(NAMESPACE, spec))
             if expected["captures"]:
                 assert found is not None
                 assert not found.deleted
@@ -348,7 +348,7 @@ def test_there_is_a_document_of_each_listed_collection_and_of_no_other(world: Wo
     world.ingest([hosted(n) for n in range(4)], (NEWS,))
     world.ingest([hosted(n) for n in range(9)], (OLD,))
     world.publish()
-    known = {identifier.collection(NAMESPACE, s) for s in (NEWS, OLD, SERIALS)}
+    known = {oai_name.collection_identifier(NAMESPACE, s) for s in (NEWS, OLD, SERIALS)}
     assert documents(world).keys() == known
     columns = {c.name for c in schema.COLLECTION}
     assert all(json.loads(d).keys() == columns for d in documents(world).values())
@@ -410,7 +410,7 @@ def test_a_list_of_collections_alone_reads_where_they_are(
     for spec in (None, "collection", NEWS):
         selection = Selected(("collection",), Span(1, manifest.last_position), spec)
         found = repository.page(manifest, selection, 10, headers=False)
-        assert [r.identifier for r in found] == [identifier.collection(NAMESPACE, NEWS)]
+        assert [r.identifier for r in found] == [oai_name.collection_identifier(NAMESPACE, NEWS)]
         assert found[0].fields["captures"] == 5_000
     repository.close()
     records = {f.key for f in Catalogue(world.store).files(manifest, "records")}

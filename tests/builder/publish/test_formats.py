@@ -12,8 +12,7 @@ from builder.snapshot.transaction import ChangeResult
 from functions.oai.render import check
 from functions.oai.render.render import Renderer
 from functions.snapshot.errors import DamagedStore
-from functions.snapshot.making import Making
-from functions.snapshot.manifest import Manifest
+from functions.snapshot.manifest import Making, Manifest
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture
 from tests.crash.test_late import Slow

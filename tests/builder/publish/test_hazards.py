@@ -12,7 +12,7 @@ import pytest
 
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
-from builder.parquet.gate import UnsortedTable
+from builder.parquet.data_file import UnsortedTable
 from builder.parquet.writer import write_table
 from builder.publish.publish import publish
 from builder.runtime import Runtime

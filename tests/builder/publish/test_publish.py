@@ -12,9 +12,8 @@ from builder.publish.publish import NothingToPublish
 from builder.sources.events import Fault
 from functions.oai.repository import PublishedRecord, RecordSelection
 from functions.snapshot import layout
-from functions.snapshot.errors import ConfigurationError, DamagedStore, StoreError
+from functions.snapshot.errors import VERSION, ConfigurationError, DamagedStore, StoreError
 from functions.snapshot.manifest import Manifest, Span
-from functions.snapshot.version import VERSION
 from tests.builder.conftest import World, capture
 
 

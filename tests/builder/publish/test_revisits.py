@@ -15,7 +15,7 @@ from builder.withdraw.reinstate import restore
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.database import engine
-from functions.snapshot import identifier
+from functions.snapshot import oai_name
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import NAMESPACE, World, capture
@@ -36,7 +36,7 @@ def made(number: int, url: str, digest: str | None, **changes: Any) -> Capture:
     """Return a capture of its own identity, an original unless `changes` make it a revisit."""
     host = "domain:cz:a"
     values: dict[str, Any] = {
-        "identity": identifier.capture_identity(url.encode(), str(number), None, digest),
+        "identity": oai_name.capture_identity(url.encode(), str(number), None, digest),
         "url": url,
         "url_surtkey": f"cz,a)/{url[-1]}",
         "sets": (host, "mime:text:html"),
@@ -60,7 +60,7 @@ def revisit(number: int, url: str, digest: str | None, **changes: Any) -> Captur
 
 
 def name(one: Capture) -> str:
-    return identifier.to_oai(NAMESPACE, one.identity)
+    return oai_name.to_oai(NAMESPACE, one.identity)
 
 
 def manifest_of(world: World) -> Manifest:
@@ -213,7 +213,7 @@ def apart(one: Capture, number: int) -> Capture:
             return f"sha256:{number:02x}{text[9:]}"
         return text and f"{text}-{number}"
 
-    identity = identifier.capture_identity(
+    identity = oai_name.capture_identity(
         url(one.url).encode(), one.identity + str(number), None, None
     )
     return replace(

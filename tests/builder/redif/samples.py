@@ -2,7 +2,7 @@
 
 import io
 
-from builder.sources.redif.diagnostic import Diagnostic
+from builder.sources.redif.specification import Diagnostic
 from builder.sources.redif.template import Template, read_templates
 from builder.sources.redif.template_text import LIMIT
 

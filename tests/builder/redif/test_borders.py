@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from builder.sources.redif.lines import to_base64
+from builder.sources.redif.notation import to_base64
 from builder.sources.redif.template import Template, read_templates
 from tests.builder.redif.samples import GOOD, PAPER, SERIES, events, one, templates
 

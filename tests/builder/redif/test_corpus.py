@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from builder.sources.redif import value
-from builder.sources.redif.lines import to_base64
+from builder.sources.redif import notation
+from builder.sources.redif.notation import to_base64
 from builder.sources.redif.template import Template, read_templates
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "repec"
@@ -60,7 +60,7 @@ def structure(verdict: Any) -> Any:
     if isinstance(verdict, dict):
         kept = {k: v for k, v in verdict.items() if v and not (k.isupper() or k[0] == "_")}
         if verdict.get("TYPE") == "file" and "size" in kept:
-            kept["size"] = [value.normalize(size, "size") for size in kept["size"]]
+            kept["size"] = [notation.normalize(size, "size") for size in kept["size"]]
         return {name: structure(entries) for name, entries in kept.items()}
     if isinstance(verdict, list):
         return [structure(entry) for entry in verdict]

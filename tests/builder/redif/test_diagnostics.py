@@ -2,7 +2,7 @@
 
 import pytest
 
-from builder.sources.redif.diagnostic import CODES
+from builder.sources.redif.specification import CODES
 from builder.sources.redif.template import Template
 from tests.builder.redif.samples import (
     ARCHIVE,

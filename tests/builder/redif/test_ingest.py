@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from builder.obi import run as runs
+from builder.obi.content import Refipo
 from builder.obi.history import history, standing
 from builder.obi.key import key
-from builder.obi.row import Refipo
 from builder.redif import ingest as redif
 from builder.redif import spool
 from builder.sources.redif import template

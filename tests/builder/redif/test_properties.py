@@ -5,9 +5,9 @@ import io
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.sources.redif.diagnostic import CODES, ERROR, WARNING
+from builder.sources.redif.notation import plain_text
+from builder.sources.redif.specification import CODES, ERROR, WARNING
 from builder.sources.redif.template import Template, read_templates
-from builder.sources.redif.value import plain_text
 from tests.builder.redif.samples import GOOD, events, one, templates
 from tests.extent import examples
 

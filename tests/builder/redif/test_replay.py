@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from builder.obi.content import DELETION, Incidence, Version
 from builder.obi.history import history
 from builder.obi.key import key
-from builder.obi.row import DELETION, Incidence, Version
 from tests.builder.redif.samples import ARCHIVE
 from tests.builder.redif.test_corpus import DATA
 from tests.builder.redif.trees import counts, faults, ingested, rows, store_of, tree

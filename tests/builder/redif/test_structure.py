@@ -2,9 +2,9 @@
 
 import pytest
 
-from builder.sources.redif import value
+from builder.sources.redif import notation
 from builder.sources.redif.cluster import edit_distance, nearest
-from builder.sources.redif.value import Handles, canonical_handle
+from builder.sources.redif.notation import Handles, canonical_handle
 from tests.builder.redif.samples import INSTITUTION, PAPER, PERSON, SERIES, one, with_line
 
 
@@ -122,7 +122,7 @@ def test_a_value_may_begin_on_the_next_line() -> None:
     ],
 )
 def test_a_url_loses_white_space_and_its_label(written: str, url: str) -> None:
-    assert value.clean_url(written) == url
+    assert notation.clean_url(written) == url
     found = one(PAPER.replace(b"http://example.org/rugs.pdf", written.encode()))
     assert found.structure["file"][0]["url"] == [url]
 
@@ -140,7 +140,7 @@ def test_a_url_label_alone_is_no_white_space_within() -> None:
     ],
 )  # fmt: skip
 def test_a_size_is_in_kilobytes_unless_it_says_otherwise(written: str, size: int | None) -> None:
-    assert value.parse_size(written) == size
+    assert notation.parse_size(written) == size
     found = one(with_line(f"File-Size: {written}", at=9)).structure["file"][0]
     assert found.get("size", [""]) == [written if size is None else f"{size} bytes"]
 
@@ -158,7 +158,7 @@ def test_a_size_is_in_kilobytes_unless_it_says_otherwise(written: str, size: int
     ],
 )
 def test_plain_text_has_no_tags_and_no_entities(written: str, text: str) -> None:
-    assert value.plain_text(written) == text
+    assert notation.plain_text(written) == text
 
 
 @pytest.mark.parametrize(
@@ -182,8 +182,8 @@ def test_a_handle_has_one_form(written: str, handle: str) -> None:
 
 @pytest.mark.parametrize("character", "!\"%&'()*+,-./:<>=?@\\_`{}~")
 def test_the_code_of_a_document_may_hold(character: str) -> None:
-    assert value.normalize(f"RePEc:aaa:bbbbbb:1{character}2", "document") is not None
-    assert value.normalize(f"RePEc:aaa:bbbbbb:1{character}2", "series") is None
+    assert notation.normalize(f"RePEc:aaa:bbbbbb:1{character}2", "document") is not None
+    assert notation.normalize(f"RePEc:aaa:bbbbbb:1{character}2", "series") is None
 
 
 def test_handles_are_remembered_with_their_first_place() -> None:

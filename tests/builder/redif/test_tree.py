@@ -13,12 +13,10 @@ import pytest
 import zstandard
 
 from builder.errors import UsageError
-from builder.obi.tist import FIRST, parse_option
+from builder.obi.key import DAY_START, parse_tist
+from builder.redif import source as trees
 from builder.redif import tarball as tarballs
-from builder.redif import tree as trees
-from builder.redif.fault import Flaw
-from builder.redif.member import RedifFile
-from builder.redif.spool import Spool
+from builder.redif.spool import Flaw, RedifFile, Spool
 from tests.builder.redif.trees import tarball, tree
 
 FILES = {
@@ -48,7 +46,7 @@ def split(found: list[RedifFile | Flaw]) -> tuple[list[str], list[tuple[str, str
 
 def test_a_tree_gives_the_files_with_redifs_suffixes_in_the_order_of_paths(tmp_path: Path) -> None:
     tree(tmp_path, {**FILES, **OTHERS})
-    found = list(trees.members(tmp_path / "RePEc"))
+    found = list(trees.tree_members(tmp_path / "RePEc"))
     assert [one.path for one in found] == sorted(FILES)
     assert [content(one) for one in found if isinstance(one, RedifFile)] == [
         FILES[name] for name in sorted(FILES)
@@ -223,7 +221,7 @@ def test_links_of_a_tree_that_lead_out_of_it_are_not_followed(tmp_path: Path) ->
     (root / "aaa/in.rdf").symlink_to("../pool/b.txt")
     (root / "aaa/around").symlink_to("..")
     os.mkfifo(root / "aaa/pipe.rdf")
-    members, flaws = split(list(trees.members(root)))
+    members, flaws = split(list(trees.tree_members(root)))
     assert members == ["RePEc/aaa/a.rdf", "RePEc/aaa/in.rdf", "RePEc/pool/c.rdf"]
     assert flaws == [
         ("RePEc/aaa/gone.rdf", "link-outside", True),
@@ -237,7 +235,7 @@ def test_links_of_a_tree_that_lead_out_of_it_are_not_followed(tmp_path: Path) ->
 
 def test_a_file_that_becomes_a_link_once_it_was_found_is_not_followed(tmp_path: Path) -> None:
     tree(tmp_path, {"outside": b"secret", "RePEc/a.rdf": b"one"})
-    (member,) = trees.members(tmp_path / "RePEc")
+    (member,) = trees.tree_members(tmp_path / "RePEc")
     assert isinstance(member, RedifFile)
     (tmp_path / "RePEc/a.rdf").unlink()
     (tmp_path / "RePEc/a.rdf").symlink_to("../outside")
@@ -250,7 +248,7 @@ def test_a_file_that_becomes_a_link_once_it_was_found_is_not_followed(tmp_path: 
 def test_names_that_are_no_utf_8_are_text_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "RePEc").mkdir()
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/RePEc/\xe9t\xe9.rdf")).write_bytes(b"x")
-    (member,) = trees.members(tmp_path / "RePEc")
+    (member,) = trees.tree_members(tmp_path / "RePEc")
     assert member.path == "RePEc/\\xe9t\\xe9.rdf"
 
 
@@ -295,10 +293,10 @@ def test_a_day_that_is_in_no_calendar_is_refused() -> None:
     [("1352481230", 1352481230), ("2025-01-05", 1736035200), ("2025-01-05T00:00:07Z", 1736035207)],
 )
 def test_a_time_is_seconds_a_day_or_an_instant(text: str, tist: int) -> None:
-    assert parse_option(text, "--tist", FIRST) == tist
+    assert parse_tist(text, "--tist", DAY_START) == tist
 
 
 @pytest.mark.parametrize("text", ["", "2025", "2025-13-01", "yesterday", "12345678", "-1352481230"])
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--tist"):
-        parse_option(text, "--tist", FIRST)
+        parse_tist(text, "--tist", DAY_START)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from builder.obi import log
+from builder.obi.content import Incidence, Row, Version
 from builder.obi.key import key
-from builder.obi.row import Incidence, Row, Version
 from builder.obi.run import history
 from builder.store.folder import FolderStore
 from tests.builder.redif.samples import ARCHIVE, PAPER, SERIES
@@ -84,13 +84,13 @@ def rows(home: Home, tist: int | None = None) -> list[Row]:
     """Return the rows of a run's log, of the last one's if it is not said which."""
     store = store_of(home)
     runs = [run for run in history(store) if tist in (None, run.tist)]
-    return list(log.rows(store, runs[-1]))
+    return list(log.read_rows(store, runs[-1]))
 
 
 def documents(home: Home) -> dict[str, dict[str, Any]]:
     """Return the documents of the last run, with their sets, by handle."""
     store = store_of(home)
-    return {one["id"]: one for one in log.documents(store, history(store)[-1])}
+    return {one["id"]: one for one in log.read_documents(store, history(store)[-1])}
 
 
 def events(home: Home) -> list[tuple[str, str, bool]]:

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import BinaryIO, cast
 
-from builder.restore.errors import MissingError
-from builder.restore.protocols import CaptureBytes, CaptureFilter, ListedCapture
+from builder.restore.captures import CaptureBytes, CaptureFilter, ListedCapture, MissingError
 from functions.url import surt
 
 

@@ -15,7 +15,7 @@ from builder.serve.server import LocalServer
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.content import assembly
-from functions.oai.handler import Application
+from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from tests.builder.sources.containers import arc, filedesc, http, members, warc
 from tests.e2e.conftest import Home

@@ -13,13 +13,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from builder.http.limits import Limits
-from builder.http.retry import RetryPolicy
-from builder.restore import endpoint, selection, status
-from builder.restore.client import EndpointClient, EndpointError
+from builder.http.limits import Limits, RetryPolicy
+from builder.restore import captures, endpoint
+from builder.restore.captures import CaptureFilter, MissingError, RebuildError
 from builder.restore.endpoint import EndpointSource
-from builder.restore.errors import MissingError, RebuildError
-from builder.restore.protocols import CaptureFilter
+from builder.restore.endpoint_client import EndpointClient, EndpointError
 from builder.restore.sources import http_client
 
 BODY = bytes(range(256)) * 400
@@ -240,7 +238,9 @@ def page(*documents: object, **headers: str) -> Answer:
 
 def listed(source: EndpointSource, set_: str | None = None) -> list[str]:
     urls = () if set_ else ("a.cz",)
-    return [one.identifier for one in source.captures(CaptureFilter(set_, urls, selection.LAST))]
+    return [
+        one.identifier for one in source.captures(CaptureFilter(set_, urls, captures.LAST_SECOND))
+    ]
 
 
 def test_lists_go_on_by_their_keys() -> None:
@@ -284,7 +284,7 @@ def test_lines_that_are_no_captures_are_left_out() -> None:
     with served(deep) as (source, _):
         assert listed(source) == ["oai:b.cz:3"]
     with served(page(*strange, line(2, url="http://a.cz/č\ud800"))) as (source, _):
-        found = list(source.captures(CaptureFilter(None, ("a.cz",), selection.LAST)))
+        found = list(source.captures(CaptureFilter(None, ("a.cz",), captures.LAST_SECOND)))
     assert [(one.identifier, one.status, one.stamp, one.length) for one in found] == [
         ("oai:b.cz:1", None, "", None),
         ("oai:b.cz:2", None, "", None),
@@ -306,7 +306,7 @@ def records(token: str = "") -> Answer:
 
 def test_sets_are_listed_by_oai_pmh() -> None:
     with served(records("t1"), records()) as (source, asked):
-        found = list(source.captures(CaptureFilter("a:b", (), selection.LAST)))
+        found = list(source.captures(CaptureFilter("a:b", (), captures.LAST_SECOND)))
         assert [one.identifier for one in found] == ["oai:b.cz:1"] * 2
         assert (found[0].stamp, found[0].status) == ("20090101000000", 200)
         assert "set=a%3Ab" in asked[0].path
@@ -373,13 +373,13 @@ def test_what_is_no_address_of_an_endpoint_is_refused(url: str) -> None:
 def test_the_answer_to_a_post_is_known_as_such() -> None:
     posted = line(2, url="http://a.cz/q?x=1", method="POST", requestBody="a=1 2")
     with served(page(line(1), posted, line(3, method=["x"], requestBody="y"))) as (source, _):
-        found = list(source.captures(CaptureFilter(None, ("a.cz",), selection.LAST)))
+        found = list(source.captures(CaptureFilter(None, ("a.cz",), captures.LAST_SECOND)))
     assert [one.method for one in found] == [None, "POST", None]
     assert found[1].url == "http://a.cz/q?x=1&__wb_method=POST&a=1%202"
     assert found[1].surt == "cz,a)/q?__wb_method=post&a=1%202&x=1"
-    assert [status.accepting("200")(one) for one in found] == [True, False, True]
-    assert all(status.accepting("200", requests=True)(one) for one in found)
+    assert [captures.accept_statuses("200")(one) for one in found] == [True, False, True]
+    assert all(captures.accept_statuses("200", requests=True)(one) for one in found)
     listed = RECORDS.format("").replace("</capture>", "<fetch_method>PUT</fetch_method></capture>")
     with served(say(200, listed.encode())) as (source, _):
-        (one,) = source.captures(CaptureFilter("a:b", (), selection.LAST))
+        (one,) = source.captures(CaptureFilter("a:b", (), captures.LAST_SECOND))
     assert one.method == "PUT"

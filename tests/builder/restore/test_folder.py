@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.restore.errors import MissingError, RebuildError
+from builder.restore.captures import MissingError, RebuildError
 from builder.restore.folder import WORK, RestoreFolder
 from builder.restore.names import MANIFEST
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from builder.filename import is_device
 from builder.restore import names as name
+from builder.text import is_device
 from tests.extent import examples
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=40)

@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.restore import names, selection, status
-from builder.restore.errors import RebuildError
+from builder.restore import captures, names
+from builder.restore.captures import ListedCapture, RebuildError
 from builder.restore.plan import Plan
-from builder.restore.protocols import ListedCapture
 from tests.builder.restore.holding import Holding, held
 from tests.extent import examples
 
-LAST = selection.LAST
+LAST = captures.LAST_SECOND
 
 
 def planned(
@@ -26,7 +25,7 @@ def planned(
 ) -> dict[str, tuple[str, str]]:
     """Return what is planned of captures: by URL the path, and why it is that."""
     with TemporaryDirectory() as folder:
-        plan = Plan(Path(folder), accepts or status.accepting(status.USUAL))
+        plan = Plan(Path(folder), accepts or captures.accept_statuses(captures.USUAL_STATUSES))
         plan.add(found)
         plan.settle(extended=extended)
         files = {file.url: (file.path, file.why) for file in plan.files()}
@@ -45,9 +44,9 @@ def test_the_last_capture_counts() -> None:
     assert stamps([*found, held("https://a.cz/", "2011")]) == {"https://a.cz/": "2011"}
 
 
-def stamps(found: Iterable[ListedCapture], text: str = status.USUAL) -> dict[str, str]:
+def stamps(found: Iterable[ListedCapture], text: str = captures.USUAL_STATUSES) -> dict[str, str]:
     with TemporaryDirectory() as folder:
-        plan = Plan(Path(folder), status.accepting(text))
+        plan = Plan(Path(folder), captures.accept_statuses(text))
         plan.add(found)
         plan.settle(extended=False)
         return {file.url: file.stamp for file in plan.files()}
@@ -78,7 +77,7 @@ def test_other_statuses_count_where_they_are_asked_for() -> None:
 @pytest.mark.parametrize("text", ["", "2", "200-", "abc", "200,,300", "1000"])
 def test_what_is_no_list_of_statuses_is_refused(text: str) -> None:
     with pytest.raises(RebuildError, match="--status"):
-        status.accepting(text)
+        captures.accept_statuses(text)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +91,7 @@ def test_what_is_no_list_of_statuses_is_refused(text: str) -> None:
     ],
 )
 def test_a_date_stands_for_its_last_second(text: str, until: str) -> None:
-    assert selection.until(text) == until
+    assert captures.until_date(text) == until
 
 
 @pytest.mark.parametrize(
@@ -100,7 +99,7 @@ def test_a_date_stands_for_its_last_second(text: str, until: str) -> None:
 )
 def test_what_is_no_date_is_refused(text: str) -> None:
     with pytest.raises(RebuildError, match="--as-of"):
-        selection.until(text)
+        captures.until_date(text)
 
 
 def test_twins_on_a_disk_that_knows_no_case_part() -> None:
@@ -159,7 +158,7 @@ def test_places_are_apart_whatever_the_order(
 
 
 def follow(source: Holding, first: Iterable[ListedCapture], folder: Path) -> Plan:
-    plan = Plan(folder, status.accepting(status.USUAL))
+    plan = Plan(folder, captures.accept_statuses(captures.USUAL_STATUSES))
     plan.add(first)
     plan.follow(lambda url: source.of_url(url, LAST))
     plan.settle(extended=False)
@@ -220,7 +219,7 @@ def test_a_link_is_led_by_its_surt_where_nothing_has_its_very_url(tmp_path: Path
 def test_plans_with_other_files_have_other_fingerprints() -> None:
     def fingerprint(found: Iterable[ListedCapture]) -> Iterator[str]:
         with TemporaryDirectory() as folder:
-            plan = Plan(Path(folder), status.accepting(status.USUAL))
+            plan = Plan(Path(folder), captures.accept_statuses(captures.USUAL_STATUSES))
             plan.add(found)
             plan.settle(extended=False)
             yield plan.fingerprint()

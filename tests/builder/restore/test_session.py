@@ -13,18 +13,16 @@ from typing import Any
 
 import pytest
 
-from builder.restore import selection, status
-from builder.restore.errors import MissingError
+from builder.restore import captures
+from builder.restore.captures import CaptureFilter, MissingError
 from builder.restore.folder import RestoreFolder
-from builder.restore.manifest import ManifestEntries
+from builder.restore.manifest import ManifestEntries, RestoreReport
 from builder.restore.plan import Plan
-from builder.restore.protocols import CaptureFilter
-from builder.restore.report import RestoreReport
 from builder.restore.session import RestoreJob, RestoreSession
 from functions.snapshot.errors import SheafError, StoreUnavailable
 from tests.builder.restore.holding import Breaking, Holding, held
 
-ALL = CaptureFilter(None, (), selection.LAST)
+ALL = CaptureFilter(None, (), captures.LAST_SECOND)
 
 
 def restore(
@@ -34,7 +32,9 @@ def restore(
     order = order or RestoreJob(jobs=2)
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(TemporaryDirectory()))
-        plan = stack.enter_context(closing(Plan(scratch, status.accepting(status.USUAL))))
+        plan = stack.enter_context(
+            closing(Plan(scratch, captures.accept_statuses(captures.USUAL_STATUSES)))
+        )
         plan.add(source.captures(told.pop("choice", ALL)))
         plan.settle(extended=order.converted)
         folder = stack.enter_context(closing(RestoreFolder(target)))

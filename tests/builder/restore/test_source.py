@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from builder.context import Context
-from builder.restore import selection, sources
-from builder.restore.errors import MissingError
-from builder.restore.protocols import CaptureFilter, CaptureSource, ListedCapture
+from builder.restore import captures, sources
+from builder.restore.captures import CaptureFilter, CaptureSource, ListedCapture, MissingError
 from tests.builder.restore.shelf import FILES, PAGE, Shelf, fill
 from tests.e2e.conftest import make_home
 
-ALL = CaptureFilter(None, (), selection.LAST)
+ALL = CaptureFilter(None, (), captures.LAST_SECOND)
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +35,14 @@ def source(request: pytest.FixtureRequest, shelf: Shelf) -> Iterator[CaptureSour
 
 def opened(shelf: Shelf, address: str) -> CaptureSource:
     arguments = argparse.Namespace(store=str(shelf.store), config=str(shelf.home.config))
-    return sources.source(Context(arguments, dict(os.environ)), address)
+    return sources.open_source(Context(arguments, dict(os.environ)), address)
 
 
 def told(found: Iterator[ListedCapture]) -> list[tuple[str, str]]:
     return sorted({(one.url, one.stamp) for one in found})
 
 
-def choice(*urls: str, set_: str | None = None, until: str = selection.LAST) -> CaptureFilter:
+def choice(*urls: str, set_: str | None = None, until: str = captures.LAST_SECOND) -> CaptureFilter:
     return CaptureFilter(set_, urls, until)
 
 
@@ -95,12 +94,12 @@ def test_choices(source: CaptureSource, asked: CaptureFilter, urls: int) -> None
 
 
 def test_the_captures_of_one_url(source: CaptureSource) -> None:
-    assert told(source.of_url("http://www.a.cz/", selection.LAST)) == [
+    assert told(source.of_url("http://www.a.cz/", captures.LAST_SECOND)) == [
         ("http://www.a.cz/", "20080430204826"),
         ("http://www.a.cz/", "20100102030405"),
     ]
     assert len(told(source.of_url("http://www.a.cz/", "20091231235959"))) == 1
-    assert told(source.of_url("http://www.a.cz/none", selection.LAST)) == []
+    assert told(source.of_url("http://www.a.cz/none", captures.LAST_SECOND)) == []
 
 
 def body(source: CaptureSource, url: str, stamp: str = "2") -> tuple[bytes, dict[str, str]]:

@@ -16,9 +16,9 @@ from builder.snapshot.lookup import find_files
 from builder.snapshot.transaction import Transaction
 from builder.store.folder import FolderStore
 from builder.verify.inventory import Inventory
-from builder.withdraw import purge, reinstate
+from builder.withdraw import reinstate
 from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
+from builder.withdraw.withdraw import find_all_versions, remove_versions, withdraw
 from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.manifest import Sequence
@@ -77,8 +77,8 @@ def test_what_a_takedown_holds_does_not_grow_with_what_is_withdrawn(many: World)
     with drafted(many) as (connection, draft):
         wanted(connection, many, MANY)
         with measured() as peak:
-            assert purge.versions(connection, draft, "wanted") == MANY
-            purge.scrub(connection, draft)
+            assert find_all_versions(connection, draft, "wanted") == MANY
+            remove_versions(connection, draft)
     # As lists, keys, positions and the sets that they are in took 28 MB.
     assert peak.bytes < 4 * MEGABYTE
 

@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 import pytest
 
 from builder.publish.publish import publish
-from builder.snapshot import identity, recovery
+from builder.snapshot import recovery
 from builder.store.folder import FolderStore
-from functions.oai.handler import Application
+from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore
@@ -293,7 +293,7 @@ def test_an_id_is_drawn_once_and_is_in_pointer_witness_and_manifest(world: World
     filled_by(world, 1)
     world.identity = "b" * 32
     filled_by(world, 2)
-    assert not identity.begin(world.store, lambda: "c" * 32)
+    assert not recovery.begin_identity(world.store, lambda: "c" * 32)
     assert pointer(world).store == witness(world).store == newest(world).store == "a" * 32
     assert newest(world).former == ()
 
@@ -311,13 +311,13 @@ def newest(world: World) -> Manifest:
 
 
 def test_init_gives_an_empty_store_its_id_and_leaves_another_alone(world: World) -> None:
-    assert identity.begin(world.store, lambda: "a" * 32)
-    assert not identity.begin(world.store, lambda: "b" * 32)
+    assert recovery.begin_identity(world.store, lambda: "a" * 32)
+    assert not recovery.begin_identity(world.store, lambda: "b" * 32)
     assert problems(world, world.store) == []
     filled_by(world, 1)
     assert newest(world).store == "a" * 32
     (world.root / layout.POINTER).unlink()
-    assert not identity.begin(world.store, lambda: "b" * 32)
+    assert not recovery.begin_identity(world.store, lambda: "b" * 32)
     assert not (world.root / layout.POINTER).exists()
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from builder.snapshot import set_listings
 from functions.oai.repository import RecordSelection
 from functions.oai.repository_duckdb.repository import DuckRepository
-from functions.snapshot import layout, setspec
+from functions.snapshot import layout, oai_name
 from functions.snapshot.manifest import Manifest, Span
 from tests.builder.conftest import NAMESPACE, World, capture
 from tests.extent import examples
@@ -52,14 +52,16 @@ class Model:
         changed = False
         for number, (title, sets) in batch.items():
             _, old_title, old_sets = self.items.get(number, (0, None, frozenset()))
-            united = frozenset(setspec.most_specific({*sets, *_kept(old_sets, sets)}))
+            united = frozenset(oai_name.most_specific_sets({*sets, *_kept(old_sets, sets)}))
             if (title, united) != (old_title, old_sets):
                 self.items[number] = (sequence, title, united)
-                self.been.setdefault(number, set()).update(*map(setspec.lineage, united))
+                self.been.setdefault(number, set()).update(*map(oai_name.set_lineage, united))
                 changed = True
         if changed:
             every = (sets for _, _, sets in self.items.values())
-            self.alive[sequence] = {a for sets in every for s in sets for a in setspec.lineage(s)}
+            self.alive[sequence] = {
+                a for sets in every for s in sets for a in oai_name.set_lineage(s)
+            }
         return changed
 
     def members(self, spec: str | None, first: int, last: int) -> set[int]:
@@ -72,7 +74,7 @@ class Model:
 
     def lives(self, spec: str | None, number: int) -> bool:
         sets = self.items[number][2]
-        return spec is None or any(spec in setspec.lineage(s) for s in sets)
+        return spec is None or any(spec in oai_name.set_lineage(s) for s in sets)
 
 
 def _kept(old: frozenset[str], new: frozenset[str]) -> Iterator[str]:
@@ -117,7 +119,7 @@ def test_listings_are_what_the_model_says(
         sequence = 0
         for batch in history:
             captures = [
-                capture(n, title=title, sets=setspec.most_specific(sets))
+                capture(n, title=title, sets=oai_name.most_specific_sets(sets))
                 for n, (title, sets) in batch.items()
             ]
             world.ingest(captures)
@@ -136,7 +138,7 @@ def test_listings_are_what_the_model_says(
 def _check(repository: DuckRepository, snapshot: int, model: Model, limit: int) -> None:
     manifest = repository.manifest(snapshot)
     count = len(manifest.sequences)
-    specs = {a for s in SPECS for a in setspec.lineage(s)}
+    specs = {a for s in SPECS for a in oai_name.set_lineage(s)}
     rows = {row.spec: row for row in _all_sets(repository, manifest, limit)}
     known = {spec: row.records for spec, row in rows.items()}
     assert manifest.sets == len(known)
@@ -183,8 +185,8 @@ def _check(repository: DuckRepository, snapshot: int, model: Model, limit: int) 
                     continue
                 assert record.fields == {}
                 gone = {s for s in model.been[number] if not model.lives(s, number)}
-                below = {s for s in gone if setspec.is_within(s, str(spec))}
-                assert record.sets == setspec.most_specific(below)
+                below = {s for s in gone if oai_name.is_within_set(s, str(spec))}
+                assert record.sets == oai_name.most_specific_sets(below)
     assert repository.page(manifest, selection_of("template", manifest), 5, headers=True) == ()
     for record in _walk(repository, manifest, selection_of("capture", manifest), 50):
         assert repository.record(manifest, record.identifier) == record

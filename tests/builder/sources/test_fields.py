@@ -2,10 +2,10 @@
 
 import pytest
 
-from builder.sources import address, charset, html, mime
-from builder.sources import date as instant
-from functions.archive import digest
-from functions.snapshot import setspec
+from builder.sources import charset, html, identity, payload
+from builder.sources import identity as instant
+from functions.archive import message
+from functions.snapshot import oai_name
 from functions.url import surt
 
 
@@ -40,14 +40,14 @@ def test_warc_dates(date, text, code):
 
 
 def test_digests():
-    assert digest.parse(b"sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ").text() == (
+    assert message.parse_digest(b"sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ").text() == (
         "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
     )
     hexadecimal = b"SHA-1:da39a3ee5e6b4b0d3255bfef95601890afd80709"
-    assert digest.parse(hexadecimal).text() == "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
-    assert digest.parse(b"sha-256:" + b"ab" * 32).text() == "sha256:" + "ab" * 32
+    assert message.parse_digest(hexadecimal).text() == "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+    assert message.parse_digest(b"sha-256:" + b"ab" * 32).text() == "sha256:" + "ab" * 32
     for bad in (b"", b"sha1:", b"sha1:abc", b"crc32:00000000", b"sha1:" + b"1" * 32):
-        assert digest.parse(bad) is None
+        assert message.parse_digest(bad) is None
 
 
 @pytest.mark.parametrize(
@@ -68,13 +68,13 @@ def test_digests():
     ],
 )
 def test_addresses(raw, url, host, spec):
-    found = address.parse(raw)
+    found = identity.parse_address(raw)
     assert found.url == (raw.decode() if url is None else url)
     assert found.raw == (None if url is None else raw)
     assert (found.host and found.host.name) == host
     if spec:
         assert found.host.set_spec == spec
-        assert setspec.is_valid(spec)
+        assert oai_name.is_set(spec)
 
 
 @pytest.mark.parametrize(
@@ -108,13 +108,13 @@ def test_addresses(raw, url, host, spec):
     ],
 )
 def test_surts(raw, key):
-    assert address.parse(raw).surt == key
+    assert identity.parse_address(raw).surt == key
     assert surt.of(raw) == key
 
 
 def test_the_suffix_list_has_a_version():
-    assert address.suffix_list_version().count(".") >= 2
-    assert "(2" in address.suffix_list_version()
+    assert identity.suffix_list_version().count(".") >= 2
+    assert "(2" in identity.suffix_list_version()
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_the_suffix_list_has_a_version():
     ],
 )
 def test_declared_types(declared, essence):
-    assert mime.essence(declared) == essence
+    assert payload.essence(declared) == essence
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_declared_types(declared, essence):
     ],
 )
 def test_detected_types(head, name):
-    assert mime.detect(head) == name
+    assert payload.detect_type(head) == name
 
 
 def test_encodings():

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from builder.sources.charset import read_plain_head
 from builder.sources.html import find_title
-from builder.sources.html_tags import read_plain_head
 
 _PIECES = [
     b"<html>",

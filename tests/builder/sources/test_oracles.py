@@ -18,10 +18,10 @@ from zipfile import ZipFile
 
 import pytest
 
-from builder.sources import address
+from builder.sources import identity
 from builder.sources.events import Capture, Fault, Skipped
 from builder.sources.webarchive import read_archive
-from functions.archive import arc, warc
+from functions.archive import record_header
 from functions.archive.stream import RecordStream
 from tests.builder.sources.containers import ALL
 
@@ -66,7 +66,9 @@ class File:
         stream = RecordStream(self.stored(event), io.BytesIO())
         stream.next_section()
         is_warc = stream.peek(5).upper() == b"WARC/"
-        record, _ = warc.read_header(stream) if is_warc else arc.read_header(stream, 1)
+        record, _ = (
+            record_header.read_warc(stream) if is_warc else record_header.read_arc(stream, 1)
+        )
         return record, stream.peek(record.length)
 
 
@@ -126,7 +128,7 @@ def ia_of_skipped(file, skipped):
     record, block = file.record(skipped)
     # The version and the names of the fields are part of an ARC file's first header.
     content = block.split(b"\n", 2)[2] if skipped.reason == "filedesc" else block
-    shown = address.parse(record.url)
+    shown = identity.parse_address(record.url)
     return {
         "length": str(skipped.length),
         "status": "-",
@@ -258,7 +260,7 @@ def test_solrwaybacks_index_is_agreed_with():
             assert key == ",".join(reversed(url.removeprefix("dns:").split("."))) + ")"
         else:
             assert record.url.decode() == url
-            assert address.parse(record.url).surt == key
+            assert identity.parse_address(record.url).surt == key
     assert kinds == {"capture": 261, "request": 261, "metadata": 261, "dns": 38, "warcinfo": 1}
     assert not file.captures
     assert not file.skipped

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.sources.events import Capture, Edge, Event, Fault
-from builder.sources.ordinals import Ordinals
-from builder.sources.warcinfo import Crawl
+from builder.sources.events import Capture, Edge, Event, Fault, Ordinals
+from builder.sources.side_records import Crawl
 from builder.sources.webarchive import read_archive
-from functions.snapshot.identifier import capture_identity
+from functions.snapshot.oai_name import capture_identity
 from tests.builder.sources.containers import (
     ALL,
     arc,

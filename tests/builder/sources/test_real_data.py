@@ -16,9 +16,9 @@ import zstandard
 from builder.sources.events import FAULT_CODES, Capture, Fault, Skipped
 from builder.sources.recognise import read_head, recognise
 from builder.sources.rules import DocumentRules
-from builder.sources.warcinfo import Crawl
+from builder.sources.side_records import Crawl
 from builder.sources.webarchive import read_archive
-from functions.snapshot import schema, setspec
+from functions.snapshot import oai_name, schema
 from tests.builder.sources.containers import ALL, dictionary_frame, frame, frames
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "webarchive"
@@ -119,7 +119,7 @@ def test_captures_hold_only_what_may_be_published(row):
         assert capture.url.isascii()
         assert " " not in capture.url_surtkey
         assert list(capture.sets) == sorted(capture.sets)
-        assert all(setspec.is_valid(spec) for spec in capture.sets)
+        assert all(oai_name.is_set(spec) for spec in capture.sets)
         assert not (capture.fetch_date or "").startswith("2999")
         if capture.fetch_time:
             assert capture.fetch_time.year < 2027

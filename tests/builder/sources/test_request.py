@@ -8,7 +8,7 @@ import pytest
 
 from builder.sources.backlog import NEAR
 from builder.sources.events import Capture
-from builder.sources.request import MAX_BYTES, CaptureRequest, read_request
+from builder.sources.side_records import REQUEST_BYTES, CaptureRequest, read_request
 from builder.sources.webarchive import read_archive
 from functions.archive.record import BufferedBlock
 from functions.url import surt
@@ -200,9 +200,9 @@ JSON = {"a": "b", "n": [1, 2.0, 3.5, True], "d": {"a": None, "e": "á &"}, "x": 
         (b"a=\x00%01", FORM, "a=%00%01"),
         (b"", FORM, ""),
         (b"a=" + b"b" * 5000, FORM, "a=" + "b" * 4094),
-        (b"a=" + b"b" * MAX_BYTES, FORM, "a=" + "b" * 4094),
-        (b"b" * MAX_BYTES, b"x/y", "__wb_post_data=" + "YmJi" * 1020 + "Y"),
-        (b'"' + b"b" * MAX_BYTES + b'"', b"application/json", ""),
+        (b"a=" + b"b" * REQUEST_BYTES, FORM, "a=" + "b" * 4094),
+        (b"b" * REQUEST_BYTES, b"x/y", "__wb_post_data=" + "YmJi" * 1020 + "Y"),
+        (b'"' + b"b" * REQUEST_BYTES + b'"', b"application/json", ""),
     ],
 )
 def test_what_a_request_sent_as_a_query(body: bytes, media_type: bytes, expected: str) -> None:

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from builder.sources.rules import DocumentRules, SetRule
-from functions.config import set_rules
+from functions.config import key
 from tests.builder.sources.containers import ALL, PAGE, captures, http, warc
 
 
 def sets(*tables, url=b"http://www.a.cz/news/1", header=b"", body=PAGE, collections=()):
     for table in tables:
-        assert set_rules.problem([table]) is None
+        assert key.set_rules_problem([table]) is None
     rules = DocumentRules(
         domain_sets=False,
         mime_sets=False,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.sources import warcinfo
+from builder.sources import side_records
 from builder.sources.rules import DocumentRules
-from builder.sources.warcinfo import Crawl
+from builder.sources.side_records import Crawl
 from builder.sources.webarchive import read_archive
 
 WARCINFO = (
@@ -27,13 +27,13 @@ ARC = (
 
 
 def test_named_fields() -> None:
-    assert warcinfo.parse_crawl(WARCINFO) == Crawl(
+    assert side_records.parse_crawl(WARCINFO) == Crawl(
         "Heritrix/3.1.1 http://crawler.archive.org", "Jana \u017did", "serials-2007-11", "all of it"
     )
 
 
 def test_an_arc_version_block() -> None:
-    assert warcinfo.parse_crawl(ARC) == Crawl(
+    assert side_records.parse_crawl(ARC) == Crawl(
         "Heritrix 1.12 & more", None, "serials", "Default Profile"
     )
 
@@ -42,13 +42,13 @@ def test_an_arc_version_block() -> None:
     "block", [b"", b"1 0 x\n", b"<arcmetadata/>", b"software:\r\n", b"\xff\xfe"]
 )
 def test_what_says_nothing(block: bytes) -> None:
-    assert warcinfo.parse_crawl(block) is None
+    assert side_records.parse_crawl(block) is None
 
 
 @given(st.binary(max_size=200), st.booleans())
 def test_whatever_a_block_holds(noise: bytes, xml: bool) -> None:
     block = b"<arcmetadata><operator>" + noise + b"</operator>" if xml else b"operator: " + noise
-    found = warcinfo.parse_crawl(block)
+    found = side_records.parse_crawl(block)
     text = (found and found.operator) or ""
     assert text == " ".join(text.split())
     assert not any(ord(c) < 32 or c in "\ufffe\uffff" for c in text)

@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 
 from builder.sources.events import Capture, Event, Fault, Skipped
 from builder.sources.webarchive import read_archive
-from functions.archive.warc import READ_FIELDS, parse_fields, parse_plain_head, skippable_type
+from functions.archive.record_header import (
+    READ_FIELDS,
+    parse_fields,
+    parse_plain_head,
+    skippable_type,
+)
 from tests.builder.sources.containers import (
     ALL,
     PAGE,

@@ -20,7 +20,7 @@ from functions.snapshot.errors import (
 )
 from functions.store.connection import SILENCE
 from functions.store.mirror import Mirror
-from functions.store.reader import open_reader
+from functions.store.slice import open_reader
 from tests.bucket import ACCESS_KEY, SECRET_KEY, Bucket, administrator, fresh
 from tests.patience import in_real_time
 from tests.proxy import (

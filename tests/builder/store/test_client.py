@@ -14,9 +14,9 @@ import pytest
 
 from builder.store import aws
 from builder.store.client import S3Client
-from functions.snapshot.address import StoreAddress
 from functions.snapshot.errors import Conflict, StoreError
-from functions.store import credentials
+from functions.snapshot.layout import StoreAddress
+from functions.store import s3_request
 from functions.store.connection import BucketConnection, options_of
 from tests.bucket import Bucket, fresh
 
@@ -158,7 +158,7 @@ def test_a_program_may_give_keys_that_change(home: Callable[..., None], tmp_path
         " 'Expiration': end.isoformat()}))\n"
     )
     home(f"[default]\ncredential_process = {sys.executable} {program}\n")
-    provider = credentials.provider(aws.SessionEnvironment({}))
+    provider = s3_request.key_provider(aws.SessionEnvironment({}))
     assert provider is not None
     first, second = provider(), provider()
     assert first["access_key_id"] != second["access_key_id"]
@@ -201,7 +201,7 @@ def test_what_keeps_keys_away_is_told_in_one_line(
     assert "hidden" not in str(caught.value)
     if config or environment:
         with pytest.raises(StoreError) as served:
-            credentials.provider(aws.SessionEnvironment(environment))
+            s3_request.key_provider(aws.SessionEnvironment(environment))
         assert "\n" not in str(served.value)
 
 
@@ -225,7 +225,7 @@ def test_an_environment_with_keys_and_region_needs_no_boto3() -> None:
     program = (
         "import sys; from builder.store.aws import SessionEnvironment as E;"
         "from functions.store.connection import BucketConnection, options_of;"
-        "from functions.snapshot.address import StoreAddress;"
+        "from functions.snapshot.layout import StoreAddress;"
         "reached = BucketConnection(region='r');"
         f"found = options_of(StoreAddress('b-b'), reached, E({KEYS!r}));"
         "found['credential_provider']();"

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from builder.store.folder import FolderStore
-from builder.store.location import open_store
-from builder.store.s3 import S3Store
+from builder.store.s3 import S3Store, open_store
 from functions.config import configuration
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import Writer

@@ -14,7 +14,7 @@ import pytest
 
 from builder.store.folder import FolderStore
 from builder.verify.verify import VerifyRuntime, verify
-from functions.oai.handler import Application
+from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import DamagedStore

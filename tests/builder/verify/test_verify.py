@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.parquet.group import span
+from builder.parquet.data_file import group_span
 from builder.snapshot import set_listings, views
 from builder.snapshot.views import store_views
 from builder.sources.events import Capture
@@ -203,7 +203,7 @@ def rewritten(world: World, key: str, rows: pa.Table) -> str:
     names = schema.ORDER[table][: schema.KEY[table]]
     groups, start = [], 0
     for number in range(metadata.num_row_groups):
-        count, offset, length = span(metadata.row_group(number))
+        count, offset, length = group_span(metadata.row_group(number))
         edges = [
             tuple(rows.column(name)[row].as_py() for name in names)
             for row in (start, start + count - 1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builder.withdraw import criteria
+from builder.withdraw import selection
 from builder.withdraw.selection import Selection
 from functions.database import engine
 
@@ -14,7 +14,7 @@ SECOND = "2007-11-05T12:30:15Z"
     ["2007", "2007-11", "2008-02-29", "2007-11-05T12:30Z", SECOND, "2007-11-05T12:30:15.25Z"],
 )
 def test_dates_of_the_calendar_are_taken(text: str) -> None:
-    assert criteria.date(text) == text
+    assert selection.parse_date(text) == text
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_dates_of_the_calendar_are_taken(text: str) -> None:
 )
 def test_what_is_no_date_says_why(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        criteria.date(text)
+        selection.parse_date(text)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_what_is_no_date_says_why(text: str, said: str) -> None:
     ],
 )
 def test_a_range_is_reversed_if_it_is_empty(start: str, end: str, is_reversed: bool) -> None:
-    assert criteria.is_reversed(start, end) == is_reversed
+    assert selection.is_reversed(start, end) == is_reversed
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ HEXADECIMAL = "da39a3ee5e6b4b0d3255bfef95601890afd80709"
     ],
 )
 def test_a_digest_is_taken_in_every_form_that_crawlers_write(text: str, column: str) -> None:
-    assert criteria.digest(text) == column
+    assert selection.parse_digest(text) == column
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_digest_is_taken_in_every_form_that_crawlers_write(text: str, column: 
 )
 def test_what_is_no_digest_says_what_is_expected(text: str) -> None:
     with pytest.raises(ValueError, match="32 characters in base32 or 40 hexadecimal"):
-        criteria.digest(text)
+        selection.parse_digest(text)
 
 
 @pytest.mark.parametrize(
@@ -132,13 +132,13 @@ def test_what_is_no_digest_says_what_is_expected(text: str) -> None:
     ],
 )
 def test_the_beginning_of_a_url_is_as_the_column_has_it(text: str, prefix: str) -> None:
-    assert criteria.url_prefix(text) == prefix
+    assert selection.parse_url_prefix(text) == prefix
 
 
 @pytest.mark.parametrize("text", ["www.iana.org", "//www.iana.org", "www.iana.org:80/", "/a", "ž:"])
 def test_a_url_without_a_scheme_says_how_it_begins(text: str) -> None:
     with pytest.raises(ValueError, match=f"as http://{text.lstrip('/')}$"):
-        criteria.url_prefix(text)
+        selection.parse_url_prefix(text)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ import pytest
 from builder.snapshot.expiry import snapshots
 from builder.snapshot.transaction import NothingSelectedError
 from builder.sources.events import Fault
-from builder.withdraw.preview import Item, Preview, preview
 from builder.withdraw.reinstate import restore
-from builder.withdraw.selection import Selection
+from builder.withdraw.selection import Item, Preview, Selection, preview
 from builder.withdraw.withdraw import Withdrawn, preview_selection, withdraw
 from functions.database import engine
 from functions.oai.repository import PublishedRecord

@@ -12,10 +12,17 @@ from typing import Any, BinaryIO, cast
 from urllib.parse import urlsplit
 
 from builder.serve.server import LocalServer
-from functions.content.capture import FIELDS, CaptureRow
-from functions.content.errors import ContentError
+from functions.content.capture_row import FIELDS, CaptureRow
 from functions.content.handler import ContentApplication
-from functions.content.protocols import NEWEST, Bound, BytePlace, ByteRange, CapturePlace, Content
+from functions.content.protocols import (
+    NEWEST,
+    Bound,
+    BytePlace,
+    ByteRange,
+    CapturePlace,
+    Content,
+    ContentError,
+)
 from functions.oai.repository import PublishedRecord
 from functions.snapshot.manifest import Manifest
 from functions.url import surt

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.config import configuration
-from functions.content import cdx, memento, query, scope
+from functions.content import cdx, memento, query, terms
 from functions.content.protocols import BytePlace
-from functions.content.resume import LONGEST, ResumeKey
 from functions.content.search import CaptureSearch
-from functions.http.message import Call, Reply
+from functions.content.terms import LONGEST, ResumeKey
+from functions.http.http_message import Call, Reply
 from functions.snapshot.manifest import Manifest
 from functions.url import surt
 from tests.builder.conftest import NAMESPACE, World, capture
@@ -257,7 +257,9 @@ def test_what_has_no_date_is_found_and_says_so(index: Index) -> None:
 
 def test_no_line_can_be_broken(index: Index) -> None:
     form = cdx.FORMS["text"]
-    (one,) = index.search.captures(index.manifest, *scope.exact("org,example)/a%20b"), None, 1)
+    (one,) = index.search.captures(
+        index.manifest, *terms.exact_range("org,example)/a%20b"), None, 1
+    )
     hostile = replace(one, redirect="a\nb c\x00\u2028é", mime="text/html\r\nX: y", url="u\tv")
     for name in ("text", "cdx", "cdxj", "json"):
         form = cdx.FORMS[name]
@@ -303,10 +305,10 @@ def test_what_a_stranger_sends_is_a_query_or_is_refused(pairs: list[tuple[str, s
         assert all(first < last for first, last in found.scope.ranges)
 
 
-@given(st.text(min_size=1, max_size=50), st.sampled_from(["", *scope.MATCHES]))
+@given(st.text(min_size=1, max_size=50), st.sampled_from(["", *terms.MATCHES]))
 def test_the_ranges_of_any_url_ascend_and_hold_its_own_surt(url: str, match: str) -> None:
-    with suppress(scope.NoScope):
-        found = scope.parse(url, match)
+    with suppress(terms.NoScope):
+        found = terms.parse_scope(url, match)
         bounds = [bound for range_ in found.ranges for bound in range_]
         assert bounds == sorted(bounds)
         key = surt.of(found.url.encode("utf-8", "surrogateescape"))

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from functions.content import record
+from functions.content import archived_payload
 from functions.content.archives import WITHIN, PlacedArchives
-from functions.content.capture import CaptureRow
-from functions.content.errors import STATUSES, ContentError
+from functions.content.capture_row import CaptureRow
+from functions.content.protocols import STATUSES, ContentError
 from functions.oai.repository import PublishedRecord
 from functions.store.slice import FolderSlices
 from tests.builder.sources.containers import PAGE, http, members, warc
@@ -168,12 +168,12 @@ def test_places_are_tried_in_order_and_what_is_not_the_file_is_passed_over(
     ]
     second.mkdir()
     (second / "a.warc").write_bytes(warc(http(b"other"), url=b"http://b.cz/"))
-    with record.open_record(archives, of(stored)) as found:
+    with archived_payload.open_record(archives, of(stored)) as found:
         assert found.address == str(stored.folder / "a.warc")
     (stored.folder / "a.warc").unlink()
     with (
         pytest.raises(ContentError, match="has another URL"),
-        record.open_record(archives, of(stored)),
+        archived_payload.open_record(archives, of(stored)),
     ):
         pass
 
@@ -186,11 +186,11 @@ def test_without_places_files_are_where_they_were_ingested_or_in_the_store(
     recorded = (str(stored.folder / "a.warc"), str(stored.folder / "b.warc"), "-")
     archives = placed(store=store, recorded=recorded)
     assert addresses(archives, "a.warc", tmp_path) == ["archives/a.warc", "store/warcs/a.warc"]
-    with record.open_record(archives, of(stored)) as found:
+    with archived_payload.open_record(archives, of(stored)) as found:
         assert b"".join(found.document.payload()) == PAGE
     (store / "warcs").mkdir(parents=True)
     (stored.folder / "a.warc").rename(store / "warcs" / "a.warc")
-    with record.open_record(archives, of(stored)) as found:
+    with archived_payload.open_record(archives, of(stored)) as found:
         assert found.address == str(store / "warcs" / "a.warc")
     # Named places are all there is, where any are named.
     assert addresses(placed(tmp_path, store=store, recorded=recorded), "a.warc", tmp_path) == [
@@ -210,11 +210,11 @@ def test_a_file_that_was_moved_is_found_once_it_is_ingested_there(
         lambda name: tuple(recorded),
         lambda at: FolderSlices(Path(at)),
     )
-    with pytest.raises(ContentError) as error, record.open_record(archives, of(stored)):
+    with pytest.raises(ContentError) as error, archived_payload.open_record(archives, of(stored)):
         pass
     assert error.value.code == "not-at-hand"
     recorded[:] = [str(stored.folder / "a.warc")]
-    with record.open_record(archives, of(stored)) as found:
+    with archived_payload.open_record(archives, of(stored)) as found:
         assert found.address == recorded[0]
 
 

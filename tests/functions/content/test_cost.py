@@ -7,14 +7,14 @@ import pytest
 
 from functions.content import cdx, memento
 from functions.content.search import CaptureSearch
-from functions.http.message import Call, Reply
+from functions.http.http_message import Call, Reply
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
 from functions.snapshot.manifest import Manifest
 from functions.store import mirror
-from functions.store.bucket import BucketReader
 from functions.store.client import Client
 from functions.store.connection import BucketConnection
+from functions.store.store_reader import BucketReader
 from tests.bucket import Bucket, fresh
 from tests.builder.conftest import World
 from tests.functions.content.test_cdx import taken

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from builder.sources import events
 from functions.content.archives import PlacedArchives
-from functions.content.errors import ContentError
+from functions.content.protocols import ContentError
 from functions.store.slice import FolderSlices
 from tests.builder.sources.containers import captures, frames, http, members, warc
 from tests.functions.content.stored import NONE, Stored

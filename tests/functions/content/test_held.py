@@ -13,7 +13,7 @@ import pytest
 from functions.content import assembly
 from functions.content.handler import ContentApplication
 from functions.oai.repository_duckdb.repository import DuckRepository
-from functions.store.reader import open_reader
+from functions.store.slice import open_reader
 from tests.bucket import administrator, environment, fresh
 from tests.builder.obi.archive import PREFIX, Repec
 from tests.functions.content.test_holding import URL, gather, handle, named

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from builder.demo import dataset
-from builder.obi.row import FILE, Incidence, Row, Version
+from builder.demo import samples
+from builder.obi.content import FILE, Incidence, Row, Version
 from builder.obi.run import Purpose, claim
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.config import configuration
-from functions.content import wiring
+from functions.content import assembly
 from functions.content.contents import ArchivedContents
-from functions.content.errors import ContentError
+from functions.content.protocols import ContentError
 from functions.oai.repository import PublishedRecord
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.manifest import Manifest
@@ -45,7 +45,9 @@ def repository_of(world: World) -> DuckRepository:
 
 def contents_of(world: World) -> ArchivedContents:
     settings = world.configuration()
-    return wiring.contents(repository_of(world), str(world.root), world.root.parent, settings, {})
+    return assembly.open_contents(
+        repository_of(world), str(world.root), world.root.parent, settings, {}
+    )
 
 
 def manifest_of(world: World) -> Manifest:
@@ -103,7 +105,7 @@ def test_files_of_datasets_come_out_of_what_each_strategy_made(
         ((name,),) = rows(world, "SELECT identifier FROM records")
     bodies = {
         path.split("/")[-2]: data
-        for path, (_, data) in dataset.answers("http://a.example").items()
+        for path, (_, data) in samples.dataset_answers("http://a.example").items()
         if path.endswith("/content")
     }
     record = record_of(world, name)

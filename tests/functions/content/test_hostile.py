@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.content import headers, sandbox
+from functions.content import header_fields
 from functions.content.delivery import Answer
 from functions.http.gateway import pack
 from tests.functions.content.fakes import ID, Asker, Made, listening
@@ -29,7 +29,7 @@ def check(answer: Answer) -> None:
     """Hold what is true of every answer: no header breaks a line, a browser is kept from harm."""
     told = answer["headers"]
     for name, value in told.items():
-        assert headers._NAME.fullmatch(name), name
+        assert header_fields._NAME.fullmatch(name), name
         assert LINE.fullmatch(value), (name, value)
     assert sum(len(n) + len(v) + 4 for n, v in told.items()) < 16_000
     assert len(told) < 90
@@ -80,7 +80,7 @@ def test_what_is_plain_is_shown_under_its_own_type_and_never_sniffed(
     assert answer["headers"]["Content-Disposition"].startswith("inline; filename=")
 
 
-@pytest.mark.parametrize("media_type", sorted(sandbox.INLINE))
+@pytest.mark.parametrize("media_type", sorted(header_fields.INLINE))
 def test_nothing_that_is_shown_can_hold_a_script(media_type: str) -> None:
     kind, _, subtype = media_type.partition("/")
     assert kind in ("image", "audio", "video") or media_type == "text/plain"
@@ -117,11 +117,11 @@ def test_ten_thousand_headers_are_not_all_told() -> None:
     answer = answered(Made(b"x", headers=many))
     check(answer)
     told = [n for n in answer["headers"] if n.startswith("X-Archive-Orig-")]
-    assert len(told) == headers.MOST
-    assert answer["headers"]["X-Archive-Omitted"] == str(10_000 - headers.MOST)
+    assert len(told) == header_fields.MOST
+    assert answer["headers"]["X-Archive-Omitted"] == str(10_000 - header_fields.MOST)
     one = answered(Made(b"x", headers=(("Set-Cookie", "a=1"),) * 10_000))
     check(one)
-    assert len(one["headers"]["X-Archive-Orig-Set-Cookie"]) <= headers.ALL
+    assert len(one["headers"]["X-Archive-Orig-Set-Cookie"]) <= header_fields.ALL
 
 
 def test_no_archived_header_takes_the_place_of_one_of_ours() -> None:
@@ -156,16 +156,16 @@ def test_no_archived_header_takes_the_place_of_one_of_ours() -> None:
     ],
 )
 def test_a_file_is_called_by_what_is_a_name_everywhere(url: str, name: str) -> None:
-    assert sandbox.name(url) == name
+    assert header_fields.file_name(url) == name
     answer = answered(Made(b"x", url=url or "x:"))
     check(answer)
 
 
 @given(st.text(max_size=300), st.text(max_size=200))
 def test_no_url_and_no_type_breaks_a_header(url: str, media_type: str) -> None:
-    found = sandbox.media_type(media_type)
-    name = sandbox.name(url)
-    told = sandbox.disposition(found, name)
+    found = header_fields.media_type(media_type)
+    name = header_fields.file_name(url)
+    told = header_fields.disposition(found, name)
     assert LINE.fullmatch(found)
     assert LINE.fullmatch(told)
     assert name
@@ -176,14 +176,14 @@ def test_no_url_and_no_type_breaks_a_header(url: str, media_type: str) -> None:
     assert message.get_content_disposition() in ("inline", "attachment")
     _, extended, coded = told.partition("; filename*=UTF-8''")
     assert name == unquote(coded) if extended else message.get_filename() == name
-    assert LINE.fullmatch(headers.uri(url))
+    assert LINE.fullmatch(header_fields.uri(url))
 
 
 @given(st.lists(st.tuples(st.text(max_size=20), st.text(max_size=60)), max_size=20))
 def test_whatever_was_archived_is_told_in_ascii(archived: list[tuple[str, str]]) -> None:
-    found = headers.rename_headers(archived)
+    found = header_fields.rename_headers(archived)
     assert all(LINE.fullmatch(text) for item in found.items() for text in item)
-    told = sum(name.startswith(headers.ARCHIVED) for name in found)
+    told = sum(name.startswith(header_fields.ARCHIVED) for name in found)
     assert told <= len(archived)
 
 

@@ -10,9 +10,8 @@ import pytest
 
 from functions.content import delivery
 from functions.content.delivery import AHEAD
-from functions.content.errors import STATUSES, ContentError
 from functions.content.handler import PART
-from functions.content.protocols import ByteRange, Content
+from functions.content.protocols import STATUSES, ByteRange, Content, ContentError
 from functions.http import gateway
 from functions.snapshot.errors import DamagedStore, StoreUnavailable
 from tests.functions.content.fakes import ID, URL, Asker, FakeContents, FakeSearch, Made, sha1

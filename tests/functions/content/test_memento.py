@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from functions.config import configuration
 from functions.config.configuration import Configuration
-from functions.content import memento, neighbours, timestamp
+from functions.content import capture_row, memento, neighbours
 from functions.content.search import CaptureSearch
 from functions.database.files import Files
-from functions.http.message import Call, Reply
+from functions.http.http_message import Call, Reply
 from functions.snapshot.manifest import Manifest
 from functions.url import surt
 from tests.builder.conftest import World
@@ -325,10 +325,13 @@ def test_an_identifier_is_one_part_of_a_path() -> None:
     ],
 )
 def test_stamps(digits: int, instant: datetime) -> None:
-    assert timestamp.to_instant(digits) == instant
+    assert capture_row.to_instant(digits) == instant
 
 
 def test_the_stamp_of_an_instant_drops_fractions_and_zones() -> None:
     east = timezone(timedelta(hours=2))
-    assert timestamp.of(datetime(2007, 5, 31, 22, 35, 1, 999_999, tzinfo=east)) == 20070531203501
-    assert timestamp.of(datetime(987, 1, 2, tzinfo=UTC)) == 9870102000000
+    assert (
+        capture_row.to_timestamp(datetime(2007, 5, 31, 22, 35, 1, 999_999, tzinfo=east))
+        == 20070531203501
+    )
+    assert capture_row.to_timestamp(datetime(987, 1, 2, tzinfo=UTC)) == 9870102000000

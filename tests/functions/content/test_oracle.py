@@ -19,7 +19,7 @@ from builder.sources.rules import DocumentRules
 from builder.sources.webarchive import read_archive
 from functions.content import cdx
 from functions.content.search import CaptureSearch
-from functions.http.message import Call
+from functions.http.http_message import Call
 from functions.snapshot.manifest import Manifest
 from functions.url import authority
 from tests.builder.conftest import World

@@ -9,7 +9,7 @@ from functions.config import configuration
 from functions.content import cdx, listing
 from functions.content.search import CaptureSearch
 from functions.database import files
-from functions.http.message import Call, Reply
+from functions.http.http_message import Call, Reply
 from functions.snapshot import layout
 from tests.builder.conftest import World
 from tests.functions.content.test_cdx import BASE, Index, asked, taken

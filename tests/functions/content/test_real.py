@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from builder.sources import events
-from builder.sources.index import cdxj, entry
-from functions.content import record
-from functions.content.capture import CaptureRow
-from functions.content.errors import ContentError
+from builder.sources import cdx, events, index_entry
+from functions.content import archived_payload
+from functions.content.capture_row import CaptureRow
+from functions.content.protocols import ContentError
 from functions.oai.repository import PublishedRecord
 from functions.store.slice import FolderSlices
 from tests.builder.sources.containers import ALL, read_archive
@@ -53,7 +52,7 @@ def whole(stored: Stored, one: PublishedRecord) -> str:
     contents = stored.contents()
     if one.fields["warc_record_type"] == "revisit":
         capture = CaptureRow.of(one.identifier, 1, (), one.fields)
-        with record.open_record(contents.archives, capture) as found:
+        with archived_payload.open_record(contents.archives, capture) as found:
             return found.document.record.type
     found_: Any = contents.find(NONE, one)
     with contents.open_content(found_, coded=True) as stream:
@@ -92,10 +91,10 @@ INDEXED = {
 def test_an_index_alone_leads_to_bytes_that_have_its_digests(index: str) -> None:
     stored = Stored(DATA / "core", FolderSlices(DATA / "core"))
     for line in (DATA / "oracle" / index).read_bytes().splitlines():
-        found, _ = cdxj.parse_line(line)
+        found, _ = cdx.parse_cdxj_line(line)
         if found is None:
             continue
-        made, _ = entry.build_capture(found, ALL)
+        made, _ = index_entry.build_capture(found, ALL)
         if isinstance(made, events.Capture):
             made.warc_filename = Path(INDEXED[index]).name
             stored.list([made])

@@ -13,13 +13,12 @@ import brotli
 import pytest
 import zstandard
 
-from functions.archive.digest import DeclaredDigest
-from functions.content import record
+from functions.archive.message import DeclaredDigest
+from functions.content import archived_payload
 from functions.content.archives import PlacedArchives
-from functions.content.capture import CaptureRow
+from functions.content.capture_row import CaptureRow
 from functions.content.contents import ArchivedContents
-from functions.content.errors import ContentError
-from functions.content.protocols import Content
+from functions.content.protocols import Content, ContentError
 from functions.store.slice import FolderSlices
 from tests.builder.sources.containers import (
     PAGE,
@@ -272,7 +271,7 @@ def test_another_file_of_the_same_name_is_damage(tmp_path: Path, there: bytes, d
     (tmp_path / "a.warc").write_bytes(there)
     with (
         pytest.raises(ContentError, match=detail) as error,
-        record.open_record(placed(tmp_path), capture),
+        archived_payload.open_record(placed(tmp_path), capture),
     ):
         pass
     assert error.value.code == "damaged"

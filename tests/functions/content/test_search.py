@@ -12,12 +12,12 @@ from builder.sources import events
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.content import search
-from functions.content.capture import CaptureRow
+from functions.content.capture_row import CaptureRow
 from functions.content.protocols import NEWEST, BytePlace
 from functions.content.search import CaptureSearch
 from functions.database import engine, files
 from functions.oai import repository
-from functions.snapshot import identifier, layout, schema
+from functions.snapshot import layout, oai_name, schema
 from functions.snapshot.manifest import Manifest, Span
 from tests.builder.conftest import World, capture
 
@@ -30,7 +30,7 @@ def taken(surt: str, date: str | None, digest: str = "A", **changes: object) -> 
     exact = date is not None and len(date) == 20
     return capture(
         0,
-        identity=identifier.capture_identity(url.encode(), date or "", 200, digest),
+        identity=oai_name.capture_identity(url.encode(), date or "", 200, digest),
         url=url,
         url_surtkey=surt,
         fetch_date=date,

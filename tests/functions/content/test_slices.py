@@ -9,10 +9,10 @@ from typing import cast
 
 import pytest
 
-from functions.content.slices import SMALL, KeptSlices
-from functions.snapshot.address import StoreAddress
+from functions.content.assembly import SMALL, KeptSlices
 from functions.snapshot.errors import MissingObject, StoreError, StoreUnavailable
-from functions.store import slice, tally
+from functions.snapshot.layout import StoreAddress
+from functions.store import s3_request, slice
 from functions.store.client import Client
 from functions.store.connection import BucketConnection
 from functions.store.slice import BucketSlices, FolderSlices, Slices
@@ -129,7 +129,7 @@ def test_a_capture_in_a_bucket_is_one_request(
     contents = stored.contents()
     besides = {"a.warc.zst": 1, "b.warc.zst": 2, "stored.wacz": 3, "deflated.wacz": 3}
     for number, (url, body) in enumerate(PAGES.items()):
-        with tally.count() as spent:
+        with s3_request.count_requests() as spent:
             found = contents.find(None, stored.one(url=url.decode()))  # type: ignore[arg-type]
             with contents.open_content(found) as stream:
                 assert stream.read() == body
@@ -143,7 +143,10 @@ def test_no_more_is_fetched_than_is_soon_read(make_bucket: Callable[..., Bucket]
     bucket = make_bucket()
     store = Bucket(bucket.endpoint, bucket.bucket, "archives")
     store.put("a", io.BytesIO(bytes(8 * SMALL)))
-    with tally.count() as spent, KeptSlices(of_bucket(bucket)).open("a", 3, None) as stream:
+    with (
+        s3_request.count_requests() as spent,
+        KeptSlices(of_bucket(bucket)).open("a", 3, None) as stream,
+    ):
         stream.read(100)
         assert (spent.requests, spent.bytes) == (SMALL // PART, SMALL)
         rest = io.BufferedReader(cast(io.RawIOBase, stream))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from functions.content.errors import ContentError
+from functions.content.protocols import ContentError
 from tests.functions.content.fakes import ID, Asker, Made, listening
 
 SECONDS = 30

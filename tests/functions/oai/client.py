@@ -13,7 +13,7 @@ from lxml import etree
 
 from functions.config import configuration
 from functions.config.configuration import Configuration
-from functions.oai.handler import Application
+from functions.oai.application import Application
 from functions.oai.repository import Repository
 from tests.functions.oai.validity import OAI, codes, valid
 

@@ -6,10 +6,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from functions.oai.repository import PublishedRecord, RecordSelection, SetRow
-from functions.snapshot import schema, setspec
+from functions.snapshot import oai_name, schema
 from functions.snapshot.errors import MissingObject
-from functions.snapshot.making import Making
-from functions.snapshot.manifest import Manifest, Sequence
+from functions.snapshot.manifest import Making, Manifest, Sequence
 from functions.snapshot.pointer import Pointer, PointerEntry
 from functions.snapshot.witness import Witness
 
@@ -29,7 +28,9 @@ def capture(url: str, *sets: str, **fields: Any) -> Item:
     """Return a capture with those columns and with NULL in the others."""
     unknown = fields.keys() - EMPTY_CAPTURE.keys()
     assert not unknown, unknown
-    return Item(setspec.most_specific(sets), "capture", {**EMPTY_CAPTURE, "url": url, **fields})
+    return Item(
+        oai_name.most_specific_sets(sets), "capture", {**EMPTY_CAPTURE, "url": url, **fields}
+    )
 
 
 @dataclass(frozen=True)

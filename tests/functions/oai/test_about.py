@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from lxml import etree
 
-from functions.config.description import LONGEST_NOTICE
+from functions.config.check import LONGEST_NOTICE
 from functions.oai.answer import Answer, OneRecord
 from functions.oai.format import load
 from functions.oai.render import about

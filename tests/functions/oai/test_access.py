@@ -6,7 +6,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from functions.oai.handler import Application
+from functions.oai.application import Application
 from functions.snapshot.errors import StoreError
 from tests.functions.oai.client import START, Client, Clock, configured, event
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from functions.database import columns, engine
-from functions.database.cache import LruCache
 from functions.oai.repository import PublishedRecord
-from functions.oai.repository_duckdb import rows as page
-from functions.oai.repository_duckdb.rows import Page
+from functions.oai.repository_duckdb import record_rows as page
+from functions.oai.repository_duckdb.record_rows import Page
 from functions.snapshot import schema
+from functions.store.catalog import LruCache
 
 NAMES = ("position", "url", "sets", "title", "fetch_time", "url_bytes", "fetch_status", "deleted")
 ROWS: list[tuple[Any, ...]] = [

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from functions.snapshot.making import Making
+from functions.snapshot.manifest import Making
 from tests.functions.oai.client import Client, Clock
 from tests.functions.oai.memory import MemoryRepository
 

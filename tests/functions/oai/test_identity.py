@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from functions.config import configuration, description, keys
-from functions.oai import identify
+from functions.config import check, configuration, keys
+from functions.oai import provider
 from functions.oai.answer import Answer, Identify
 from functions.oai.render.render import Renderer
 from functions.snapshot.manifest import Manifest
@@ -43,7 +43,7 @@ def rendered(told: Identify) -> Page:
 def configured_so(**values) -> Page:
     """Return what `identified` does for a snapshot of nothing, without an application."""
     manifest = Manifest(1, START, "example.org", (), {})
-    return rendered(identify.identify(configured(**values), manifest))
+    return rendered(provider.identify(configured(**values), manifest))
 
 
 def identified(repository: MemoryRepository, **values) -> Page:
@@ -141,7 +141,7 @@ def test_an_empty_snapshot(clock):
 
 def test_the_program_tells_its_name_and_version_if_it_knows_it(repository):
     assert texts(identified(repository), f"{TOOLKIT}toolkit")[0] == ("title", "Sheaf")
-    told = identify.identify(configured(), repository.manifest(2))
+    told = provider.identify(configured(), repository.manifest(2))
     for version, expected in (
         ("1.2", [("title", "Sheaf"), ("version", "1.2")]),
         ("", [("title", "Sheaf")]),
@@ -268,7 +268,7 @@ def test_descriptions_are_given_as_they_are(repository):
     st.text(max_size=50) | st.text("<>&\"' \n\thtps:/a%0]{}\x00\x7f\x85\ufffe\ud800", max_size=30)
 )
 def test_every_text_that_is_accepted_reaches_the_harvester_whole(text):
-    if not description.is_statement(text):
+    if not check.is_statement(text):
         return
     page = configured_so(rights_statement=text, identify_eprints={"comment": text})
     found = [e.get("ref") or e.text for e in page.root.iter(f"{RIGHTS}rightsReference", DC_RIGHTS)]
@@ -309,7 +309,7 @@ _PIECES = st.sampled_from(
 @given(st.integers(0, len(_ELEMENT)), st.integers(0, 3), _PIECES | st.just(""))
 def test_every_element_that_is_accepted_stands_alone_in_its_description(place, length, piece):
     text = _ELEMENT[:place] + piece + _ELEMENT[place + length :]
-    if description.are_elements([text]):
+    if check.are_elements([text]):
         page = configured_so(identify_descriptions=[text])
         assert len(described(page)) == 4
 

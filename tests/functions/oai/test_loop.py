@@ -8,11 +8,11 @@ import jinja2
 import pytest
 
 from functions.oai.format import TEMPLATES
-from functions.oai.render import render, values
+from functions.oai.render import render, template_filters
 from functions.oai.render.check import sample
 from functions.oai.render.loop import RecordLoop, lines
 from functions.oai.render.template import Templates
-from functions.oai.repository_duckdb.rows import HEADER, Page
+from functions.oai.repository_duckdb.record_rows import HEADER, Page
 from functions.snapshot import instant, schema
 
 _WHEN = datetime(2007, 11, 5, 12, tzinfo=UTC)
@@ -129,4 +129,6 @@ def test_an_unknown_value_is_an_error_and_no_empty_text(tmp_path: Path) -> None:
      [], [["a&"], ("b",)]],
 )  # fmt: skip
 def test_values_are_escaped_at_once_as_one_by_one(column: list[Any]) -> None:
-    assert [*values.escape_all(column)] == [values.escape(value) for value in column]
+    assert [*template_filters.escape_all(column)] == [
+        template_filters.escape(value) for value in column
+    ]

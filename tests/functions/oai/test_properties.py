@@ -7,8 +7,7 @@ from urllib.parse import quote_from_bytes
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from functions.oai.errors import CODES
-from functions.oai.request import VERBS
+from functions.oai.request import CODES, VERBS
 from tests.functions.oai.client import START, Client, Clock, content, event
 from tests.functions.oai.memory import MemoryRepository, capture
 from tests.functions.oai.validity import codes, valid

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from functions.oai.errors import OAIError
-from functions.oai.request import VERBS, is_uri, parse
+from functions.oai.request import VERBS, OAIError, is_uri, parse
 from tests.functions.oai.client import Client
 
 LIST = [("verb", "ListRecords"), ("metadataPrefix", "oai_dc")]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from functions.oai.answer import RecordList
-from functions.oai.handler import Application
+from functions.oai.application import Application
 from functions.oai.render.sheet import Sheet, UnrenderedRecords
 from functions.oai.render.template import RecordLoop
 from functions.oai.repository import PublishedRecord

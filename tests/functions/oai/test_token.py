@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.oai.errors import OAIError
-from functions.oai.set_cursor import SetCursor
-from functions.oai.token import LONGEST, Token, _text
+from functions.oai.request import OAIError
+from functions.oai.token import LONGEST, SetCursor, Token, _text
 from functions.snapshot.manifest import UNSTAMPED, Manifest
 
 _LEVEL = st.text("AZaz09-_.!~*'()", min_size=1, max_size=8)

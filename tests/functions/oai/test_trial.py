@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from functions.oai import format as formats
-from functions.oai import schemas
-from functions.oai.render import check
+from functions.oai.render import check, site
 from functions.oai.render.render import Renderer
 from functions.snapshot.errors import ConfigurationError
 from tests.functions.oai.client import START, Client, configured, content
@@ -477,4 +476,4 @@ def test_what_is_shipped_passes_its_trial(row):
     renderer = Renderer()
     for kind in row.crosswalks:
         check.check(renderer, row, kind)
-    assert schemas.replies(renderer.places)
+    assert site.schema_replies(renderer.places)

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from functions.http import gateway
-from functions.oai.handler import Application
+from functions.oai.application import Application
 from tests.functions.oai.client import START, Page, configured, content, event
 from tests.functions.oai.gateways import KINDS
 from tests.functions.oai.memory import MemoryRepository, capture

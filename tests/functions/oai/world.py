@@ -11,7 +11,7 @@ from functions.oai import format as formats
 from functions.oai.format import TEMPLATES
 from functions.oai.provider import Provider
 from functions.oai.render.render import Renderer
-from functions.snapshot import instant, setspec
+from functions.snapshot import instant, oai_name
 from tests.functions.oai import protocol
 from tests.functions.oai.client import START, Client, Clock, configured
 from tests.functions.oai.memory import Item, MemoryRepository, capture
@@ -58,7 +58,7 @@ def described(records: Iterable[Record], earliest: str) -> Repository:
     records = frozenset(records)
     return Repository(
         records,
-        frozenset(a for r in records for s in r.sets for a in setspec.lineage(s)),
+        frozenset(a for r in records for s in r.sets for a in oai_name.set_lineage(s)),
         frozenset({"oai_dc"}).union(*(r.formats for r in records)),
         earliest,
     )
@@ -117,7 +117,7 @@ def _item(record: Record, title: str) -> Item:
     kind = next(kind for kind, can in KINDS.items() if can == record.formats)
     if kind == "capture":
         return capture("http://example.org/?a=1&b=2", *record.sets, title=title)
-    return Item(setspec.most_specific(record.sets), kind, {"title": title})
+    return Item(oai_name.most_specific_sets(record.sets), kind, {"title": title})
 
 
 @cache

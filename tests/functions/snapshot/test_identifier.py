@@ -2,11 +2,11 @@ import duckdb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from functions.snapshot import identifier
+from functions.snapshot import oai_name
 
 
 def test_an_identity_is_the_same_for_ever() -> None:
-    made = identifier.capture_identity(
+    made = oai_name.capture_identity(
         b"http://a.cz/", "2007-11-05T00:00:00Z", 200, "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
     )
     assert made == "a42bbrnrbmevcd4wra4myjtn"
@@ -33,7 +33,7 @@ def test_different_captures_have_different_identities(
 ) -> None:
     if "\n" in f"{one[1]}{one[3]}{other[1]}{other[3]}":
         return  # neither a date nor a digest can hold a line break
-    same = identifier.capture_identity(*one) == identifier.capture_identity(*other)
+    same = oai_name.capture_identity(*one) == oai_name.capture_identity(*other)
     assert same == (plain(one) == plain(other))
 
 
@@ -43,13 +43,13 @@ def test_the_lookup_key_is_the_same_in_python_and_in_sql(text: str) -> None:
     if "\0" in text:
         return
     (row,) = duckdb.execute(
-        f"SELECT {identifier.LOOKUP_KEY} FROM (SELECT $text AS identifier)", {"text": text}
+        f"SELECT {oai_name.LOOKUP_KEY} FROM (SELECT $text AS identifier)", {"text": text}
     ).fetchall()
-    assert row == (identifier.lookup_key(text),)
+    assert row == (oai_name.lookup_key(text),)
     assert 0 <= row[0] < 1 << 63
 
 
 def test_a_namespace_is_a_dotted_domain_name() -> None:
-    assert identifier.is_namespace("archive.example.org")
+    assert oai_name.is_namespace("archive.example.org")
     for wrong in ("example", "a b.cz", "1.2", "a..b", ".a.b", "a.b/", ""):
-        assert not identifier.is_namespace(wrong)
+        assert not oai_name.is_namespace(wrong)

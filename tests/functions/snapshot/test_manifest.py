@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.snapshot import position, schema
+from functions.oai.repository_duckdb import record_rows
+from functions.snapshot import schema
 from functions.snapshot.errors import DamagedStore, NewerSchema
 from functions.snapshot.manifest import (
     DataFile,
@@ -43,17 +44,17 @@ def test_dates_select_whole_sequences() -> None:
 
 
 def test_the_share_of_a_span_in_each_publish() -> None:
-    assert position.shares(MANIFEST, Span(51, 110)) == {1: 0.5, 2: 0.5}
-    assert position.shares(MANIFEST, Span(121, 130)) == {}
+    assert record_rows.span_shares(MANIFEST, Span(51, 110)) == {1: 0.5, 2: 0.5}
+    assert record_rows.span_shares(MANIFEST, Span(121, 130)) == {}
 
 
 KINDS = ("capture",)
 
 
 def test_living_stretches_join_their_neighbours() -> None:
-    assert position.stretches(MANIFEST, {1, 2}, KINDS) == [Span(1, 120)]
-    assert position.stretches(MANIFEST, {2}, KINDS) == [Span(101, 120)]
-    assert position.stretches(MANIFEST, set(), KINDS) == []
+    assert record_rows.find_spans(MANIFEST, {1, 2}, KINDS) == [Span(1, 120)]
+    assert record_rows.find_spans(MANIFEST, {2}, KINDS) == [Span(101, 120)]
+    assert record_rows.find_spans(MANIFEST, set(), KINDS) == []
 
 
 def test_kinds_have_stretches_of_their_own() -> None:
@@ -62,15 +63,15 @@ def test_kinds_have_stretches_of_their_own() -> None:
     manifest = replace(MANIFEST, sequences=(first, some))
     assert Manifest.from_json(manifest.to_json()) == manifest
     both = {1, 2}
-    assert position.stretches(manifest, both, ("collection",)) == [
+    assert record_rows.find_spans(manifest, both, ("collection",)) == [
         Span(first.first, first.last),  # of which nothing is said
         Span(second.last, second.last),
     ]
-    assert position.stretches(manifest, both, KINDS) == [Span(first.first, second.last - 1)]
-    assert position.stretches(manifest, both, ("capture", "collection")) == [
+    assert record_rows.find_spans(manifest, both, KINDS) == [Span(first.first, second.last - 1)]
+    assert record_rows.find_spans(manifest, both, ("capture", "collection")) == [
         Span(first.first, second.last)
     ]
-    assert position.living(manifest, ("collection",)) == set()
+    assert record_rows.living_sequences(manifest, ("collection",)) == set()
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=20), st.integers(0, 110), st.integers(0, 9))

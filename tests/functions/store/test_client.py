@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from functions.snapshot.address import StoreAddress
 from functions.snapshot.errors import Conflict, MissingObject, StoreError, StoreUnavailable
+from functions.snapshot.layout import StoreAddress
 from functions.store.client import Client
 from functions.store.connection import BucketConnection
-from functions.store.refusal import ForbiddenObjectError
+from functions.store.s3_request import ForbiddenObjectError
 from tests.bucket import ACCESS_KEY, SECRET_KEY, Bucket, fresh
 from tests.patience import in_real_time
 from tests.proxy import Answer, Fault, Lost, Proxy, Slow, Trickle, Truncated, always, proxied

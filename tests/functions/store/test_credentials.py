@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from functions.snapshot.address import StoreAddress
 from functions.snapshot.errors import StoreError, StoreUnavailable
-from functions.store import credentials
+from functions.snapshot.layout import StoreAddress
+from functions.store import s3_request
 from functions.store.client import Client
 from functions.store.connection import BucketConnection
-from functions.store.credentials import ADDRESS, PASSWORD
+from functions.store.s3_request import ADDRESS, PASSWORD
 from tests.bucket import fresh
 
 ROLE = "/latest/meta-data/iam/security-credentials/"
@@ -187,7 +187,7 @@ def test_a_thawed_function_gets_its_keys_from_an_address(machine: Machine) -> No
 
 
 def test_no_proxy_is_asked_for_keys(machine: Machine) -> None:
-    provider = credentials.provider({ADDRESS: f"{machine.url}{ROLE}keys", PASSWORD: "password"})
+    provider = s3_request.key_provider({ADDRESS: f"{machine.url}{ROLE}keys", PASSWORD: "password"})
     assert provider is not None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("http_proxy", "http://127.0.0.1:9")

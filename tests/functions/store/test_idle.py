@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from builder.store.client import S3Client
-from functions.snapshot.address import StoreAddress
 from functions.snapshot.errors import StoreUnavailable
+from functions.snapshot.layout import StoreAddress
 from functions.store.client import Client
-from functions.store.connection import BucketConnection
-from functions.store.object import ObjectClient
+from functions.store.connection import BucketConnection, ObjectClient
 from tests.patience import in_real_time
 
 ANSWER = (

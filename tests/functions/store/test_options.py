@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from functions.config import configuration
-from functions.snapshot import address
-from functions.snapshot.address import StoreAddress
+from functions.snapshot import layout
 from functions.snapshot.errors import ConfigurationError, StoreError
+from functions.snapshot.layout import StoreAddress
 from functions.store.connection import BucketConnection, options_of
 
 KEYS = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "HOME": "/nowhere"}
@@ -95,8 +95,8 @@ def test_half_of_the_keys_is_told(given: str, wanted: str) -> None:
     ],
 )
 def test_addresses(text: str, bucket: str, prefix: str) -> None:
-    assert address.parse(text) == StoreAddress(bucket, prefix)
-    assert address.parse(str(address.parse(text))) == StoreAddress(bucket, prefix)
+    assert layout.parse_address(text) == StoreAddress(bucket, prefix)
+    assert layout.parse_address(str(layout.parse_address(text))) == StoreAddress(bucket, prefix)
 
 
 @pytest.mark.parametrize(
@@ -105,6 +105,6 @@ def test_addresses(text: str, bucket: str, prefix: str) -> None:
      "s3://bucket/./x", "s3://bucket/x#y", "s3://bucket/a\nb", "s3:///x"],
 )  # fmt: skip
 def test_what_is_no_address(text: str) -> None:
-    assert not address.is_valid(text)
+    assert not layout.is_address(text)
     with pytest.raises(ValueError, match=r"expected s3://|is no"):
-        address.parse(text)
+        layout.parse_address(text)

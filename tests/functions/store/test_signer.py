@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from functions.snapshot.errors import StoreError
+from functions.store.client import Signer
 from functions.store.connection import BucketConnection
-from functions.store.signer import Signer
 from tests.bucket import Bucket, environment, fresh
 
 KEYS = [

@@ -3,12 +3,12 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from functions.store import tally
+from functions.store import s3_request
 
 
 def test_what_nobody_counts_is_not_counted() -> None:
-    tally.add(requests=1, size=10)
-    with tally.count() as found:
+    s3_request.add_to_tally(requests=1, size=10)
+    with s3_request.count_requests() as found:
         pass
     assert (found.requests, found.bytes) == (0, 0)
 
@@ -17,10 +17,10 @@ def test_threads_count_for_themselves_and_what_is_carried_for_whoever_carried_it
     found: list[tuple[int, int]] = []
 
     def work(number: int) -> None:
-        with tally.count() as mine, ThreadPoolExecutor(4) as pool:
+        with s3_request.count_requests() as mine, ThreadPoolExecutor(4) as pool:
             for _ in range(number):
-                pool.submit(tally.carry(tally.add), 1, number)
-            pool.submit(tally.add, 1000, 1000)  # not carried: nobody's
+                pool.submit(s3_request.carry_tally(s3_request.add_to_tally), 1, number)
+            pool.submit(s3_request.add_to_tally, 1000, 1000)  # not carried: nobody's
         found.append((mine.requests, mine.bytes))
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(1, 20)]
@@ -32,10 +32,10 @@ def test_threads_count_for_themselves_and_what_is_carried_for_whoever_carried_it
 
 
 def test_one_within_another_is_counted_there_alone() -> None:
-    with tally.count() as outer:
-        tally.add(requests=1)
-        with tally.count() as inner:
-            tally.add(requests=2, size=5)
-        tally.add(requests=4)
+    with s3_request.count_requests() as outer:
+        s3_request.add_to_tally(requests=1)
+        with s3_request.count_requests() as inner:
+            s3_request.add_to_tally(requests=2, size=5)
+        s3_request.add_to_tally(requests=4)
     assert (outer.requests, outer.bytes) == (5, 0)
     assert (inner.requests, inner.bytes) == (2, 5)

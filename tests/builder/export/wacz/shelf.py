@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 from builder.sources import events
-from functions.content.capture import CaptureRow
-from functions.content.errors import ContentError
+from functions.content.capture_row import CaptureRow
+from functions.content.protocols import ContentError
 from tests.builder.sources.containers import captures
 
 

@@ -9,8 +9,8 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from builder.export.wacz.record_copy import cut
-from functions.content.capture import CaptureRow
-from functions.content.errors import ContentError
+from functions.content.capture_row import CaptureRow
+from functions.content.protocols import ContentError
 from tests.builder.export.wacz.shelf import Shelf
 from tests.builder.sources.containers import (
     DATE,

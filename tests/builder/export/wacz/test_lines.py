@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.export.wacz import lines as module
-from builder.export.wacz.lines import SortedLines
+from builder.export.wacz import selection as module
+from builder.export.wacz.selection import SortedLines
 
 texts = st.lists(st.binary(max_size=12).filter(lambda b: b"\n" not in b), max_size=60)
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from builder.export.wacz import record_copy as module
-from builder.export.wacz.package import About
-from builder.export.wacz.parcel import Parcel
+from builder.export.wacz.package import About, Parcel
 from builder.export.wacz.record_copy import cut
 from builder.export.wacz.selection import Chosen
 from tests.builder.export.wacz.shelf import Shelf

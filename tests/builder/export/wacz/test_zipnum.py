@@ -4,18 +4,18 @@ import gzip
 import hashlib
 import json
 
-from builder.export.wacz import zipnum
+from builder.export.wacz import package
 
 
 def test_the_second_index_leads_to_each_member() -> None:
     lines = [b'cz,a)/%03d 20080430204826 {"url": "http://a.cz/"}\n' % n for n in range(25)]
-    blocks = list(zipnum.blocks(lines, 10))
+    blocks = list(package.zipnum_blocks(lines, 10))
     assert [gzip.decompress(block).count(b"\n") for _, block in blocks] == [10, 10, 5]
     index = b"".join(block for _, block in blocks)
     assert gzip.decompress(index) == b"".join(lines)
     at = 0
     for number, (key, block) in enumerate(blocks):
-        line = zipnum.entry(key, at, block)
+        line = package.zipnum_entry(key, at, block)
         surt, date, told = line.split(b" ", 2)
         assert (surt, date) == (b"cz,a)/%03d" % (10 * number), b"20080430204826")
         place = json.loads(told)
@@ -25,10 +25,10 @@ def test_the_second_index_leads_to_each_member() -> None:
 
 
 def test_an_empty_index_has_no_member() -> None:
-    assert list(zipnum.blocks([])) == []
+    assert list(package.zipnum_blocks([])) == []
 
 
 def test_the_heading_names_the_index() -> None:
-    key, number, told = zipnum.heading("index.cdx.gz").split(b" ", 2)
+    key, number, told = package.zipnum_heading("index.cdx.gz").split(b" ", 2)
     assert (key, number) == (b"!meta", b"0")
     assert json.loads(told) == {"format": "cdxj-gzip-1.0", "filename": "index.cdx.gz"}

@@ -11,8 +11,8 @@ from builder.ingest.cdx import reader
 from builder.ingest.cdx.block import IndexFile
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
-from builder.sources.address import parse
 from builder.sources.events import Capture
+from builder.sources.identity import parse_address
 from builder.sources.rules import DocumentRules
 from builder.sources.webarchive import read_archive
 from functions.oai.repository import RecordSelection
@@ -228,7 +228,7 @@ def test_made_cdx(tmp_path, made):
 
 def test_the_key_is_ours(made):
     for one in made[1]:
-        assert parse(one.url_bytes or one.url.encode()).url == one.url
+        assert parse_address(one.url_bytes or one.url.encode()).url == one.url
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from builder.ingest.cdx import columns
 from builder.ingest.cdx.block import IndexFile
 from builder.ingest.cdx.text import LineBlock
 from builder.intake.intake import CAPTURES
+from builder.sources import cdx, index_entry
 from builder.sources.events import Capture
-from builder.sources.index import cdx, cdxj, entry
 from builder.sources.rules import DocumentRules, SetRule
 from tests.builder.indexes import ALL, NOTHING, SHA1, line, rows
 from tests.extent import examples
@@ -277,8 +277,8 @@ def made(lines, legend=None, rules=ALL):
     """Return what Python makes of lines: rows by column, and reasons of those left out."""
     found, reasons = [], []
     for one in lines:
-        said = (cdx.parse_line(one, legend) if legend else cdxj.parse_line(one))[0]
-        item = entry.build_capture(said, rules)[0] if said else None
+        said = (cdx.parse_cdx_line(one, legend) if legend else cdx.parse_cdxj_line(one))[0]
+        item = index_entry.build_capture(said, rules)[0] if said else None
         if isinstance(item, Capture):
             row = {name: getattr(item, name) for name in _FIELDS}
             time = row["fetch_time"]

@@ -14,10 +14,10 @@ import pytest
 from builder.ingest.cdx import block as index_block
 from builder.ingest.cdx import reader
 from builder.ingest.cdx.text import LONGEST
+from builder.sources import cdx
 from builder.sources.events import FAULT_CODES
-from builder.sources.index import cdx
 from builder.sources.rules import DocumentRules
-from functions.snapshot.identifier import capture_identity
+from functions.snapshot.oai_name import capture_identity
 from tests.builder.indexes import ALL, NOTHING, SHA1, Read, line
 
 LINES = [line(f"http://www.a.cz/{n}", offset=str(n * 100)) for n in range(50)]

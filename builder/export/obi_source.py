@@ -1,0 +1,159 @@
+"""Source of an export: the obi store with its runs, and its objects with their versions.
+
+All are read from the replayed logs of the runs.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from builder.context import Context
+from builder.errors import UsageError
+from builder.obi.content import FILE, Version
+from builder.obi.replay import fold
+from builder.obi.run import Committed, history
+from builder.store.folder import FolderStore
+from functions.database import engine
+from functions.snapshot.errors import NothingPublished
+from functions.snapshot.store import Writer
+
+_MEMBERS = [field.name for field in fields(Version)]
+_VERSIONS = (
+    f"SELECT version.tist, CASE WHEN what IS NULL THEN 'noted' WHEN again THEN what || ' again' "
+    f"ELSE what END, {', '.join(f'version.{name}' for name in _MEMBERS)} "
+    "FROM version LEFT JOIN incidence USING (tist, id, kind) ORDER BY version.id, kind, tist"
+)
+_ROWS = 1024  # fetched at a time
+Opened = tuple[Sequence[Committed], engine.Connection]
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedObject:
+    """A version with the run that logged it, and a short description of the event."""
+
+    tist: int
+    what: str
+    version: Version
+
+    @property
+    def when(self) -> datetime:
+        """The run's time, in UTC."""
+        return datetime.fromtimestamp(self.tist, UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object with all its versions, the oldest first."""
+
+    id: str
+    kind: str
+    versions: tuple[LoggedObject, ...]
+
+
+def count_objects(connection: engine.Connection) -> int:
+    """Return the number of objects in the replay tables."""
+    row = connection.execute("SELECT count(DISTINCT (id, kind)) FROM version").fetchone()
+    return int(row[0]) if row else 0
+
+
+def list_objects(connection: engine.Connection) -> Iterator[StoredObject]:
+    """Yield the objects in the replay tables, by id and class."""
+    noted = map(_of, _fetch(connection, _VERSIONS))
+    for (identifier, kind), versions in groupby(noted, lambda n: (n.version.id, n.version.kind)):
+        yield StoredObject(identifier, kind, tuple(versions))
+
+
+def stored_keys(connection: engine.Connection, run: int) -> Iterator[tuple[str, str | None]]:
+    """Yield the keys that a run stored, each with its SHA-256 (None for a redirect)."""
+    statement = (
+        "SELECT key, sha256 FROM version WHERE tist = $run UNION ALL "
+        "SELECT key, NULL FROM redirect WHERE tist = $run AND key IS NOT NULL ORDER BY key"
+    )
+    yield from _fetch(connection, statement, {"run": run})
+
+
+def gather_runs(connection: engine.Connection) -> set[int]:
+    """Return the runs that found a file at a URL."""
+    statement = " UNION ".join(
+        f"SELECT tist FROM {table} WHERE kind = $kind" for table in ("version", "seen")
+    )
+    return {run for (run,) in _fetch(connection, statement, {"kind": FILE})}
+
+
+def sightings(connection: engine.Connection, run: int) -> Iterator[LoggedObject]:
+    """Yield the file that a run found at each URL, by URL, as logged last up to then.
+
+    Its `tist` is that of the run or, for an unchanged file, that of an earlier run.
+    """
+    columns = ", ".join(f"v.{name}" for name in _MEMBERS)
+    statement = (
+        f"SELECT v.tist, '', {columns} FROM version v JOIN ("
+        "SELECT id FROM version WHERE kind = $kind AND tist = $run "
+        "UNION SELECT id FROM seen WHERE kind = $kind AND tist = $run) s ON s.id = v.id "
+        "WHERE v.kind = $kind AND v.tist <= $run "
+        "QUALIFY row_number() OVER (PARTITION BY v.id ORDER BY v.tist DESC) = 1 ORDER BY v.id"
+    )
+    yield from map(_of, _fetch(connection, statement, {"kind": FILE, "run": run}))
+
+
+def _fetch(
+    connection: engine.Connection, statement: str, given: dict[str, Any] | None = None
+) -> Iterator[tuple[Any, ...]]:
+    with engine.reading("what the logs of the runs come to"):
+        cursor = connection.cursor().execute(statement, given or {})
+        while rows := cursor.fetchmany(_ROWS):
+            yield from rows
+
+
+def _of(row: tuple[Any, ...]) -> LoggedObject:
+    held = dict(zip(_MEMBERS, row[2:], strict=True))
+    return LoggedObject(row[0], row[1], Version(**held | {"flags": tuple(held["flags"] or ())}))
+
+
+@contextmanager
+def open_obi(store: Writer, memory_megabytes: int, threads: int) -> Iterator[Opened]:
+    """Open the committed runs, ascending, and a connection with the replay tables.
+
+    Data beyond the memory limit is in a temporary folder, removed with the context. Raises
+    NothingPublished if there is no run, DamagedStore and StoreError.
+    """
+    runs = history(store)
+    if not runs:
+        raise NothingPublished(
+            f"{store.address}: this store has no templates or files yet: run `sheaf ingest`"
+        )
+    with tempfile.TemporaryDirectory(prefix="sheaf-export-") as folder:
+        made = engine.connect(
+            threads=threads, memory_megabytes=memory_megabytes, scratch=Path(folder)
+        )
+        with closing(made) as connection:
+            fold(connection, store, runs, Path(folder))
+            yield runs, connection
+
+
+def open_runs(context: Context) -> AbstractContextManager[Opened]:
+    """Open the runs of a command's store, as `open_obi` does."""
+    memory = context.configuration["publish.memory"]
+    return open_obi(context.begun_store(), memory, os.cpu_count() or 1)
+
+
+def choose_runs(runs: Sequence[Committed], asked: Sequence[int] | None) -> Sequence[Committed]:
+    """Return the runs that `--run` names, or all without it. Raises UsageError for others."""
+    unknown = set(asked or ()) - {run.tist for run in runs}
+    if unknown:
+        raise UsageError(f"--run {min(unknown)}: the store has no such committed run")
+    return [run for run in runs if not asked or run.tist in asked]
+
+
+def target_path(store: Writer, given: str) -> Path:
+    """Return the target of an export. Raises UsageError for a path within the store."""
+    target = Path(given).resolve()
+    if isinstance(store, FolderStore) and target.is_relative_to(store.root):
+        raise UsageError(f"{given} is inside the store: choose another place")
+    return target

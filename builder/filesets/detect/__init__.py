@@ -1,1 +1,0 @@
-"""Detection of a dataset's platform."""

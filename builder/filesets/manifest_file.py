@@ -1,0 +1,158 @@
+"""Files of a manifest: their digests, the result of a download, and store errors.
+
+Digests are computed during a download and compared with the platform's values.
+"""
+
+import hashlib
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from builder.filesets.item import FileMeta, FilesetManifestFile, FilesetPlatformItem, Terminal
+from builder.filesets.protocols import FilesetError, Received
+from functions.snapshot.errors import StoreError
+
+ORDER = ("sha512", "sha256", "sha1", "md5")
+"""Digests that verify a file, the best first."""
+EVERY = (*ORDER, "crc32")
+
+
+@dataclass(slots=True)
+class Digests:
+    """Size and digests of the bytes so far; digests in hexadecimal digits."""
+
+    size: int = 0
+    _crc32: int = 0
+    _engines: dict[str, Any] = field(
+        default_factory=lambda: {n: hashlib.new(n, usedforsecurity=False) for n in ORDER}
+    )
+
+    def take(self, data: bytes) -> None:
+        """Add bytes."""
+        self.size += len(data)
+        self._crc32 = zlib.crc32(data, self._crc32)
+        for engine in self._engines.values():
+            engine.update(data)
+
+    def of(self, name: str) -> str:
+        """Return a digest by its name."""
+        return f"{self._crc32:08x}" if name == "crc32" else str(self._engines[name].hexdigest())
+
+    def every(self) -> dict[str, str]:
+        """Return all digests by name."""
+        return {name: self.of(name) for name in EVERY}
+
+    def mismatch(self, file: FilesetManifestFile) -> str | None:
+        """Return the status of the first difference from the platform's values, or None."""
+        if file.size is not None and file.size != self.size:
+            return "mismatch-size"
+        for name in EVERY:
+            expected = getattr(file, name)
+            if expected and expected.lower() != self.of(name):
+                return f"mismatch-{name}"
+        return None
+
+
+def best_digest(file: FilesetManifestFile) -> str | None:
+    """Return the name of the best digest that the platform gives, None if it gives none."""
+    return next((name for name in ORDER if getattr(file, name)), None)
+
+
+def compute_digests(chunks: Iterable[bytes]) -> Digests:
+    """Return the digests of a sequence of chunks."""
+    digests = Digests()
+    for chunk in chunks:
+        digests.take(chunk)
+    return digests
+
+
+def with_digests(file: FilesetManifestFile, digests: Digests) -> FilesetManifestFile:
+    """Return the file with its status and with the digests of its bytes."""
+    status = "verified" if best_digest(file) else "unverified"
+    every: dict[str, Any] = digests.every()
+    return replace(file, status=status, size=digests.size, **every)
+
+
+def with_received(file: FilesetManifestFile, received: Received) -> FilesetManifestFile:
+    """Return the file with what its download showed."""
+    return replace(
+        file,
+        status="verified" if received.verified else "unverified",
+        size=received.size,
+        **{name: getattr(received, name) for name in EVERY},
+        mimetype=file.mimetype or received.media_type,
+        terminal_url=received.terminal_url,
+        terminal_dt=received.terminal_dt,
+    )
+
+
+def like(file: FilesetManifestFile, known: FilesetManifestFile) -> FilesetManifestFile:
+    """Return the file with the size and digests archived before, so that only those bytes match."""
+    return replace(file, size=known.size, **{name: getattr(known, name) for name in ORDER})
+
+
+def meta(file: FilesetManifestFile) -> FileMeta:
+    """Return the size, digests and media type of an archived file."""
+    return FileMeta(
+        size_bytes=file.size or 0,
+        md5hex=file.md5 or "",
+        sha1hex=file.sha1 or "",
+        sha256hex=file.sha256 or "",
+        mimetype=file.mimetype,
+    )
+
+
+def terminal(received: Received) -> Terminal:
+    """Return the source of a downloaded file."""
+    return Terminal(
+        terminal_url=received.terminal_url,
+        terminal_dt=received.terminal_dt,
+        terminal_status_code=received.terminal_status_code,
+        terminal_sha1hex=received.sha1,
+    )
+
+
+def each(
+    item: FilesetPlatformItem,
+    keep: Callable[[FilesetManifestFile], FilesetManifestFile],
+    files: Sequence[FilesetManifestFile],
+    *,
+    together: bool = False,
+) -> Iterator[FilesetManifestFile]:
+    """Yield `keep(file)` for each file, in order; stop at the first failure.
+
+    Raises its FilesetError with the item and a manifest: the failed file has the error's status,
+    earlier files have theirs, and later files are skipped. With `together`, earlier files are
+    skipped too, because none of them is kept.
+    """
+    done: dict[str, FilesetManifestFile] = {}
+    for file in files:
+        try:
+            with wrap_store_errors(item):
+                done[file.path] = keep(file)
+        except FilesetError as error:
+            if together:
+                done.clear()
+            done[file.path] = replace(file, status=error.status)
+            manifest = [
+                done.get(f.path, f if f.status == "withheld" else replace(f, status="skipped"))
+                for f in item.manifest or ()
+            ]
+            detail = f"{file.path}: {error.detail}" if error.detail else file.path
+            raise FilesetError(
+                error.status, detail, item=item, manifest=manifest, code=error.code
+            ) from error
+        yield done[file.path]
+
+
+@contextmanager
+def wrap_store_errors(
+    item: FilesetPlatformItem, status: str = "error-store-upload"
+) -> Iterator[None]:
+    """Wrap store errors as a FilesetError with that status."""
+    try:
+        yield
+    except StoreError as error:
+        raise FilesetError(status, str(error), item=item) from error

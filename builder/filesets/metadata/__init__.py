@@ -1,1 +1,0 @@
-"""Readers for platforms' metadata, in DataCite's terms."""

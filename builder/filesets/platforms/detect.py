@@ -1,0 +1,283 @@
+"""Detects the platform of a request's dataset with as few requests as possible.
+
+It tries in this order: the DOI's registry, known hosts and URLs, the API of the host, and finally
+the landing page. A probe asks the API of a host that no list names, if the URL fits the software.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from builder.filesets.item import DatasetResource, IngestRequest
+from builder.filesets.platforms import landing
+from builder.filesets.platforms.archiveorg import ArchiveOrg
+from builder.filesets.platforms.ckan import Ckan
+from builder.filesets.platforms.dataverse import Dataverse
+from builder.filesets.platforms.dryad import Dryad
+from builder.filesets.platforms.figshare import Figshare
+from builder.filesets.platforms.invenio import InvenioRDM, Zenodo
+from builder.filesets.platforms.json_document import inner
+from builder.filesets.platforms.landing import ENDS, DatasetName, handle_of, parse_name
+from builder.filesets.platforms.mendeley import Mendeley
+from builder.filesets.platforms.osf import Osf
+from builder.filesets.platforms.pangaea import Pangaea
+from builder.filesets.protocols import Api, FilesetError, FilesetPlatformHelper
+from builder.http.errors import OUTCOMES
+from builder.runtime import Clock
+
+_PASSING = frozenset({"platform-rate-limited", "platform-timeout"})
+
+_GONE = 410
+PLATFORMS: tuple[FilesetPlatformHelper, ...] = (
+    Zenodo(),
+    ArchiveOrg(),
+    Dryad(),
+    Osf(),
+    Mendeley(),
+    Pangaea(),
+    Figshare(),
+    Dataverse(),
+    InvenioRDM(),
+    Ckan(),
+)
+Detected = tuple[DatasetResource, FilesetPlatformHelper]
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A document that identifies the platform `platform`.
+
+    `shape` matches the landing page's URL after its host; its groups are put into `path`. With
+    `doi`, a DOI must be known. `shows` checks the document. `buried` checks the document of HTTP
+    status 410, which means a deleted dataset of this platform.
+    """
+
+    platform: str
+    shape: re.Pattern[str]
+    path: str
+    shows: Callable[[Mapping[str, Any]], bool]
+    doi: bool = False
+    buried: Callable[[Mapping[str, Any]], bool] | None = None
+
+
+def _dataverse(document: Mapping[str, Any]) -> bool:
+    version = inner(document, "data").get("version")
+    return document.get("status") == "OK" and isinstance(version, str)
+
+
+def _record(document: Mapping[str, Any]) -> bool:
+    return "id" in document and "metadata" in document and bool(inner(document, "links"))
+
+
+def _tombstone(document: Mapping[str, Any]) -> bool:
+    told = isinstance(document.get("message"), str) or bool(inner(document, "tombstone"))
+    return document.get("status") == _GONE and told
+
+
+def _package(document: Mapping[str, Any]) -> bool:
+    return document.get("success") is True and "resources" in inner(document, "result")
+
+
+PROBES: tuple[Probe, ...] = (
+    Probe(
+        "inveniordm",
+        re.compile(r"/(?:api/)?records?/([A-Za-z0-9-]+)(?:[/?].*)?"),
+        "/api/records/{0}",
+        _record,
+        buried=_tombstone,
+    ),
+    Probe(
+        "ckan",
+        re.compile(r"((?:/[^/?]+)*?)/dataset/([a-z0-9_-]+)/?(?:\?.*)?", re.I),
+        "{0}/api/3/action/package_show?id={1}",
+        _package,
+    ),
+    Probe("dataverse", re.compile(r".*"), "/api/info/version", _dataverse, doi=True),
+)
+"""All probes, in the order in which they are sent."""
+
+
+def probe(
+    resource: DatasetResource,
+    api: Api,
+    probes: tuple[Probe, ...] = PROBES,
+    failed: Callable[[FilesetError], None] = lambda error: None,
+) -> str | None:
+    """Return the name of the platform that a resource's host runs, or None.
+
+    A failed or uninformative response proves nothing; `failed` receives errors that may pass.
+    Raises FilesetError if the run ends.
+    """
+    parts = urlsplit(resource.url)
+    behind = parts.path + (f"?{parts.query}" if parts.query else "")
+    for probe in probes:
+        found = probe.shape.fullmatch(behind)
+        if found is None or (probe.doi and resource.doi is None):
+            continue
+        url = f"{parts.scheme}://{parts.netloc}{probe.path.format(*found.groups())}"
+        try:
+            document = api.document(url)
+        except FilesetError as error:
+            if error.status in ENDS:
+                raise
+            if error.status == "platform-gone" and _is_buried(probe, url, api):
+                return probe.platform
+            if error.status in _PASSING or (error.code in OUTCOMES and OUTCOMES[error.code].soon):
+                failed(error)
+            continue
+        if isinstance(document, Mapping) and probe.shows(document):
+            return probe.platform
+    return None
+
+
+def _is_buried(probe: Probe, url: str, api: Api) -> bool:
+    """Return whether the response for a deleted dataset comes from the platform."""
+    if probe.buried is None:
+        return False
+    try:
+        document = json.loads(api.answer(url, statuses=frozenset({_GONE})).body)
+    except (ValueError, RecursionError):
+        return False
+    except FilesetError as error:
+        if error.status in ENDS:
+            raise
+        return False
+    return isinstance(document, Mapping) and probe.buried(document)
+
+
+def detect(
+    request: IngestRequest,
+    api: Api,
+    clock: Clock,
+    block: Sequence[str] = (),
+    platforms: Sequence[FilesetPlatformHelper] = PLATFORMS,
+) -> Detected:
+    """Return the resource at a request's URL or DOI, and its platform.
+
+    `block` are prefixes of URLs that must not be requested. Raises FilesetError: bad-identifier,
+    skip-url-blocklist, no-platform-match, or an error of the API. The latter is that of the landing
+    page, or a retryable error of a probe that might have found the platform.
+    """
+    return _Detection(api, clock, tuple(map(_bare, block)), platforms).find(
+        parse_name(request.base_url)
+    )
+
+
+def _bare(url: str) -> str:
+    """Return a URL without its scheme, because http and https reach the same resource."""
+    return url.partition("://")[2]
+
+
+class _Detection:
+    def __init__(
+        self,
+        api: Api,
+        clock: Clock,
+        block: tuple[str, ...],
+        platforms: Sequence[FilesetPlatformHelper],
+    ) -> None:
+        self._api = api
+        self._clock = clock
+        self._block = block
+        self._platforms = platforms
+        self._unsure: list[FilesetError] = []
+
+    def find(self, name: DatasetName) -> Detected:
+        self._allow([name.url])
+        resource, failed = self._ask_registry(name)
+        detected = self._match_url(resource)
+        if detected is None and failed is not None:
+            raise FilesetError(failed.status, failed.detail, code=failed.code) from failed
+        detected = detected or self._probe(resource)
+        if detected is None:
+            resource = self._visited_surely(resource)
+            detected = (
+                self._match_url(resource)
+                or self._probe(resource)
+                or self._follow_citation(resource)
+            )
+        if detected is None:
+            self._be_sure()
+            raise FilesetError("no-platform-match", f"no known platform hosts {resource.url}")
+        return detected
+
+    def _ask_registry(self, name: DatasetName) -> tuple[DatasetResource, FilesetError | None]:
+        """Return the target of a handle, or its resolver's URL if the registry failed."""
+        if name.handle is None:
+            return DatasetResource(url=name.url), None
+        try:
+            target = landing.find_target(name.handle, self._api)
+        except FilesetError as error:
+            if error.status in landing.ENDS:
+                raise
+            return DatasetResource(url=name.url, doi=name.doi), error
+        self._allow([target])
+        return DatasetResource(url=target, hops=(name.url,), doi=name.doi), None
+
+    def _match_url(self, resource: DatasetResource) -> Detected | None:
+        request = IngestRequest(resource.url)
+        for platform in self._platforms:
+            if platform.match_request(request, resource):
+                return resource, platform
+        return None
+
+    def _probe(self, resource: DatasetResource) -> Detected | None:
+        name = probe(resource, self._api, failed=self._unsure.append)
+        named = [platform for platform in self._platforms if platform.name == name]
+        return (resource, named[0]) if named else None
+
+    def _be_sure(self) -> None:
+        """Raise FilesetError if a probe failed for now, because it may yet find the platform."""
+        for failed in self._unsure:
+            raise FilesetError(failed.status, failed.detail, code=failed.code) from failed
+
+    def _visited_surely(self, resource: DatasetResource) -> DatasetResource:
+        """Add the landing page; a missing page proves nothing if a probe failed for now."""
+        try:
+            return self._visit(resource)
+        except FilesetError as error:
+            if error.status in ("platform-404", "platform-gone"):
+                self._be_sure()
+            raise
+
+    def _visit(self, resource: DatasetResource) -> DatasetResource:
+        """Return the resource with its landing page."""
+        page = self._api.page(resource.url)
+        hops = (*resource.hops, *(hop for hop in page.hops if hop != page.url))
+        self._allow([*page.hops, page.url])
+        head = page.headers
+        said = landing.read_biblio(
+            page.body, page.url, head.get("content-type", ""), head.get("link", "")
+        )
+        return replace(
+            resource,
+            url=page.url,
+            hops=tuple(dict.fromkeys(hops)),
+            doi=resource.doi or said.get("doi"),
+            status=page.status,
+            media_type=page.media_type,
+            body=page.body,
+            html_biblio=said,
+            at=self._clock().strftime("%Y%m%d%H%M%S"),
+        )
+
+    def _follow_citation(self, resource: DatasetResource) -> Detected | None:
+        """Follow the page's cite-as and canonical links one step, to a platform known by URL."""
+        links = resource.html_biblio.get("links", {})
+        for url in (*links.get("cite-as", ()), *links.get("canonical", ())):
+            self._allow([url])
+            handle = handle_of(url)
+            step, _ = self._ask_registry(DatasetName(url, handle))
+            if urlsplit(step.url).netloc != urlsplit(resource.url).netloc:
+                step = replace(step, hops=(*resource.hops, resource.url, *step.hops))
+                if (detected := self._match_url(step)) is not None:
+                    return detected
+        return None
+
+    def _allow(self, urls: Iterable[str]) -> None:
+        for url in urls:
+            if _bare(url).startswith(self._block or ("\0",)):
+                raise FilesetError("skip-url-blocklist", f"fileset.block names {url}")

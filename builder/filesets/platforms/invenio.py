@@ -1,0 +1,246 @@
+"""InvenioRDM: many installations with one API, among them Zenodo.
+
+Zenodo's records have had four JSON forms. All are requested here and described as datasets.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from builder.filesets.item import (
+    DatasetResource,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    IngestRequest,
+)
+from builder.filesets.platforms import invenio_legacy, invenio_record, json_document
+from builder.filesets.platforms.invenio_record import Deposit
+from builder.filesets.platforms.json_document import host, inner, mapping, text
+from builder.filesets.protocols import Api, FilesetError
+
+_CLOSED = {
+    invenio_record.EMBARGOED: "platform-embargoed",
+    invenio_record.RESTRICTED: "platform-restricted",
+}
+_GONE = frozenset({410})
+_INVENIO_RECORD = re.compile(
+    r"/(?:api/)?records?/(?P<id>[A-Za-z0-9-]+)(?P<file>/files/.+)?"
+    r"(?P<latest>(?:/versions)?/latest)?(?:/.*)?"
+)
+_INVENIO_DRAFT = re.compile(r"/uploads/[A-Za-z0-9-]+")
+_ZENODO_RECORD = re.compile(
+    r"/(?:api/)?records?/(?P<id>[0-9]+)(?P<file>/(?:preview|files/.+))?"
+    r"(?P<latest>(?:/versions)?/latest)?(?:/.*)?"
+)
+_ZENODO_DOI = re.compile(r"10\.5281/zenodo\.(?P<id>[0-9]+)", re.IGNORECASE)
+_IN_URL = re.compile(
+    r"/(?:doi|badge/doi)/10\.[0-9]+/zenodo\.(?P<id>[0-9]+)(?:\.svg)?", re.IGNORECASE
+)
+_ZENODO_DRAFT = re.compile(r"/(?:deposit|uploads|api/deposit/depositions)/[0-9]+(?:/.*)?")
+_COLLECTION = re.compile(r"/communities/.+")
+
+
+@dataclass(frozen=True, slots=True)
+class InvenioRequest:
+    """The requested record: its id at the platform `name`, at `base`.
+
+    `base` is the start of the installation's URLs. `publisher` is used if the record names none.
+    `latest` requests the newest version of the dataset that the record belongs to.
+    """
+
+    name: str
+    base: str
+    id: str
+    publisher: str | None = None
+    latest: bool = False
+
+    @property
+    def record(self) -> str:
+        """The URL of the record's API."""
+        return f"{self.base}/api/records/{quote(self.id, safe='')}"
+
+
+def read_item(asked: InvenioRequest, api: Api) -> FilesetPlatformItem:
+    """Return a record as a dataset. Raises FilesetError.
+
+    The platform's id is the one that all versions share; the version is the record's own id.
+    """
+    if asked.latest:
+        asked = replace(asked, id=_latest(asked, api), latest=False)
+    try:
+        document = mapping(api.document(asked.record), "the record")
+    except FilesetError as error:
+        if error.status != "platform-gone":
+            raise
+        return _read_tombstone(asked, api)
+    if "metadata" not in document:
+        raise FilesetError("platform-bad-response", f"{asked.record} has no record")
+    if invenio_record.is_native(document):
+        found = invenio_record.read_native(document, asked.record)
+    else:
+        found = invenio_legacy.read(document, asked.record)
+    _is_asked_for(asked, found)
+    return _item(asked, found, _files(asked, found, api))
+
+
+def _latest(asked: InvenioRequest, api: Api) -> str:
+    """Return the id of the newest version. Raises FilesetError."""
+    url = f"{asked.record}/versions/latest"
+    newest = text(mapping(api.document(url), "the newest version").get("id"))
+    if newest is None:
+        raise FilesetError("platform-bad-response", f"{url} has no record")
+    return newest
+
+
+def _is_asked_for(asked: InvenioRequest, found: Deposit) -> None:
+    """Raise FilesetError (platform-scope) unless it is the requested record, and published."""
+    if found.draft:
+        raise FilesetError("platform-scope", f"{asked.id} is a draft", code="draft")
+    if found.id == asked.id:
+        return
+    if asked.id == found.parent:
+        detail = f"{asked.id} stands for all versions of a dataset; the newest is {found.id}"
+        raise FilesetError("platform-scope", detail, code="work-level")
+    detail = f"requested {asked.id}, received {found.id}"
+    raise FilesetError("platform-scope", detail, code="wrong-version")
+
+
+def _files(asked: InvenioRequest, found: Deposit, api: Api) -> tuple[FilesetManifestFile, ...]:
+    """Return all files; if the record's list is incomplete or missing, request the separate list.
+
+    Raises FilesetError: incomplete-manifest if both lists are incomplete.
+    """
+    if found.access != invenio_record.OPEN or not found.keeps:
+        return found.files or ()
+    files = found.files
+    if files is None or (found.count is not None and len(files) < found.count):
+        files = invenio_record.list_files(_listing(asked, api), asked.record)
+        if files is None:
+            raise FilesetError("platform-bad-response", "the list of files has no entries")
+    sizes = [file.size for file in files if file.size is not None]
+    short = found.count is not None and len(files) < found.count
+    if short or (found.total and len(sizes) == len(files) and sum(sizes) < found.total):
+        detail = f"{len(files)} of {found.count} files with {found.total} bytes are listed"
+        raise FilesetError("incomplete-manifest", detail)
+    return files
+
+
+def _listing(asked: InvenioRequest, api: Api) -> Mapping[str, Any]:
+    try:
+        return mapping(api.document(f"{asked.record}/files"), "the list of files")
+    except FilesetError as error:
+        if error.status != "platform-404":  # the record itself was found
+            raise
+        raise FilesetError("platform-error", "the record has no list of its files") from error
+
+
+def _item(
+    asked: InvenioRequest, found: Deposit, files: tuple[FilesetManifestFile, ...]
+) -> FilesetPlatformItem:
+    status = _CLOSED.get(found.access, "success")
+    if status != "success":
+        files = tuple(replace(file, status="withheld") for file in files)
+    elif not found.keeps:
+        status = "metadata-only"
+    elif not files:
+        status = "empty-manifest"
+    elif all(file.status == "withheld" for file in files):
+        status = "platform-restricted"
+    told = found.description
+    return FilesetPlatformItem(
+        platform_name=asked.name,
+        platform_status=status,
+        platform_domain=host(asked.base),
+        platform_id=found.parent or found.id,
+        version=found.id,
+        index=found.index,
+        manifest=files,
+        until=found.until,
+        web_base_url=found.page or f"{asked.base}/records/{found.id}",
+        web_bundle_url=found.bundle if status == "success" else None,
+        description=replace(told, publisher=told.publisher or asked.publisher),
+    )
+
+
+def _read_tombstone(asked: InvenioRequest, api: Api) -> FilesetPlatformItem:
+    """Return a deleted record by its tombstone, which lacks the id that all versions share."""
+    answer = api.answer(asked.record, statuses=_GONE)
+    try:
+        document = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        document = None
+    tombstone = inner(document, "tombstone")
+    said = text(tombstone.get("note")) or text(inner(tombstone, "removal_reason").get("id"))
+    message = text(document.get("message")) if isinstance(document, Mapping) else None
+    return FilesetPlatformItem(
+        platform_name=asked.name,
+        platform_status="platform-gone",
+        platform_domain=host(asked.base),
+        version=asked.id,
+        manifest=(),
+        web_base_url=f"{asked.base}/records/{asked.id}",
+        detail=said or message or "the record was deleted",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class InvenioRDM:
+    """The platform."""
+
+    name: str = "inveniordm"
+
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
+        """Return whether the URL's host is listed; a probe of the API finds other hosts."""
+        return host(resource.url) in json_document.INVENIORDM
+
+    def process_request(
+        self, request: IngestRequest, resource: DatasetResource, api: Api
+    ) -> FilesetPlatformItem:
+        """Return the record, which is one version; `/latest` behind it requests the newest."""
+        path = urlsplit(resource.url).path
+        if _INVENIO_DRAFT.fullmatch(path):
+            raise FilesetError("platform-scope", f"{resource.url} is a draft", code="draft")
+        record = _INVENIO_RECORD.fullmatch(path)
+        if record is None:
+            raise FilesetError("platform-404", f"{resource.url} does not name a record")
+        if record["file"]:
+            raise FilesetError("platform-scope", f"{path} is one file", code="file-level")
+        base, latest = json_document.base_url(resource.url), bool(record["latest"])
+        return read_item(InvenioRequest(self.name, base, record["id"], latest=latest), api)
+
+
+@dataclass(frozen=True, slots=True)
+class Zenodo:
+    """The platform."""
+
+    name: str = "zenodo"
+
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
+        """Return whether it is Zenodo, by the URL's host or by the DOI."""
+        return (
+            host(resource.url) in json_document.ZENODO
+            or _ZENODO_DOI.fullmatch(resource.doi or "") is not None
+        )
+
+    def process_request(
+        self, request: IngestRequest, resource: DatasetResource, api: Api
+    ) -> FilesetPlatformItem:
+        """Return the record, which is one version; `/latest` behind it requests the newest."""
+        path = urlsplit(resource.url).path if host(resource.url) in json_document.ZENODO else ""
+        record = _ZENODO_RECORD.fullmatch(path) or _IN_URL.fullmatch(path)
+        if _ZENODO_DRAFT.fullmatch(path):
+            raise FilesetError("platform-scope", f"{resource.url} is a draft", code="draft")
+        if _COLLECTION.fullmatch(path):
+            raise FilesetError("platform-scope", "it is a community", code="collection")
+        if record is not None and record.groupdict().get("file"):
+            raise FilesetError("platform-scope", f"{path} is one file", code="file-level")
+        named = record or _ZENODO_DOI.fullmatch(resource.doi or "")
+        if named is None:
+            raise FilesetError("platform-404", f"{resource.url} does not name a record")
+        domain = host(resource.url) if path else "zenodo.org"
+        base = f"https://{domain.removeprefix('www.')}"
+        latest = bool(named.groupdict().get("latest"))
+        return read_item(InvenioRequest(self.name, base, named["id"], "Zenodo", latest), api)

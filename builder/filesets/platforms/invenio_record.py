@@ -1,0 +1,233 @@
+"""Records of InvenioRDM: their common form, and the parser for InvenioRDM's own JSON.
+
+Zenodo's older JSON (invenio_legacy), in which some fields were renamed over the years, is read into
+the same common form.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import quote
+
+from builder.filesets.item import Description, FilesetManifestFile, Licence, Person, Related
+from builder.filesets.platforms.json_document import (
+    day,
+    digest,
+    doi,
+    entries,
+    inner,
+    join_url,
+    name,
+    size,
+    text,
+    texts,
+    web,
+)
+from builder.filesets.platforms.metadata import (
+    contributor_type,
+    general_type,
+    person_from_parts,
+    person_from_text,
+    plain_text,
+    relate_by_scheme,
+    spdx,
+)
+
+OPEN, EMBARGOED, RESTRICTED = "open", "embargoed", "restricted"
+_TYPES = {
+    "dataset": "Dataset",
+    "event": "Event",
+    "image": "Image",
+    "lesson": "InteractiveResource",
+    "model": "Model",
+    "physicalobject": "PhysicalObject",
+    "poster": "Text",
+    "presentation": "Text",
+    "publication": "Text",
+    "software": "Software",
+    "video": "Audiovisual",
+    "workflow": "Workflow",
+}
+"""DataCite's term by the part before the hyphen of InvenioRDM's resource types."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deposit:
+    """A parsed record.
+
+    `parent` is the id that all versions share, if there is one. `index` is the version's number
+    from 1, if given. `access` is open, embargoed (`until` a day) or restricted. `count` and `total`
+    are the number and bytes of its files, if the platform gives them apart from the list. `files`
+    is None if the record has no list. `keeps` is false for records that must not have files.
+    """
+
+    id: str
+    parent: str | None = None
+    index: int | None = None
+    draft: bool = False
+    access: str = OPEN
+    until: str | None = None
+    keeps: bool = True
+    files: tuple[FilesetManifestFile, ...] | None = None
+    count: int | None = None
+    total: int | None = None
+    page: str | None = None
+    bundle: str | None = None
+    description: Description = field(default_factory=Description)
+
+
+def parse_file(given: Mapping[str, Any], record: str) -> FilesetManifestFile:
+    """Return a file of the record at the URL `record` of its API.
+
+    Its name is `key` or `filename`. The URL of its bytes is the link `content`, `download` or,
+    unless that leads to metadata, `self`. Raises FilesetError (platform-bad-response).
+    """
+    path = name(given.get("key") or given.get("filename"), "a file")
+    links = given.get("links")
+    named = links if isinstance(links, Mapping) else {}
+    own = text(named.get("self")) or ""
+    bytes_of = own if own.endswith("/content") or "/api/files/" in own else None
+    link = text(named.get("content")) or text(named.get("download")) or bytes_of
+    made = f"{record}/files/{quote(path, safe='/')}/content"
+    algorithm, colon, value = (text(given.get("checksum")) or "").rpartition(":")
+    digests = _digests(algorithm if colon else "md5", value)
+    access = given.get("access")
+    hidden = isinstance(access, Mapping) and access.get("hidden") is True
+    return FilesetManifestFile(
+        path=path,
+        size=size(given.get("size", given.get("filesize"))),
+        md5=digests.get("md5"),
+        sha1=digests.get("sha1"),
+        sha256=digests.get("sha256"),
+        sha512=digests.get("sha512"),
+        mimetype=text(given.get("mimetype")),
+        extra={"checksum": text(given.get("checksum"))} if value and not digests else {},
+        status="withheld" if hidden else None,
+        platform_url=join_url(record, link) or made,
+    )
+
+
+def _digests(algorithm: str, value: str) -> dict[str, str]:
+    kind = algorithm.lower().replace("-", "")
+    known = kind in ("md5", "sha1", "sha256", "sha512")
+    found = digest(value, kind) if known else None
+    return {kind: found} if found else {}
+
+
+def is_native(document: Mapping[str, Any]) -> bool:
+    """Return whether a record has this form."""
+    return isinstance(document.get("files"), Mapping) or "parent" in document
+
+
+def read_native(document: Mapping[str, Any], record: str) -> Deposit:
+    """Parse a record, which is at the URL `record` of its API."""
+    files = inner(document, "files")
+    links = inner(document, "links")
+    access, until = _access(document)
+    return Deposit(
+        id=text(document.get("id")) or "",
+        parent=text(inner(document, "parent").get("id")),
+        index=size(inner(document, "versions").get("index")),
+        draft=document.get("is_draft") is True or document.get("is_published") is False,
+        access=access,
+        until=until,
+        keeps=files.get("enabled") is not False,
+        files=list_files(files, record),
+        count=size(files.get("count")),
+        total=size(files.get("total_bytes")),
+        page=web(links.get("self_html")),
+        bundle=web(links.get("archive")),
+        description=_describe(document, inner(document, "metadata")),
+    )
+
+
+def list_files(files: Mapping[str, Any], record: str) -> tuple[FilesetManifestFile, ...] | None:
+    """Return the files of a list, whose entries are an array or an object by name."""
+    given = files.get("entries")
+    if isinstance(given, Mapping):
+        given = [
+            {"key": key} | dict(entry) for key, entry in given.items() if isinstance(entry, Mapping)
+        ]
+    if not isinstance(given, list):
+        return None
+    return tuple(parse_file(entry, record) for entry in entries(given))
+
+
+def _access(document: Mapping[str, Any]) -> tuple[str, str | None]:
+    access = inner(document, "access")
+    embargo = inner(access, "embargo")
+    until = day(embargo.get("until"))
+    if "restricted" not in (access.get("record"), access.get("files")):
+        return OPEN, None
+    if embargo.get("active") is True and until:
+        return EMBARGOED, until
+    return RESTRICTED, None
+
+
+def _describe(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Description:
+    kind = text(inner(metadata, "resource_type").get("id"))
+    return Description(
+        title=plain_text(metadata.get("title")),
+        creators=tuple(_people(metadata.get("creators"))),
+        contributors=tuple(_people(metadata.get("contributors"), contributors=True)),
+        publisher=plain_text(metadata.get("publisher")),
+        published=day(metadata.get("publication_date")),
+        type=general_type(kind and kind.partition("-")[0], _TYPES),
+        abstract=plain_text(metadata.get("description")),
+        subjects=texts(
+            [one.get("subject") or one.get("title") for one in entries(metadata.get("subjects"))]
+        ),
+        language=next((text(one.get("id")) for one in entries(metadata.get("languages"))), None),
+        licences=tuple(_licences(metadata.get("rights"))),
+        version=text(metadata.get("version")),
+        doi=doi(inner(document, "pids", "doi").get("identifier")),
+        url=web(inner(document, "links").get("self_html")),
+        related=tuple(_relations(metadata.get("related_identifiers"))),
+    )
+
+
+def _people(given: object, contributors: bool = False) -> Iterator[Person]:
+    for one in entries(given):
+        who = inner(one, "person_or_org")
+        identifiers = entries(who.get("identifiers"))
+        orcids = [i.get("identifier") for i in identifiers if i.get("scheme") == "orcid"]
+        affiliations = texts([a.get("name") for a in entries(one.get("affiliations"))])
+        organisation = who.get("type") == "organizational"
+        found = None
+        if not organisation:
+            found = person_from_parts(
+                who.get("given_name"),
+                who.get("family_name"),
+                iri=orcids[0] if orcids else None,
+                affiliations=affiliations,
+            )
+        found = found or _whole(who.get("name"), organisation, affiliations)
+        if found is not None:
+            kind = contributor_type(inner(one, "role").get("id")) if contributors else None
+            yield replace(found, role=kind)
+
+
+def _whole(name: object, organisation: bool, affiliations: tuple[str, ...]) -> Person | None:
+    """Return a person whose name is a single text."""
+    person = person_from_text(name)
+    if person is None:
+        return None
+    if organisation:
+        return Person(name=text(name) or "", affiliations=affiliations, organisation=True)
+    return replace(person, affiliations=affiliations)
+
+
+def _licences(given: object) -> Iterator[Licence]:
+    for one in entries(given):
+        id = text(one.get("id"))
+        titles = inner(one, "title")
+        title = plain_text(titles.get("en") or next(iter(titles.values()), None))
+        url = web(one.get("link")) or web(inner(one, "props").get("url"))
+        if id or title or url:
+            yield Licence(title or id, spdx(url) or spdx(id), url)
+
+
+def _relations(given: object) -> Iterator[Related]:
+    for one in entries(given):
+        relation = inner(one, "relation_type").get("id")
+        yield from relate_by_scheme(one.get("identifier"), one.get("scheme"), relation)

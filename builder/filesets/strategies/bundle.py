@@ -1,0 +1,192 @@
+"""Bundles: packs files of a platform one after the other, or checks its own bundle.
+
+A platform's own bundle is compared with the platform's list of files.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from builder.filesets import manifest_file as files
+from builder.filesets.item import FileMeta, FilesetManifestFile, FilesetPlatformItem
+from builder.filesets.manifest_file import with_digests
+from builder.filesets.protocols import Downloader, FilesetError, ZipSink
+from builder.filesets.strategies.zip_reader import ArchivedMember
+from builder.http.settings import Settings
+from builder.zip import STORED, Bundle
+
+ZIP = "application/zip"
+MISSING, EXTRA = "bundle-missing-member", "bundle-extra-member"
+PACKED = "packed_bytes"
+"""Key in `extra` of a deflated file: its size in the bundle, in bytes."""
+
+
+class Spoilt(Exception):
+    """The bundle written so far is useless: the download of a large member has restarted."""
+
+
+class Packing:
+    """Downloads files into a bundle; `known` are the files that it had before, if any.
+
+    If a member larger than a part restarts from its beginning, the bundle is spoilt, and Spoilt is
+    raised. With `is_last`, such a member is downloaded all the same, to learn its status.
+    """
+
+    def __init__(
+        self,
+        downloader: Downloader,
+        settings: Settings,
+        sink: ZipSink,
+        known: Sequence[FilesetManifestFile] = (),
+        *,
+        is_last: bool = False,
+    ) -> None:
+        self._downloader = downloader
+        self._whole = _Whole(sink)
+        self._bundle = Bundle(self._whole)
+        self._known = {file.path: file for file in known}
+        self._largest: int = settings["fileset.limits"]["file_bytes"]
+        self._left: int = settings["fileset.limits"]["bytes"]
+        self._is_last = is_last
+        self._spoilt = False
+
+    def keep(self, file: FilesetManifestFile) -> FilesetManifestFile:
+        """Download a file into the bundle and return it. Raises FilesetError and Spoilt."""
+        known = self._known.get(file.path)
+        wanted = files.like(file, known) if known else file
+        limit = min(self._largest, self._left)
+        received = self._downloader.download(wanted, limit, lambda: self._member(file.path))
+        if self._spoilt:
+            raise FilesetError("error-platform-download", "each attempt broke off")
+        self._left -= received.size
+        return files.with_received(file, received)
+
+    @contextmanager
+    def _member(self, path: str) -> Iterator[ZipSink]:
+        if self._spoilt and not self._is_last:
+            raise Spoilt
+        if self._spoilt:
+            yield _Nowhere()
+            return
+        with self._bundle.member(path) as opened:
+            whole = False
+            try:
+                yield opened
+                whole = True
+            finally:
+                self._spoilt = not whole and opened.spilt
+
+    def finish(
+        self, kept: Sequence[FilesetManifestFile], key: str
+    ) -> tuple[FilesetManifestFile, ...]:
+        """Complete the bundle, the object at `key`, and return the files with their places."""
+        members = {member.name: member for member in self._bundle.end()}
+        found = []
+        for file in kept:
+            member = members[file.path]
+            if (member.size, member.crc32) != (file.size, file.crc32):
+                raise FilesetError(
+                    "error-store-verify", f"{file.path} differs from the received bytes"
+                )
+            found.append(replace(file, key=key, offset=member.offset, compression=STORED))
+        return tuple(found)
+
+    def meta(self) -> FileMeta:
+        """Return the size and digests of the completed bundle."""
+        return self._whole.meta()
+
+
+class _Whole:
+    """Sink for a bundle's bytes that also computes their digests."""
+
+    def __init__(self, sink: ZipSink) -> None:
+        self._sink = sink
+        self._size = 0
+        self._made = [hashlib.new(n, usedforsecurity=False) for n in ("md5", "sha1", "sha256")]
+
+    def write(self, data: bytes) -> None:
+        """Append bytes."""
+        self._sink.write(data)
+        self._size += len(data)
+        for one in self._made:
+            one.update(data)
+
+    def meta(self) -> FileMeta:
+        """Return size and digests."""
+        md5, sha1, sha256 = (one.hexdigest() for one in self._made)
+        return FileMeta(
+            size_bytes=self._size, md5hex=md5, sha1hex=sha1, sha256hex=sha256, mimetype=ZIP
+        )
+
+
+class _Nowhere:
+    """Sink that discards its bytes."""
+
+    def write(self, data: bytes) -> None:
+        """Discard bytes."""
+
+
+def reconcile(
+    item: FilesetPlatformItem, members: Sequence[ArchivedMember], key: str
+) -> tuple[FilesetManifestFile, ...]:
+    """Return the item's files with their places in the bundle at `key`, and its extra files.
+
+    A platform's bundle may lack large or restricted files, and may have files of the platform's
+    own. Raises FilesetError with all files in its manifest: bundle-missing-member, mismatch-size,
+    mismatch-md5 and so on. Correct files are then marked as skipped, because the bundle is not
+    kept.
+    """
+    by_path = _by_path(item, members)
+    manifest = []
+    for file in item.manifest or ():
+        member = by_path.pop(file.path, None)
+        if file.status == "withheld" and member is None:
+            manifest.append(file)
+        elif member is None:
+            manifest.append(replace(file, status=MISSING))
+        elif wrong := member.digests.mismatch(file):
+            manifest.append(replace(file, status=wrong))
+        else:
+            manifest.append(_place(with_digests(file, member.digests), member, key))
+    for path, member in by_path.items():
+        extra = with_digests(FilesetManifestFile(path=path), member.digests)
+        manifest.append(replace(_place(extra, member, key), status=EXTRA))
+    faults = [f for f in manifest if f.status == MISSING or str(f.status).startswith("mismatch-")]
+    if faults:
+        shown = ", ".join(file.path for file in faults[:5])
+        detail = f"{len(faults)} of {len(item.files)} files are missing from the bundle or differ "
+        wrong_by = {file.path: file for file in faults}
+        told = [
+            wrong_by.get(f.path, f if f.status == "withheld" else replace(f, status="skipped"))
+            for f in item.manifest or ()
+        ]
+        raise FilesetError(
+            str(faults[0].status), f"{detail}listed: {shown}", item=item, manifest=told
+        )
+    return tuple(manifest)
+
+
+def _by_path(
+    item: FilesetPlatformItem, members: Sequence[ArchivedMember]
+) -> dict[str, ArchivedMember]:
+    """Return the members by path, without a common top folder that the manifest does not have."""
+    by_path = {member.entry.path: member for member in members}
+    listed = {file.path for file in item.manifest or ()}
+    heads = {path.partition("/")[0] for path in by_path}
+    if len(heads) == 1 and not listed & by_path.keys():
+        within = {path.partition("/")[2]: member for path, member in by_path.items()}
+        if listed & within.keys():
+            return within
+    return by_path
+
+
+def _place(file: FilesetManifestFile, member: ArchivedMember, key: str) -> FilesetManifestFile:
+    extra: dict[str, Any] = dict(file.extra)
+    entry = member.entry
+    if (raw := entry.raw.decode("utf-8", "backslashreplace")) != file.path:
+        extra["member"] = raw
+    if entry.compression != "stored":
+        extra[PACKED] = entry.packed
+    return replace(file, key=key, offset=member.offset, compression=entry.compression, extra=extra)

@@ -1,0 +1,173 @@
+"""Batch of harvests in a thread pool, with a limit for each host, and their reports.
+
+A report is text or JSON.
+"""
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from builder.harvest.run import HarvestJob, HarvestResult
+from builder.harvest.state import COMPLETE, LOST, PARTIAL
+from builder.http.errors import Deferred
+from builder.text import tally, visible
+from functions.snapshot.errors import SheafError
+
+_TICK = 0.2
+_MOST = 32
+"""Maximum number of threads, whatever the number of hosts."""
+_SHOWN = 10
+
+
+@dataclass(slots=True)
+class HarvestThreads:
+    """Runs harvests by `work`, which raises SheafError; `per_host` at a time from one host.
+
+    `stop` ends the running harvests; they keep the records received.
+    """
+
+    work: Callable[[HarvestJob], HarvestResult]
+    per_host: int
+    stop: threading.Event
+    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
+    _active: dict[str, int] = field(init=False, default_factory=dict)
+
+    def outcomes(
+        self, orders: Sequence[HarvestJob]
+    ) -> Generator[HarvestResult | SheafError, None, None]:
+        """Yield the result of each harvest, or its error, in the order in which they end.
+
+        Closing the generator early stops all threads; each keeps the records received.
+        """
+        waiting = deque(orders)
+        done: queue.Queue[HarvestResult | BaseException | None] = queue.Queue()
+        crew = [
+            threading.Thread(target=self._turns, args=(waiting, done), name=f"harvest-{number}")
+            for number in range(min(_MOST, len(waiting)))
+        ]
+        for thread in crew:
+            thread.start()
+        try:
+            left = len(crew)
+            while left:
+                try:
+                    found = done.get(timeout=_TICK)
+                except queue.Empty:
+                    continue
+                if found is None:
+                    left -= 1
+                elif isinstance(found, HarvestResult | SheafError):
+                    yield found
+                else:
+                    raise found
+        finally:
+            self.stop.set()
+            for thread in crew:
+                thread.join()
+
+    def _turns(
+        self, waiting: deque[HarvestJob], done: "queue.Queue[HarvestResult | BaseException | None]"
+    ) -> None:
+        try:
+            while not self.stop.is_set() and waiting:
+                order = self._next(waiting)
+                if order is None:
+                    self.stop.wait(_TICK)
+                    continue
+                try:
+                    done.put(self.work(order))
+                except Deferred:
+                    return
+                except SheafError as error:
+                    done.put(error)
+                finally:
+                    with self._lock:
+                        self._active[_host(order)] -= 1
+        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+            done.put(error)
+        finally:
+            done.put(None)
+
+    def _next(self, waiting: deque[HarvestJob]) -> HarvestJob | None:
+        """Take the first harvest whose host has a free slot, or None."""
+        with self._lock:
+            for order in waiting:
+                host = _host(order)
+                if self._active.get(host, 0) < self.per_host:
+                    waiting.remove(order)
+                    self._active[host] = self._active.get(host, 0) + 1
+                    return order
+        return None
+
+
+def _host(order: HarvestJob) -> str:
+    return urlsplit(order.base_url).hostname or ""
+
+
+def report_text(outcome: HarvestResult) -> str:
+    """Return the report of one harvest: one line, and more lines for faults and remarks."""
+    counts = outcome.counts
+    if not outcome.number:
+        return (
+            visible(f"{outcome.order.named}: nothing came") + f"\n  {visible(outcome.error or '')}"
+        )
+    said = [f"{counts.new:,} new", f"{counts.changed + counts.another:,} changed"]
+    if counts.same:
+        said.append(f"{counts.same:,} as before")
+    if counts.deleted:
+        said.append(f"{counts.deleted:,} of them deleted")
+    if counts.mended:
+        said.append(f"{counts.mended:,} mended")
+    head = "complete" if outcome.status == COMPLETE else outcome.status
+    lines = [
+        f"{outcome.order.named}: {head}: {tally(counts.distinct, 'record')} "
+        f"({', '.join(said)}) in {tally(counts.pages, 'page')}, run {outcome.number}"
+    ]
+    lines += [f"  {note}" for note in outcome.notes]
+    if counts.lost:
+        lines.append(f"  {tally(counts.lost, 'record')} could not be harvested:")
+        lines += [f"    {identifier or '?'}: {why}" for identifier, why in outcome.lost[:_SHOWN]]
+        if counts.lost > _SHOWN:
+            where = "harvest.json names them" if counts.lost <= LOST else "harvest.json names some"
+            lines.append(f"    and {counts.lost - _SHOWN:,} more: {where}")
+    if outcome.error is not None:
+        lines.append(f"  {outcome.error}")
+        if outcome.status == PARTIAL:
+            lines.append("  run the command again to continue")
+    return "\n".join(visible(line) for line in lines)
+
+
+def report_json(outcome: HarvestResult) -> dict[str, object]:
+    """Return the report that --json prints."""
+    counts = outcome.counts
+    return {
+        "base_url": outcome.order.base_url,
+        "prefix": outcome.order.prefix,
+        "set": outcome.order.set,
+        "folder": str(outcome.folder),
+        "run": outcome.number,
+        "status": outcome.status,
+        "records": counts.distinct,
+        "new": counts.new,
+        "changed": counts.changed + counts.another,
+        "same": counts.same,
+        "again": counts.again,
+        "deleted": counts.deleted,
+        "mended": counts.mended,
+        "pages": counts.pages,
+        "rows": outcome.rows,
+        "lost": counts.lost,
+        "outside": counts.outside,
+        "later": counts.later,
+        "missing": [{"identifier": one, "why": why} for one, why in outcome.lost],
+        "notes": list(outcome.notes),
+        "error": outcome.error,
+    }
+
+
+def is_incomplete(outcomes: Sequence[HarvestResult]) -> bool:
+    """Return whether any requested record is missing."""
+    return not all(outcome.is_whole for outcome in outcomes)

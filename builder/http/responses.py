@@ -1,0 +1,148 @@
+"""Responses: status, header fields (RFC 9110, section 5), body, and its content coding.
+
+Gzip and deflate are unpacked in small pieces and within a limit. A body that breaks off or is not
+packed is an error, because the response can be requested again. The module
+functions.archive.coding, which reads archives, accepts such bodies.
+"""
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from builder.http.errors import FetchError
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_SHORT = 1 << 12
+_PIECE = 1 << 18
+_ANY = zlib.MAX_WBITS | 32  # gzip or zlib, by the header
+_KNOWN = frozenset({"gzip", "x-gzip", "deflate"})
+_NONE = frozenset({"", "identity", "none", "utf-8", "binary", "aws-chunked"})
+"""Values of Content-Encoding that are not codings: those of S3, and mistakes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The head of a response and its body as it arrives, without its transfer coding.
+
+    `headers` has the first field of each name, with names in lower case. `raw` has all fields, in
+    the order and spelling of the server. Values are decoded as UTF-8, else as latin-1. `hops` are
+    the URLs that led to `url` by redirects, in order.
+    """
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    body: Iterator[bytes]
+    reason: str = ""
+    raw: tuple[tuple[str, str], ...] = ()
+    hops: tuple[str, ...] = ()
+
+    @property
+    def location(self) -> str | None:
+        """The target of a redirect as the server wrote it; None for other responses."""
+        found = self.headers.get("location") if self.status in REDIRECTS else None
+        return found or None
+
+    def drain(self) -> None:
+        """Read a body to its end if it is short, so that its connection can be reused."""
+        length = self.headers.get("content-length", "")
+        if length.isascii() and length.isdigit() and int(length) <= _SHORT:
+            with suppress(FetchError):
+                for _ in self.body:
+                    pass
+
+
+def field_text(value: bytes) -> str:
+    """Return the value of a field without surrounding blanks."""
+    try:
+        found = value.decode()
+    except UnicodeDecodeError:
+        found = value.decode("latin-1")
+    return found.strip()
+
+
+def fields_by_name(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the first field of each name, names in lower case."""
+    found: dict[str, str] = {}
+    for name, value in fields:
+        found.setdefault(name.lower(), value)
+    return found
+
+
+def content_coding(headers: Mapping[str, str]) -> str | None:
+    """Return the coding of a response, None if it has no coding."""
+    found = headers.get("content-encoding", "").strip().lower()
+    return None if found in _NONE else found
+
+
+def can_unpack(name: str) -> bool:
+    """Return whether a coding can be unpacked here."""
+    return name in _KNOWN
+
+
+def read_body(headers: Mapping[str, str], received: Iterable[bytes], most: int) -> bytes:
+    """Return a body of at most `most` bytes, unpacked. Raises FetchError for a larger one."""
+    name = content_coding(headers)
+    if name is not None and not can_unpack(name):
+        raise FetchError("content-coding", name)
+    found = bytearray()
+    for piece in unpack(received) if name else received:
+        found += piece
+        if len(found) > most:
+            raise FetchError("too-large", f"more than {most:,} bytes")
+    return bytes(found)
+
+
+def read_start(headers: Mapping[str, str], received: Iterable[bytes], most: int) -> bytes:
+    """Return about `most` bytes of the beginning of a body, unpacked as far as possible."""
+    name = content_coding(headers)
+    found = bytearray()
+    if name is None or can_unpack(name):
+        try:
+            for piece in unpack(received) if name else received:
+                found += piece
+                if len(found) >= most:
+                    break
+        except FetchError as failure:
+            if failure.code != "content-coding":
+                raise
+    return bytes(found)
+
+
+def unpack(received: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the unpacked bytes, from all members of gzip.
+
+    Raises FetchError if the bytes are not packed, or break off.
+    """
+    engine, begun = zlib.decompressobj(_ANY), False
+    for data in received:
+        while data:
+            if engine.eof:  # another member, or padding
+                if not (data := data.lstrip(b"\0")):
+                    break
+                engine = zlib.decompressobj(_ANY)
+            try:
+                piece = engine.decompress(data, _PIECE)
+            except zlib.error as error:
+                if begun:
+                    raise FetchError("content-coding", str(error)) from error
+                engine = zlib.decompressobj(-zlib.MAX_WBITS)  # bare deflate (RFC 1951)
+                piece = b""
+            else:
+                data = engine.unconsumed_tail or engine.unused_data
+            begun = True
+            if piece:
+                yield piece
+    if rest := _flush(engine):
+        yield rest
+    if begun and not engine.eof:
+        raise FetchError("content-coding", "the compressed bytes end too early")
+
+
+def _flush(engine: Any) -> bytes:
+    try:
+        return bytes(engine.flush())
+    except zlib.error as error:
+        raise FetchError("content-coding", str(error)) from error

@@ -1,0 +1,181 @@
+"""Data files: the encodings of columns, the row order, row groups and parts.
+
+The encodings were chosen by measurement (bench/README.md). A dictionary helps for values that
+repeat within a row group and costs space for others. DuckDB and pyarrow read all of these
+encodings. No unsorted data file is published. A part of a file is a valid Parquet file by itself
+when cut out. builder.parquet.writer writes the files; here nothing needs pyarrow.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+from functions.snapshot import schema
+from functions.snapshot.errors import SheafError
+from functions.snapshot.manifest import Key, RowGroup
+
+_FRONT_CODED = ("identifier", "url", "url_surtkey", "refers_to_url", "surt")
+_DISTINCT = (
+    *("content_digest", "fetch_date", "fetch_redirect", "refers_to_date", "title"),
+    *("document", "detail", "manifest"),
+)
+_BY_TYPE = {
+    "BIGINT": "DELTA_BINARY_PACKED",
+    "INTEGER": "DELTA_BINARY_PACKED",
+    "TIMESTAMP": "BYTE_STREAM_SPLIT",
+}
+# A higher level makes digests larger, and most other columns no smaller.
+_THOROUGH = ("url", "url_surtkey", "surt", "refers_to_url", "title", "document", "manifest")
+T = TypeVar("T")
+_NOTHING = memoryview(bytes(1 << 20))
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How a table's columns are written, by their paths in Parquet.
+
+    `encodings` are Parquet's names for columns without a dictionary, `dictionaries` the other
+    columns, `levels` the levels of Zstandard.
+    """
+
+    encodings: dict[str, str]
+    dictionaries: list[str]
+    levels: dict[str, int]
+
+
+def encoding_of(table: str) -> Encoding:
+    """Return the encoding of the columns of `table`."""
+    encodings = {}
+    paths = []
+    for column in schema.TABLES[table]:
+        path = f"{column.name}.list.element" if column.type.endswith("[]") else column.name
+        paths.append(path)
+        if column.type in _BY_TYPE:
+            encodings[path] = _BY_TYPE[column.type]
+        elif column.name in _FRONT_CODED:
+            encodings[path] = "DELTA_BYTE_ARRAY"
+        elif column.name in _DISTINCT:
+            encodings[path] = "DELTA_LENGTH_BYTE_ARRAY"
+    levels = {path: 3 if path in _THOROUGH else 1 for path in paths}
+    return Encoding(encodings, [path for path in paths if path not in encodings], levels)
+
+
+class UnsortedTable(SheafError):
+    """Rows are not in their table's order: an error in Sheaf, not in its input."""
+
+
+class Gate:
+    """Checks the order of a table's row groups by the `keys` of their first and last rows."""
+
+    def __init__(self, table: str) -> None:
+        self._table = table
+        self.keys: Sequence[str] = schema.ORDER[table][: schema.KEY[table]]
+        if table == "records":  # positions are often assigned here, so check what they derive from
+            self.keys = ("sequence", "kind", "url_surtkey", "position")
+        self._last: tuple[Any, ...] | None = None
+
+    def check(self, first: tuple[Any, ...], last: tuple[Any, ...]) -> None:
+        """Check a row group by its first and last row. Raises UnsortedTable."""
+        first, last = (
+            tuple("\U0010ffff" if value is None else value for value in key)
+            for key in (first, last)
+        )
+        if first > last or (self._last is not None and first < self._last):
+            raise UnsortedTable(f"the rows of {self._table} are not in order near {first}")
+        self._last = last
+
+
+def files_of(groups: Iterator[T], size: int) -> Iterator[Iterator[T]]:
+    """Yield groups of `size` for each file. Each must be used up before the next is requested."""
+    for first in groups:
+
+        def run(first: T = first) -> Iterator[T]:
+            yield first
+            for _, group in zip(range(size - 1), groups, strict=False):
+                yield group
+
+        yield run()
+
+
+def group_span(group: Any) -> tuple[int, int, int]:
+    """Return a row group's number of rows, and the offset and length of its bytes."""
+    starts, ends = [], []
+    for index in range(group.num_columns):
+        column = group.column(index)
+        start = column.data_page_offset
+        if column.has_dictionary_page:
+            start = min(start, column.dictionary_page_offset)
+        starts.append(start)
+        ends.append(start + column.total_compressed_size)
+    return group.num_rows, min(starts), max(ends) - min(starts)
+
+
+class ParquetPart:
+    """File object for a writer of one row group: bytes and a footer go to the end of `file`.
+
+    The writer counts from 0. So of its output, as many bytes are dropped as `file` has already, and
+    all offsets in the footer are those in `file`.
+    """
+
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._left = file.tell()
+
+    def lead(self) -> Iterator[memoryview]:
+        """Yield the bytes that the writer, which has begun, must write before the row group."""
+        left = self._left
+        while left > 0:
+            yield _NOTHING[:left]
+            left -= len(_NOTHING)
+
+    def write(self, data: bytes) -> int:
+        """Write the bytes after the lead."""
+        drop = min(self._left, len(data))
+        self._left -= drop
+        self._file.write(memoryview(data)[drop:])
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing: the file is flushed when it is closed."""
+
+    def close(self) -> None:
+        """Do nothing: the next part goes to the same file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A finished local data file: digest of its bytes, size, footer, row groups."""
+
+    path: Path
+    digest: str
+    bytes: int
+    footer: int
+    groups: tuple[RowGroup, ...]
+
+
+def describe_file(
+    path: Path, metadata: Any, bounds: Sequence[tuple[Key, Key]], ends: Sequence[int]
+) -> Written:
+    """Describe a finished file by its metadata, its row groups' bounds and its parts' ends.
+
+    A part is one row group, or all of them if there is only one part.
+    """
+    spans = [group_span(metadata.row_group(n)) for n in range(metadata.num_row_groups)]
+    if len(ends) < len(spans):
+        ends = [offset + length for _, offset, length in spans]
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()[:32]
+    return Written(
+        path,
+        digest,
+        path.stat().st_size,
+        metadata.serialized_size + 8,  # the footer's length and the closing magic follow it
+        tuple(
+            RowGroup(first, last, rows, offset, length, end - offset - length)
+            for (first, last), (rows, offset, length), end in zip(bounds, spans, ends, strict=True)
+        ),
+    )

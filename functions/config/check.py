@@ -1,0 +1,287 @@
+"""Checks of configuration values, and of an operator's statements about the repository.
+
+Statements are printed in XML unchanged or as addresses. So values that a schema would reject are
+refused here.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+from xml.parsers import expat
+
+from functions.snapshot import instant, layout, oai_name
+from functions.url import authority
+
+_OWN = frozenset(
+    {"http://www.openarchives.org/OAI/2.0/", "http://www.openarchives.org/OAI/2.0/oai-identifier"}
+)
+"""Namespaces reserved for the descriptions that Identify generates."""
+
+_XSI = "http://www.w3.org/2001/XMLSchema-instance"
+
+_CHARACTER = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})"
+_PATH = rf"(?:{_CHARACTER}|/)*"
+_REST = rf"(?:\?(?:{_CHARACTER}|[/?])*)?(?:#(?:{_CHARACTER}|[/?])*)?"
+_HOST = r"(?:[A-Za-z0-9\-._]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
+_URL = re.compile(rf"https?://{_HOST}(?:/{_PATH})?{_REST}")
+_URI = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*:(?:{_CHARACTER}|/)+{_REST}")
+_PLACE = re.compile(rf"(?:https?://{_HOST}(?:/{_PATH})?|s3://{_PATH})")
+_MEANT_AS_URL = re.compile(r"https?://\S*")
+_MEDIA_TYPE = re.compile(r"[a-z]+/[a-z]+")
+_PROSE = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
+
+LONGEST_NOTICE = 2000
+"""Maximum characters of a notice; it adds 2 MB to a page of a thousand records."""
+
+POLICIES = ("content", "metadata_policy", "data_policy", "submission_policy", "comment")
+_ICON = ("icon", "icon_link", "icon_title", "icon_width", "icon_height")
+_RENDERING = frozenset({"url", "namespace", "type"})
+_EMAIL = re.compile(r"[^\s@<>:]+@([^\s@.]+\.)+[^\s@.]+")
+_ENDPOINT = re.compile(r"https?://[^/?#]*")
+
+
+def is_url(value: Any) -> bool:
+    """Return whether `value` is an http or https URL without user and fully escaped."""
+    return isinstance(value, str) and _URL.fullmatch(value) is not None
+
+
+def is_place(value: Any) -> bool:
+    """Return whether `value` is a place of files: an http or https URL or s3://bucket/prefix."""
+    return (
+        isinstance(value, str)
+        and _PLACE.fullmatch(value) is not None
+        and (not value.startswith(layout.S3_SCHEME) or layout.is_address(value))
+    )
+
+
+def is_statement(value: Any) -> bool:
+    """Return whether `value` is a text, line breaks allowed, or the URL of one."""
+    return (_is_prose(value) and _MEANT_AS_URL.fullmatch(value) is None) or is_url(value)
+
+
+def is_notice(value: Any) -> bool:
+    """Return whether `value` is a statement brief enough for every record."""
+    return is_statement(value) and len(value) <= LONGEST_NOTICE
+
+
+def are_notices(value: Any) -> bool:
+    """Return whether `value` is a table from set specifications to notices."""
+    return isinstance(value, dict) and all(
+        oai_name.is_set(spec) and is_notice(said) for spec, said in value.items()
+    )
+
+
+def are_friends(value: Any) -> bool:
+    """Return whether `value` is a list of base URLs."""
+    return isinstance(value, list) and all(
+        is_url(url) and "?" not in url and "#" not in url for url in value
+    )
+
+
+def is_branding(value: Any) -> bool:
+    """Return whether `value` is a table of an icon, its details and style sheets, or empty."""
+    if not isinstance(value, dict) or not value.keys() <= {*_ICON, "rendering"}:
+        return False
+    rows = value.get("rendering", [])
+    return (
+        ("icon" in value or not value.keys() & set(_ICON))
+        and all(is_url(value[name]) for name in _ICON[:2] if name in value)
+        and all(_is_prose(value[name]) for name in _ICON[2:3] if name in value)
+        and all(_is_size(value[name]) for name in _ICON[3:] if name in value)
+        and isinstance(rows, list)
+        and all(_is_rendering(row) for row in rows)
+    )
+
+
+def are_policies(value: Any) -> bool:
+    """Return whether `value` is a table, perhaps empty, of the policies of eprints descriptions."""
+    return (
+        isinstance(value, dict)
+        and value.keys() <= set(POLICIES)
+        and all(is_statement(said) for said in value.values())
+    )
+
+
+def are_elements(value: Any) -> bool:
+    """Return whether `value` is a list of XML texts that are valid descriptions."""
+    return isinstance(value, list) and all(
+        isinstance(text, str) and _is_element(text) and _has_schema(text) for text in value
+    )
+
+
+def description_problem(value: Any) -> tuple[str, Any, str] | None:
+    """Return the fault of a list of descriptions as Fields.problem does; None if unknown.
+
+    A description has to name its schema (OAI-PMH 2.0, section 4.2).
+    """
+    for number, text in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(text, str) and _is_element(text) and not _has_schema(text):
+            namespace = _read(text)[0]
+            return (
+                f"[{number}]",
+                text,
+                f'the address of its schema: add xmlns:xsi="{_XSI}" '
+                f'xsi:schemaLocation="{namespace} https://..." to its first element',
+            )
+    return None
+
+
+def _is_element(text: str) -> bool:
+    return _read(text)[0] not in {None, "", *_OWN}
+
+
+def _has_schema(text: str) -> bool:
+    """Return whether the element gives an http or https URL for the schema of its namespace."""
+    namespace, told = _read(text)
+    parts = told.split()
+    if len(parts) % 2:
+        return False
+    return is_url(dict(zip(parts[::2], parts[1::2], strict=True)).get(namespace or ""))
+
+
+def _is_prose(value: Any) -> bool:
+    return isinstance(value, str) and value.strip() != "" and _PROSE.fullmatch(value) is not None
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _is_rendering(row: Any) -> bool:
+    return (
+        isinstance(row, Mapping)
+        and row.keys() == _RENDERING
+        and is_url(row["url"])
+        and isinstance(row["namespace"], str)
+        and _URI.fullmatch(row["namespace"]) is not None
+        and isinstance(row["type"], str)
+        and _MEDIA_TYPE.fullmatch(row["type"]) is not None
+    )
+
+
+def _read(text: str) -> tuple[str | None, str]:
+    """Return the namespace and the xsi:schemaLocation of an XML element, each "" if missing.
+
+    The namespace is None if `text` is not a valid element. An XML or document type declaration is
+    invalid, because only a whole document may have it. A namespace that is not a URI is invalid:
+    some parsers refuse a whole answer for it. An element is invalid if it would inherit the
+    namespace of the surrounding document.
+    """
+    found: list[str] = []
+    schemas: list[str] = []
+    wrong: list[object] = []
+    defaults: list[str | None] = []  # default namespaces in scope
+
+    def declare(prefix: str | None, uri: str | None) -> None:
+        if uri and not _URI.fullmatch(uri):
+            wrong.append(uri)
+        if prefix is None:
+            defaults.append(uri)
+
+    def end(prefix: str | None) -> None:
+        if prefix is None:
+            defaults.pop()
+
+    def start(name: str, attributes: Mapping[str, str]) -> None:
+        found.append(name.rpartition(" ")[0])
+        schemas.append(attributes.get(f"{_XSI} schemaLocation", ""))
+        if not found[-1] and not defaults:
+            wrong.append(name)
+
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler = start
+    parser.StartNamespaceDeclHandler = declare
+    parser.EndNamespaceDeclHandler = end
+    parser.XmlDeclHandler = lambda *said: wrong.append(said)
+    parser.StartDoctypeDeclHandler = lambda *said: wrong.append(said)
+    try:
+        parser.Parse(text.strip(), True)
+    except (expat.ExpatError, ValueError):
+        return None, ""
+    return (None, "") if wrong else (found[0], schemas[0])
+
+
+def is_text(value: Any) -> bool:
+    """Return whether the value is a text of one printable line."""
+    return isinstance(value, str) and value.strip() != "" and value.isprintable()
+
+
+def is_store(value: Any) -> bool:
+    """Return whether the value names a store: a folder, or the URL of a bucket."""
+    return is_text(value) and ("://" not in value or layout.is_address(value))
+
+
+def between(low: int, high: int) -> Callable[[Any], bool]:
+    """Return a test for whole numbers from `low` to `high`."""
+    return lambda v: isinstance(v, int) and not isinstance(v, bool) and low <= v <= high
+
+
+def seconds(low: float, high: float) -> Callable[[Any], bool]:
+    """Return a test for numbers from `low` to `high`, which may be fractions."""
+    return lambda v: isinstance(v, int | float) and not isinstance(v, bool) and low <= v <= high
+
+
+def are_some_of(*names: str) -> Callable[[Any], bool]:
+    """Return a test for lists of some of these names."""
+    return lambda v: isinstance(v, list) and all(isinstance(n, str) and n in names for n in v)
+
+
+def is_second(value: Any) -> bool:
+    """Return whether the value is an instant of the protocol, to the second."""
+    try:
+        return isinstance(value, str) and instant.to_text(instant.from_text(value)) == value
+    except ValueError:
+        return False
+
+
+def is_flag(value: Any) -> bool:
+    """Return whether the value is true or false."""
+    return isinstance(value, bool)
+
+
+def is_emails(value: Any) -> bool:
+    """Return whether the value is a list of one or more e-mail addresses."""
+    return (
+        isinstance(value, list)
+        and value != []
+        and all(isinstance(e, str) and _EMAIL.fullmatch(e) for e in value)
+    )
+
+
+def is_prefixes(value: Any) -> bool:
+    """Return whether the value is a list of metadata prefixes."""
+    return isinstance(value, list) and all(
+        isinstance(v, str) and re.fullmatch(r"[A-Za-z0-9\-_.!~*'()]+", v) for v in value
+    )
+
+
+def is_names(value: Any) -> bool:
+    """Return whether the value is a table from set specifications to names."""
+    return isinstance(value, dict) and all(
+        oai_name.is_set(spec) and is_text(name) for spec, name in value.items()
+    )
+
+
+def is_prose(value: Any) -> bool:
+    """Return whether the value is a text of one or more lines."""
+    return isinstance(value, str) and is_text(" ".join(value.split()))
+
+
+def is_descriptions(value: Any) -> bool:
+    """Return whether the value is a table from set specifications to texts."""
+    return isinstance(value, dict) and all(
+        oai_name.is_set(spec) and is_prose(text) for spec, text in value.items()
+    )
+
+
+def is_base_url(value: Any) -> bool:
+    """Return whether the value is a server's http or https URL without user, query, fragment."""
+    if not is_url(value) or "?" in value or "#" in value:
+        return False
+    found = _ENDPOINT.match(value)
+    return found is not None and authority.is_endpoint(found[0])
+
+
+def is_namespace(value: Any) -> bool:
+    """Return whether the value is a valid namespace of OAI identifiers."""
+    return isinstance(value, str) and oai_name.is_namespace(value)

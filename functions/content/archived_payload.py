@@ -1,0 +1,193 @@
+"""Finds the record of a capture in the archive files, and opens and verifies its payload.
+
+The last piece of a payload is given only after verification.
+"""
+
+import hashlib
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, BinaryIO, cast
+
+from functions.archive import record_reader
+from functions.archive.coding import ContentCodingError, Pieces
+from functions.archive.message import ChunkedDecoder, DeclaredDigest
+from functions.archive.record_reader import Document, NoDocumentError, UnreadableRecordError
+from functions.content.capture_row import CaptureRow
+from functions.content.protocols import Archives, ContentError
+from functions.url import authority
+
+_SKIPPABLE = b"\x5d\x2a\x4d\x18"  # frame of a zstd file's dictionary (iipc, WARC-zstd 1.0)
+_DICTIONARY = 1 << 23  # bytes
+_STEP = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedRecord:
+    """A capture's record, read up to its payload, and the address of its file."""
+
+    address: str
+    document: Document
+
+
+@contextmanager
+def open_record(archives: Archives, capture: CaptureRow) -> Iterator[ArchivedRecord]:
+    """Open the record of a capture; its payload is readable inside the block.
+
+    The candidate files are tried in order. Raises ContentError, StoreError.
+    """
+    if capture.offset is None or not capture.filename:
+        raise ContentError(
+            "unplaced", f"{capture.identifier}: its offset in the archive file is unknown"
+        )
+    failures: list[ContentError] = []
+    for address in archives.candidates(capture.filename):
+        try:
+            stream = archives.open(address, capture.offset, capture.stored)
+        except ContentError as error:
+            failures.append(error)
+            continue
+        with stream:
+            try:
+                found = _read(archives, stream, address, capture)
+            except ContentError as error:
+                failures.append(error)
+                continue
+            yield ArchivedRecord(address, found)
+            return
+    raise worst_error(failures, capture)
+
+
+def show_place(capture: CaptureRow) -> str:
+    """Return a record's file and offset without the folder, which must not be disclosed."""
+    return f"{capture.filename}, byte {capture.offset}"
+
+
+def _read(archives: Archives, stream: BinaryIO, address: str, capture: CaptureRow) -> Document:
+    try:
+        found = record_reader.read_record(
+            stream, capture.offset or 0, lambda: read_dictionary(archives, address)
+        )
+    except NoDocumentError as error:
+        raise ContentError("damaged", f"{show_place(capture)}: {error}") from error
+    except UnreadableRecordError as error:
+        raise ContentError("undecodable", f"{show_place(capture)}: {error}") from error
+    url = found.record.url
+    if url and authority.text(url) != capture.url:
+        raise ContentError("damaged", f"{show_place(capture)}: the record there has another URL")
+    return found
+
+
+def read_dictionary(archives: Archives, address: str) -> bytes:
+    """Return the first frame of a zstd file if it is a dictionary, else b""."""
+    with archives.open(address, 0, 8) as stream:
+        head = stream.read(8)
+    size = 8 + int.from_bytes(head[4:], "little")
+    if not head.startswith(_SKIPPABLE) or size > _DICTIONARY + 8:
+        return b""
+    with archives.open(address, 0, size) as stream:
+        data = b""
+        while piece := stream.read(size - len(data)):
+            data += piece
+        return data
+
+
+def worst_error(failures: Sequence[ContentError], capture: CaptureRow) -> ContentError:
+    """Return the error to raise: a fault in a file is more useful than a missing file."""
+    for error in failures:
+        if error.code != "not-at-hand":
+            return error
+    if failures:
+        return failures[0]
+    return ContentError("not-at-hand", f"{capture.filename} is not in any known place")
+
+
+def read_pieces(stream: BinaryIO) -> Pieces:
+    """Yield the bytes of a stream in pieces."""
+    while piece := stream.read(_STEP):
+        yield piece
+
+
+def verify_pieces(
+    pieces: Pieces,
+    declared: DeclaredDigest | None,
+    where: str,
+    *,
+    chunked: bool = False,
+    head: bytes | None = None,
+) -> Pieces:
+    """Yield the pieces, and at the end raise ContentError damaged if the digest is not `declared`.
+
+    Some crawlers compute the digest of a `chunked` payload after decoding, and some indexes compute
+    it of the `head` and the payload. Both are accepted.
+    """
+    if declared is None:
+        yield from pieces
+        return
+    stored = _hash(declared)
+    plain = _hash(declared) if chunked else None
+    block = _hash(declared, head) if head else None
+    decoder = ChunkedDecoder()
+    for piece in pieces:
+        stored.update(piece)
+        if plain is not None:
+            plain.update(decoder.feed(piece))
+        if block is not None:
+            block.update(piece)
+        yield piece
+    if plain is not None:
+        plain.update(decoder.flush())
+    if any(one is not None and one.digest() == declared.value for one in (stored, plain, block)):
+        return
+    found = DeclaredDigest(declared.algorithm, stored.digest()).text()
+    raise ContentError(
+        "damaged", f"{where}: the bytes have the digest {found}, not {declared.text()}"
+    )
+
+
+def _hash(declared: DeclaredDigest, first: bytes = b"") -> Any:
+    return hashlib.new(declared.algorithm, first, usedforsecurity=False)
+
+
+def read_verified(decoded: Pieces, source: Pieces) -> BinaryIO:
+    """Return the decoded pieces as a stream; the last piece waits for the end of the source.
+
+    Damaged content is therefore never given completely. The first piece is read at once. Raises
+    ContentError, here and while reading.
+    """
+    pieces = _hold_last(decoded, source)
+    first = next(pieces, b"")
+    return cast(BinaryIO, io.BufferedReader(_VerifiedStream(first, pieces), _STEP))
+
+
+def _hold_last(decoded: Pieces, source: Pieces) -> Iterator[bytes]:
+    held = b""
+    try:
+        for piece in decoded:
+            if held:
+                yield held
+            held = piece
+    except ContentCodingError as error:
+        raise ContentError("undecodable", str(error)) from error
+    for _ in source:  # bytes behind the end of a coding
+        pass
+    if held:
+        yield held
+
+
+class _VerifiedStream(io.RawIOBase):
+    def __init__(self, first: bytes, pieces: Iterator[bytes]) -> None:
+        self._rest = memoryview(first)
+        self._pieces = pieces
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._rest:
+            self._rest = memoryview(next(self._pieces, b""))
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count

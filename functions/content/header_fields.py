@@ -1,0 +1,281 @@
+"""Headers: Range, Memento, archived headers without effect, and browser protection.
+
+Memento: RFC 7089, section 2. Digests: RFC 9530. Range: RFC 9110, section 14. A single range is
+answered with one part. Several ranges, or an invalid header, are answered with the whole.
+
+An archive contains anything that the web contained, including scripts that attack readers, and
+serves it under its own name. Therefore no script runs here, and nothing is shown that could
+contain one. Only text, images and sound that a browser displays itself are `inline`; all else is
+saved as a file. Every answer has SANDBOX.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from urllib.parse import quote, unquote, urlsplit
+
+ARCHIVED = "X-Archive-Orig-"
+STATUS = "X-Archive-Status"
+OMITTED = "X-Archive-Omitted"
+DIGEST = "X-Archive-Payload-Digest"
+
+MOST = 50
+"""Maximum number of archived headers: clients accept 100 lines, and some are Sheaf's own."""
+LONGEST, ALL = 2000, 6000
+"""Maximum bytes of a value and of all values: gateways accept 10 KB of headers."""
+
+_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,100}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+_URL_SAFE = "!#$%&'()*+,-./:;=?@[]_~"
+"""Characters that stay unescaped in a URL, besides letters and digits; escapes stay as they are."""
+_DIGESTS = {"sha1": ("sha", 20), "sha256": ("sha-256", 32), "sha512": ("sha-512", 64)}
+"""Labels used by archives, without hyphens: name in RFC 9530's registry, and length in bytes."""
+UNKNOWN_TYPE = "application/octet-stream"
+
+SANDBOX: Mapping[str, str] = {
+    # A separate origin, no scripts, no forms, no plug-ins (CSP 3, sandbox). An image or a video may
+    # load itself from this server; nothing else is loaded.
+    "Content-Security-Policy": "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; "
+    "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    # Other sites may read it by fetch (CORS), but not embed it as script, style or image.
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "X-Robots-Tag": "noindex",
+}
+
+INLINE = frozenset(
+    (
+        *("text/plain", "image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"),
+        *("image/bmp", "image/x-icon", "image/vnd.microsoft.icon", "image/apng"),
+        *("audio/mpeg", "audio/ogg", "audio/wav", "audio/x-wav", "audio/flac", "audio/mp4"),
+        *("audio/aac", "audio/webm", "video/mp4", "video/webm", "video/ogg"),
+    )
+)
+"""Media types that are shown. HTML, SVG, XML and PDF may contain scripts.
+
+Browsers show no PDF in a sandbox. These and all types not listed here are saved.
+"""
+
+_TYPE = re.compile(r"[ \t]*([A-Za-z0-9!#$&^_.+\-]{1,127})/([A-Za-z0-9!#$&^_.+\-]{1,127})[ \t]*")
+_CHARSET = re.compile(r"""charset[ \t]*=[ \t]*["']?([A-Za-z0-9_.:\-]{1,40})["']?[ \t]*""", re.I)
+_FRAMED = "multipart"
+"""Its parts would be taken for ranges, or for one page after the other."""
+
+_BARRED = re.compile(r'[\x00-\x1f\x7f-\x9f"*/:<>?\\|\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]')
+"""Characters that some system forbids in file names, or that hide the end of a name."""
+_LONGEST_NAME = 120
+"""Characters of a name. Each takes up to four bytes in UTF-8, and file systems limit the length."""
+_NAMELESS = "content"
+_RANGE = re.compile(
+    r"[ \t]*bytes[ \t]*=[ \t]*(?:([0-9]{1,40})-([0-9]{1,40})?|-([0-9]{1,40}))[ \t]*", re.IGNORECASE
+)
+
+
+def rename_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return archived headers under their new names.
+
+    In values, control characters become blanks, and non-ASCII characters become %XX of their bytes,
+    so no value can break a line. Values of the same name are joined by commas. OMITTED counts the
+    headers that are invalid, too long or too many.
+    """
+    found: dict[str, str] = {}
+    omitted, room = 0, ALL
+    for name, value in headers:
+        key = ARCHIVED + "-".join(part.capitalize() for part in name.split("-"))
+        text = plain_value(value)
+        size = len(text) + (2 if key in found else len(key) + 4)
+        full = len(found) == MOST and key not in found
+        if not _NAME.fullmatch(name) or len(text) > LONGEST or size > room or full:
+            omitted += 1
+            continue
+        room -= size
+        found[key] = f"{found[key]}, {text}" if key in found else text
+    if omitted:
+        found[OMITTED] = str(omitted)
+    return found
+
+
+def plain_value(value: str) -> str:
+    """Return a value in printable ASCII."""
+    text = _CONTROL.sub(" ", value).strip()
+    return (
+        text
+        if text.isascii()
+        else "".join(c if c.isascii() else _percent_encode(c, "") for c in text)
+    )
+
+
+def uri(url: str) -> str:
+    """Return a URL in a form that a header can hold between < and >."""
+    return _percent_encode(url, _URL_SAFE)
+
+
+def _percent_encode(text: str, safe: str) -> str:
+    """Return a text with %XX for its bytes; surrogates stand for raw bytes."""
+    try:
+        return quote(text.encode("utf-8", "surrogateescape"), safe=safe)
+    except UnicodeEncodeError:
+        return quote(text.encode("utf-8", "replace"), safe=safe)
+
+
+def http_date(instant: datetime) -> str:
+    """Return an instant in HTTP's format; one without a zone is UTC."""
+    aware = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+    return format_datetime(aware.astimezone(UTC), usegmt=True)
+
+
+def memento_headers(base: str, url: str, instant: datetime | None) -> dict[str, str]:
+    """Return the Memento headers for a URL; `base` is the base URL of the paths here.
+
+    A URL that is too long for a header gets no links.
+    """
+    original = uri(url)
+    told = {} if instant is None else {"Memento-Datetime": http_date(instant)}
+    if not 0 < len(original) <= LONGEST:
+        return told
+    links = [
+        f'<{original}>; rel="original"',
+        f'<{base}/timemap/link/{original}>; rel="timemap"; type="application/link-format"',
+        f'<{base}/timegate/{original}>; rel="timegate"',
+    ]
+    return {**told, "Link": ", ".join(links)}
+
+
+def repr_digest(digest: str) -> Mapping[str, str]:
+    """Return the Repr-Digest header for the digest `label:value`, or {} if it is unknown.
+
+    The value is base32 or hexadecimal.
+    """
+    label, _, value = digest.partition(":")
+    known = _DIGESTS.get(label.lower().replace("-", ""))
+    raw = None if known is None else _decode_base64(value, known[1])
+    if known is None or raw is None:
+        return {}
+    return {"Repr-Digest": f"{known[0]}=:{base64.b64encode(raw).decode()}:"}
+
+
+def _decode_base64(value: str, size: int) -> bytes | None:
+    try:
+        found = bytes.fromhex(value) if len(value) == 2 * size else base64.b32decode(value.upper())
+    except (ValueError, binascii.Error):
+        return None
+    return found if len(found) == size else None
+
+
+def media_type(archived: str) -> str:
+    """Return the Content-Type for an archived media type; the only parameter kept is charset.
+
+    An invalid media type becomes application/octet-stream.
+    """
+    essence, *parameters = archived.split(";")
+    match = _TYPE.fullmatch(essence)
+    if match is None or match[1].lower() == _FRAMED:
+        return UNKNOWN_TYPE
+    found = f"{match[1]}/{match[2]}".lower()
+    charset = next(filter(None, (_CHARSET.fullmatch(p.strip()) for p in parameters)), None)
+    return f"{found}; charset={charset[1]}" if charset else found
+
+
+def is_inline(content_type: str) -> bool:
+    """Return whether a browser may show this Content-Type, as returned by `media_type`."""
+    return content_type.partition(";")[0] in INLINE
+
+
+def file_name(url: str) -> str:
+    """Return a file name for a URL or a path; it is never empty and contains no folder."""
+    try:
+        path = urlsplit(url).path
+    except ValueError:
+        path = url
+    last = unquote(path.rstrip("/").rpartition("/")[2], errors="replace")
+    found = _BARRED.sub("_", last).strip().strip(". ")
+    if len(found) > _LONGEST_NAME:
+        stem, dot, ending = found.rpartition(".")
+        ending = dot + ending if stem and len(ending) <= 10 else ""
+        found = found[: _LONGEST_NAME - len(ending)] + ending
+    return found or _NAMELESS
+
+
+def disposition(content_type: str, filename: str) -> str:
+    """Return the Content-Disposition (RFC 6266) for a Content-Type and a name from `name`."""
+    kind = "inline" if is_inline(content_type) else "attachment"
+    plain = filename.encode("ascii", "replace").decode("ascii").replace("?", "_").replace("%", "_")
+    found = f'{kind}; filename="{plain}"'
+    if plain != filename:  # RFC 8187
+        found += f"; filename*=UTF-8''{quote(filename, safe='', errors='replace')}"
+    return found
+
+
+class Unsatisfiable(Exception):
+    """The range contains no byte of the content."""
+
+
+@dataclass(frozen=True, slots=True)
+class RangePart:
+    """The bytes from `first` to `last`, both included, of a content of `size` bytes."""
+
+    first: int
+    last: int
+    size: int
+
+    @property
+    def length(self) -> int:
+        """Number of bytes."""
+        return self.last - self.first + 1
+
+    @property
+    def header(self) -> str:
+        """The value of Content-Range."""
+        return f"bytes {self.first}-{self.last}/{self.size}"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedRange:
+    """A requested range: from `first` to `last` (None: the end), or the `tail` last bytes."""
+
+    first: int = 0
+    last: int | None = None
+    tail: int | None = None
+
+    def part(self, size: int, largest: int | None = None) -> RangePart | None:
+        """Return the part of `size` bytes, cut to the first `largest` bytes (None: uncut).
+
+        Empty content has no part (None) and is answered whole. A part may be smaller than
+        requested; its Content-Range states its size (section 15.3.7). Raises Unsatisfiable.
+        """
+        if not size:
+            return None
+        if self.tail is not None:
+            first, last = max(0, size - self.tail), size - 1
+        else:
+            first, last = self.first, size - 1 if self.last is None else min(self.last, size - 1)
+        if first > last:
+            raise Unsatisfiable
+        if largest is not None:
+            last = min(last, first + largest - 1)
+        return RangePart(first, last, size)
+
+
+def read_range(header: str) -> RequestedRange | None:
+    """Return the requested range, or None if the whole is the answer."""
+    match = _RANGE.fullmatch(header)
+    if match is None:
+        return None
+    first, last, tail = match.groups()
+    if tail is not None:
+        return RequestedRange(tail=int(tail))
+    if last is not None and int(last) < int(first):
+        return None  # an invalid range (section 14.1.1)
+    return RequestedRange(int(first), None if last is None else int(last))
+
+
+def content_range(size: int) -> str:
+    """Return the Content-Range that states the size alone."""
+    return f"bytes */{size}"

@@ -1,0 +1,230 @@
+"""The application: answers gateway events, without globals; Lambda and servers create it.
+
+OAI-PMH 2.0, sections 3.1 (HTTP) and 3.1.2.2 (503 with Retry-After).
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from functions.config.configuration import Configuration
+from functions.http import exchange, gateway, http_message
+from functions.http import http_message as http
+from functions.http.exchange import AccessLog
+from functions.http.http_message import OAI_PATH, Call, FormError, Reply, unavailable
+from functions.oai.answer import Answer, SetList
+from functions.oai.as_of import AsOf
+from functions.oai.format import TEMPLATES
+from functions.oai.lambda_instance import Answering, InstanceParts, now
+from functions.oai.provider import Provider
+from functions.oai.render import check, site
+from functions.oai.render.render import render_document
+from functions.oai.repository import Repository
+from functions.oai.request import BAD_ARGUMENT, error
+from functions.snapshot.errors import NothingPublished, StoreError
+from functions.store import s3_request
+
+_LOG = logging.getLogger("sheaf")
+
+_XML, _HTML, _PLAIN = "text/xml", "text/html", "text/plain"
+_LARGEST = 4_000_000
+"""Maximum bytes of a document: Lambda answers 6 MB at most, and base64 adds a third."""
+_FRAME = 20_000
+"""Bytes of the document reserved for the XML around the records."""
+
+
+class Application:
+    """Answers events from one repository. Thread-safe.
+
+    `log` takes each line of the access log. `timer` returns seconds from an arbitrary start.
+    `compress` compresses a body with gzip. An answer weighs at most `largest` bytes
+    (gateway.weight). With `guarded`, the first pointer is compared with the witness (AsOf). `spent`
+    is True after an answer missed its deadline: then the application and its repository must be
+    replaced.
+    """
+
+    spent = False
+
+    def __init__(
+        self,
+        repository: Repository,
+        configuration: Configuration,
+        clock: Callable[[], datetime],
+        log: Callable[[str], None] | None = None,
+        timer: Callable[[], float] = time.perf_counter,
+        compress: Callable[[bytes], bytes] = http.compress,
+        largest: int | None = None,
+        *,
+        guarded: bool = False,
+    ):
+        present = AsOf(
+            repository,
+            clock,
+            configuration["serve.pointer_seconds"],
+            configuration["serve.clock_allowance"],
+            guarded=guarded,
+        )
+        self._repository = repository
+        self._configuration = configuration
+        self._clock = clock
+        self._timer = timer
+        self._compress = compress
+        self._present = present
+        formats, self._renderer = check.open_formats(configuration)
+        digest, fields = check.lookups(configuration, formats, self._renderer)
+        self._provider = Provider(repository, configuration, formats, present, digest, fields)
+        self._schemas = site.schema_replies(self._renderer.places)
+        self._fixed = site.file_replies(TEMPLATES)
+        self._places = threading.BoundedSemaphore(configuration["serve.concurrent"])
+        self._log = None if log is None else AccessLog(log)
+        self._largest = largest
+        base_url = configuration["repository.base_url"].rstrip("/")
+        ours = base_url.endswith(OAI_PATH)
+        self._mount = urlsplit(base_url).path.removesuffix(OAI_PATH) if ours else ""
+
+    def __call__(
+        self, event: object, seconds: float | None = None, request: str = ""
+    ) -> dict[str, Any]:
+        """Answer one event, with 503 if the answer is not ready within `seconds`.
+
+        `request` is Lambda's identifier of the request, for the log.
+        """
+        return gateway.pack(self.answer(event, seconds, request))
+
+    def answer(
+        self, event: object, seconds: float | None = None, request: str = ""
+    ) -> dict[str, Any]:
+        """Answer one event of a server in this process; the body is bytes."""
+        begun = self._timer()
+        call = gateway.read(event, self._mount)
+        with s3_request.count_requests() as cost:
+            try:
+                reply, answer = exchange.answer_within(seconds, lambda: self._answer_call(call))
+            except exchange.DeadlineError:
+                self.spent = True
+                _LOG.error("no answer within %.1f s: %a %a", seconds, call.method, call.path)
+                reply = self._unavailable("This takes too long at the moment; try again later.")
+                answer = http.write(reply, call, self._compress)
+        if self._log is not None:
+            took = self._timer() - begun
+            told = {**({"request": request} if request else {}), **reply.told}
+            self._log.add(exchange.log_entry(self._clock(), call, answer, told, took, cost))
+        return answer
+
+    def prepare(self) -> None:
+        """Read ahead what every answer needs. Raises StoreError."""
+        self._repository.manifest(self._present.reading().entry.snapshot)
+
+    def _answer_call(self, call: Call) -> tuple[Reply, dict[str, Any]]:
+        """Answer a call if fewer than `serve.concurrent` are running: a wait could be endless."""
+        if not self._places.acquire(blocking=False):
+            reply = self._unavailable("Too many requests at the moment; try again later.")
+            return reply, http.write(reply, call, self._compress)
+        try:
+            reply = self._reply(call)
+            answer = http.write(reply, call, self._compress)
+            if self._fits(answer):
+                return reply, answer
+            _LOG.error("an answer of %d bytes is too large: %a", len(reply.body), call.path)
+            reply = self._unavailable("The response is too large.")
+            return reply, http.write(reply, call, self._compress)
+        except Exception:  # noqa: BLE001 - told in the error log
+            # 503 and not 500: harvesters retry after 503 and give up after 500. Unforeseen causes
+            # (memory, a file that just vanished) often pass by then.
+            _LOG.exception("a request was not answered: %a %a", call.method, call.path)
+            reply = self._unavailable("Something went wrong here; try again later.")
+            return reply, http.write(reply, call, self._compress)
+        finally:
+            self._places.release()
+
+    def _reply(self, call: Call) -> Reply:
+        is_oai = call.path.rstrip("/") == OAI_PATH
+        fixed = self._fixed.get(call.path) or self._schemas.get(call.path.removeprefix(OAI_PATH))
+        if not is_oai and call.path != "/" and fixed is None:
+            return Reply(404, _PLAIN, f"Not found; try / or {OAI_PATH}.\n".encode())
+        allowed = ("GET", "HEAD", "POST", "OPTIONS") if is_oai else ("GET", "HEAD", "OPTIONS")
+        if call.method == "OPTIONS":
+            return Reply(204, _PLAIN, b"", http_message.preflight(allowed))
+        if call.method not in allowed:
+            allow = ", ".join(allowed)
+            return Reply(405, _PLAIN, f"Use one of: {allow}.\n".encode(), {"Allow": allow})
+        if fixed is not None:
+            return fixed
+        try:
+            return self._document(call) if is_oai else self._page(call)
+        except NothingPublished as error:
+            _LOG.error("%s", error)
+            return self._unavailable("Nothing is published here yet; try again later.")
+        except StoreError as error:
+            # The cause is for the operator, not for clients.
+            _LOG.error("%s: %s", type(error).__name__, error)
+            return self._unavailable(
+                "The repository cannot be reached at the moment; try again later."
+            )
+
+    def _document(self, call: Call) -> Reply:
+        try:
+            pairs = call.pairs()
+        except FormError as failure:
+            refusal = self._provider.refusal(error(BAD_ARGUMENT, str(failure)), call.url)
+            return self._reply_with(call, refusal, self._renderer.document(refusal))
+        answer, body = self._make_document(call, pairs)
+        # Pages of records are cut when they are rendered. Pages of sets are seldom too long.
+        while len(body) > _LARGEST and isinstance(answer.content, SetList):
+            count = answer.content.count
+            if count == 1:
+                break
+            # A tenth below the estimate, because sets differ in size.
+            limit = max(1, min(count - 1, count * _LARGEST * 9 // (len(body) * 10)))
+            answer, body = self._make_document(call, pairs, limit)
+        return self._reply_with(call, answer, body)
+
+    def _make_document(
+        self, call: Call, pairs: Sequence[tuple[str, str]], limit: int | None = None
+    ) -> tuple[Answer, bytes]:
+        def fits(body: bytes) -> bool:
+            return len(body) <= _LARGEST or self._fits(
+                http.write(Reply(200, _XML, body), call, self._compress)
+            )
+
+        return render_document(
+            self._provider, self._renderer, pairs, call.url, limit, fits, largest=_LARGEST - _FRAME
+        )
+
+    def _fits(self, answer: Mapping[str, Any]) -> bool:
+        """Return whether an answer is small enough for Lambda."""
+        return self._largest is None or gateway.weight(answer) <= self._largest
+
+    def _reply_with(self, call: Call, answer: Answer, body: bytes) -> Reply:
+        pinned = answer.pinned and call.method != "POST"
+        seconds = self._configuration["serve.cache_seconds"]
+        headers = {"Cache-Control": http_message.cache_control(seconds, pinned=pinned)}
+        return Reply(
+            200, _XML, body, headers, http_message.document_digest(body), answer.log_fields()
+        )
+
+    def _page(self, call: Call) -> Reply:
+        url = self._provider.base_url(call.base + OAI_PATH)
+        view = site.view(self._repository, self._configuration, self._present.reading(), url)
+        body = self._renderer.page({"site": view})
+        return Reply(
+            200,
+            _HTML,
+            body,
+            digest=http_message.document_digest(body),
+            told={"snapshot": view.snapshot},
+        )
+
+    def _unavailable(self, message: str) -> Reply:
+        return unavailable(message, self._configuration["serve.retry_seconds"])
+
+
+def of_lambda(opened: InstanceParts) -> Answering:
+    """Return the application as Lambda calls it."""
+    return Application(
+        opened.repository, opened.settings, now, opened.log, largest=gateway.LARGEST, guarded=True
+    )

@@ -1,0 +1,202 @@
+"""Filters of templates: escaping, look-ups, characters of XML, and harvested items.
+
+Ingest checked that each fragment of a harvested item's XML is well-formed, so it is printed
+unchanged.
+"""
+
+import tomllib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+from markupsafe import Markup
+from markupsafe import escape as _markup
+
+from functions.oai.format import Format, find_file
+from functions.oai.repository import PublishedRecord
+from functions.oai.repository_duckdb.record_rows import runs
+from functions.snapshot.errors import ConfigurationError
+
+# XML 1.0 (section 2.2) forbids these even as references: one such byte spoils a whole document.
+_CONTROLS = bytes(b for b in range(0x20) if b not in b"\t\n\r")
+_NONCHARACTERS = ("\ufffe".encode(), "\uffff".encode())
+_REPLACEMENT = "\ufffd".encode()
+_FIRST = _REPLACEMENT[:1]
+"""The first byte of each of them in UTF-8."""
+_END = "\x1f"
+_MARKUP = "&<>\"'"
+_SIMPLE = frozenset({str, int, type(None)})
+"""Types that `escape` prints like `str`, except for the escaping."""
+HARVESTED = "harvested"
+RAW_FORMAT = frozenset({"records"})
+"""Columns that hold XML."""
+
+_MANDATORY = "oai_dc"
+
+
+def escape(value: Any) -> str:
+    """Escape like markupsafe, but to a plain text: making Markup takes longer than escaping.
+
+    Markup is returned unchanged.
+    """
+    if value.__class__ is str:
+        text: str = value
+        # Most values have none of these, and five searches take half of the time of five calls.
+        if "&" in text or "<" in text or ">" in text or '"' in text or "'" in text:
+            text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+            return text.replace('"', "&#34;").replace("'", "&#39;")
+        return text
+    return value if value.__class__ is Markup else str(_markup(value))
+
+
+def escape_all(column: Sequence[Any]) -> Sequence[str]:
+    """Return `escape` of each value, in one step if possible."""
+    texts = column
+    try:
+        joined = _END.join(column)
+    except TypeError:
+        if not {*map(type, column)} <= _SIMPLE:
+            return [escape(value) for value in column]
+        texts = [value if value.__class__ is str else str(value) for value in column]
+        joined = _END.join(texts)
+    if not any(character in joined for character in _MARKUP):
+        return texts
+    parts = escape(joined).split(_END)
+    return parts if len(parts) == len(column) else [escape(value) for value in column]
+
+
+@lru_cache(maxsize=1024)
+def parts(value: str | None) -> tuple[str, ...]:
+    """Return the parts of a comma-separated text, without empty ones."""
+    return tuple(part.strip() for part in (value or "").split(",") if part.strip())
+
+
+def utc(value: datetime) -> str:
+    """Return a time of the store, which is UTC without a zone, in the form of XML Schema."""
+    return f"{value.isoformat()}Z"
+
+
+def hexadecimal(value: bytes) -> str:
+    """Return bytes in the form of XML Schema's hexBinary."""
+    return value.hex().upper()
+
+
+def attribute(value: str) -> Markup:
+    """Escape a text so that an attribute keeps its line breaks (XML 1.0, section 3.3.3)."""
+    text = str(_markup(value))
+    for character in "\t\n\r":
+        text = text.replace(character, f"&#{ord(character)};")
+    return Markup(text)
+
+
+def clean(texts: Iterable[str]) -> bytes:
+    """Return texts joined in UTF-8, without characters that XML forbids."""
+    # One by one, because most texts consist of characters that need no encoding.
+    found = b"".join([text.encode("utf-8", "replace") for text in texts])
+    if _FIRST in found:  # a search for a single byte is ten times as fast
+        for character in _NONCHARACTERS:
+            found = found.replace(character, _REPLACEMENT)
+    return found.translate(None, _CONTROLS)
+
+
+def schema(base_url: str, name: str) -> str:
+    """Return the URL of one of our own schemas."""
+    return urljoin(base_url, f"schema/{name}")
+
+
+class Tables:
+    """The tables of some folders, each read once. Thread-safe."""
+
+    def __init__(self, places: Sequence[Path]):
+        self._places = places
+        self._rows: dict[str, Mapping[str, Any]] = {}
+        self._cached = lru_cache(maxsize=4096)(self._looked_up)
+
+    def looked_up(self, value: str | None, table: str) -> str:
+        """Return a table's entry for a media type, or an empty text.
+
+        Raises ConfigurationError if the table does not exist.
+        """
+        return self._cached(value, table) if value else ""
+
+    def rows(self, table: str) -> Mapping[str, Any]:
+        """Return the table tables/`table`.toml. Raises ConfigurationError."""
+        if table not in self._rows:
+            path = find_file(self._places, "tables", f"{table}.toml")
+            if path is None:
+                raise ConfigurationError(f"there is no table tables/{table}.toml")
+            try:
+                self._rows[table] = tomllib.loads(path.read_text("utf-8"))
+            except (OSError, ValueError) as error:
+                raise ConfigurationError(f"{path} cannot be read: {error}") from error
+        return self._rows[table]
+
+    def _looked_up(self, value: str, table: str) -> str:
+        rows = self.rows(table)
+        exact = value.partition(";")[0].strip().lower()
+        return str(rows.get(exact) or rows.get(exact.partition("/")[0] + "/*") or "")
+
+
+def as_harvested(records: Sequence[Mapping[str, Any]], prefix: str) -> Sequence[Mapping[str, Any]]:
+    """Return an item's record in a format; empty if it did not come in that format."""
+    return [one for one in records if one["prefix"] == prefix]
+
+
+def raw(xml: str) -> Markup:
+    """Mark XML as safe, so that it is printed unescaped."""
+    return Markup(xml)
+
+
+def select_available(records: Sequence[PublishedRecord], prefix: str) -> Sequence[PublishedRecord]:
+    """Return the records available in a format: those that came in it, and deleted ones.
+
+    All records are available in oai_dc.
+    """
+    if prefix == _MANDATORY:
+        return records
+    return [r for r in records if r.deleted or as_harvested(r.fields["records"], prefix)]
+
+
+def sifts(row: Format, kinds: Collection[str]) -> bool:
+    """Return whether some items of a kind in the format may be unavailable in it."""
+    return row.prefix != _MANDATORY and HARVESTED in row.crosswalks and HARVESTED in kinds
+
+
+def filter_records(records: Sequence[PublishedRecord], prefix: str) -> Sequence[PublishedRecord]:
+    """Return records of any kinds, without harvested ones that did not come in the format."""
+    return [
+        one for kind, run in runs(records)
+        for one in (select_available(run, prefix) if kind == HARVESTED else run)
+    ]  # fmt: skip
+
+
+def sample_records(prefix: str, namespace: str) -> list[dict[str, Any]]:
+    """Return a sample of the column `records` for a format with that namespace."""
+    origin = {
+        "harvested": "2026-11-22T10:00:00Z",
+        "altered": False,
+        "base_url": "http://a.cz/oai",
+        "identifier": "oai:a.cz:1",
+        "datestamp": "2026-11-22",
+        "namespace": namespace,
+    }
+    return [
+        {
+            "prefix": prefix,
+            "schema": "http://a.cz/a.xsd",
+            "namespace": namespace,
+            "datestamp": "2026-11-22",
+            "harvested": "2026-11-22T10:00:00Z",
+            "metadata": Markup('<a xmlns="{}"/>').format(namespace),
+            "about": ['<b xmlns="urn:b"/>'],
+            "origins": [origin],
+            "digest": "9f86d08",
+        }
+    ]
+
+
+HARVESTED_FILTERS = {"as_harvested": as_harvested, "raw": raw}
+"""Filters of crosswalks for harvested items, by name."""

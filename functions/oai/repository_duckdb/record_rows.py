@@ -1,0 +1,248 @@
+"""Rows of the table of records: columns that a list reads, and pages of records.
+
+A page holds its records by columns, because they are read and rendered that way. Making an object
+for each record and a mapping of its fields took a third of a page's time.
+
+Positions are the ranges of a listing's versions, and a span's shares of the publishes.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import chain, groupby
+from typing import Any, overload
+
+from functions.database.columns import Columns
+from functions.oai.repository import PublishedRecord
+from functions.snapshot import oai_name, obi, schema
+from functions.snapshot.errors import DamagedStore
+from functions.snapshot.manifest import Key, Manifest, RowGroup, Span, overlapping
+
+HEADER = ("position", "identifier", "kind", "datestamp", "deleted", "sets")
+"""The columns of every page: the attributes of a PublishedRecord besides its fields."""
+
+_READ = ("position", "sequence", "identifier", "kind", "deleted", "sets")
+_FIELDS = tuple(column.name for column in schema.CONTENT)
+DOCUMENT = obi.DOCUMENT.name
+"""The column with the fields of schema.DOCUMENTED items; read only if there are such items."""
+_ELSEWHERE = schema.DOCUMENTED | {"capture"}
+"""Kinds of items without rows in the table of documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Positions that may hold members of a set: in the main files, or in the set's own copy."""
+
+    first: int
+    last: int
+    copied: bool
+
+
+def living_sequences(manifest: Manifest, kinds: Collection[str]) -> set[int]:
+    """Return the numbers of the sequences that still list an item of `kinds`."""
+    return {s.number for s in manifest.sequences if any(s.records.get(kind) for kind in kinds)}
+
+
+def find_spans(manifest: Manifest, living: set[int], kinds: Collection[str]) -> list[Span]:
+    """Return the positions that items of `kinds` may have, ascending, adjacent spans joined.
+
+    Only sequences whose numbers are in `living` are considered.
+    """
+    found: list[Span] = []
+    for s in manifest.sequences:
+        for span in s.spans(kinds) if s.number in living else ():
+            if found and found[-1].last == span.first - 1:
+                found[-1] = Span(found[-1].first, span.last)
+            else:
+                found.append(span)
+    return found
+
+
+def span_shares(manifest: Manifest, span: Span) -> dict[int, float]:
+    """Return, for each sequence that meets the span, the fraction of its positions in the span."""
+    found = {}
+    for s in manifest.sequences:
+        inside = min(s.last, span.last) - max(s.first, span.first) + 1
+        if inside > 0:
+            found[s.number] = inside / (s.last - s.first + 1)
+    return found
+
+
+def position_in_key(key: Key, spec: str | None, default: int) -> int:
+    """Return the position in a row group's bound; `default` if the bound is another listing's."""
+    if isinstance(key, tuple):
+        return key[1] if key[0] == spec else default
+    return key if isinstance(key, int) else default
+
+
+def estimate_rows(group: RowGroup, part: Range) -> int:
+    """Return the approximate number of rows of the group within the range.
+
+    A group of copies that also holds another set's records gives 0, because the number is unknown.
+    """
+    if part.copied:
+        bounds = {key[0] for key in (group.first, group.last) if isinstance(key, tuple)}
+        return group.rows if len(bounds) == 1 else 0
+    first = position_in_key(group.first, None, part.first)
+    last = position_in_key(group.last, None, part.last)
+    return min(last, part.last) - max(first, part.first) + 1
+
+
+class Page(Sequence[PublishedRecord]):
+    """Immutable records by columns: those of HEADER, and fields.
+
+    As a sequence, it makes each record on access.
+    """
+
+    __slots__ = ("_columns", "_count", "_fields")
+
+    def __init__(self, columns: Mapping[str, Sequence[Any]]):
+        """`columns` are of one length."""
+        self._columns = columns
+        self._count = len(columns["position"])
+        self._fields = [name for name in columns if name not in HEADER]
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> PublishedRecord: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "Page": ...
+
+    def __getitem__(self, index: int | slice) -> "PublishedRecord | Page":
+        if isinstance(index, slice):
+            return Page({name: values[index] for name, values in self._columns.items()})
+        columns, deleted = self._columns, self._columns["deleted"][index]
+        return PublishedRecord(
+            columns["position"][index],
+            columns["identifier"][index],
+            columns["kind"][index],
+            columns["datestamp"][index],
+            deleted,
+            columns["sets"][index],
+            {} if deleted else {name: columns[name][index] for name in self._fields},
+        )
+
+    def __iter__(self) -> Iterator[PublishedRecord]:
+        return map(self.__getitem__, range(self._count))
+
+    @staticmethod
+    def join(pages: Sequence["Page"]) -> "Page":
+        """Return pages as one; a column missing in one of them is None in its rows."""
+        names = dict.fromkeys(chain.from_iterable(page._columns for page in pages))
+        columns = ((n, (p._columns.get(n) or [None] * len(p) for p in pages)) for n in names)
+        return Page({name: [*chain.from_iterable(values)] for name, values in columns})
+
+    @property
+    def names(self) -> Collection[str]:
+        """Names of the columns."""
+        return self._columns.keys()
+
+    def column(self, name: str) -> Sequence[Any]:
+        """Return the values of a column, also those of deleted records. Raises KeyError."""
+        return self._columns[name]
+
+
+def join_pages(parts: Sequence[Sequence[PublishedRecord]]) -> Sequence[PublishedRecord]:
+    """Join consecutive parts of a list."""
+    if len(parts) == 1:
+        return parts[0]
+    pages = [part for part in parts if isinstance(part, Page)]
+    return Page.join(pages) if len(pages) == len(parts) else tuple(chain.from_iterable(parts))
+
+
+def runs(records: Sequence[PublishedRecord]) -> Iterator[tuple[str, Sequence[PublishedRecord]]]:
+    """Yield the runs of neighbouring records of one kind, each with its kind.
+
+    Records of one kind in a publish have neighbouring positions, so runs are few, mostly one.
+    """
+    if isinstance(records, Page):
+        kinds: Sequence[str] = records.column("kind")
+    else:
+        kinds = [record.kind for record in records]
+    first = 0
+    for kind, some in groupby(kinds):
+        last = first + sum(1 for _ in some)
+        yield kind, records[first:last]
+        first = last
+
+
+def columns(
+    *, headers: bool, of_set: bool, fields: Collection[str] | None = None
+) -> tuple[str, ...]:
+    """Return the columns to read for a list of headers or records, of a set or of all.
+
+    `fields` are the columns that a record needs (None: all); DOCUMENT stands for those of
+    schema.DOCUMENTED.
+    """
+    header = (*_READ, "left_sets") if of_set else _READ
+    if headers:
+        return header
+    return (*header, *(name for name in _FIELDS if fields is None or name in fields))
+
+
+def page(found: Columns, stamps: Mapping[int, datetime], spec: str | None) -> Page:
+    """Return rows of `columns` as a page of a list of the set `spec` (None: of all sets).
+
+    `stamps` are the datestamps by sequence.
+    """
+    shown = {name: found[name] for name in found if name not in ("sequence", "left_sets")}
+    shown["datestamp"] = [stamps[number] for number in found["sequence"]]
+    shown["sets"] = [tuple(sets or ()) for sets in found["sets"]]
+    if spec is not None and any(found["left_sets"]):
+        shown["deleted"] = [*found["deleted"]]
+        for row, left in enumerate(found["left_sets"]):
+            if left and not any(oai_name.is_within_set(s, spec) for s in shown["sets"][row]):
+                shown["deleted"][row] = True
+                shown["sets"][row] = tuple(s for s in left if oai_name.is_within_set(s, spec))
+    return Page(shown)
+
+
+class Narrowed:
+    """Columns to read of a list's row groups: DOCUMENT only where a record may have one."""
+
+    def __init__(self, manifest: Manifest, names: tuple[str, ...]) -> None:
+        self._names = names
+        self._without = tuple(name for name in names if name != DOCUMENT)
+        kinds = tuple(sorted(schema.DOCUMENTED))
+        living = living_sequences(manifest, kinds) if DOCUMENT in names else set()
+        self._spans = find_spans(manifest, living, kinds) if living else []
+
+    def of(self, groups: Sequence[RowGroup]) -> tuple[str, ...]:
+        """Return the columns for neighbouring row groups of records or copies."""
+        first, last = groups[0].first, groups[-1].last
+        if self._spans and (isinstance(first, tuple) or overlapping(self._spans, first, last)):
+            return self._names
+        return self._without
+
+
+def lacking(records: Page) -> list[str] | None:
+    """Return the sorted identifiers of records whose fields are in the table of documents.
+
+    None if all records have their fields as columns, or if their fields were not requested.
+    """
+    kinds = {*records.column("kind")}
+    if kinds <= {"capture"} or (kinds <= _ELSEWHERE and DOCUMENT not in records.names):
+        return None
+    return sorted(r.identifier for r in records if r.kind not in _ELSEWHERE and not r.deleted)
+
+
+def fill_documents(records: Page, documents: Mapping[str, str]) -> Iterator[PublishedRecord]:
+    """Yield the records with the fields of their documents, JSON by identifier.
+
+    Raises DamagedStore for a missing or invalid document.
+    """
+    for record in records:
+        if record.kind == "capture" or record.deleted:
+            yield record
+            continue
+        try:
+            if record.kind in _ELSEWHERE:
+                yield replace(record, fields=json.loads(record.fields.get(DOCUMENT, "{}")))
+            else:
+                yield replace(record, fields=json.loads(documents[record.identifier]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise DamagedStore(f"the document of {record.identifier} is damaged") from error

@@ -1,0 +1,228 @@
+"""Names of OAI-PMH: identifiers of items, computed from content, and set specifications.
+
+The same input gives the same identifiers. The local part is 24 characters of lower-case base32
+(RFC 4648), 120 bits of a SHA-256.
+
+A set specification is hierarchical. OAI-PMH 2.0 (section 2.6) allows a level the characters
+`A-Z a-z 0-9 - _ . ! ~ * ' ( )`. All other characters, and `!`, become `!XX` for each byte of their
+UTF-8 form.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote
+
+_LENGTH = 15  # bytes; a multiple of five, so that base32 needs no padding
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
+_PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
+_SHIFTS = range(_LENGTH * 8 - 10, -1, -10)
+_PLAIN = "-_.!~*'();/?:@&=+$,"
+"""Characters that an oai-identifier allows unescaped, besides letters, digits and %."""
+_WITHIN = _PLAIN.replace(":", "").replace(",", "")
+_AUTHORITIES = ("RePEc:", "ReLIS:", "mapin:")
+"""Prefixes of handles that cannot be confused with another item's local part."""
+_PERSON = r"p[a-z]{1,15}[0-9]{1,6}"
+"""A person's short id: shorter than a capture's local part, and without a colon."""
+_NAMESPACE = re.compile(r"[A-Za-z][A-Za-z0-9-]*(\.[A-Za-z][A-Za-z0-9-]*)+")
+_SET_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~*'()")
+_ORDINARY = re.compile(r"[A-Za-z0-9\-_.~*'()]+")
+_ESCAPE = re.compile(rb"!([0-9A-F]{2})")
+_DATASETS = {
+    # level 1: name of its level 2 sets
+    "platform": "Datasets of the platform {}",
+    "host": "Datasets of {}",
+    "strategy": "Datasets stored as {}",
+    "status": "Datasets with the status {}",
+}
+_SPEC = re.compile(r"[A-Za-z0-9\-_.!~*'()]+(:[A-Za-z0-9\-_.!~*'()]+)*")
+
+
+def capture_identity(
+    url: bytes, date: str | None, status: int | None, digest: str | None, ordinal: int = 0
+) -> str:
+    """Return the local identifier of a capture.
+
+    `url` is the URL's bytes as archived. `date` is the capture's date to the second as W3CDTF text,
+    or as much of it as the file has. `status` is the HTTP status, None for a revisit because
+    indexes give none for it. `digest` is the base32 SHA-1 of the payload. `ordinal` is the number
+    of earlier captures in the same file with the same four values. ARC and WARC copies of one crawl
+    thus get the same identifier.
+    """
+    code = "" if status is None else status
+    # The URL's length comes first, so that no URL can imitate the fields behind it.
+    rest = f"\n{date or ''}\n{code}\n{digest or ''}\n{ordinal}".encode()
+    hashed = hashlib.sha256(b"%d %b%b" % (len(url), url, rest)).digest()
+    number = int.from_bytes(hashed[:_LENGTH], "big")
+    # base64.b32encode takes twice as long, which matters for every capture.
+    return "".join([_PAIRS[(number >> at) & 1023] for at in _SHIFTS])
+
+
+def is_namespace(text: str) -> bool:
+    """Return whether `text` is a repositoryIdentifier (oai-identifier): a dotted domain name."""
+    return _NAMESPACE.fullmatch(text) is not None
+
+
+def to_oai(namespace: str, local: str) -> str:
+    """Return `oai:namespace:local` (OAI guidelines, oai-identifier)."""
+    return f"oai:{namespace}:{local}"
+
+
+def collection_identifier(namespace: str, spec: str) -> str:
+    """Return the identifier of the collection item with that setSpec.
+
+    It is unique, because setSpecs and the local parts of captures contain no comma. It can also be
+    a file name, which harvesters may need.
+    """
+    return to_oai(namespace, spec.replace(":", ","))
+
+
+def dataset_identifier(namespace: str, platform: str, domain: str, id_: str) -> str:
+    """Return the identifier of a platform's dataset with that id.
+
+    All versions share it. In all three parts, characters that an oai-identifier does not allow
+    become %XX of their UTF-8 bytes. So do %, comma and colon. The identifier is therefore unique
+    among datasets and all other items.
+    """
+    return to_oai(namespace, dataset_identity(platform, domain, id_))
+
+
+def dataset_identity(platform: str, domain: str, id_: str) -> str:
+    """Return the local part of `dataset`."""
+    return ",".join(["dataset", *(quote(part, safe=_WITHIN) for part in (platform, domain, id_))])
+
+
+def harvested_identifier(namespace: str, place: str, id_: str) -> str:
+    """Return the identifier of a harvested item that cannot keep its own.
+
+    `place` is the repository's base URL without the scheme, because a host can have many
+    repositories. The parts are escaped as in `dataset`.
+    """
+    parts = ["harvested", *(quote(part, safe=_WITHIN) for part in (place, id_))]
+    return to_oai(namespace, ",".join(parts))
+
+
+def is_prefix(text: str) -> bool:
+    """Return whether `text` is a valid prefix of handles: `oai:` alone, or with a namespace."""
+    head, _, rest = text.partition(":")
+    return head == "oai" and (rest == "" or (rest[-1] == ":" and is_namespace(rest[:-1])))
+
+
+def template_identifier(prefix: str, handle: str) -> str:
+    """Return the identifier of the template with that handle; it is unique.
+
+    Characters that an oai-identifier does not allow, and %, become %XX of their UTF-8 bytes. The
+    first character of a handle is also escaped, unless the handle has a known authority or is a
+    person's short id. Otherwise the author of a template could choose the identifier of a capture
+    or a collection; those contain no %.
+    """
+    text = quote(handle, safe=_PLAIN)
+    known = text.startswith(("%", *_AUTHORITIES)) or re.fullmatch(_PERSON, text)
+    if text and not known:
+        text = f"%{ord(text[0]):02X}{text[1:]}"
+    return prefix + text
+
+
+def template_identifier_sql(prefix: str, handle: str) -> str:
+    """Return `template` as DuckDB SQL over expressions for the prefix and the handle."""
+    text = f"url_encode({handle})"
+    for character in sorted({*_PLAIN} - {*"-_.~"}):
+        plain = character.replace("'", "''")
+        text = f"replace({text}, '%{ord(character):02X}', '{plain}')"
+    known = " OR ".join(f"starts_with({text}, '{head}')" for head in ("%", *_AUTHORITIES))
+    known += f" OR regexp_full_match({text}, '{_PERSON}')"
+    marked = f"'%' || hex(left({text}, 1)) || substr({text}, 2)"
+    return f"({prefix} || if({known}, {text}, {marked}))"
+
+
+def lookup_key(identifier: str) -> int:
+    """Return the key of `identifier` in the look-up table: 63 bits, unsigned."""
+    return int.from_bytes(hashlib.sha256(identifier.encode()).digest()[:8], "big") >> 1
+
+
+LOOKUP_KEY = "(('0x' || left(sha256(identifier), 16))::UBIGINT >> 1)::BIGINT"
+"""`lookup_key` of a column `identifier`, as DuckDB SQL."""
+
+
+def escape_level(name: str) -> str:
+    """Return `name` as one level of a set specification; an empty name becomes `!`."""
+    if not name:
+        return "!"
+    if _ORDINARY.fullmatch(name):
+        return name
+    return "".join(chr(b) if b in _SET_PLAIN else f"!{b:02X}" for b in name.encode("utf-8"))
+
+
+def unescape_level(level: str) -> str:
+    """Return the name that `escape` turned into `level`."""
+    if level == "!":
+        return ""
+    raw = _ESCAPE.sub(lambda m: bytes([int(m.group(1), 16)]), level.encode("ascii"))
+    return raw.decode("utf-8", "replace")
+
+
+def join_set(*names: str) -> str:
+    """Return the specification with the levels `names`, from the root down, each escaped."""
+    return ":".join(map(escape_level, names))
+
+
+def split_set(spec: str) -> tuple[str, ...]:
+    """Return the names of the levels of `spec`, from the root down."""
+    return tuple(map(unescape_level, spec.split(":")))
+
+
+def is_set(spec: str) -> bool:
+    """Return whether `spec` has the form that the protocol's schema requires of a setSpec."""
+    return _SPEC.fullmatch(spec) is not None
+
+
+def set_lineage(spec: str) -> tuple[str, ...]:
+    """Return `spec` and all its ancestors, the root first."""
+    levels = spec.split(":")
+    return tuple(":".join(levels[: n + 1]) for n in range(len(levels)))
+
+
+def most_specific_sets(specs: Iterable[str]) -> tuple[str, ...]:
+    """Return `specs` sorted, without duplicates and without ancestors of other members."""
+    given = sorted(set(specs))
+    above = {a for spec in given for a in set_lineage(spec)[:-1]}
+    return tuple(spec for spec in given if spec not in above)
+
+
+def is_within_set(spec: str, above: str) -> bool:
+    """Return whether `spec` is `above` or below it."""
+    return spec == above or spec.startswith(f"{above}:")
+
+
+def set_name(spec: str, names: dict[str, str], told: str | None = None) -> str:
+    """Return the set's name for people: the configured one, else `told`.
+
+    If both are missing, the name is composed of the levels.
+    """
+    return names.get(spec) or told or _make_set_name(split_set(spec))
+
+
+def _make_set_name(levels: Sequence[str]) -> str:
+    if levels[:2] == ("domain", "ip"):
+        return "Captures of " + (".".join(levels[2:]) or "addresses without a name")
+    if levels[0] == "domain":
+        return "Captures of " + (".".join(reversed(levels[1:])) or "all web sites")
+    if levels[0] == "mime":
+        return "Captures of " + (f"type {'/'.join(levels[1:])}" if levels[1:] else "all types")
+    if levels[0] == "collection":
+        return "Collection " + (" / ".join(levels[1:]) or "of any name")
+    if levels[0] == "RePEc":
+        of = "archive" if len(levels) == 2 else "series"
+        return f"RePEc {of} {':'.join(levels[1:])}" if levels[1:] else "RePEc"
+    if levels[0] == "type":
+        return "Templates of " + (f"type {levels[1]}" if levels[1:] else "all types")
+    if levels[0] == "repository":
+        return "Harvested from " + (" / ".join(levels[1:]) or "other repositories")
+    if levels[0] == "from":
+        if len(levels) > 2:
+            return f"{levels[1]}: {' / '.join(levels[2:])}"
+        return "Sets of " + (levels[1] if levels[1:] else "other repositories")
+    if levels[0] in _DATASETS and len(levels) <= 2:
+        of = _DATASETS[levels[0]]
+        return of.format(levels[1]) if levels[1:] else f"Datasets by {levels[0]}"
+    return " / ".join(levels)

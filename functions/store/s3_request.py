@@ -1,0 +1,270 @@
+"""Requests to S3: the keys that sign them, their number, and what their failures mean.
+
+obstore itself renews the keys of roles and of ECS and EKS containers. This module provides the keys
+of the environment and those of Lambda's SnapStart. With SnapStart, the environment holds a URL and
+a password instead of keys. boto3 handles profiles and single sign-on (builder.store.aws).
+
+A failure becomes a store error with a one-line message. Requests and the bytes of their responses
+are counted for one unit of work.
+"""
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import ProxyHandler, Request, build_opener
+
+from functions.snapshot.errors import Conflict, MissingObject, StoreError, StoreUnavailable
+
+_SECRET = re.compile(r"//[^/\s]*@")
+
+# The HTTP status of these codes does not show that a retry can help. The request was damaged in
+# transit, arrived too slowly, or collided with another one. A removal of many keys is answered with
+# status 200 and a code for each key that was not removed.
+_PASSING = {
+    "BadDigest", "ConditionalRequestConflict", "IncompleteBody", "InternalError", "RequestTimeout",
+    "ServiceUnavailable", "SlowDown", "Throttling", "XAmzContentChecksumMismatch",
+    "XAmzContentSHA256Mismatch",
+}  # fmt: skip
+
+# A server may send these with status 200, or with a status chosen before the error was known.
+_FINAL = {"NoSuchBucket", "NoSuchUpload", "NotImplemented", "PreconditionFailed"}
+
+_OF_ONE = {"AccessDenied", "InvalidObjectState"}  # another account's object, or cold storage
+
+_MEANING = {
+    "NoSuchBucket": "there is no such bucket; create it, or correct the store's address",
+    "InvalidBucketName": "the bucket's name is invalid; correct the store's address",
+    "SignatureDoesNotMatch": "the server refuses the signature: the secret access key is wrong",
+    "InvalidAccessKeyId": "the server does not know the access key; check the credentials",
+    "ExpiredToken": "the credentials have expired; get new ones",
+    "InvalidToken": "the session token is not valid; get new credentials",
+    "RequestTimeTooSkewed": "this machine's clock is wrong by more than the server permits",
+    "AuthorizationHeaderMalformed": "the bucket is in another region; set store.region",
+    "PermanentRedirect": "the bucket is in another region; set store.region",
+    "EntityTooLarge": "the object is larger than the server permits",
+    "NotImplemented": "the server lacks an operation that Sheaf requires (docs/reference/store.md)",
+}
+ADDRESS, PASSWORD = "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN"
+
+_PATIENCE = 2.0  # seconds
+_NEAR = ("localhost", "127.0.0.1", "::1", "169.254.170.2", "169.254.170.23", "fd00:ec2::23")
+"""Hosts that may be asked over http, as in AWS's own tools; other hosts need https."""
+T = TypeVar("T")
+
+
+class ForbiddenObjectError(StoreError):
+    """The server refuses this object only; others may be readable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A failed request: the HTTP status and S3's code, if there was a response.
+
+    `transport` is Connect, Timeout or Interrupted if the connection failed. `credentials` is true
+    if no keys were available, and `reason` says why, if known. `renewing` is true if there were
+    keys before. `text` is the library's own message.
+    """
+
+    status: int = 0
+    code: str = ""
+    transport: str = ""
+    credentials: bool = False
+    reason: str = ""
+    renewing: bool = False
+    text: str = ""
+
+    @property
+    def passing(self) -> bool:
+        """True if the same request may succeed a little later."""
+        if self.credentials:
+            return self.renewing
+        if self.code in _FINAL:
+            return False
+        busy = self.status in (408, 409, 429) or self.status in range(500, 600)
+        return busy or bool(self.transport) or self.code in _PASSING
+
+    def error(self, bucket: str, key: str, action: str, waited: str) -> StoreError:
+        """Return the error to raise.
+
+        `action` is the S3 permission, `waited` the time of all tries.
+        """
+        where = f"s3://{bucket}/{key}"
+        if self.credentials:
+            return self._without_credentials(f"s3://{bucket}", waited)
+        if self.code in _MEANING:
+            return StoreError(f"{where}: {_MEANING[self.code]}")
+        if self.passing:
+            return StoreUnavailable(f"{where}: {self._absence(waited)}")
+        if self.status == 412 or self.code == "PreconditionFailed":
+            return Conflict(f"{where} was written by another process")
+        if self.status == 404 or self.code == "NoSuchUpload":
+            return MissingObject(f"s3://{bucket} has no {key}")
+        kind = ForbiddenObjectError if self.code in _OF_ONE else StoreError
+        if self.status in (401, 403) or self.code == "AccessDenied":
+            return kind(
+                f"{where}: permission denied: these credentials need {action} there"
+                + (
+                    " (and s3:ListBucket, to distinguish missing objects)"
+                    if "Get" in action
+                    else ""
+                )
+            )
+        answer = f"the server answered {self.status} {self.code}".rstrip()
+        text = _SECRET.sub("//...@", self.text.partition("\n")[0])[:300]
+        return kind(f"{where}: {answer if self.status else text}")
+
+    def _without_credentials(self, where: str, waited: str) -> StoreError:
+        kind = StoreUnavailable if self.renewing else StoreError
+        if self.reason:
+            return kind(f"{where}: {self.reason}")
+        if self.renewing:
+            return kind(
+                f"{where}: the credentials could not be renewed; retried for {waited}; run again "
+                "later"
+            )
+        return kind(
+            f"{where}: no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+            "or AWS_PROFILE, or give this machine a role"
+        )
+
+    def _absence(self, waited: str) -> str:
+        tried = f"was retried for {waited}; run again later"
+        if self.transport == "Connect":
+            return f"the server cannot be reached; check the network and store.endpoint. It {tried}"
+        if self.transport == "Timeout":
+            return f"the server did not answer in time; it {tried}"
+        if self.transport:
+            return f"the connection was lost; the server {tried}"
+        return f"the server is busy or failing ({self.status} {self.code}); it {tried}"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessKeys:
+    """AWS access keys; an empty string for a key that is not set."""
+
+    access_key: str = ""
+    secret_key: str = ""
+    token: str = ""
+
+    def __repr__(self) -> str:
+        return "AccessKeys()"  # keep secrets out of logs
+
+
+def environment_keys(environment: Mapping[str, str]) -> AccessKeys:
+    """Return the environment's keys. Raises StoreError if they are invalid."""
+    names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+    access_key, secret_key = (check_variable(name, environment.get(name, "")) for name in names)
+    if bool(access_key) != bool(secret_key):
+        present, missing = names if access_key else reversed(names)
+        raise StoreError(f"{present} is set without {missing}")
+    if not access_key:
+        return AccessKeys()
+    name = "AWS_SESSION_TOKEN"
+    return AccessKeys(access_key, secret_key, check_variable(name, environment.get(name, "")))
+
+
+def check_variable(name: str, value: str) -> str:
+    """Return the value of a variable, which may be a secret.
+
+    Raises StoreError if no request can be signed with the value.
+    """
+    if not (value.isascii() and value.isprintable() and " " not in value):
+        raise StoreError(f"{name} has a space, a line break or another invalid character")
+    return value
+
+
+def key_provider(environment: Mapping[str, str]) -> Callable[[], Any] | None:
+    """Return obstore's credential provider, or None if obstore finds the keys itself.
+
+    The provider reads the environment's keys at each call. Raises StoreError if they are invalid.
+    """
+    if environment_keys(environment).access_key:
+        return lambda: _current(environment)
+    if environment.get(ADDRESS) and environment.get(PASSWORD):
+        return lambda: _fetch(environment[ADDRESS], environment[PASSWORD])
+    return None
+
+
+def _current(environment: Mapping[str, str]) -> dict[str, Any]:
+    keys = environment_keys(environment)
+    if not keys.access_key:
+        raise StoreError("AWS_ACCESS_KEY_ID is no longer set")
+    return {
+        "access_key_id": keys.access_key,
+        "secret_access_key": keys.secret_key,
+        "token": keys.token or None,
+        "expires_at": datetime.now(UTC),  # obstore asks again, at its own minimum interval
+    }
+
+
+def _fetch(address: str, password: str) -> dict[str, Any]:
+    """Return the keys that the credential server sends. Raises StoreError."""
+    parts = urlsplit(address)
+    if parts.scheme != "https" and (parts.scheme != "http" or parts.hostname not in _NEAR):
+        raise StoreError(f"{ADDRESS} cannot be used: expected https, or http on this machine")
+    try:
+        asked = Request(address, headers={"Authorization": password})
+        # No proxy: it would see the password, and "localhost" would be the proxy's machine.
+        with build_opener(ProxyHandler({})).open(asked, timeout=_PATIENCE) as answer:
+            said = json.load(answer)
+        return {
+            "access_key_id": said["AccessKeyId"],
+            "secret_access_key": said["SecretAccessKey"],
+            "token": said.get("Token"),
+            "expires_at": datetime.fromisoformat(said["Expiration"]),
+        }
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        # The message omits the response, which may contain a secret.
+        raise StoreError(f"no credentials from {ADDRESS}: {type(error).__name__}") from None
+
+
+class Tally:
+    """Number of requests, retries included, and the bytes of their responses."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.bytes = 0
+        self._lock = threading.Lock()
+
+    def add(self, requests: int, size: int) -> None:
+        """Count requests and bytes, from any thread."""
+        with self._lock:
+            self.requests += requests
+            self.bytes += size
+
+
+_CURRENT: ContextVar[Tally | None] = ContextVar("tally", default=None)
+
+
+@contextmanager
+def count_requests() -> Iterator[Tally]:
+    """Count the requests of this thread, and of calls passed to other threads by `carry`."""
+    tally = Tally()
+    token = _CURRENT.set(tally)
+    try:
+        yield tally
+    finally:
+        _CURRENT.reset(token)
+
+
+def add_to_tally(requests: int = 0, size: int = 0) -> None:
+    """Count requests and bytes for the current unit of work, if it is counted."""
+    tally = _CURRENT.get()
+    if tally is not None:
+        tally.add(requests, size)
+
+
+def carry_tally(call: Callable[..., T]) -> Callable[..., T]:
+    """Return a call that counts for this thread's work when another thread runs it.
+
+    Each call in another thread needs a separate `carry`.
+    """
+    return partial(copy_context().run, call)

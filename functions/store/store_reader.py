@@ -1,0 +1,274 @@
+"""Read access to a store: in a folder, in an S3 bucket, or on a server with the same API."""
+
+import io
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, cast
+
+from functions.snapshot import layout
+from functions.snapshot.errors import Conflict, MissingObject, StoreError
+from functions.snapshot.layout import StoreAddress
+from functions.store import s3_request
+from functions.store.connection import ObjectClient, ObjectPart
+from functions.store.mirror import KEPT, Mirror
+
+
+class ObjectCache(Protocol):
+    """Local files of a bucket's objects, by their keys in the bucket. Thread-safe."""
+
+    def local(self, key: str, spans: Sequence[tuple[int, int]] | None) -> Path:
+        """Return a file in which `spans` are correct (Mirror.local)."""
+        ...
+
+    def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> list[Path]:
+        """Return files of the spans (Mirror.parts)."""
+        ...
+
+    def close(self) -> object:
+        """Remove the files, or end their use."""
+        ...
+
+
+class BucketReader:
+    """Reads the objects of a bucket below a prefix; implements functions.snapshot.store.Reader.
+
+    It keeps sparse local files of large objects. They take at most `limit` bytes (None: no limit).
+    Files used within the last `kept` seconds do not count. If `cache` is given, it keeps the files
+    instead. Thread-safe.
+    """
+
+    def __init__(
+        self,
+        address: StoreAddress,
+        client: ObjectClient,
+        limit: int | None,
+        kept: float = KEPT,
+        cache: ObjectCache | None = None,
+    ) -> None:
+        self._address = address
+        self._objects = client
+        self.cache: ObjectCache
+        if cache is None:
+            self.cache = self._mirror = Mirror(client, limit, kept=kept)
+        else:
+            self.cache = cache
+
+    @property
+    def address(self) -> str:
+        """The bucket and the prefix: s3://bucket/prefix."""
+        return str(self._address)
+
+    def read(self, key: str) -> bytes:
+        """Return the whole object. Raises MissingObject or StoreError."""
+        return self._objects.get(self._address.key(key))[0]
+
+    def open(self, key: str) -> BinaryIO:
+        """Return the object as a stream that holds one part in memory at a time."""
+        raw = _BucketStream(self._objects, self._address.key(key))
+        return cast(BinaryIO, io.BufferedReader(raw, self._objects.connection.part))
+
+    def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
+        """Return a file in which `spans` are correct; missing spans are fetched."""
+        return self.cache.local(self._address.key(key), spans)
+
+    def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> Sequence[Path]:
+        """Return files of the spans, or of the whole object; adjacent spans are fetched at once."""
+        return self.cache.parts(self._address.key(key), size, spans)
+
+    def close(self) -> None:
+        """Remove the local files."""
+        self.cache.close()
+
+
+def bucket_of(uri: str) -> StoreAddress | None:
+    """Return the bucket in `uri`, or None for a folder.
+
+    Raises StoreError for an invalid address.
+    """
+    if not uri:
+        raise StoreError("the store's address is empty, expected a folder or s3://bucket/prefix")
+    if "://" not in uri:
+        return None
+    try:
+        return layout.parse_address(uri)
+    except ValueError as error:
+        raise StoreError(f"the store's address cannot be used: {error}") from None
+
+
+class _BucketStream(io.RawIOBase):
+    def __init__(self, client: ObjectClient, key: str) -> None:
+        self._client = client
+        self._key = key
+        self._offset = 0
+        # A missing object raises here. The tag ties the later ranges to this version of the object.
+        first = client.piece(key, 0, client.connection.part)
+        self._ready, self._size, self._tag = first.data, first.size, first.tag
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        if not self._ready and self._offset < self._size:
+            self._ready = self._next()
+        count = min(len(view), len(self._ready))
+        view[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        self._offset += count
+        return count
+
+    def _next(self) -> bytes:
+        try:
+            piece = self._client.piece(
+                self._key, self._offset, self._client.connection.part, self._tag
+            )
+        except Conflict as error:
+            raise StoreError(
+                f"{self._client.where(self._key)} was replaced while it was being read"
+            ) from error
+        return piece.data
+
+
+class FolderReader:
+    """Reads the objects of a store in a folder; implements functions.snapshot.store.Reader."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @property
+    def address(self) -> str:
+        """The folder's path."""
+        return str(self.root)
+
+    def read(self, key: str) -> bytes:
+        """Return the whole object. Raises MissingObject or StoreError."""
+        try:
+            return self.path(key).read_bytes()
+        except FileNotFoundError as error:
+            raise MissingObject(f"{self.root} has no {key}") from error
+        except OSError as error:
+            raise StoreError(f"{self.path(key)} cannot be read: {error.strerror}") from error
+
+    def open(self, key: str) -> BinaryIO:
+        """Return the object's own file, open for reading."""
+        try:
+            return self.path(key).open("rb")
+        except FileNotFoundError as error:
+            raise MissingObject(f"{self.root} has no {key}") from error
+        except OSError as error:
+            raise StoreError(f"{self.path(key)} cannot be read: {error.strerror}") from error
+
+    def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> Sequence[Path]:
+        """Return the object's own file."""
+        return [self.local(key, spans)]
+
+    def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
+        """Return the object's own file, which is complete."""
+        path = self.path(key)
+        try:
+            there = path.is_file()
+        except OSError as error:
+            raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+        if not there:
+            raise MissingObject(f"{self.root} has no {key}")
+        return path
+
+    def size(self, key: str) -> int | None:
+        """Return the size of the object in bytes, or None if it does not exist."""
+        path = self.path(key)
+        try:
+            return path.stat().st_size
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Do nothing: no local copies are kept."""
+
+    def path(self, key: str) -> Path:
+        """Return the path of the object.
+
+        Raises ValueError for a key that leads out of the store.
+        """
+        parts = key.split("/")
+        if not all(parts) or {".", ".."} & set(parts) or "\0" in key:
+            raise ValueError(f"{key!r} is not a key of a store")
+        return self.root.joinpath(*parts)
+
+
+class ObjectStream(io.RawIOBase):
+    """The bytes of an object from `start` to `end` (None: its end); two parts are in memory.
+
+    Raises MissingObject, Conflict if the object was replaced meanwhile, or StoreError.
+    """
+
+    def __init__(
+        self, client: ObjectClient, key: str, start: int = 0, end: int | None = None
+    ) -> None:
+        self._client = client
+        self._key = key
+        self._part = client.connection.part
+        self._pool = ThreadPoolExecutor(1, "sheaf-stream")
+        self._ahead: tuple[int, Future[ObjectPart]] | None = None
+        self._data = memoryview(b"")
+        self._from = 0  # the offset in the object of the first byte of _data
+        self._at = start
+        wanted = self._part if end is None else min(self._part, max(end - start, 1))
+        first = client.piece(key, start, wanted)
+        self.size, self.tag = first.size if end is None else min(first.size, end), first.tag
+        self._take(start, first)
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the offset of the next read."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move to another offset; the next read fetches from there."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer from the current part; 0 at the object's end."""
+        if self._at >= self.size:
+            return 0
+        if not self._from <= self._at < self._from + len(self._data):
+            self._fetch()
+        start = self._at - self._from
+        piece = self._data[start : start + len(buffer)]
+        buffer[: len(piece)] = piece
+        self._at += len(piece)
+        return len(piece)
+
+    def close(self) -> None:
+        """Drop the fetched parts."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._data = memoryview(b"")
+        super().close()
+
+    def _fetch(self) -> None:
+        ahead, self._ahead = self._ahead, None
+        if ahead and ahead[0] == self._at:
+            self._take(self._at, ahead[1].result())
+        else:
+            self._take(self._at, self._piece(self._at))
+
+    def _take(self, place: int, piece: ObjectPart) -> None:
+        self._from, self._data = place, memoryview(piece.data)
+        behind = place + len(piece.data)
+        if piece.data and behind < self.size:
+            self._ahead = behind, self._pool.submit(s3_request.carry_tally(self._piece), behind)
+
+    def _piece(self, place: int) -> ObjectPart:
+        length = min(self._part, self.size - place)
+        return self._client.piece(self._key, place, length, self.tag)
