@@ -19,11 +19,11 @@ from builder.intake.intake import writing
 from builder.obi.content import FaultRow, Row, Version
 from builder.obi.replay import fold
 from builder.obi.run import ObiRun, Outside, Purpose, claim, history
-from builder.redif import source as tree
 from builder.redif import tarball
 from builder.redif.account import RedifReport, build_report
 from builder.redif.entry import LogEntries, Parents, stretches
 from builder.redif.parse import parse
+from builder.redif.source import tree_members
 from builder.redif.spool import LARGEST, Flaw, RedifFile, Segment, Spool
 from builder.redif.staging import Acceptance, FileOrigin, compare, stage
 from functions.database import engine
@@ -191,7 +191,8 @@ class _RedifIngest:
 
 def _members(origin: FileOrigin) -> Iterator[RedifFile | Flaw]:
     try:
-        yield from (tree if origin.is_tree else tarball).members(origin.path)
+        read = tree_members if origin.is_tree else tarball.members
+        yield from read(origin.path)
     except OSError as error:
         raise UsageError(f"{origin.label} cannot be read: {error.strerror}") from error
 

@@ -135,7 +135,7 @@ def test_what_may_go_better_is_tried_again_and_then_is_a_dead_letter(
 ) -> None:
     sqs.ask("10.5/1")
     rests: list[int] = []
-    monkeypatch.setattr(queues, "wait", lambda received: rests.append(received) or 0)
+    monkeypatch.setattr(queues, "retry_wait", lambda received: rests.append(received) or 0)
     tries = [len(worked_off(sqs.queue(), ended("stalled"), threads=1)) for _ in range(3)]
     assert sum(tries) == 2
     assert rests == [1, 2]

@@ -366,7 +366,7 @@ def test_a_replay_that_lacked_its_commit_alone_is_done_by_the_next(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(runs, "finish", interrupt)
+        patch.setattr(runs, "commit_run", interrupt)
         assert home("ingest", "-f", path).code == 130
     assert history(store_of(home)) == ()
     result = home("ingest", "-f", path, "--json")
