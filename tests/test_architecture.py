@@ -16,8 +16,6 @@ LOOSE = 11
 """The most modules that stand loose in `builder/`."""
 FULL = 20
 """The most modules of a folder."""
-CROWDED = {"functions/content": 34}
-"""Folders that still hold more, and how many: they may only shrink."""
 DEPLOYED = {"duckdb", "jinja2", "markupsafe", "obstore"}  # markupsafe is a part of jinja2
 OPTIONAL = {"brotli", "isal", "zstandard"}  # what is deployed does without them
 HEAVY = {
@@ -81,7 +79,7 @@ def test_few_modules_stand_loose() -> None:
 
 def test_folders_hold_few_modules() -> None:
     for folder, count in folders().items():
-        assert count <= CROWDED.get(folder, FULL), folder
+        assert count <= FULL, folder
 
 
 def test_functions_are_named_by_verbs_and_classes_once() -> None:

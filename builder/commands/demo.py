@@ -2,9 +2,10 @@
 
 import argparse
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +48,18 @@ def run(context: Context) -> int:
         if arguments.once:
             return 0
         try:
-            return 1 if server.wait() else 0
+            return 1 if _wait(server) else 0
         except KeyboardInterrupt:
             context.say("stopped")
     return 0
+
+
+def _wait(server: subprocess.Popen[str]) -> int:
+    """Return the exit status of the server when it ends."""
+    while True:
+        # An interrupt just before a wait without a time limit would be noticed after it.
+        with suppress(subprocess.TimeoutExpired):
+            return server.wait(1.0)
 
 
 def _clear(folder: Path) -> Path:

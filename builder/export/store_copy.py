@@ -1,9 +1,7 @@
 """Copies a store to another place, in the state of one value of its pointer.
 
-The obi store's runs and the datasets are copied first. Data files, leaves, views and manifests
-follow, and the pointer is written last, by a conditional write. So the target holds a complete
-store or none at any time. Numbers, positions and instants stay the same, so that harvests can
-continue at the copy. Objects that the target already has with the right size are not copied.
+The pointer is written last, by a conditional write. So the target holds a complete store or none at
+any time. Numbers, positions and instants stay the same: harvests can continue at the copy.
 """
 
 import hashlib

@@ -219,8 +219,8 @@ def _time(last: int | None, now: int, tist: int | None) -> int:
     """Return the time of the next run. Raises StoreError for a time that it cannot have."""
     if last is not None and now < last - BEHIND:
         raise StoreError(
-            f"this machine's clock shows {show_tist(now)}, but the last run was at {show_tist(last)}: "
-            "correct the clock"
+            f"this machine's clock shows {show_tist(now)}, but the last run was at "
+            f"{show_tist(last)}: correct the clock"
         )
     if tist is None:
         return now if last is None else max(now, last + 1)
@@ -229,8 +229,8 @@ def _time(last: int | None, now: int, tist: int | None) -> int:
         raise StoreError(f"{show_tist(tist)} is in the future: give an earlier time")
     if last is not None and tist <= last:
         raise StoreError(
-            f"the store has a run of {show_tist(last)}, so a run of {show_tist(tist)} is too early: give a "
-            "later time"
+            f"the store has a run of {show_tist(last)}, so a run of {show_tist(tist)} is too "
+            "early: give a later time"
         )
     return tist
 

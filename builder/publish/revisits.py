@@ -76,8 +76,8 @@ CREATE TABLE pending AS
 SELECT * REPLACE ({OWN_VALUES}), list_concat(sets, left_sets) AS earlier, NULL::BIGINT AS was
 FROM fresh WHERE {lookup.REVISIT}
 UNION ALL BY NAME
-SELECT * EXCLUDE (position, sequence) REPLACE ({OWN_VALUES}), list_concat(sets, left_sets) AS earlier,
-    position AS was
+SELECT * EXCLUDE (position, sequence) REPLACE ({OWN_VALUES}),
+    list_concat(sets, left_sets) AS earlier, position AS was
 FROM standing
 """
 _LISTS = ", ".join(

@@ -284,7 +284,6 @@ class RecordReader:
         return None, DocumentRecord(record, message, payload, declared, offset)
 
     def _take_garbage(self) -> list[Fault]:
-        """Return the garbage held back until a record shows that the file is an archive."""
         garbage, self._garbage_first = self._garbage_first, []
         return garbage
 
@@ -293,7 +292,6 @@ class RecordReader:
             yield Fault(self._name, place, "garbage", None, f"{size} bytes", _READ_ON)
 
     def _file_faults(self, end: int | None) -> Iterator[Fault]:
-        """Return the faults of the file itself, without those at the next range's start."""
         faults, self._stream.faults = self._stream.faults, []
         ahead = self.next.offset if self.next else self._stream.next_offset()
         is_next = end is not None and ahead is not None and ahead >= end

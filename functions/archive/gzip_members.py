@@ -1,12 +1,11 @@
 """Record stream of a gzip file (RFC 1952) whose records have gzip members of their own.
 
 A section begins with each member that begins with a record; other members continue the record
-before them. Empty members are skipped. Reading leaves a corrupt member where it breaks, and
-continues at the next member that inflates to a record's start.
+before them. Reading leaves a corrupt member where it breaks, and continues at the next member that
+inflates to a record's start.
 
-ISA-L inflates members of ordinary size at once, in two thirds of zlib's time. zlib inflates larger
-members and those that ISA-L rejects: its state can be copied before each step, so the bytes before
-an error are kept.
+ISA-L inflates members of ordinary size at once. zlib inflates larger members and those that ISA-L
+rejects: its state can be copied before each step, so the bytes before an error are kept.
 """
 
 import zlib

@@ -53,7 +53,7 @@ _LONGEST = 300
 class ContentApplication:
     """Answers events with the content of one repository. Thread-safe.
 
-    `log`, `timer` and `compress` are as in functions.oai.application.Application, `guarded` as in AsOf.
+    `log`, `timer` and `compress` are as in functions.oai.application, `guarded` as in AsOf.
     If `largest` is given, it limits the size of an answer (gateway.weight), and PART limits its
     content. Otherwise bodies may be of type Body, which the caller closes. If `spent` is true,
     replace the application together with its repository.

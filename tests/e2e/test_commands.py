@@ -347,7 +347,7 @@ def test_a_taken_port(published: Home) -> None:
         port = taken.getsockname()[1]
         result = published("serve", "--port", port)
     assert result.code == 2
-    assert f"port {port} of 127.0.0.1 is taken" in one_line(result.err)
+    assert f"port {port} of 127.0.0.1 is in use" in one_line(result.err)
     assert "cannot listen" in one_line(published("serve", "--host", "no.such.host.invalid").err)
 
 
@@ -633,7 +633,7 @@ def test_the_demo_at_a_port_that_is_taken(tmp_path: Path) -> None:
         port = other.getsockname()[1]
         result = sheaf("demo", path, "--folder", tmp_path / "d", "--port", port)
     assert result.code == 2
-    assert f"port {port} of 127.0.0.1 is taken" in result.err.splitlines()[-1]
+    assert f"port {port} of 127.0.0.1 is in use" in result.err.splitlines()[-1]
 
 
 def test_the_demo_serves_until_it_is_interrupted(tmp_path: Path) -> None:

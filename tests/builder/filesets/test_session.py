@@ -218,9 +218,9 @@ def test_what_the_store_did_not_take_is_taken_the_next_time(tmp_path: Path) -> N
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from builder.filesets import journal
+from builder.filesets import results
 from builder.filesets.item import IngestOutcome, IngestRequest
-with journal.open_journal(Path(sys.argv[1]), sys.argv[2]) as kept:
+with results.open_journal(Path(sys.argv[1]), sys.argv[2]) as kept:
     for n in range(3):
         request = IngestRequest(f"https://data.example.org/{n}")
         kept.add(IngestOutcome(request=request, status="success", at="20261122100000"))

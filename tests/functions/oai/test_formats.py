@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from lxml import etree
 
+from functions.oai import application
 from functions.oai.render import check
 from functions.oai.render.render import render_document
 from functions.oai.repository import PublishedRecord
@@ -431,9 +432,9 @@ def test_many_short_pages_of_which_nothing_is_left_end_no_harvest(boxes, caplog,
 
 def test_a_crosswalk_that_fails_without_end_is_unavailable(boxes, monkeypatch):
     client = spoiled(boxes, *range(39), count=40, page=1)
-    monkeypatch.setattr("functions.oai.application.render_document", partial(render_document, most=30))
+    monkeypatch.setattr(application, "render_document", partial(render_document, most=30))
     assert client.raw("verb=ListRecords&metadataPrefix=box")["statusCode"] == 503
-    monkeypatch.setattr("functions.oai.application.render_document", partial(render_document, most=100))
+    monkeypatch.setattr(application, "render_document", partial(render_document, most=100))
     assert client.get("ListRecords", metadataPrefix="box").identifiers == ["oai:example.org:39"]
 
 
