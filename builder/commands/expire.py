@@ -23,7 +23,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Retire old snapshots, and delete what no kept snapshot needs.
+    """Retire old snapshots, and delete objects that no kept snapshot needs.
 
     A snapshot that the pointer names is always kept. Harvests with a token of a retired snapshot
     continue in the current one, by position.

@@ -93,7 +93,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Read web archives, harvests and ReDIF, to be published next.
+    """Read web archives, harvests and ReDIF for the next publish.
 
     Captures and harvested records go into the intake, templates into the obi store.
     """

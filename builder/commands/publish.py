@@ -12,7 +12,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Publish what was ingested as the next snapshot."""
+    """Publish the ingested data as the next snapshot."""
     digests = check.digests(context.configuration)
     built = publish(context.store, context.configuration, context.surroundings(), digests)
     context.result(report_text(built), report_document(built))

@@ -22,7 +22,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Show what is published and what waits to be published."""
+    """Show the published snapshot and the data waiting to be published."""
     catalogue = Catalogue(context.store)
     pointer, _ = recovery.current(context.store)
     newest = pointer.newest()

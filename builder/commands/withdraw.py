@@ -52,7 +52,7 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Take items down: make them tombstones with a reason.
+    """Withdraw items: replace them with tombstones that have a reason.
 
     Their titles, URLs and metadata vanish from the current data files. A tombstone keeps
     identifier, sets and reason, even if the item is ingested again. `sheaf reinstate` undoes it.

@@ -4,8 +4,7 @@ A section begins with each member that begins with a record; other members conti
 before them. Reading leaves a corrupt member where it breaks, and continues at the next member that
 inflates to a record's start.
 
-ISA-L inflates members of ordinary size at once. zlib inflates larger members and those that ISA-L
-rejects: its state can be copied before each step, so the bytes before an error are kept.
+zlib inflates members that are big or that ISA-L rejects: its state can be copied before each step.
 """
 
 import zlib
