@@ -82,9 +82,7 @@ def export(
             return _Copy(source, target, outside, (pointer, now), newest_only)(progress)
         except MissingObject as error:
             if Catalogue(source).pointer() == pointer:
-                raise DamagedStore(
-                    f"{error}; run `sheaf verify` to see what else is wrong"
-                ) from error
+                raise DamagedStore(f"{error}; run `sheaf verify` to see all damage") from error
             outside.say("an expiry removed snapshots of the source; starting over")
         except Conflict as error:
             outside.say(f"the target was changed during the copy ({error}); starting over")

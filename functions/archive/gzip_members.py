@@ -254,11 +254,7 @@ class GzipMembers(RecordStream):
         code = CHECKSUM if error.endswith(_CHECKS) else COMPRESSION
         self._section.fail(self._member, code)
         found = self._find_member(self._member + 1)
-        next_place = (
-            f"reading continues at byte {self._raw_base + self._raw_at}"
-            if found
-            else "reading stopped"
-        )
+        next_place = f"continued at byte {self._raw_base + self._raw_at}" if found else "stopped"
         self.faults.append((self._member, "gzip-corrupt", error, next_place))
         return piece
 

@@ -140,11 +140,7 @@ class ZstdFrames(GzipMembers):
         if not passed:
             self._find_member(self._member + 1)
         more = self._has_raw(1)
-        done = (
-            f"reading continues at byte {self._raw_base + self._raw_at}"
-            if more
-            else "reading stopped"
-        )
+        done = f"continued at byte {self._raw_base + self._raw_at}" if more else "stopped"
         self.faults.append((self._member, code, detail, done))
 
     def _pass_blocks(self) -> bool:

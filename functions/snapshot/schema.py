@@ -16,7 +16,10 @@ ITEM = (
     Column("reason", "VARCHAR", "why the item was withdrawn; NULL if it was not", "NULL"),
     Column("sets", "VARCHAR[]", "most specific sets, sorted", "[domain:cz:idnes, mime:text:html]"),
     Column(
-        "left_sets", "VARCHAR[]", "most specific sets that it has left, sorted", "[mime:text:plain]"
+        "left_sets",
+        "VARCHAR[]",
+        "most specific sets of earlier versions that this version left, sorted",
+        "[mime:text:plain]",
     ),
 )
 
@@ -25,14 +28,12 @@ CAPTURE = (
     Column("url_bytes", "BLOB", "bytes of the URL as archived, if they differ from url", "NULL"),
     Column("url_surtkey", "VARCHAR", "SURT, the sort key", "cz,a)/"),
     Column("url_host_name", "VARCHAR", "host, lower case, IDN as punycode", "www.a.cz"),
-    Column(
-        "url_host_registered_domain", "VARCHAR", "registered domain (public suffix list)", "a.cz"
-    ),
+    Column("url_host_registered_domain", "VARCHAR", "domain by public suffix list", "a.cz"),
     Column("fetch_date", "VARCHAR", "date with the precision of the file (W3CDTF)", "2007-11-05"),
     Column("fetch_time", "TIMESTAMP", "the date as a time, if exact to the second", "NULL"),
     Column("fetch_status", "SMALLINT", "HTTP status; NULL if there is none", "200"),
     Column("fetch_method", "VARCHAR", "HTTP method of the request; NULL: GET or unknown", "POST"),
-    Column("fetch_body", "VARCHAR", "body of the request, as a query as in pywb", "a=1&b=2"),
+    Column("fetch_body", "VARCHAR", "body of the request, as a query of pywb", "a=1&b=2"),
     Column("fetch_redirect", "VARCHAR", "Location of a redirect, as sent", "NULL"),
     Column(
         "content_digest",
@@ -74,11 +75,11 @@ _COUNTS = '{"different": 1, "most": [{"value": "a", "captures": 3, "bytes": 20}]
 COLLECTION = (
     Column("name", "VARCHAR", "name of the collection", "Serials, November 2007"),
     Column("set_spec", "VARCHAR", "its set", "collection:serials:harvest_november07"),
-    Column("description", "VARCHAR[]", "descriptions: configured, then of archive files", "[...]"),
+    Column("description", "VARCHAR[]", "the configured one, then those of archive files", "[...]"),
     Column("operator", "VARCHAR[]", "operators that the archive files name", "[...]"),
     Column("software", "VARCHAR[]", "software that wrote them", "[Heritrix/3.1.1]"),
     Column("part_of", "VARCHAR[]", "crawls that they belong to", "[serials-2007-11]"),
-    Column("first_date", "VARCHAR", "day of the first capture, as precise as known", "2007-11-05"),
+    Column("first_date", "VARCHAR", "day of the first capture, as far as known", "2007-11-05"),
     Column("last_date", "VARCHAR", "day of the last capture", "2007-11-29"),
     Column("captures", "BIGINT", "captures published", "412000"),
     Column("bytes", "BIGINT", "bytes of their payloads", "20110000000"),
@@ -127,12 +128,15 @@ SOURCE = (
     Column("source", "VARCHAR", "archive file, without its folder", "crawl-1.warc.gz"),
     Column("digest", "VARCHAR", "SHA-256 of the file, hexadecimal", "9f86d08..."),
     Column(
-        "path", "VARCHAR", "address, relative to sheaf.toml if given so", "crawls/crawl-1.warc.gz"
+        "path",
+        "VARCHAR",
+        "address of the file; relative to sheaf.toml, if given so",
+        "crawls/crawl-1.warc.gz",
     ),
     Column("format", "VARCHAR", "arc, warc or wacz, with .gz or .zst if compressed", "warc.gz"),
     Column("bytes", "BIGINT", "size of the file", "1289228"),
     Column("captures", "BIGINT", "captures from this file", "97"),
-    Column("skipped", "BIGINT", "records that are excluded or no documents", "105"),
+    Column("skipped", "BIGINT", "records that are no documents, or are excluded", "105"),
     Column("faults", "BIGINT", "rows of this file in faults", "0"),
     Column("collections", "VARCHAR[]", "collections of this ingest", "[collection:news]"),
     Column("software", "VARCHAR", "software that wrote it, as declared", "Heritrix/3.1.1"),
@@ -202,7 +206,7 @@ DEAD = (Column("position", "BIGINT", "a position that a later version superseded
 ORIGINALS = (
     Column("key", "BIGINT", "key of its URL and date, or of its digest", "81985529216"),
     Column("url", "INTEGER", "hash of its URL, for the key of a digest", "1193046"),
-    Column("moment", "BIGINT", "its date in seconds since 1970, for a digest's key", "1194264000"),
+    Column("moment", "BIGINT", "seconds since 1970, for the key of a digest", "1194264000"),
     Column("position", "BIGINT", "a position of a capture other than a revisit", "4711"),
 )
 

@@ -78,7 +78,7 @@ def test_damaged_views_are_repaired_on_request(kept: Home) -> None:
     result = kept("verify")
     assert result.code == 1
     assert f"damage: {layout.views_key(2)}: its content differs" in result.out
-    assert "`sheaf verify --repair` rewrites it" in result.out
+    assert "run `sheaf verify --repair` to rewrite it" in result.out
     result = kept("verify", "--repair")
     assert result.code == 0, result.out
     assert "(views-repaired)" in result.out
@@ -154,7 +154,7 @@ def test_an_export_that_is_refused(kept: Home, tmp_path: Path) -> None:
     taken.mkdir()
     (taken / "notes.txt").write_text("mine")
     for to, said in (
-        (taken, "holds notes.txt"),
+        (taken, "has notes.txt"),
         (kept.folder / "store", "the store itself"),
         ("ftp://elsewhere/store", "not ftp://"),
     ):

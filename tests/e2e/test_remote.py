@@ -237,7 +237,7 @@ def test_a_server_that_does_not_answer_ends_it_and_nothing_read_is_lost(
     monkeypatch.setattr(inputs, "find", found)
     again = home("ingest", "--json", "--jobs", "1", local, place)
     assert again.code == 0, again.err
-    assert "going on: 1 of 2 files were read before" in again.err
+    assert "resuming: 1 of 2 files were read before" in again.err
     assert [s["captures"] for s in again.json["sources"]] == [60, 60]
 
 

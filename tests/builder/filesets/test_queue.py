@@ -243,7 +243,7 @@ def test_nothing_is_removed_from_the_queue_where_results_cannot_be_kept(
     assert err.splitlines()[-1] == "sheaf: the disk is full"
     assert sqs.counts() == (1, 0)
     _, err = command("fileset", "--queue", sqs.url)
-    assert "took in 1 result of an earlier process" in err
+    assert "ingested 1 result of an earlier, interrupted process" in err
     assert "1 success-existing" in err
     assert sqs.counts() == (0, 0)
 

@@ -40,7 +40,7 @@ def test_one_token_for_all_pages_is_no_loop(tmp_path: Path) -> None:
         }  # fmt: skip
         _, told, found = harvested(provider, tmp_path)
         assert told["status"] == "complete"
-        assert "begun again at" in told["notes"][0]
+        assert "started again at" in told["notes"][0]
         assert found.state == expected(provider.state())
 
 

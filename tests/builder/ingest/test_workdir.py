@@ -56,7 +56,7 @@ def test_what_was_read_is_not_read_again(
 ) -> None:
     _begun(tmp_path / "s", files, monkeypatch, at=4)
     _, seen = ingested(tmp_path / "s", files, split=700, name="later")  # the first one's is kept
-    assert seen.said[0].startswith("going on: 1 of 3 files were read before, 0.0 of 0.0 MB")
+    assert seen.said[0].startswith("resuming: 1 of 3 files were read before, 0.0 of 0.0 MB")
     assert seen.before[2] == 1
     assert seen.files == 2
     assert 0 < seen.read == sum(p.stat().st_size for p in files) - seen.before[0]
@@ -78,7 +78,7 @@ def test_a_file_that_changed_meanwhile_is_read_anew(
         files[0].write_bytes(data)
         os.utime(files[0], ns=(status.st_atime_ns, status.st_mtime_ns + 1))
     _, seen = ingested(tmp_path / "s", files)
-    assert seen.said[0].startswith("going on: 1 of 3")
+    assert seen.said[0].startswith("resuming: 1 of 3")
     assert table(tmp_path / "s", "captures") == as_read(files)[0]
 
 

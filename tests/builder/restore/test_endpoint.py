@@ -316,8 +316,8 @@ def test_sets_are_listed_by_oai_pmh() -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (say(200, b"<html>"), "no XML"),
-        (say(200, b"<html/>"), "no OAI-PMH"),
+        (say(200, b"<html>"), "is not XML"),
+        (say(200, b"<html/>"), "is not OAI-PMH"),
         (say(404, b"Not here."), "HTTP status 404: Not here"),
         (
             say(200, b'<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/">'

@@ -106,7 +106,7 @@ def test_a_pipe_in_the_place_of_the_manifest_holds_nobody_up(tmp_path: Path) -> 
     (tmp_path / "site").mkdir()
     os.mkfifo(tmp_path / "site" / MANIFEST)
     folder = RestoreFolder(tmp_path / "site")
-    with pytest.raises(RebuildError, match="no file"):
+    with pytest.raises(RebuildError, match="is not a file"):
         folder.manifest()
     folder.close()
 

@@ -120,7 +120,7 @@ def test_an_old_pointer_with_an_expiry_in_it_removes_nothing(world: World) -> No
     before = set(world.store.keys(""))
     world.clock.sleep(3 * 86400)
     for work in (world.publish, world.expire):
-        with pytest.raises(DamagedStore, match="put back"):
+        with pytest.raises(DamagedStore, match="was restored"):
             work()
     assert set(world.store.keys("")) == before
 

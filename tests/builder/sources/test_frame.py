@@ -208,7 +208,7 @@ def test_a_broken_frame_is_left_and_the_next_one_read():
     assert urls(data) == ["http://a.cz/0", "http://a.cz/2"]
     (fault,) = faults(data)
     assert (fault.code, fault.place) == ("zstd-corrupt", len(parts[0] + parts[1]))
-    assert fault.done == f"reading continues at byte {len(data) - len(parts[3])}"
+    assert fault.done == f"continued at byte {len(data) - len(parts[3])}"
 
 
 def test_a_wrong_checksum_keeps_the_record():
