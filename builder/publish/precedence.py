@@ -6,7 +6,7 @@ Collections of the other copies are added, and so are their sets in hierarchies 
 copy lacks. A revisit inherits values from its original.
 
 Of several results for a dataset, each is applied in order to the state that the earlier ones
-left. An older version never replaces a newer one (builder.filesets.version_order). If two
+left. An older version never replaces a newer one (builder.filesets.ingest). If two
 versions cannot be compared, the later result wins. There is one exception: that another version
 is still archived changes nothing. The removal of one version does not affect another version.
 """
