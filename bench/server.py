@@ -75,13 +75,16 @@ def _started(command: list[str], **environment: str) -> Iterator[subprocess.Pope
 
 
 @contextmanager
-def sheaf(store: Path, folder: Path) -> Iterator[Server]:
-    """Run `sheaf serve` on a store; its configuration is written into `folder`."""
+def sheaf(store: Path, folder: Path, workers: int = 1) -> Iterator[Server]:
+    """Run `sheaf serve` on a store; its configuration is written into `folder`.
+
+    The baseline has one worker as well.
+    """
     config = folder / "sheaf.toml"
     config.write_text(CONFIGURATION)
     command = ["-m", "builder", "serve", "--port", "0", "--json"]
     command += ["--store", str(store), "--config", str(config)]
-    with _started(command, SHEAF_SERVE_WORKERS="1") as process:  # the baseline has one as well
+    with _started(command, SHEAF_SERVE_WORKERS=str(workers)) as process:
         assert process.stdout is not None
         found = re.search(r'"oai": *"([^"]+)"', "".join(iter(process.stdout.readline, "}\n")))
         assert found, "sheaf serve did not start"
