@@ -137,7 +137,7 @@ class OaiClient:
         except Broken as error:
             if status != 200:
                 return _refusal(status, retries)
-            few = min(retries, _FEW if str(error).startswith("no XML") else retries)
+            few = min(retries, _FEW if str(error).startswith("not XML") else retries)
             return _Trouble(
                 f"the response is {error}", few, salvage=partial(answer.taken_apart, data, charset)
             )

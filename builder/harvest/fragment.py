@@ -77,7 +77,7 @@ class _Cutter:
         try:
             parser.Parse(self.data, True)
         except expat.ExpatError as error:
-            raise Broken(f"no XML: {expat.errors.messages[error.code]}") from error
+            raise Broken(f"not XML: {expat.errors.messages[error.code]}") from error
         return self.found
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:

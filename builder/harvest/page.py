@@ -116,7 +116,7 @@ def _tree(data: bytes) -> Element:
         parser.feed(data)
         return parser.close()
     except ElementTree.ParseError as error:
-        raise Broken(f"no XML: {error}", unbound=error.code == _UNBOUND) from error
+        raise Broken(f"not XML: {error}", unbound=error.code == _UNBOUND) from error
     except UnicodeDecodeError as error:  # expat raises this for some encodings
         raise Broken(f"not XML: not UTF-8: {error.reason}") from error
 

@@ -265,7 +265,7 @@ def test_one_can_publish_to_a_copy(source: World, target: Writer) -> None:
     assert copy.publish().new == 1
     assert Catalogue(target).pointer().copied is None
     assert problems(source, target) == []
-    with pytest.raises(ForeignTarget, match="has snapshot 7, the store only 6"):
+    with pytest.raises(ForeignTarget, match="has snapshot 7, but the store only 6"):
         exported(source, target)
 
 

@@ -22,7 +22,7 @@ BORDERS = [
     (files(1, 128 * MEGA), "web-file", "1 file of 128,000,000 bytes: few and small"),
     (files(1, 128 * MEGA + 1), "s3-file", "more than 128,000,000 bytes"),
     (files(1, None), "s3-file", "1 file of unknown size: they may be large"),
-    (files(20), "web-fileset", "20 files of 20 bytes in all, 1 the largest: few and small"),
+    (files(20), "web-fileset", "20 files with 20 bytes, the largest has 1: few and small"),
     (
         files(21),
         "s3-fileset",

@@ -106,7 +106,7 @@ def test_all_files_at_fault_are_marked_and_the_first_is_told() -> None:
 
 
 def test_a_file_is_no_folder() -> None:
-    with pytest.raises(FilesetError, match="'a/b/c' lies in 'a/b', which is a file") as caught:
+    with pytest.raises(FilesetError, match="'a/b/c' is inside 'a/b', which is a file") as caught:
         make_paths_safe(files("a/b/c", "a/b"))
     assert caught.value.status == "unsafe-path"
 

@@ -196,7 +196,7 @@ def test_headers_of_ones_own_go_to_ones_own_host_alone() -> None:
     assert [one.get("x-key") for one in site.headers] == ["k"]  # the base URL moved
     assert [one.get("x-key") for one in other.headers] == [None, None]
     assert other.paths == ["/there?verb=Identify"] * 2  # the arguments were forgotten
-    assert told == [f"{site.url} leads to another host: {place}"]
+    assert told == [f"{site.url} redirects to another host: {place}"]
 
 
 @pytest.mark.parametrize(

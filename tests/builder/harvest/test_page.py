@@ -110,12 +110,12 @@ def test_errors_formats_sets_and_identify_are_read() -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"", "no XML"),
+        (b"", "not XML"),
         (b"<html><body>Sign in</body></html>", "a document <html>"),
-        (answer("<ListRecords><record>"), "no XML"),
-        (answer("<a>&nbsp;</a>"), "no XML"),
-        (answer("<a>\x0b</a>"), "no XML"),
-        (answer("<a>@</a>").replace(b"@", b"\xe1\xc3\xa9"), "no XML"),
+        (answer("<ListRecords><record>"), "not XML"),
+        (answer("<a>&nbsp;</a>"), "not XML"),
+        (answer("<a>\x0b</a>"), "not XML"),
+        (answer("<a>@</a>").replace(b"@", b"\xe1\xc3\xa9"), "not XML"),
         (b"<!DOCTYPE a [<!ENTITY a 'b'>]>" + listed("<record>&a;</record>")[38:], "document type"),
     ],
 )  # fmt: skip
