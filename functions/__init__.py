@@ -1,1 +1,5 @@
-"""What answers requests: the contract with the builder, the data provider, the store's reader."""
+"""Answers requests, on AWS Lambda and in `sheaf serve`; reads stores, never writes them.
+
+`snapshot` is the contract with `builder`, which writes stores. `oai` answers OAI-PMH, `content`
+gives the archived bytes.
+"""

@@ -13,9 +13,10 @@ from types import FrameType
 
 from builder.context import Context
 from builder.runtime import Clock
+from builder.serve.access_log import open_log
 from builder.serve.connection import Handler
 from builder.serve.mirror import CacheServer, SharedCache
-from builder.serve.server import LocalServer, compress, open_log
+from builder.serve.server import LocalServer, compress
 from builder.serve.workers import WorkerServer
 from builder.snapshot import recovery
 from functions.config.configuration import Configuration

@@ -1,1 +1,1 @@
-"""Gathering: fetches the files that templates refer to, and records the results."""
+"""Gathering: fetches the full texts that RePEc's templates refer to, and records the results."""

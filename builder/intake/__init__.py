@@ -1,1 +1,1 @@
-"""Intake: rows that ingests wrote and the next publish reads."""
+"""Intake: rows that an ingest wrote, and that the next publish merges into the snapshot."""

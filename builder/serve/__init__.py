@@ -1,1 +1,1 @@
-"""Local HTTP server."""
+"""Local HTTP server of `sheaf serve`: connections, workers, their shared cache, access log."""

@@ -1,18 +1,10 @@
-"""Local HTTP server for the same handler that runs on AWS, and its access log.
-
-The file of the log may be rotated, truncated or written to by other processes.
-"""
+"""Local HTTP server for the same handler that runs on AWS."""
 
 import asyncio
 import errno
-import fcntl
-import os
 import socket
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from isal import isal_zlib
@@ -34,7 +26,6 @@ a slow client cannot be distinguished from one that does not read at all.
 _GRACE = 8.0
 """Seconds for responses in progress when the server stops; containers are killed after 10."""
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-STANDARD_ERROR = "-"
 
 
 def compress(body: bytes) -> bytes:
@@ -206,71 +197,3 @@ def _listen(family: socket.AddressFamily, address: Any) -> socket.socket:
         listener.close()
         raise
     return listener
-
-
-class LogFile:
-    """Appends lines to a file, or to a new one if it was moved. Thread-safe.
-
-    Each line is written at once and under a lock, so that several processes may share the file.
-    """
-
-    def __init__(self, path: Path) -> None:
-        """Open the file. Raises UsageError if this fails."""
-        self._path = path
-        self._lock = threading.Lock()
-        try:
-            self._file = self._open()
-        except OSError as error:
-            raise UsageError(f"access log {path}: {error.strerror or error}") from error
-
-    def __call__(self, line: str) -> None:
-        """Append a line. Raises OSError if it cannot be written completely."""
-        data = f"{line}\n".encode()
-        with self._lock:
-            if self._is_moved():
-                file = self._open()
-                os.close(self._file)
-                self._file = file
-            with _lock_file(self._file):
-                size = os.fstat(self._file).st_size
-                if os.write(self._file, data) < len(data):
-                    with suppress(OSError):  # not a file
-                        os.ftruncate(self._file, size)
-                    raise OSError(f"{self._path}: only a part of a line was written")
-
-    def _open(self) -> int:
-        return os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
-
-    def _is_moved(self) -> bool:
-        try:
-            found = self._path.stat()
-        except FileNotFoundError:
-            return True
-        held = os.fstat(self._file)
-        return (found.st_dev, found.st_ino) != (held.st_dev, held.st_ino)
-
-
-@contextmanager
-def _lock_file(file: int) -> Iterator[None]:
-    """Keep other processes from writing; continue without a lock if locking is unsupported."""
-    with suppress(OSError):
-        fcntl.flock(file, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_UN)
-
-
-def to_standard_error(line: str) -> None:
-    """Write a line to standard error."""
-    # In one call: print writes the newline separately, and other threads could come between.
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
-
-
-def open_log(name: str, folder: Path) -> Callable[[str], None] | None:
-    """Return the writer of the log `name`: a file relative to `folder`, "-" for stderr, or None."""
-    if not name:
-        return None
-    return to_standard_error if name == STANDARD_ERROR else LogFile(folder / name)

@@ -1,1 +1,5 @@
-"""Snapshots: tables, drafts, commit, expiry and recovery."""
+"""Snapshots as they are written: tables, drafts, commit, expiry and recovery.
+
+`transaction` makes a change the next snapshot, and repeats it if another publish came first;
+`commit` moves the pointer. functions.snapshot is what a snapshot consists of.
+"""

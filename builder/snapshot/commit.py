@@ -5,6 +5,9 @@ first written as unsettled. Its writer then checks the clock again and settles i
 was written too late, readers may already have answered from the old snapshot as of that instant.
 Then a later instant is chosen: by the same process or, if that has ended, by the next process that
 finds the pointer unsettled.
+
+If two publishers race, the first to replace the pointer wins. The other gets Conflict, and
+builder.snapshot.transaction builds its change again on the winner's snapshot.
 """
 
 import contextlib

@@ -1,1 +1,1 @@
-"""Stores that the builder writes: a folder or a bucket."""
+"""Stores that the builder writes: a folder or a bucket. functions.store only reads."""

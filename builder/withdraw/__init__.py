@@ -1,1 +1,4 @@
-"""Withdrawal: replaces items by tombstones, restores them, or purges their metadata."""
+"""Withdrawal: `withdraw` replaces items by tombstones and can purge metadata; `reinstate` undoes.
+
+`selection` finds the items that a command names.
+"""

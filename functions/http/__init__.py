@@ -1,1 +1,1 @@
-"""HTTP for all functions: messages, gateways, caching, deadlines."""
+"""HTTP of all functions: events of AWS gateways, messages, caching, deadlines."""

@@ -1,1 +1,1 @@
-"""The data provider: the six verbs of OAI-PMH 2.0 over a snapshot."""
+"""OAI-PMH 2.0 data provider: `application` takes requests, `provider` has the six verbs."""

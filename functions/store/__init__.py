@@ -1,1 +1,1 @@
-"""Read access to the store: folders and S3 buckets."""
+"""Read access to a store in a folder or a bucket. builder.store also writes."""

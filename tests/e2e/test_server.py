@@ -21,7 +21,8 @@ from urllib.parse import urlsplit
 import pytest
 from sickle import Sickle
 
-from builder.serve.server import LocalServer, LogFile
+from builder.serve.access_log import LogFile
+from builder.serve.server import LocalServer
 from functions.oai.application import Application
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.pointer import Pointer
