@@ -196,7 +196,7 @@ def test_many_threads_ask_a_shared_cache_at_once(cache: tuple[Files, SharedCache
 def test_a_shared_cache_whose_process_is_gone_is_an_error() -> None:
     door, lent = socket.socketpair()
     lent.close()
-    with pytest.raises(StoreError, match="does not answer"):
+    with pytest.raises(StoreError, match="does not respond"):
         SharedCache(door).local("a", None)
     door.close()
 
