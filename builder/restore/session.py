@@ -23,6 +23,7 @@ from builder.restore.manifest import (
 )
 from builder.restore.names import MANIFEST
 from builder.restore.plan import Plan, Planned
+from builder.store.durable import sync_file
 
 _STEP = 1 << 18
 _WAITING = 4
@@ -214,8 +215,7 @@ class RestoreSession:
             for led in self.plan.redirects():
                 out.write(of_redirect(led).line())
                 self.account.redirects += 1
-            out.flush()
-            os.fsync(out.fileno())
+            sync_file(out)
             self.folder.place(name, MANIFEST, over=True)
 
 
