@@ -24,13 +24,12 @@ from builder.filesets.entry import FilesetEntry, entry
 from builder.filesets.item import IngestOutcome
 from builder.intake import intake
 from builder.intake.intake import writing
-from builder.parquet.plain import PlainWriter
+from builder.intake.lines import LineWriter
 from builder.store.durable import sync_file
 from functions.snapshot.store import Writer
 from functions.store.folder_lock import lock_folder
 
 _LINES, _SCRATCH = "outcomes", "scratch"
-_HELD = 16  # rows in memory: a document with very many files has some megabytes
 _MANY = 1000  # outcomes
 _SECONDS = 60.0
 
@@ -131,7 +130,7 @@ class Results:
         self._lock = threading.Lock()
         self._name = ""
         self._parts = self._count = 0
-        self._writer: PlainWriter | None = None
+        self._writer: LineWriter | None = None
 
     def add(self, outcome: IngestOutcome) -> FilesetEntry:
         """Add an outcome; return the entry that publishing will use.
@@ -165,7 +164,7 @@ class Results:
             self._parts = self._count = 0
             return run
 
-    def _open(self) -> PlainWriter:
+    def _open(self) -> LineWriter:
         """Return the open writer, or a new one for the current run or for the next."""
         if self._writer is None:
             if not self._parts:
@@ -175,7 +174,7 @@ class Results:
             with intake.writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
                 path = intake.part_path(folder, "filesets", str(self._parts))
-                self._writer = PlainWriter(path, intake.TABLES["filesets"], _HELD)
+                self._writer = LineWriter(path, intake.TABLES["filesets"])
         return self._writer
 
 
