@@ -17,6 +17,7 @@ from builder.export.wacz.export import ExportResult, ExportRuntime, MissingCaptu
 from builder.export.wacz.package import About
 from builder.export.wacz.selection import CaptureChoice, choose
 from builder.progress import Phase
+from builder.store.durable import sync_file
 from builder.text import tally
 from builder.withdraw.selection import Selection, parse_date, parse_url_prefix
 from functions.content import assembly
@@ -149,8 +150,7 @@ def _replace_file(made: Path, target: Path) -> Iterator[BinaryIO]:
     """Open a file that replaces the target when the block ends and the file is synced."""
     with made.open("xb") as out:
         yield out
-        out.flush()
-        os.fsync(out.fileno())
+        sync_file(out)
     made.rename(target)
 
 

@@ -5,19 +5,15 @@ holds only complete files. The process holds its lock.
 """
 
 import errno
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 from builder.errors import UsageError
 from functions.snapshot.errors import StoreError
-
-_LOCK = "lock"
-_TRIES = 100
+from functions.store.folder_lock import LOCK, lock_folder
 
 
 @contextmanager
@@ -35,7 +31,10 @@ def beside(target: Path) -> Iterator[Path]:
                 f"{target} is a mount point, and temporary files need a place beside the target "
                 "on the same disk: name a folder on that disk"
             )
-        with _lock(folder, target):
+        lock = lock_folder(folder)
+        if lock is None:
+            raise UsageError(f"another export is writing to {target}: wait until it ends")
+        with lock:
             try:
                 _empty(folder)
                 yield folder
@@ -89,30 +88,9 @@ def sync() -> None:
     os.sync()
 
 
-@contextmanager
-def _lock(folder: Path, target: Path) -> Iterator[BinaryIO]:
-    for _ in range(_TRIES):
-        folder.mkdir(exist_ok=True)
-        try:
-            lock = (folder / _LOCK).open("wb")
-        except FileNotFoundError:
-            continue  # the process that held it has just ended
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise UsageError(
-                    f"another export is writing to {target}: wait until it ends"
-                ) from error
-            if (folder / _LOCK).exists():
-                yield lock
-                return
-    raise UsageError(f"another export is writing to {target}: wait until it ends")
-
-
 def _empty(folder: Path) -> None:
     for path in folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
-        elif path.name != _LOCK:
+        elif path.name != LOCK:
             path.unlink()

@@ -5,7 +5,6 @@ the response is not kept, except for the log, and therefore not invented. An unc
 a revisit record, which refers to the record with its bytes.
 """
 
-import os
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from builder.export.obi_source import LoggedObject
 from builder.obi import content
 from builder.obi.content import Version
 from builder.runtime import Advance
+from builder.store.durable import sync_file
 from functions import distribution
 from functions.snapshot import instant
 from functions.snapshot.store import Reader
@@ -76,8 +76,7 @@ def export(store: Reader, runs: Sequence[FetchedFile], target: Path, advance: Ad
                 for run in group:
                     records.add(run)
                     advance(1)
-                out.flush()
-                os.fsync(out.fileno())
+                sync_file(out)
             (scratch / path.name).rename(path)
             files, resources = files + 1, resources + records.resources
             revisits += records.revisits

@@ -12,6 +12,7 @@ from builder.filesets.item import IngestRequest
 from builder.filesets.status import STATUSES
 from builder.intake import intake
 from builder.intake.intake import runs
+from builder.intake.lines import line_table
 from builder.snapshot import query
 from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store
@@ -21,7 +22,6 @@ from functions.snapshot.errors import NothingPublished
 _VIEW = "ingest_fileset_platform"
 _COLUMNS = "ingest_type, base_url, updated, status, until"
 _PUBLISHED = f"SELECT {_COLUMNS} FROM {_VIEW}"
-_HELD = f"SELECT {_COLUMNS} FROM {engine.table('$files')}"
 _DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
 
 
@@ -101,4 +101,5 @@ def _rows(store: FolderStore | S3Store) -> Iterator[tuple[Any, ...]]:
             files = intake.files(store, run, "filesets")
             if files:
                 with engine.reading(f"the intake's run {run.name}"):
-                    yield from connection.execute(_HELD, {"files": files}).fetchall()
+                    sql = f"SELECT {_COLUMNS} FROM {line_table(files, intake.FILESETS)}"
+                    yield from connection.execute(sql, {"files": files}).fetchall()

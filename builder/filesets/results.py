@@ -6,7 +6,6 @@ Publish reads the intake runs.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -19,18 +18,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
 
 from builder.filesets import request, result
 from builder.filesets.entry import FilesetEntry, entry
 from builder.filesets.item import IngestOutcome
 from builder.intake import intake
 from builder.intake.intake import writing
-from builder.parquet.plain import PlainWriter
+from builder.intake.lines import LineWriter
+from builder.store.durable import sync_file
 from functions.snapshot.store import Writer
+from functions.store.folder_lock import lock_folder
 
-_LINES, _LOCK, _SCRATCH = "outcomes", ".lock", "scratch"
-_HELD = 16  # rows in memory: a document with very many files has some megabytes
+_LINES, _SCRATCH = "outcomes", "scratch"
 _MANY = 1000  # outcomes
 _SECONDS = 60.0
 
@@ -52,8 +51,7 @@ class Journal:
             file.write(
                 b"\n" + outcome_line(outcome)
             )  # a full disk may have cut off the line before
-            file.flush()
-            os.fsync(file.fileno())
+            sync_file(file)
 
     def clear(self) -> None:
         """Delete all outcomes, once an intake run has them."""
@@ -77,7 +75,10 @@ def open_journal(home: Path, address: str) -> Iterator[Journal]:
     """
     mark = f"filesets-{hashlib.sha256(os.fsencode(address)).hexdigest()[:16]}-"
     with writing(home):
-        folder, lock = _own_folder(home, mark)
+        lock = None
+        while lock is None:  # another process may take a new folder for an abandoned one
+            folder = home / f"{mark}{secrets.token_hex(8)}"
+            lock = lock_folder(folder)
     journal = Journal(folder)
     with lock:
         try:
@@ -93,42 +94,15 @@ def open_journal(home: Path, address: str) -> Iterator[Journal]:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _own_folder(home: Path, mark: str) -> tuple[Path, BinaryIO]:
-    """Create and lock a new folder. Raises OSError.
-
-    Before it is locked, another process may mistake it for abandoned and remove it; hence the loop.
-    """
-    while True:
-        folder = home / f"{mark}{secrets.token_hex(8)}"
-        folder.mkdir(mode=0o700, parents=True)
-        with contextlib.suppress(FileNotFoundError):
-            lock = _lock(folder)
-            if lock is not None and (folder / _LOCK).exists():
-                return folder, lock
-            if lock is not None:
-                lock.close()
-
-
 def _take_over(left: Path, journal: Journal) -> None:
     """Take over the journal of a process that has ended."""
     with contextlib.suppress(OSError):
-        lock = _lock(left)
+        lock = lock_folder(left)
         if lock is not None:
             with lock:
                 for one in Journal(left).outcomes():
                     journal.add(one)
                 shutil.rmtree(left, ignore_errors=True)
-
-
-def _lock(folder: Path) -> BinaryIO | None:
-    """Lock a folder; None if another process holds the lock."""
-    lock = (folder / _LOCK).open("a+b")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.close()
-        return None
-    return lock
 
 
 def outcome_line(told: IngestOutcome) -> bytes:
@@ -156,7 +130,7 @@ class Results:
         self._lock = threading.Lock()
         self._name = ""
         self._parts = self._count = 0
-        self._writer: PlainWriter | None = None
+        self._writer: LineWriter | None = None
 
     def add(self, outcome: IngestOutcome) -> FilesetEntry:
         """Add an outcome; return the entry that publishing will use.
@@ -190,7 +164,7 @@ class Results:
             self._parts = self._count = 0
             return run
 
-    def _open(self) -> PlainWriter:
+    def _open(self) -> LineWriter:
         """Return the open writer, or a new one for the current run or for the next."""
         if self._writer is None:
             if not self._parts:
@@ -200,7 +174,7 @@ class Results:
             with intake.writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
                 path = intake.part_path(folder, "filesets", str(self._parts))
-                self._writer = PlainWriter(path, intake.TABLES["filesets"], _HELD)
+                self._writer = LineWriter(path, intake.TABLES["filesets"])
         return self._writer
 
 

@@ -3,16 +3,15 @@
 Requests for the same dataset are carried out one after the other, by a keyed lock.
 """
 
-import queue
 import threading
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from builder.filesets.item import IngestOutcome, IngestRequest
+from builder.threads import ThreadCrew
 
-_TICK = 0.2
 _LOCK_WAIT = 0.2
 
 
@@ -47,71 +46,19 @@ class FilesetSession:
 
         If the caller closes the generator early, all threads end; see `rest`.
         """
-        done: queue.Queue[IngestOutcome | BaseException | None] = queue.Queue(self.threads)
         source = iter(requests)
-        crew = [
-            threading.Thread(target=self._work, args=(source, done), name=f"fileset-{n}")
-            for n in range(self.threads)
-        ]
-        with closing(_SessionEnd(self, crew, done)):
-            for thread in crew:
-                thread.start()
-            left = len(crew)
-            while left:
-                try:
-                    found = done.get(timeout=_TICK)
-                except queue.Empty:
-                    self.idle()
-                    continue
-                if found is None:
-                    left -= 1
-                elif isinstance(found, BaseException):
-                    raise found
-                else:
-                    yield found
+        crew: ThreadCrew[IngestOutcome] = ThreadCrew("fileset", self.stop)
+        self.rest = crew.rest
+        yield from crew.results(lambda: self._work(source), self.threads, self.idle)
 
-    def _work(
-        self,
-        source: Iterator[IngestRequest],
-        done: "queue.Queue[IngestOutcome | BaseException | None]",
-    ) -> None:
-        try:
-            while (request := self._next(source)) is not None:
-                done.put(self.process(request, dry=self.dry))
-        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
-            done.put(error)
-        else:
-            done.put(None)
+    def _work(self, source: Iterator[IngestRequest]) -> Iterator[IngestOutcome]:
+        while (request := self._next(source)) is not None:
+            yield self.process(request, dry=self.dry)
 
     def _next(self, source: Iterator[IngestRequest]) -> IngestRequest | None:
         """Return the next request; None at the end, or once `stop` is set."""
         with self._asking:
             return None if self.stop.is_set() else next(source, None)
-
-
-@dataclass(slots=True)
-class _SessionEnd:
-    """Ends the threads of a session."""
-
-    session: FilesetSession
-    crew: list[threading.Thread]
-    done: "queue.Queue[IngestOutcome | BaseException | None]"
-
-    def close(self) -> None:
-        """Stop the threads, wait for them, and collect their remaining outcomes."""
-        if any(thread.is_alive() for thread in self.crew):
-            self.session.stop.set()
-        for thread in self.crew:
-            while thread.is_alive():
-                self._drain()
-                thread.join(0.05)
-        self._drain()
-
-    def _drain(self) -> None:
-        while not self.done.empty():
-            found = self.done.get_nowait()
-            if isinstance(found, IngestOutcome):
-                self.session.rest.append(found)
 
 
 @dataclass(frozen=True, slots=True)

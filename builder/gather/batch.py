@@ -5,10 +5,9 @@ they arrive. Their rows are committed at the end, and count only then. A batch t
 Ctrl-C commits the results so far.
 """
 
-import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -30,6 +29,7 @@ from builder.http.errors import Deferred, FetchError
 from builder.http.url import check_scheme
 from builder.obi.content import Row
 from builder.obi.run import Committed, ObiRun
+from builder.threads import ThreadCrew
 
 _PUT_OFF = 3
 """Times that a URL is tried again later before its host's wish to wait counts as a failure."""
@@ -63,33 +63,14 @@ class Crew:
         for one in wanted:
             self._tasks.setdefault(one.host, deque()).append(one.url)
         once = Once(self._ask)
-        done: queue.Queue[Fetched | BaseException | None] = queue.Queue(self.threads)
-        crew = [
-            threading.Thread(target=self._work, args=(once, done), name=f"gather-{n}", daemon=True)
-            for n in range(min(self.threads, len(wanted)))
-        ]
-        for thread in crew:
-            thread.start()
-        with closing(_End(self.fetcher.client.stop, crew, done, self.rest)):
-            left = len(crew)
-            while left:
-                found = done.get()
-                if found is None:
-                    left -= 1
-                elif isinstance(found, BaseException):
-                    raise found
-                else:
-                    yield found
+        crew: ThreadCrew[Fetched] = ThreadCrew("gather", self.fetcher.client.stop)
+        self.rest = crew.rest
+        yield from crew.results(lambda: self._work(once), min(self.threads, len(wanted)))
 
-    def _work(self, once: Once, done: "queue.Queue[Fetched | BaseException | None]") -> None:
-        try:
-            while (task := self._next(once)) is not None:
-                if isinstance(task, Fetched):
-                    done.put(task)
-        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
-            done.put(error)
-        else:
-            done.put(None)
+    def _work(self, once: Once) -> Iterator[Fetched]:
+        while (task := self._next(once)) is not None:
+            if isinstance(task, Fetched):
+                yield task
 
     def _next(self, once: Once) -> Fetched | bool | None:
         """Fetch one more file; True if none was fetched now, None at the end."""
@@ -128,32 +109,6 @@ class Crew:
             if often < _PUT_OFF:
                 raise Deferred(f"{url}: the server asks to retry later")
         return result
-
-
-@dataclass(slots=True)
-class _End:
-    """Ends the threads of a crew."""
-
-    stop: threading.Event
-    crew: Sequence[threading.Thread]
-    done: "queue.Queue[Fetched | BaseException | None]"
-    rest: list[Fetched]
-
-    def close(self) -> None:
-        """Stop the threads, wait until they have ended, and collect their last results."""
-        if any(thread.is_alive() for thread in self.crew):
-            self.stop.set()
-        for thread in self.crew:
-            while thread.is_alive():
-                self._drain()
-                thread.join(0.05)
-        self._drain()
-
-    def _drain(self) -> None:
-        while not self.done.empty():
-            found = self.done.get_nowait()
-            if isinstance(found, Fetched):
-                self.rest.append(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ The next process ends such a run, so that other runs do not wait for it.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import secrets
@@ -17,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 from builder.errors import UsageError
 from builder.gather.batch import Batch, Pace
@@ -39,8 +37,9 @@ from builder.obi.run import Committed, ObiRun, Outside, Purpose, abandon, claim,
 from builder.text import visible
 from functions.snapshot.errors import SheafError
 from functions.snapshot.store import Writer
+from functions.store.folder_lock import lock_folder
 
-_LOCK, _ASKED, _SCRATCH = ".lock", "asked", "scratch"
+_ASKED, _SCRATCH = "asked", "scratch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,9 @@ def hold_store(home: Path, address: str) -> Iterator[Hold]:
     """
     folder = home / f"gather-{hashlib.sha256(os.fsencode(address)).hexdigest()[:16]}"
     with writing(folder):
-        lock = _lock(folder, address)
+        lock = lock_folder(folder)
+    if lock is None:
+        raise UsageError(f"another process is gathering for {address}: wait until it ends")
     with lock:
         hold = Hold(folder)
         shutil.rmtree(hold.scratch, ignore_errors=True)
@@ -97,23 +98,6 @@ def hold_store(home: Path, address: str) -> Iterator[Hold]:
             shutil.rmtree(hold.scratch, ignore_errors=True)
             if not (folder / _ASKED).exists():
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def _lock(folder: Path, address: str) -> BinaryIO:
-    while True:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):  # deleted before it was locked
-            lock = (folder / _LOCK).open("a+b")
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                lock.close()
-                raise UsageError(
-                    f"another process is gathering for {address}: wait until it ends"
-                ) from None
-            if os.fstat(lock.fileno()).st_nlink:
-                return lock
-            lock.close()
 
 
 @dataclass(frozen=True, slots=True)

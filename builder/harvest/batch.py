@@ -3,10 +3,9 @@
 A report is text or JSON.
 """
 
-import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -14,6 +13,7 @@ from builder.harvest.run import HarvestJob, HarvestResult
 from builder.harvest.state import COMPLETE, LOST, PARTIAL
 from builder.http.errors import Deferred
 from builder.text import tally, visible
+from builder.threads import ThreadCrew
 from functions.snapshot.errors import SheafError
 
 _TICK = 0.2
@@ -43,53 +43,26 @@ class HarvestThreads:
         Closing the generator early stops all threads; each keeps the records received.
         """
         waiting = deque(orders)
-        done: queue.Queue[HarvestResult | BaseException | None] = queue.Queue()
-        crew = [
-            threading.Thread(target=self._turns, args=(waiting, done), name=f"harvest-{number}")
-            for number in range(min(_MOST, len(waiting)))
-        ]
-        for thread in crew:
-            thread.start()
-        try:
-            left = len(crew)
-            while left:
-                try:
-                    found = done.get(timeout=_TICK)
-                except queue.Empty:
-                    continue
-                if found is None:
-                    left -= 1
-                elif isinstance(found, HarvestResult | SheafError):
-                    yield found
-                else:
-                    raise found
-        finally:
-            self.stop.set()
-            for thread in crew:
-                thread.join()
+        crew: ThreadCrew[HarvestResult | SheafError] = ThreadCrew("harvest", self.stop)
+        yield from crew.results(lambda: self._turns(waiting), min(_MOST, len(waiting)))
 
-    def _turns(
-        self, waiting: deque[HarvestJob], done: "queue.Queue[HarvestResult | BaseException | None]"
-    ) -> None:
-        try:
-            while not self.stop.is_set() and waiting:
-                order = self._next(waiting)
-                if order is None:
-                    self.stop.wait(_TICK)
-                    continue
-                try:
-                    done.put(self.work(order))
-                except Deferred:
-                    return
-                except SheafError as error:
-                    done.put(error)
-                finally:
-                    with self._lock:
-                        self._active[_host(order)] -= 1
-        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
-            done.put(error)
-        finally:
-            done.put(None)
+    def _turns(self, waiting: deque[HarvestJob]) -> Iterator[HarvestResult | SheafError]:
+        while not self.stop.is_set() and waiting:
+            order = self._next(waiting)
+            if order is None:
+                self.stop.wait(_TICK)
+                continue
+            result: HarvestResult | SheafError
+            try:
+                result = self.work(order)
+            except Deferred:
+                return
+            except SheafError as error:
+                result = error
+            finally:
+                with self._lock:
+                    self._active[_host(order)] -= 1
+            yield result
 
     def _next(self, waiting: deque[HarvestJob]) -> HarvestJob | None:
         """Take the first harvest whose host has a free slot, or None."""

@@ -28,7 +28,7 @@ from builder.harvest import records, state
 from builder.harvest.errors import HarvestError
 from builder.harvest.state import HarvestState, PartFile
 from builder.harvest.version import HarvestedRow, Seen, Sight
-from builder.store.durable import sync
+from builder.store.durable import DRAFT, replace_durably
 
 STATE = "harvest.json"
 SETS = "sets.json"
@@ -36,7 +36,6 @@ SEEN = "seen.sqlite"
 FORMS = ("parquet", "jsonl", "xml")
 _PART = re.compile(r"part-([0-9]{6})-([0-9]{6})\.(parquet|jsonl|xml)")
 _ODD = re.compile(r"[^a-z0-9.]+")
-_DRAFT = ".draft"
 
 
 def folder_name(base_url: str, prefix: str, set_: str | None) -> str:
@@ -140,14 +139,8 @@ class HarvestFolder:
 
     def write(self, name: str, data: bytes) -> None:
         """Replace a file atomically and durably. Raises HarvestError."""
-        draft = self.path / f"{name}{_DRAFT}"
         with _wrap_errors(self.path):
-            with draft.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(self.path / name)
-            sync(self.path)
+            replace_durably(self.path / name, data)
 
 
 @contextmanager
@@ -194,7 +187,7 @@ def _sweep(path: Path, found: HarvestState) -> None:
     with _wrap_errors(path):
         for file in path.iterdir():
             left = is_part(file.name) and file.name not in named
-            if left or file.name.endswith(_DRAFT):
+            if left or file.name.endswith(DRAFT):
                 file.unlink()
 
 

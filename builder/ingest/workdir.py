@@ -12,10 +12,8 @@ over the whole file.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import json
-import os
 import secrets
 import shutil
 import time
@@ -33,14 +31,14 @@ from builder.ingest.split_reader import SplitResult
 from builder.intake import intake
 from builder.intake.intake import writing
 from builder.sources.side_records import Crawl
-from builder.store.durable import sync
+from builder.store.durable import replace_durably, sync
 from functions.database import engine
+from functions.store.folder_lock import lock_folder, lock_holder, remove_abandoned
 
 PREFIX = "ingest-"
 KEPT = 14 * 86400.0
 """Seconds for which an abandoned work folder is kept."""
 
-_LOCK = ".lock"
 _BEGUN = "begun.json"
 _PARTS = "parts"
 _PASSING = "passing-"  # work that cannot be continued
@@ -100,11 +98,7 @@ class Work:
             if isinstance(found, dict) and found.keys() == said.keys():
                 return found
         with writing(self.folder):
-            draft = self.folder / f".{_BEGUN}"
-            draft.write_text(json.dumps(said))
-            sync(draft)
-            draft.replace(path)
-            sync(self.folder)
+            replace_durably(path, json.dumps(said).encode())
         return said
 
     def readings(self) -> Iterator[SplitResult]:
@@ -151,7 +145,12 @@ def open_workdir(folder: Path, clock: Callable[[], float] = time.time) -> Iterat
     """
     with writing(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = _lock(folder)
+        lock = lock_folder(folder)
+        if lock is None:
+            raise UsageError(
+                f"process {lock_holder(folder)} is ingesting the same sources into this store: "
+                "wait until it ends"
+            )
         _sweep(folder, clock() - KEPT)
         (folder / _PARTS).mkdir(exist_ok=True)
         for path in (folder, folder.parent):
@@ -163,36 +162,12 @@ def open_workdir(folder: Path, clock: Callable[[], float] = time.time) -> Iterat
         work.leave()
 
 
-def _lock(folder: Path) -> BinaryIO:
-    while True:
-        with contextlib.suppress(FileNotFoundError):  # it was removed before it was locked
-            folder.mkdir(mode=0o700, exist_ok=True)
-            lock = (folder / _LOCK).open("a+b")
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UsageError(_refusal(lock)) from None
-            if os.fstat(lock.fileno()).st_nlink:
-                lock.truncate(0)
-                lock.write(str(os.getpid()).encode())
-                lock.flush()
-                return lock
-            lock.close()
-
-
-def _refusal(lock: BinaryIO) -> str:
-    with lock:
-        lock.seek(0)
-        process = lock.read().decode("ascii", "replace") or "another"
-    return f"process {process} is ingesting the same sources into this store: wait until it ends"
-
-
 def _sweep(own: Path, before: float) -> None:
     """Remove unlocked work folders beside `own` that are old or cannot be continued."""
     for folder in own.parent.glob(f"{PREFIX}*"):
         if folder == own:
             continue
-        try:
+        with contextlib.suppress(OSError):  # already removed
             passing = folder.name.startswith(PREFIX + _PASSING)
             there = [path for path in (folder, folder / _PARTS) if path.exists()]
             newest = max((path.stat().st_mtime for path in there), default=0.0)
@@ -200,11 +175,7 @@ def _sweep(own: Path, before: float) -> None:
                 continue
             with contextlib.suppress(OSError):
                 folder.rmdir()  # its process ended before it had a lock
-            with (folder / _LOCK).open("r+b") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
-        except OSError:
-            continue  # locked, already removed, or owned by another user
+            remove_abandoned(folder)
 
 
 def _holds_parts(parts: Path) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
 
-from builder.parquet.plain import PlainWriter
+from builder.intake.lines import SUFFIX, LineWriter
 from functions.snapshot import item_tables, layout, schema
 from functions.snapshot.errors import (
     NO_SPACE,
@@ -47,6 +47,8 @@ TABLES = {
     "harvested": item_tables.INTAKE,
     "set_names": item_tables.NAMES,
 }
+_LINES = frozenset({"sources", "filesets"})
+"""The small tables, as JSON lines; the others are in Parquet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,11 @@ def run_name(now: datetime) -> str:
 
 def part_path(folder: Path, table: str, name: str) -> Path:
     """Return the path in `folder` for the rows of `table` in a part of that name."""
-    return folder / f"{table}-{name}.parquet"
+    return folder / f"{table}-{name}{_suffix(table)}"
+
+
+def _suffix(table: str) -> str:
+    return SUFFIX if table in _LINES else ".parquet"
 
 
 def commit(
@@ -111,11 +117,12 @@ def commit(
     prefix = layout.run_prefix(run.name)
     moved: list[str] = []
     try:
-        for path in sorted(folder.glob("*.parquet")) if parts is None else parts:
+        for path in _parts(folder) if parts is None else parts:
             moved.append(prefix + path.name)
             _move(store, moved[-1], path, keep=parts is None)
-        moved.append(prefix + "sources.parquet")
-        _move(store, moved[-1], _sources(run, folder), keep=False)
+        sources = _sources(run, folder)
+        moved.append(prefix + sources.name)
+        _move(store, moved[-1], sources, keep=False)
         gone = set(moved).difference(store.keys(prefix))
         if gone:
             raise StoreError(f"{min(gone)} was removed during the ingest; ingest again")
@@ -127,6 +134,10 @@ def commit(
         raise
 
 
+def _parts(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.name.endswith((".parquet", SUFFIX)))
+
+
 def _move(store: Writer, key: str, path: Path, *, keep: bool) -> None:
     with writing(path), path.open("rb") as file:
         store.put(key, file)
@@ -135,9 +146,9 @@ def _move(store: Writer, key: str, path: Path, *, keep: bool) -> None:
 
 
 def _sources(run: IntakeRun, folder: Path) -> Path:
-    path = folder / "sources.parquet"
+    path = folder / f"sources{SUFFIX}"
     with writing(folder):
-        writer = PlainWriter(path, schema.SOURCE)
+        writer = LineWriter(path, schema.SOURCE)
         for source in run.sources:
             writer.append(tuple(getattr(source, column.name) for column in schema.SOURCE))
         writer.close()
@@ -201,13 +212,16 @@ def runs(store: Writer) -> Iterator[IntakeRun]:
                 results = int(document.get("results", 0))
                 records = int(document.get("harvested", 0))
             except OlderSchemaError as error:
-                raise OlderSchemaError(
-                    f"{key}: an earlier Sheaf wrote this run; remove the run, and ingest its "
-                    "sources again"
-                ) from error
+                raise _older(key) from error
             except (KeyError, TypeError, AttributeError, ValueError) as error:
                 raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
             yield IntakeRun(key.split("/")[1], sources, results, records)
+
+
+def _older(key: str) -> OlderSchemaError:
+    return OlderSchemaError(
+        f"{key}: an earlier Sheaf wrote this run; remove the run, and ingest its sources again"
+    )
 
 
 def keys_of(store: Writer, some: Iterable[IntakeRun]) -> list[str]:
@@ -216,8 +230,11 @@ def keys_of(store: Writer, some: Iterable[IntakeRun]) -> list[str]:
 
 
 def files(store: Writer, run: IntakeRun, table: str) -> list[str]:
-    """Return the local paths of the run's Parquet files of `table`."""
-    keys = store.keys(f"{layout.run_prefix(run.name)}{table}")
+    """Return the local paths of the run's files of `table`. Raises OlderSchemaError."""
+    keys = list(store.keys(f"{layout.run_prefix(run.name)}{table}"))
+    for key in keys:
+        if not key.endswith(_suffix(table)):
+            raise _older(key)
     return [str(store.local(key)) for key in keys]
 
 

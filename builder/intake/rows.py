@@ -131,11 +131,11 @@ def _select(rows: Sequence[RowSpan], table: str, *, changed: bool) -> str:
     if changed:
         names = f"{names}, file_row_number"
     arms = " UNION ALL ".join(
-        f"SELECT {f'{arm} AS arm, {_quote(one.path)} AS file, ' if changed else ''}{names} "
-        f"FROM read_parquet({_quote(one.path)}, file_row_number = true, "
+        f"SELECT {f'{arm} AS arm, {path} AS file, ' if changed else ''}{names} "
+        f"FROM read_parquet({path}, file_row_number = true, "
         f"hive_partitioning = false) "
         f"WHERE file_row_number >= {one.at} AND file_row_number < {one.at + one.count}"
-        for arm, one in enumerate(rows)
+        for arm, (one, path) in enumerate((one, engine.quote(str(one.path))) for one in rows)
     )
     if not changed:
         return arms
@@ -145,8 +145,3 @@ def _select(rows: Sequence[RowSpan], table: str, *, changed: bool) -> str:
         f"FROM ({arms}) g LEFT JOIN renamed n ON n.file = g.file AND n.row = g.file_row_number "
         "ORDER BY arm, file_row_number"
     )
-
-
-def _quote(path: Path) -> str:
-    text = str(path).replace("'", "''")
-    return f"'{text}'"

@@ -9,7 +9,8 @@ import hashlib
 import tempfile
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from builder.obi.history import (
 )
 from builder.obi.key import KeySet
 from builder.runtime import Advance
+from builder.threads import map_in_order
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
 from functions.snapshot.store import ListedObject, Writer
 
@@ -211,18 +213,9 @@ class ObiReplication:
 
     def _fetch(self, entries: Sequence[ListedObject]) -> Iterator[tuple[ListedObject, bytes]]:
         """Yield the objects and their bytes in order; several are read at once."""
-        pending: deque[tuple[ListedObject, Future[bytes]]] = deque()
-        pool = ThreadPoolExecutor(_THREADS)
-        try:
-            for entry in entries:
-                pending.append((entry, pool.submit(self._source.read, entry.key)))
-                if len(pending) == _AHEAD:
-                    first, data = pending.popleft()
-                    yield first, data.result()
-            for first, data in pending:
-                yield first, data.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+        read = map_in_order(lambda e: self._source.read(e.key), entries, _THREADS, _AHEAD)
+        with closing(read):
+            yield from zip(entries, read, strict=True)
 
     def _check(self, entry: ListedObject, digest: str, known: _LoggedBytes) -> None:
         if not known.allows(entry.key, digest):

@@ -2,9 +2,7 @@
 
 import errno
 import itertools
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from operator import itemgetter
 from pathlib import Path
@@ -16,6 +14,7 @@ import pyarrow.parquet as pq
 
 from builder.parquet import data_file
 from builder.parquet.data_file import Gate, ParquetPart, Written, describe_file, files_of
+from builder.threads import map_in_order
 from functions.snapshot import layout, schema
 from functions.snapshot.errors import NO_SPACE, StoreError
 from functions.snapshot.manifest import Key
@@ -185,16 +184,11 @@ def write_table(
     target = arrow_schema(schema.TABLES[table])
     gate = Gate(table)
     grouped = _rechunk(_conform(rows, target, dict(constants or {})), layout.GROUP_ROWS)
-    waiting: deque[Future[Written]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        for number, groups in enumerate(files_of(grouped, layout.file_groups(table))):
-            path = folder / f"{table}-{number}.parquet"
-            ready = [_pass_gate(gate, group) for group in groups]
-            waiting.append(pool.submit(_write_file, path, table, target, ready))
-            while len(waiting) > threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+    files = (
+        (folder / f"{table}-{number}.parquet", [_pass_gate(gate, group) for group in groups])
+        for number, groups in enumerate(files_of(grouped, layout.file_groups(table)))
+    )
+    return map_in_order(lambda file: _write_file(*file, table, target), files, threads, threads + 1)
 
 
 def _pass_gate(gate: Gate, group: pa.Table) -> pa.Table:
@@ -206,7 +200,7 @@ def _pass_gate(gate: Gate, group: pa.Table) -> pa.Table:
     return group
 
 
-def _write_file(path: Path, table: str, target: pa.Schema, groups: Sequence[pa.Table]) -> Written:
+def _write_file(path: Path, groups: Sequence[pa.Table], table: str, target: pa.Schema) -> Written:
     keys = schema.ORDER[table][: schema.KEY[table]]
     bounds = [(_key(group, keys, 0), _key(group, keys, group.num_rows - 1)) for group in groups]
     kept = [name for name in target.names if name in keys or name in _SEARCHED]

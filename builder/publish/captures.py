@@ -16,6 +16,7 @@ The provenance tables hold each fault and each archive file read, once.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from builder.intake.lines import line_table
 from builder.publish.precedence import (
     COLUMNS,
     DESCRIBED,
@@ -221,17 +222,17 @@ def add_provenance(
     connection: engine.Connection,
     draft: Draft,
     table: str,
-    intake: Sequence[str],
+    paths: Sequence[str],
     more: str = "",
 ) -> int:
     """Add the rows of the intake's files that the last snapshot lacks; return how many.
 
     `more` is a query of further rows.
     """
-    if not intake and not more:
+    if not paths and not more:
         return 0
     with engine.reading("the intake"):
-        count = _gather_provenance(connection, draft, table, list(intake), more)
+        count = _gather_provenance(connection, draft, table, list(paths), more)
     if not count:
         return 0
     leaves = draft.tables.get(table, ())
@@ -243,15 +244,16 @@ def add_provenance(
 
 
 def _gather_provenance(
-    connection: engine.Connection, draft: Draft, table: str, intake: list[str], more: str
+    connection: engine.Connection, draft: Draft, table: str, paths: list[str], more: str
 ) -> int:
     """Make the table `added_<table>`; return how many rows it has."""
+    given = line_table(paths, schema.SOURCE) if table == "sources" else _FILES
     key, names = PROVENANCE_KEYS[table], ", ".join(schema.names(table))
-    queries = [f"SELECT {names} FROM {_FILES}"] if intake else []
+    queries = [f"SELECT {names} FROM {given}"] if paths else []
     queries += [f"SELECT {names} FROM ({more})"] if more else []
     connection.execute(
         f"CREATE TABLE given_{table} AS {' UNION ALL '.join(queries)}",
-        {"files": intake} if intake else {},
+        {"files": paths} if paths else {},
     )
     sources: Query = (f"SELECT DISTINCT source FROM given_{table}", {})
     earlier = draft.paths(find_files(connection, draft, table, sources))

@@ -13,6 +13,8 @@ from datetime import datetime
 
 from builder.filesets.entry import DELETE
 from builder.filesets.status import STATUSES
+from builder.intake.intake import FILESETS
+from builder.intake.lines import line_table
 from builder.publish.precedence import LEFT, LISTED_RESULTS, offer_results
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find, find_files, put, rows_of
@@ -40,10 +42,10 @@ _NO_EARLIER = (
 # The local names of a bucket's files do not give their order.
 _GIVEN = """
 CREATE TABLE given AS
-SELECT * EXCLUDE (part, number, file_row_number, identity),
+SELECT * EXCLUDE (part, number, line, identity),
     'oai:' || $namespace || ':' || identity AS identifier,
-    row_number() OVER (ORDER BY updated, number, file_row_number) AS turn
-FROM read_parquet($files, filename = 'part', file_row_number = true, hive_partitioning = false)
+    row_number() OVER (ORDER BY updated, number, line) AS turn
+FROM {}
 JOIN (SELECT unnest($files) AS part, unnest(range(len($files))) AS number) USING (part)
 """
 _ASKED = "CREATE TABLE asked AS SELECT * FROM {} WHERE base_url IN (FROM urls)"
@@ -147,7 +149,10 @@ def revise(
     snapshot `before`.
     """
     with engine.reading("the intake"):
-        connection.execute(_GIVEN, {"files": list(files), "namespace": before.namespace})
+        connection.execute(
+            _GIVEN.format(line_table(files, FILESETS)),
+            {"files": list(files), "namespace": before.namespace},
+        )
         connection.execute("CREATE TABLE urls AS SELECT DISTINCT base_url FROM given")
     with engine.reading("the last snapshot"):
         earlier = draft.paths(find_files(connection, draft, RESULTS, ("FROM urls", {})))

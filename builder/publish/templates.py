@@ -145,7 +145,7 @@ def recover(connection: engine.Connection, draft: Draft, base: Transaction) -> N
     begin = base.before.prefix
     runs = [run for run in history(base.store) if run.tist <= base.before.run]
     replay.fold(connection, base.store, runs, draft.folder)
-    name = oai_name.template_identifier_sql(_literal(begin), "o.id")
+    name = oai_name.template_identifier_sql(engine.quote(begin), "o.id")
     meet(connection, base.store, runs, begin, f"{name} IN ({wanted})", draft.folder)
     with engine.reading("the last snapshot"):
         connection.execute(
@@ -168,7 +168,7 @@ def meet(
     `told` has the sets and documents of those that are not lost. Raises DamagedStore.
     """
     with engine.reading("the logs of the runs"):
-        name = oai_name.template_identifier_sql(_literal(begin), "o.id")
+        name = oai_name.template_identifier_sql(engine.quote(begin), "o.id")
         connection.execute(_MET.format(identifier=name, condition=condition))
         connection.execute(_TOLD)
         noted = connection.execute(
@@ -192,10 +192,6 @@ def meet(
         raise DamagedStore(
             f"{key.run(tist)}{DOCUMENTS} is damaged: it lacks the document of {handle}"
         )
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def write_obi_tables(draft: Draft) -> None:

@@ -4,9 +4,8 @@ import errno
 import hashlib
 import os
 import threading
-from collections import deque
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
@@ -23,6 +22,8 @@ from builder.restore.manifest import (
 )
 from builder.restore.names import MANIFEST
 from builder.restore.plan import Plan, Planned
+from builder.store.durable import sync_file
+from builder.threads import map_in_order
 
 _STEP = 1 << 18
 _WAITING = 4
@@ -92,27 +93,27 @@ class RestoreSession:
             self.entries.remove(path)
 
     def _fetch(self) -> None:
-        pool = ThreadPoolExecutor(self.order.jobs)
-        running: deque[Future[ManifestEntry]] = deque()
-        try:
-            for file in self.plan.files():
-                entry = self.entries.of(file.path)
-                if entry and self._is_there(file, entry):
-                    self.account.add(entry, kept=True)
-                    self.advance(1)
-                    continue
-                running.append(pool.submit(self._restore, file, entry))
-                if len(running) > self.order.jobs * _WAITING:
-                    self._finish(running.popleft())
-            while running:
-                self._finish(running.popleft())
-        finally:
-            self.stop.set()
-            pool.shutdown(cancel_futures=True)
+        jobs = self.order.jobs
+        entries = map_in_order(
+            lambda lacking: self._restore(*lacking),
+            self._lacking(),
+            jobs,
+            jobs * _WAITING,
+            self.stop,
+        )
+        with closing(entries):
+            for entry in entries:
+                self.account.add(entry)
+                self.advance(1)
 
-    def _finish(self, future: Future[ManifestEntry]) -> None:
-        self.account.add(future.result())
-        self.advance(1)
+    def _lacking(self) -> Iterator[tuple[Planned, ManifestEntry | None]]:
+        for file in self.plan.files():
+            entry = self.entries.of(file.path)
+            if entry and self._is_there(file, entry):
+                self.account.add(entry, kept=True)
+                self.advance(1)
+            else:
+                yield file, entry
 
     def _is_there(self, file: Planned, entry: ManifestEntry) -> bool:
         return (
@@ -214,8 +215,7 @@ class RestoreSession:
             for led in self.plan.redirects():
                 out.write(of_redirect(led).line())
                 self.account.redirects += 1
-            out.flush()
-            os.fsync(out.fileno())
+            sync_file(out)
             self.folder.place(name, MANIFEST, over=True)
 
 

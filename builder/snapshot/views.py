@@ -103,4 +103,4 @@ def empty(table: str) -> str:
 
 
 def _list(texts: Iterable[str]) -> str:
-    return "[" + ", ".join("'" + text.replace("'", "''") + "'" for text in texts) + "]"
+    return f"[{', '.join(map(engine.quote, texts))}]"

@@ -17,6 +17,7 @@ from typing import BinaryIO
 
 from functions.snapshot.errors import DamagedStore, StoreError
 
+DRAFT = ".draft"
 _BESIDE = ".d"  # suffix of the name of a file's folder
 _MOST = 4096  # objects in a batch
 _BYTES = 32 << 20
@@ -73,6 +74,25 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def sync_file(out: BinaryIO) -> None:
+    """Flush and sync an open file. Raises OSError."""
+    out.flush()
+    os.fsync(out.fileno())
+
+
+def replace_durably(path: Path, data: bytes) -> None:
+    """Replace a file atomically and durably. Raises OSError.
+
+    A killed process may leave a file that ends in DRAFT.
+    """
+    draft = path.with_name(path.name + DRAFT)
+    with draft.open("wb") as out:
+        out.write(data)
+        sync_file(out)
+    draft.replace(path)
+    sync(path.parent)
 
 
 def batches(objects: Iterable[tuple[str, bytes]]) -> Iterator[list[tuple[str, bytes]]]:

@@ -13,7 +13,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from builder.store.durable import batches, folder_beside, sweep, sync, sync_system, temporary
+from builder.store.durable import (
+    batches,
+    folder_beside,
+    sweep,
+    sync,
+    sync_file,
+    sync_system,
+    temporary,
+)
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import ListedObject, Sink
@@ -60,7 +68,7 @@ class FolderStore(FolderReader):
                 return
         with self._temporary(key) as (out, path):
             shutil.copyfileobj(source, out, 1 << 20)
-            _sync(out)
+            sync_file(out)
             _place(path, target, os.replace)
 
     def create(self, key: str, data: bytes) -> None:
@@ -68,7 +76,7 @@ class FolderStore(FolderReader):
         target = self.path(key)
         with self._temporary(key) as (out, path):
             out.write(data)
-            _sync(out)
+            sync_file(out)
             _link(path, target)
 
     def create_file(self, key: str, path: Path) -> None:
@@ -77,7 +85,7 @@ class FolderStore(FolderReader):
         with self._temporary(key) as (out, scratch):
             with path.open("rb") as source:
                 shutil.copyfileobj(source, out, 1 << 20)
-            _sync(out)
+            sync_file(out)
             _link(scratch, target)
 
     @contextlib.contextmanager
@@ -92,7 +100,7 @@ class FolderStore(FolderReader):
             try:
                 yield _Forward(out, lambda: self._store_errors(target))
                 with self._store_errors(target):
-                    _sync(out)
+                    sync_file(out)
                     _link(scratch, target)
             finally:
                 with self._store_errors(target):
@@ -139,7 +147,7 @@ class FolderStore(FolderReader):
             if self.tag(key) != tag:
                 raise Conflict(f"another process changed {self.path(key)}")
             out.write(data)
-            _sync(out)
+            sync_file(out)
             _place(path, self.path(key), os.replace)
         return hashlib.sha256(data).hexdigest()
 
@@ -236,11 +244,6 @@ def _unless_missing(error: OSError) -> None:
     """Ignore a folder that was removed meanwhile."""
     if not isinstance(error, FileNotFoundError):
         raise error
-
-
-def _sync(out: BinaryIO) -> None:
-    out.flush()
-    os.fsync(out.fileno())
 
 
 def _try_link(path: Path, target: Path) -> bool:

@@ -7,9 +7,7 @@ server is tested before the first such write.
 
 import secrets
 import threading
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -17,6 +15,7 @@ from typing import BinaryIO
 from builder.store.client import Listed, S3Client
 from builder.store.folder import FolderStore
 from builder.store.multipart import Multipart
+from builder.threads import map_in_order
 from functions.config.configuration import Configuration
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.layout import StoreAddress, is_key
@@ -93,21 +92,11 @@ class S3Store(BucketReader):
 
     def create_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[bool]:
         """Write new objects, 16 in parallel; yield for each whether it was written."""
-        pending: deque[Future[bool]] = deque()
-        pool = ThreadPoolExecutor(_THREADS)
-        try:
-            for key, data in objects:
-                pending.append(pool.submit(self._try_create, key, data))
-                if len(pending) == _AHEAD:
-                    yield pending.popleft().result()
-            while pending:
-                yield pending.popleft().result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+        return map_in_order(self._try_create, objects, _THREADS, _AHEAD)
 
-    def _try_create(self, key: str, data: bytes) -> bool:
+    def _try_create(self, named: tuple[str, bytes]) -> bool:
         try:
-            self.create(key, data)
+            self.create(*named)
         except Conflict:
             return False
         return True

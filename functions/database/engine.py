@@ -84,9 +84,14 @@ def table(files: str) -> str:
     return f"read_parquet({files}, hive_partitioning = false)"
 
 
+def quote(text: str) -> str:
+    """Return a text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def texts(given: Iterable[str]) -> str:
     """Return texts as an SQL list for IN; there must be at least one."""
-    return "(" + ", ".join("'" + text.replace("'", "''") + "'" for text in given) + ")"
+    return f"({', '.join(map(quote, given))})"
 
 
 def stream(connection: Connection, sql: str, values: Mapping[str, Any] | None = None) -> Any:

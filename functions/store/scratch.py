@@ -1,11 +1,9 @@
 """Local space for parts of a bucket: temporary folders, and arithmetic on byte ranges.
 
-A process locks a file in its folder for as long as it lives. An unlocked folder was left by a dead
-process, and the next process removes it.
+A folder that a dead process left is removed by the next process.
 """
 
-import contextlib
-import fcntl
+import errno
 import os
 import shutil
 import tempfile
@@ -15,9 +13,10 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from functions.snapshot.errors import StoreError
+from functions.store.folder_lock import lock_folder, remove_abandoned
 
 PREFIX = "sheaf-cache-"
-_LOCK = ".lock"
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 
 class Scratch:
@@ -26,8 +25,9 @@ class Scratch:
     def __init__(self) -> None:
         """Create the folder. Raises StoreError if that fails."""
         try:
-            _sweep(Path(tempfile.gettempdir()))
-            self.path, lock = _lock_folder()
+            for folder in Path(tempfile.gettempdir()).glob(PREFIX + "*"):
+                remove_abandoned(folder)
+            self.path, lock = _new_folder()
         except OSError as error:
             raise StoreError(
                 f"cannot create a folder for the cache of the bucket: {error.strerror}; free some "
@@ -36,31 +36,24 @@ class Scratch:
         self.close = weakref.finalize(self, _remove, self.path, lock, os.getpid())
 
 
-def _lock_folder() -> tuple[Path, BinaryIO]:
+def _new_folder() -> tuple[Path, BinaryIO | None]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        lock = (folder / _LOCK).open("wb")
-        with contextlib.suppress(OSError):  # a file system without locks is never swept
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        if os.fstat(lock.fileno()).st_nlink:
-            return folder, lock
-        lock.close()  # another process swept it before it was locked
-
-
-def _sweep(parent: Path) -> None:
-    for folder in parent.glob(PREFIX + "*"):
         try:
-            with (folder / _LOCK).open("r+b") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
-        except OSError:
-            continue  # in use, removed meanwhile, another user's, or not locked yet
+            lock = lock_folder(folder)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+            return folder, None  # a file system without locks is never swept
+        if lock is not None:
+            return folder, lock
 
 
-def _remove(folder: Path, lock: BinaryIO, process: int) -> None:
+def _remove(folder: Path, lock: BinaryIO | None, process: int) -> None:
     if os.getpid() == process:  # not in a forked child
         shutil.rmtree(folder, ignore_errors=True)
-    lock.close()
+    if lock is not None:
+        lock.close()
 
 
 class Extent(NamedTuple):

@@ -122,11 +122,11 @@ class _Reading:
             self._result.foreign += capture.warc_record_type != "revisit" and is_foreign
         if writer:
             writer.close()
-            queries.append(f"SELECT * FROM {engine.table(lines_sql.quote(str(odd)))}")
+            queries.append(f"SELECT * FROM {engine.table(engine.quote(str(odd)))}")
         if self._result.captures:
             self._database.execute(
                 f"COPY ({' UNION ALL '.join(queries if plain else queries[1:])}) "
-                f"TO {lines_sql.quote(str(path))} "
+                f"TO {engine.quote(str(path))} "
                 f"({lines_sql.PARQUET})"
             )
             self._result.path = path

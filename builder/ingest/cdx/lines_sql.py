@@ -11,6 +11,7 @@ Text is read as Latin-1, in which each character is one byte.
 from builder.ingest.cdx.text import LONGEST
 from builder.sources.cdx import Legend
 from builder.sources.index_entry import SHA1
+from functions.database import engine
 from functions.url.surt import METHOD
 
 _VALUES = (
@@ -21,11 +22,6 @@ _OTHER_NAMES = {
     "mime": "mct", "status": "hsc", "digest": "sha", "length": "rle", "offset": "ref",
     "filename": "ref",
 }  # fmt: skip
-
-
-def quote(text: str) -> str:
-    """Return a text as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 # These files are read once. Higher levels of zstd, dictionaries of values that hardly repeat, and
@@ -117,7 +113,7 @@ def _unescape(part: str) -> str:
     """Return SQL that decodes the escapes of characters that a SURT holds (see surt)."""
     text = part
     for code in _ESCAPES.split():
-        text = f"replace({text}, '%{code}', {quote(chr(int(code, 16)))})"
+        text = f"replace({text}, '%{code}', {engine.quote(chr(int(code, 16)))})"
     return f"CASE WHEN contains({part}, '%') THEN {text} ELSE {part} END AS {part}"
 
 

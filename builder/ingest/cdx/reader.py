@@ -23,7 +23,7 @@ from typing import BinaryIO
 
 from builder.ingest.cdx import block, columns
 from builder.ingest.cdx.block import IndexFile, Result, quiet
-from builder.ingest.cdx.lines_sql import PARQUET, quote
+from builder.ingest.cdx.lines_sql import PARQUET
 from builder.ingest.cdx.text import BLOCK, PIECE, IndexText, LineBlock, blocks
 from builder.parquet.writer import RowWriter
 from builder.sources import cdx, recognise
@@ -117,8 +117,8 @@ def _number_duplicates(database: engine.Connection, files: list[str], temporary:
         "SELECT part, count(*) FILTER (WHERE repeated) FROM settled GROUP BY part ORDER BY part"
     ).fetchall()
     for part, _ in rows:
-        written = _WRITTEN.replace("$files", quote(part)).replace("$part", quote(part))
-        target = quote(str(temporary))
+        literal, target = engine.quote(part), engine.quote(str(temporary))
+        written = _WRITTEN.replace("$files", literal).replace("$part", literal)
         database.execute(f"COPY ({written}) TO {target} ({PARQUET})")
         temporary.replace(part)
     return sum(repeated for _, repeated in rows)

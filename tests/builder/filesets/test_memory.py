@@ -79,7 +79,7 @@ def test_a_process_takes_less_than_100_mb_in_all(
     url = site.record("hives-1", bodies)
     most, (result, *_) = site.peak("fileset", "--json", url, bundle=bundle)
     assert (result["hit"], result["ingest_strategy"]) == (True, strategy)
-    assert list((site.folder / "store" / "intake").glob("*/filesets-1.parquet"))
+    assert list((site.folder / "store" / "intake").glob("*/filesets-1.jsonl.gz"))
     print(f"{strategy}: {most / _MB:.1f} MB")
     assert most < _MOST
 

@@ -8,6 +8,7 @@ import pytest
 
 from builder.filesets.results import Results
 from builder.intake import intake
+from builder.intake.lines import line_table
 from builder.store.folder import FolderStore
 from functions.database import engine
 from functions.snapshot.errors import StoreError
@@ -20,7 +21,7 @@ def rows(store: FolderStore) -> list[tuple[str, str, str | None]]:
     """Return deed, status and kind of each row of the intake."""
     files = [path for run in intake.runs(store) for path in intake.files(store, run, "filesets")]
     connection = engine.connect(threads=1)
-    sql = f"SELECT deed, status, kind FROM {engine.table('$files')} ORDER BY ALL"
+    sql = f"SELECT deed, status, kind FROM {line_table(files, intake.FILESETS)} ORDER BY ALL"
     return connection.execute(sql, {"files": files}).fetchall() if files else []
 
 

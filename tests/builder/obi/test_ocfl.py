@@ -285,7 +285,7 @@ def test_a_disk_itself_is_refused(kept: Kept) -> None:
 def test_of_two_exports_to_one_place_the_second_ends(kept: Kept, tmp_path: Path) -> None:
     beside = tmp_path / ".root.sheaf"
     beside.mkdir()
-    with (beside / "lock").open("wb") as lock:
+    with (beside / ".lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(UsageError, match="another export is writing to"):
             exported(kept.store, tmp_path / "root")
