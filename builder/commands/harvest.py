@@ -28,6 +28,7 @@ from builder.http.settings import HttpSettings, Proxies, http_settings, proxies
 from builder.progress import RecordBar
 from builder.text import visible
 from functions.snapshot.errors import SheafError
+from functions.snapshot.instant import from_datestamp
 
 _DAY = 86_400.0
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e]*)")
@@ -211,7 +212,7 @@ def _base_url(text: str) -> str:
 
 def _window(arguments: argparse.Namespace) -> HarvestDates:
     for name, text in (("--from", arguments.since), ("--until", arguments.until)):
-        if text is not None and window.moment(text) is None:
+        if text is not None and from_datestamp(text) is None:
             raise UsageError(f"{name} {text}: expected 2026-11-22 or 2026-11-22T10:00:00Z")
     since, until = arguments.since, arguments.until
     if since and until and window.is_before(until, since) and until[:10] != since[:10]:

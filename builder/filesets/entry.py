@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from datetime import datetime
 from typing import Any
 
 from builder.filesets import status
@@ -20,11 +19,11 @@ from builder.filesets.item import (
     Person,
 )
 from functions.snapshot import item_tables, oai_name
+from functions.snapshot.instant import from_digits
 
 LIST, DELETE, LEAVE = "list", "delete", "leave"
 """Action on an item: list it as in the entry, mark it as deleted, or leave it as it is."""
 
-_INSTANT = "%Y%m%d%H%M%S"
 _LARGEST = 1 << 63
 _ILLEGIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _DIGESTS = ("sha512", "sha256", "sha1", "md5")
@@ -199,7 +198,7 @@ def _result(outcome: IngestOutcome) -> tuple[Any, ...]:
     values = (
         outcome.request.ingest_type,
         outcome.request.base_url,
-        datetime.strptime(outcome.at, _INSTANT),
+        from_digits(outcome.at).replace(tzinfo=None),
         status.of(outcome.status).hit,
         outcome.status,
         outcome.detail or None,

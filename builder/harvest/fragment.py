@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from builder.harvest.errors import Broken
-from builder.harvest.window import moment
+from functions.snapshot.instant import from_datestamp
 
 _TAG = re.compile(rb"<([^\s/>]+)(?:[^\"'>]|\"[^\"]*\"|'[^']*')*>")
 _PLAIN = re.compile(rb"<[^\s/>:!?]+[\s/>]")
@@ -200,7 +200,7 @@ def _origin(values: Mapping[str, str]) -> HarvestOrigin | None:
     harvested, altered = said.get("harvestDate", ""), _BOOLEANS.get(said.get("altered", ""))
     base_url, identifier = said.get("base_url", ""), said.get("identifier", "")
     datestamp, namespace = said.get("datestamp", ""), said.get("namespace", "")
-    dated = moment(harvested) is not None and moment(datestamp) is not None
+    dated = from_datestamp(harvested) is not None and from_datestamp(datestamp) is not None
     if altered is None or not dated or not all(map(is_uri, (base_url, identifier, namespace))):
         return None
     return HarvestOrigin(harvested, altered, base_url, identifier, datestamp, namespace)

@@ -25,12 +25,12 @@ from builder.harvest.fragment import (
 )
 from builder.harvest.state import HarvestState
 from builder.harvest.version import HarvestedRow
-from builder.harvest.window import moment
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.parquet.writer import RowWriter
 from builder.sources.events import Fault
 from functions.snapshot import oai_name
+from functions.snapshot.instant import from_datestamp
 from functions.snapshot.item_tables import INTAKE, NAMES
 from functions.snapshot.store import Writer
 
@@ -255,17 +255,17 @@ def _uri(text: str) -> str:
 
 def _harvest_time(harvest: Harvest, row: HarvestedRow) -> str:
     """Return when a record was harvested: by the repository's clock, or when the last run began."""
-    if moment(row.harvested) is not None:
+    if from_datestamp(row.harvested) is not None:
         return row.harvested
     state = harvest.state
     begun = {run.number: run.started for run in (*state.runs, state.going) if run is not None}
     known = (begun.get(row.run, ""), *sorted(begun.values()))  # old runs are not kept
-    return next((text for text in known if moment(text) is not None), "1970-01-01T00:00:00Z")
+    return next(filter(from_datestamp, known), "1970-01-01T00:00:00Z")
 
 
 def _datestamp(harvest: Harvest, row: HarvestedRow) -> str:
     """Return a record's datestamp, or only its day if the time is not in the form of OAI-PMH."""
     for text in (row.datestamp, row.datestamp[:10]):
-        if moment(text) is not None:
+        if from_datestamp(text) is not None:
             return text
     return _harvest_time(harvest, row)

@@ -17,10 +17,11 @@ from builder.harvest.errors import HarvestError, Unanswered
 from builder.harvest.page import ListPage, PageEntry, records
 from builder.harvest.state import HarvestState, RunState
 from builder.harvest.version import DC, ROW, HarvestedRow, Sight
-from builder.harvest.window import is_before, is_outside, moment
+from builder.harvest.window import is_before, is_outside
 from builder.parquet.writer import RowWriter, read_rows
 from builder.store.durable import sync
 from functions.snapshot.errors import StoreError
+from functions.snapshot.instant import from_datestamp
 
 NO_STAMP = "its datestamp is not valid in OAI-PMH"
 Ask = Callable[[Mapping[str, str]], ListPage]
@@ -56,7 +57,7 @@ class RecordWriter:
     def take(self, entry: PageEntry) -> None:
         """Store a record, or request the record of a header."""
         going = self.going
-        if moment(entry.datestamp) is not None:
+        if from_datestamp(entry.datestamp) is not None:
             if going.last and is_before(entry.datestamp, going.last):
                 going.ordered = False
             going.rises += going.last not in ("", entry.datestamp)
@@ -72,9 +73,9 @@ class RecordWriter:
     def _place(self, entry: PageEntry) -> None:
         """Count a listed record whose datestamp lies outside the request."""
         going = self.going
-        if moment(entry.datestamp) is None:
+        if from_datestamp(entry.datestamp) is None:
             return
-        if moment(going.dated) is not None and is_before(going.dated, entry.datestamp):
+        if from_datestamp(going.dated) is not None and is_before(going.dated, entry.datestamp):
             going.counts.later += 1
         elif (going.begin or going.until) and is_outside(entry.datestamp, going):
             going.counts.outside += 1
@@ -91,7 +92,7 @@ class RecordWriter:
             going.lose("", "it has no identifier")
             return False
         fault = entry.fault
-        if moment(entry.datestamp) is None:
+        if from_datestamp(entry.datestamp) is None:
             fault = NO_STAMP if fault is None else f"{fault}; {NO_STAMP}"
         row = HarvestedRow(
             entry.identifier, entry.datestamp, entry.deleted, entry.sets, entry.dc, entry.text,

@@ -5,16 +5,14 @@ record that changes meanwhile comes at the end of the list, or in the next run, 
 that change.
 """
 
-import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 
 from builder.harvest.state import DAY, SECOND, HarvestState, RunState
 from builder.text import tally
+from functions.snapshot.instant import from_datestamp
 
 _FORMS = {10: "%Y-%m-%d", 20: "%Y-%m-%dT%H:%M:%SZ"}
-_WRITTEN = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?", re.ASCII)
 
 Covered = tuple[str | None, str]
 
@@ -87,7 +85,7 @@ def easier(
 
     It includes this window, and may be larger.
     """
-    if begin is not None and moment(earliest) is not None and is_before(begin, earliest):
+    if begin is not None and from_datestamp(earliest) is not None and is_before(begin, earliest):
         return earliest[: len(begin)] if len(begin) <= len(earliest) else earliest, until
     if until is not None and not is_before(until, now):
         return begin, None
@@ -101,12 +99,12 @@ def is_outside(datestamp: str, going: RunState) -> bool:
 
     After a break, the list may have begun later than the run itself.
     """
-    found = moment(datestamp)
+    found = from_datestamp(datestamp)
     assert found is not None, datestamp
-    low = None if going.begin is None or going.since is None else moment(going.since)
+    low = None if going.begin is None or going.since is None else from_datestamp(going.since)
     if low is not None and low - found > _TOLERANCE:
         return True
-    high = moment(going.until or "")
+    high = from_datestamp(going.until or "")
     if high is None or going.until is None:
         return False
     end = timedelta(days=1) if len(going.until) == 10 else timedelta()
@@ -144,21 +142,10 @@ def beginning(response_date: str | None, now: str) -> str:
     The earlier one counts. Some repositories give local time, or a wrong year, as UTC, although
     their datestamps are not ahead. Without a responseDate, the result is a day before `now`.
     """
-    found = moment(response_date or "")
+    found = from_datestamp(response_date or "")
     if found is None:
         return earlier(now, _OVERLAP[DAY], SECOND)
     return min(to_text(found, SECOND), now)
-
-
-@lru_cache(maxsize=1024)
-def moment(text: str) -> datetime | None:
-    """Return the time of a datestamp (the first second of a day); None if it is invalid."""
-    if not _WRITTEN.fullmatch(text):
-        return None
-    try:
-        return datetime.fromisoformat(text).replace(tzinfo=UTC)
-    except ValueError:
-        return None
 
 
 def to_text(time: datetime, granularity: str) -> str:
@@ -169,7 +156,7 @@ def to_text(time: datetime, granularity: str) -> str:
 
 def earlier(text: str, seconds: float, granularity: str) -> str:
     """Return the datestamp so many seconds before a valid one."""
-    found = moment(text)
+    found = from_datestamp(text)
     assert found is not None, text
     if (found - datetime.min.replace(tzinfo=UTC)).total_seconds() < seconds:
         return to_text(found, granularity)
@@ -180,5 +167,5 @@ def is_before(first: str, second: str) -> bool:
     """Return whether one valid datestamp is before another."""
     if len(first) == len(second):
         return first < second
-    one, other = moment(first), moment(second)
+    one, other = from_datestamp(first), from_datestamp(second)
     return one is not None and other is not None and one < other

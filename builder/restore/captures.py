@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import BinaryIO, Protocol
 from urllib.parse import urlsplit
 
@@ -19,6 +18,7 @@ from functions.content import terms
 from functions.content.protocols import STATUSES
 from functions.content.terms import Range, Scope
 from functions.snapshot.errors import SheafError
+from functions.snapshot.instant import from_digits
 from functions.url import surt
 from functions.url.authority import text as shown
 
@@ -175,7 +175,7 @@ def until_date(text: str) -> str:
     if digits.isascii() and digits.isdigit() and len(digits) in {4, 6, 8, 10, 12, 14}:
         first = digits + "00000101000000"[len(digits) :]
         try:
-            datetime.strptime(first, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+            from_digits(first)
         except ValueError:
             pass
         else:
@@ -199,7 +199,7 @@ def modification_time(headers: Mapping[str, str], stamp: str) -> int | None:
 
 def _seconds(stamp: str) -> int | None:
     try:
-        found = datetime.strptime(stamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+        found = from_digits(stamp)
     except ValueError:
         return None
     return max(0, int(found.timestamp()))

@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
+from functions.snapshot.instant import from_digits, to_digits
+
 FIELDS = (
     "url",
     "url_surtkey",
@@ -44,7 +46,6 @@ REVISIT = "warc/revisit"
 _NO_TYPE = "unk"
 
 _UNPLAIN = re.compile(r"[^!-~]+")
-_FORM = "%Y%m%d%H%M%S"
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +262,7 @@ def to_instant(stamp: int) -> datetime:
     day, time = f"{stamp:014}"[:8], f"{stamp:014}"[8:]
     for text in (day + time, f"{day}235959"):
         try:
-            return datetime.strptime(text, _FORM).replace(tzinfo=UTC)
+            return from_digits(text)
         except ValueError:
             continue
     return datetime.min.replace(tzinfo=UTC)
@@ -269,4 +270,4 @@ def to_instant(stamp: int) -> datetime:
 
 def to_timestamp(instant: datetime) -> int:
     """Return the timestamp of an aware datetime; fractions of a second are dropped."""
-    return int(instant.astimezone(UTC).strftime(_FORM).rjust(14, "0"))
+    return int(to_digits(instant))

@@ -6,7 +6,6 @@ cost more than a page is refused with the reason, and so is an unknown one.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -16,10 +15,10 @@ from functions.content.protocols import NEWEST, PYWB, Dialect
 from functions.content.terms import MATCHES, Collapse, Filter, NoScope, NoSieve, ResumeKey, Scope
 from functions.oai.request import show
 from functions.snapshot.errors import SheafError
+from functions.snapshot.instant import from_digits
 
 _LEAST, _MOST = "0" * 14, "9" * 14
 _FIRST = "00000101000000"
-_STAMP = "%Y%m%d%H%M%S"
 _SORTS = ("default", "reverse", "closest")
 _MANY = 1_000_000_000
 
@@ -74,7 +73,7 @@ def _until(text: str) -> int:
 def _moment(text: str) -> int:
     whole = _digits(text) + _FIRST[len(text) :]
     try:
-        datetime.strptime(whole, _STAMP)
+        from_digits(whole)
     except ValueError as error:
         raise ValueError("a date of 4 to 14 digits") from error
     return int(whole)

@@ -16,6 +16,7 @@ from functions.content.protocols import ByteRange, ContentError
 from functions.database.files import FILE, Files
 from functions.oai.repository import PublishedRecord
 from functions.snapshot.errors import MissingObject
+from functions.snapshot.instant import from_digits
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 from functions.store.slice import Slices
@@ -101,7 +102,7 @@ def find_file(record: PublishedRecord, file: str) -> Holding:
         digest=_declared_digest(one),
         media_type=one.get("mimetype") or _UNKNOWN,
         url=one.get("terminal_url") or one.get("platform_url") or "",
-        date=_instant(one.get("terminal_dt")),
+        date=from_digits(one["terminal_dt"]) if one.get("terminal_dt") else None,
     )
 
 
@@ -225,9 +226,3 @@ def _declared_digest(file: Mapping[str, Any]) -> DeclaredDigest | None:
         if file.get(name):
             return DeclaredDigest(name, bytes.fromhex(file[name]))
     return None
-
-
-def _instant(digits: str | None) -> datetime | None:
-    if not digits:
-        return None
-    return datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC)

@@ -7,10 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from functions.snapshot import oai_name
 from functions.snapshot.errors import SheafError
+from functions.snapshot.instant import from_datestamp
 
 BAD_ARGUMENT = "badArgument"
 BAD_TOKEN = "badResumptionToken"
@@ -137,8 +138,6 @@ _URI = re.compile(
     r"(?:[^#%\[\]]|%[0-9A-Fa-f]{2})*(?:\#(?:[^#%\[\]]|%[0-9A-Fa-f]{2})*)?"
 )
 _NOT_IN_XML = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffd-\uffff]")
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_SECOND = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _LAST_OF_DAY = timedelta(hours=23, minutes=59, seconds=59)
 
 
@@ -238,10 +237,5 @@ def _between(first: str, last: str) -> list[str]:
 
 def _instant(text: str, *, whole_day: bool = False) -> datetime | None:
     """Return the instant of a date in either granularity (section 3.3), or None."""
-    if not (_DAY.fullmatch(text) or _SECOND.fullmatch(text)):
-        return None
-    try:
-        when = datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=UTC)
-    except ValueError:  # for example 30 February
-        return None
-    return when + _LAST_OF_DAY if whole_day and len(text) == 10 else when
+    when = from_datestamp(text)
+    return when + _LAST_OF_DAY if when and whole_day and len(text) == 10 else when

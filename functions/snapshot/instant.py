@@ -1,4 +1,4 @@
-"""Instants as text: UTC, to the second, in the form of OAI-PMH 2.0, section 3.3."""
+"""Instants as text: UTC, to the second, in the forms of OAI-PMH 2.0 and of web archives."""
 
 import re
 from datetime import UTC, datetime
@@ -6,6 +6,8 @@ from functools import lru_cache
 
 FORM = "%Y-%m-%dT%H:%M:%SZ"
 _FORM = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DIGITS = "%Y%m%d%H%M%S"
 
 
 @lru_cache(maxsize=4096)  # a page has many instants, and few of them differ
@@ -22,3 +24,27 @@ def from_text(text: str) -> datetime:
     if not _FORM.fullmatch(text):
         raise ValueError(f"{text!r} is not of the form YYYY-MM-DDThh:mm:ssZ")
     return datetime.fromisoformat(text)
+
+
+@lru_cache(maxsize=1024)
+def from_datestamp(text: str) -> datetime | None:
+    """Return the aware UTC datetime of a datestamp in either granularity; None if it is invalid.
+
+    OAI-PMH 2.0, section 3.3. It is the first second of a day.
+    """
+    if not (_DAY.fullmatch(text) or _FORM.fullmatch(text)):
+        return None
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
+    except ValueError:  # for example 30 February
+        return None
+
+
+def to_digits(instant: datetime) -> str:
+    """Return 14 digits for an aware datetime; fractions of a second are cut off."""
+    return instant.astimezone(UTC).strftime(_DIGITS).rjust(14, "0")
+
+
+def from_digits(text: str) -> datetime:
+    """Return the aware UTC datetime of 14 digits. Raises ValueError."""
+    return datetime.strptime(text, _DIGITS).replace(tzinfo=UTC)

@@ -23,6 +23,7 @@ from builder.http.client import FetchRequest, HttpClient
 from builder.http.errors import OUTCOMES, Deferred, FetchError
 from builder.http.limits import Limits
 from builder.http.url import normal_url
+from functions.snapshot.instant import to_digits
 
 WORTH = 16 << 20
 """Bytes of progress after which a resumable download gets all its tries again."""
@@ -125,7 +126,7 @@ class _Work:
                 raise client.refusal(answer)
             if not partial.size and responses.content_coding(answer.headers):
                 partial.unpack = self._unpacks(answer.headers, answer.url)
-            partial.take(answer, instant(client.wall()))
+            partial.take(answer, to_digits(datetime.fromtimestamp(client.wall(), UTC)))
 
     def _unpacks(self, headers: Mapping[str, str], url: str) -> bool:
         """Return whether to decode a content coding, by earlier digests or by file names."""
@@ -188,11 +189,6 @@ def error_of(failure: FetchError) -> FilesetError:
     if failure.status == 202:  # the platform is still preparing the file
         status = "html-decoy"
     return FilesetError(status, failure.detail, code=failure.code)
-
-
-def instant(seconds: float) -> str:
-    """Convert seconds since 1970 to 14 digits (UTC)."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y%m%d%H%M%S")
 
 
 def _passes(failure: FetchError) -> bool:

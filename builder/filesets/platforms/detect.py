@@ -27,6 +27,7 @@ from builder.filesets.platforms.pangaea import Pangaea
 from builder.filesets.protocols import Api, FilesetError, FilesetPlatformHelper
 from builder.http.errors import OUTCOMES
 from builder.runtime import Clock
+from functions.snapshot.instant import to_digits
 
 _PASSING = frozenset({"platform-rate-limited", "platform-timeout"})
 
@@ -261,7 +262,7 @@ class _Detection:
             media_type=page.media_type,
             body=page.body,
             html_biblio=said,
-            at=self._clock().strftime("%Y%m%d%H%M%S"),
+            at=to_digits(self._clock()),
         )
 
     def _follow_citation(self, resource: DatasetResource) -> Detected | None:

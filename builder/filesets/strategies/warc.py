@@ -10,7 +10,6 @@ import zlib
 from base64 import b32encode
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import chain
 
 from builder.filesets.item import Cdx, FileMeta
@@ -61,7 +60,7 @@ class WarcRecords:
         head = {
             "WARC-Type": "warcinfo",
             "WARC-Filename": key.rpartition("/")[2],
-            "WARC-Date": date(at),
+            "WARC-Date": instant.to_text(instant.from_digits(at)),
             "Content-Type": "application/warc-fields",
         }
         self._record(head, len(body), [body], _LEVEL)
@@ -74,7 +73,7 @@ class WarcRecords:
         head = {
             "WARC-Type": "response",
             "WARC-Target-URI": received.terminal_url,
-            "WARC-Date": date(received.terminal_dt),
+            "WARC-Date": instant.to_text(instant.from_digits(received.terminal_dt)),
             "WARC-Payload-Digest": f"sha1:{base32(received.sha1)}",
             "Content-Type": "application/http; msgtype=response",
         }
@@ -128,11 +127,6 @@ def cdx(received: Received, placed: Placed, key: str) -> Cdx:
 def base32(hexadecimal: str) -> str:
     """Return a digest in base32, as in web archives."""
     return b32encode(bytes.fromhex(hexadecimal)).decode()
-
-
-def date(at: str) -> str:
-    """Return an instant of 14 digits (UTC) in the format of WARC."""
-    return instant.to_text(datetime.strptime(at, "%Y%m%d%H%M%S").replace(tzinfo=UTC))
 
 
 def _level(first: bytes) -> int:

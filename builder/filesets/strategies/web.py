@@ -4,11 +4,11 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
 from builder.filesets import manifest_file as files
-from builder.filesets.download.download import instant
 from builder.filesets.item import (
     ArchiveStrategyResult,
     Cdx,
@@ -25,6 +25,7 @@ from builder.filesets.strategies.warc import Placed, WarcRecords
 from builder.http.settings import Settings
 from builder.intake.intake import writing
 from functions.snapshot.errors import Conflict
+from functions.snapshot.instant import to_digits
 from functions.snapshot.store import Writer
 
 FILE, FILESET, BUNDLED = "web-file", "web-fileset", "web-fileset-bundled"
@@ -69,7 +70,8 @@ class Captured:
                 if (existing := self.check_existing(item)) is not None:
                     return existing
                 self.store.remove(base + RECORD)
-            run = _WebRun(self, item, key_of(item, instant(self.wall())))
+            now = to_digits(datetime.fromtimestamp(self.wall(), UTC))
+            run = _WebRun(self, item, key_of(item, now))
             made = run.bundle() if self.name == BUNDLED else run.each()
             kept = record.write(self.store, base, made)
             if kept.objects != made.objects:  # another run was first; no result mentions this WARC
