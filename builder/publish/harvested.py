@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from builder.publish.precedence import LEFT
+from builder.snapshot import scratch
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find, rows_of
-from builder.snapshot.set_listings import NAMED
 from functions.database import engine
 from functions.snapshot import schema
 
@@ -22,7 +22,7 @@ _PLACE = "rtrim(regexp_replace({}, '^https?://', ''), '/')"
 
 # The local names of a bucket's files do not give their order.
 _GIVEN = f"""
-CREATE TABLE came AS
+CREATE TABLE harvested_records AS
 SELECT * EXCLUDE (part, number, file_row_number), {_PLACE.format("base_url")} AS place
 FROM read_parquet($files, filename = 'part', file_row_number = true, hive_partitioning = false)
 JOIN (SELECT unnest($files) AS part, unnest(range(len($files))) AS number) USING (part)
@@ -30,7 +30,8 @@ QUALIFY row_number() OVER (PARTITION BY {_PLACE.format("base_url")}, id, prefix
     ORDER BY harvested DESC, number DESC, file_row_number DESC) = 1
 """
 _WANTED = (
-    "CREATE TABLE wanted_harvested AS SELECT identifier FROM came UNION SELECT other FROM came"
+    "CREATE TABLE harvested_identifiers AS "
+    "SELECT identifier FROM harvested_records UNION SELECT other FROM harvested_records"
 )
 # The owner of an identifier: the repository of its listed item, else the first that claims it.
 _IS_OTHERS = f"""
@@ -39,24 +40,24 @@ _IS_OTHERS = f"""
     OR p.identifier IS NOT NULL AND NOT p.deleted)
 """
 _OWNED = f"""
-CREATE TABLE owned AS
+CREATE TABLE assigned_identifiers AS
 SELECT place, id, if(others OR place != first_value(place) OVER (PARTITION BY identifier
     ORDER BY others, place), other, identifier) AS identifier
 FROM (SELECT DISTINCT c.place, c.id, c.identifier, c.other,
         c.identifier != c.other AND {_IS_OTHERS} AS others
-    FROM came c LEFT JOIN old o ON o.identifier = c.identifier
-    LEFT JOIN old p ON p.identifier = c.other)
+    FROM harvested_records c LEFT JOIN listed_versions o ON o.identifier = c.identifier
+    LEFT JOIN listed_versions p ON p.identifier = c.other)
 """
 # An incoming record equal to the listed one is not newer: the first harvest date is kept.
 _RECORDS = f"""
-CREATE TABLE record AS
+CREATE TABLE item_records AS
 WITH listed AS (
     SELECT identifier, unnest(from_json(document -> '$.records', '["JSON"]')) AS entry
-    FROM old WHERE kind = '{KIND}' AND NOT deleted
+    FROM listed_versions WHERE kind = '{KIND}' AND NOT deleted
 ),
 every AS (
     SELECT o.identifier, prefix, deleted, datestamp, harvested, digest, entry, 1 AS fresh
-    FROM came JOIN owned o USING (place, id)
+    FROM harvested_records JOIN assigned_identifiers o USING (place, id)
     UNION ALL BY NAME
     SELECT identifier, entry ->> '$.prefix' AS prefix, false AS deleted,
         entry ->> '$.datestamp' AS datestamp, entry ->> '$.harvested' AS harvested,
@@ -72,30 +73,30 @@ QUALIFY row_number() OVER (PARTITION BY identifier, prefix ORDER BY digest IS NO
     DESC, fresh, harvested DESC) = 1
 """
 _ITEMS = f"""
-CREATE TABLE items AS
+CREATE TABLE harvested_items AS
 WITH said AS (
     SELECT identifier, base_url, repository, id, specs, sets FROM (
         SELECT o.identifier, base_url, repository, id, specs, sets, harvested, prefix
-        FROM came JOIN owned o USING (place, id)
+        FROM harvested_records JOIN assigned_identifiers o USING (place, id)
         UNION ALL BY NAME
         SELECT identifier, document ->> '$.base_url' AS base_url,
             document ->> '$.repository' AS repository, document ->> '$.id' AS id,
             from_json(document -> '$.specs', '["VARCHAR"]') AS specs, sets,
             list_max(from_json(document -> '$.records[*].harvested', '["VARCHAR"]')) AS harvested,
             NULL AS prefix
-        FROM old WHERE kind = '{KIND}' AND NOT deleted AND identifier IN (
-            SELECT identifier FROM owned)
+        FROM listed_versions WHERE kind = '{KIND}' AND NOT deleted AND identifier IN (
+            SELECT identifier FROM assigned_identifiers)
     )
     QUALIFY row_number() OVER (PARTITION BY identifier
         ORDER BY harvested DESC, prefix DESC NULLS LAST) = 1
 ),
 gone AS (
-    SELECT identifier, max(datestamp) AS since FROM record WHERE deleted GROUP BY identifier
+    SELECT identifier, max(datestamp) AS since FROM item_records WHERE deleted GROUP BY identifier
 ),
 kept AS (
     SELECT r.identifier, list(entry ORDER BY prefix != 'oai_dc', prefix) AS entries,
         list(digest ORDER BY prefix != 'oai_dc', prefix) AS digests
-    FROM record r LEFT JOIN gone g USING (identifier)
+    FROM item_records r LEFT JOIN gone g USING (identifier)
     WHERE NOT r.deleted AND (g.since IS NULL OR r.datestamp > g.since) GROUP BY r.identifier
 )
 SELECT s.*, k.identifier IS NULL AS gone, digests,
@@ -110,31 +111,32 @@ _TOLD = (
     "document ->> '$.base_url' AS base_url, document ->> '$.id' AS id, "
     "list_transform(from_json(document -> '$.records', '[\"JSON\"]'), "
     "lambda r: r ->> '$.digest') AS digests, "
-    "from_json(document -> '$.specs', '[\"VARCHAR\"]') AS specs FROM old)"
+    "from_json(document -> '$.specs', '[\"VARCHAR\"]') AS specs FROM listed_versions)"
 )
 _REVISED = f"""
-CREATE TABLE harvested AS
+CREATE TABLE revised_harvests AS
 SELECT n.identifier, n.gone AS deleted, NULL::VARCHAR AS reason,
     if(n.gone, coalesce(o.sets, n.sets), n.sets) AS sets,
     CASE WHEN o.identifier IS NULL THEN [] WHEN n.gone OR o.sets = n.sets THEN o.left_sets
         ELSE {_LEFT} END AS left_sets,
     n.document, o.position AS was
-FROM items n LEFT JOIN old o USING (identifier) LEFT JOIN {_TOLD} t USING (identifier)
+FROM harvested_items n LEFT JOIN listed_versions o USING (identifier)
+LEFT JOIN {_TOLD} t USING (identifier)
 WHERE CASE WHEN o.identifier IS NULL THEN true WHEN o.reason IS NOT NULL THEN false
     WHEN n.gone THEN NOT o.deleted
     ELSE o.deleted OR (o.sets, t.repository, t.base_url, t.id, t.digests, t.specs)
         IS DISTINCT FROM (n.sets, n.repository, n.base_url, n.id, n.digests, n.specs) END
 """
 _ADDED = (
-    f"INSERT INTO altered BY NAME SELECT identifier, '{KIND}' AS kind, deleted, reason, sets, "
-    "left_sets, document FROM harvested"
+    f"INSERT INTO prepared_versions BY NAME SELECT identifier, '{KIND}' AS kind, deleted, reason, "
+    "sets, left_sets, document FROM revised_harvests"
 )
 _REPLACED = (
-    f"INSERT INTO superseded BY NAME SELECT {schema.SUPERSEDED} FROM old "
-    "WHERE position IN (SELECT was FROM harvested)"
+    f"INSERT INTO superseded_versions BY NAME SELECT {schema.SUPERSEDED} FROM listed_versions "
+    "WHERE position IN (SELECT was FROM revised_harvests)"
 )
 _NAMES = (
-    "INSERT INTO named SELECT set_spec, max(name) FROM read_parquet($files, "
+    "INSERT INTO repository_set_names SELECT set_spec, max(name) FROM read_parquet($files, "
     "hive_partitioning = false) GROUP BY set_spec"
 )
 
@@ -152,25 +154,26 @@ class RevisedHarvests:
 def revise(
     connection: engine.Connection, draft: Draft, files: Sequence[str], names: Sequence[str]
 ) -> RevisedHarvests:
-    """Add the changes of harvested items in the intake's `files` to `altered` and `superseded`.
+    """Add the changes of harvested items in the intake's `files`.
 
-    The earliest run's files come first. `names` are files with names of sets.
+    They go to `prepared_versions` and `superseded_versions`. The earliest run's files come first.
+    `names` are files with names of sets.
     """
     with engine.reading("the intake"):
         connection.execute(_GIVEN, {"files": list(files)})
         connection.execute(_WANTED)
-        connection.execute(NAMED)
+        connection.execute(scratch.ensure("repository_set_names"))
         if names:
             connection.execute(_NAMES, {"files": list(names)})
     with engine.reading("the last snapshot"):
-        find(connection, draft, "wanted_harvested")
+        find(connection, draft, "harvested_identifiers")
         for sql in (_OWNED, _RECORDS, _ITEMS, _REVISED, _ADDED, _REPLACED):
             connection.execute(sql)
         ((new, changed, deleted),) = connection.execute(
             "SELECT count(*) FILTER (WHERE was IS NULL), count(was), "
-            "count(*) FILTER (WHERE deleted) FROM harvested"
+            "count(*) FILTER (WHERE deleted) FROM revised_harvests"
         ).fetchall()
-        listed = rows_of(connection, "(SELECT identifier FROM items WHERE NOT gone)")
+        listed = rows_of(connection, "(SELECT identifier FROM harvested_items WHERE NOT gone)")
     return RevisedHarvests(
         int(new), int(changed), int(deleted), listed - int(new + changed - deleted)
     )

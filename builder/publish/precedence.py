@@ -69,7 +69,7 @@ _BOTH = ", ".join(
 _PAIRS = (
     f"SELECT *, {_FILLS} AS fills FROM (SELECT {_LEADS} AS leads, o.position, "
     f"o.identifier, o.published, o.left_sets, o.deleted, "
-    f"o.reason, {_BOTH} FROM incoming i JOIN own o USING (identifier))"
+    f"o.reason, {_BOTH} FROM intake_captures i JOIN own_versions o USING (identifier))"
 )
 # Where an index lacks the request, an archive file may give it; a value from an archive file stays.
 _ASKED = (
@@ -82,7 +82,7 @@ _CHOSEN = ", ".join(
 )
 # Consecutive results for one version are one step, however many requests there were.
 _STEPS = f"""
-CREATE TABLE steps AS
+CREATE TABLE result_steps AS
 SELECT *, row_number() OVER (PARTITION BY identifier ORDER BY turn) AS step
 FROM (
     SELECT identifier, max(turn) AS turn, bool_and(existing) AS existing,
@@ -98,7 +98,7 @@ FROM (
                     status = 'success-existing' AS existing,
                     if(deed = '{DELETE}', known_version, document ->> '$.version') AS version,
                     document ->> '$.version_order' AS version_order
-                FROM resolved WHERE deed != '{LEAVE}' AND identifier IS NOT NULL
+                FROM identified_results WHERE deed != '{LEAVE}' AND identifier IS NOT NULL
             )
             WINDOW same AS (PARTITION BY identifier ORDER BY turn)
         )
@@ -116,12 +116,13 @@ CASE WHEN s.gone THEN c.living AND (s.version != c.version) IS NOT TRUE
 """
 # `onward` is true if the listed version was older.
 _OFFERED = f"""
-CREATE TABLE offered AS
+CREATE TABLE decisive_results AS
 WITH RECURSIVE course AS (
     SELECT identifier, 0 AS step, NULL::BIGINT AS turn, o.deleted IS false AS living,
         o.document ->> '$.version' AS version,
         o.document ->> '$.version_order' AS version_order
-    FROM (SELECT DISTINCT identifier FROM steps) LEFT JOIN old o USING (identifier)
+    FROM (SELECT DISTINCT identifier FROM result_steps) LEFT JOIN listed_versions o
+    USING (identifier)
     UNION ALL
     SELECT identifier, step, if(replaces, turns, turn), if(replaces, NOT gone, living),
         if(replaces, versions, version), if(replaces, orders, version_order)
@@ -129,7 +130,7 @@ WITH RECURSIVE course AS (
         SELECT c.identifier, s.step, c.turn, c.living, c.version, c.version_order, s.gone,
             s.turn AS turns, s.version AS versions, s.version_order AS orders,
             {_REPLACES} AS replaces
-        FROM course c JOIN steps s ON s.identifier = c.identifier AND s.step = c.step + 1
+        FROM course c JOIN result_steps s ON s.identifier = c.identifier AND s.step = c.step + 1
     )
 )
 SELECT r.*, coalesce(o.deleted IS false AND {_COMPARABLE.replace("c.", "o.")}
@@ -137,14 +138,14 @@ SELECT r.*, coalesce(o.deleted IS false AND {_COMPARABLE.replace("c.", "o.")}
 FROM (
     FROM course QUALIFY row_number() OVER (PARTITION BY identifier ORDER BY step DESC) = 1
 ) s
-JOIN resolved r USING (turn)
+JOIN identified_results r USING (turn)
 LEFT JOIN (
-    SELECT identifier, deleted, document ->> '$.version_order' AS version_order FROM old
+    SELECT identifier, deleted, document ->> '$.version_order' AS version_order FROM listed_versions
 ) o ON o.identifier = r.identifier
 """
 LISTED_RESULTS = f"""
-(SELECT identifier FROM steps WHERE NOT gone
-    EXCEPT SELECT identifier FROM offered WHERE deed = '{DELETE}')
+(SELECT identifier FROM result_steps WHERE NOT gone
+    EXCEPT SELECT identifier FROM decisive_results WHERE deed = '{DELETE}')
 """
 """The datasets that the results list and that no result reports as gone."""
 INHERITED = (
@@ -196,7 +197,7 @@ _LISTS = f"(CASE WHEN leads THEN [given_sets, {_EARLIER}] ELSE [{_EARLIER}, give
 _TOLD = ("sets", *(name for name in DESCRIBED if name != "url_surtkey"))
 _DIFFERS = " OR ".join(f"{name} IS DISTINCT FROM had_{name}" for name in _TOLD)
 REVISED = f"""
-CREATE TABLE revised AS
+CREATE TABLE compared_captures AS
 SELECT position AS old_position, identifier, sets, {COLUMNS},
     CASE WHEN sets = published THEN left_sets
     ELSE {LEFT.format(earlier="list_concat(published, left_sets)", now="sets")} END AS left_sets,
@@ -204,16 +205,17 @@ SELECT position AS old_position, identifier, sets, {COLUMNS},
 FROM (SELECT *, {SPECIFIC.format(sets=FOLDED.format(lists=_LISTS))} AS sets, {_CHOSEN}
       FROM ({_PAIRS}))
 """
-"""Makes `revised`: the united version of each item that is in both `incoming` and `own`.
+"""Makes `compared_captures` of the items that are in both `intake_captures` and `own_versions`.
 
-It has the published position as `old_position`, and the flag `changed`.
+It has the united version of each; builder.snapshot.scratch gives the other columns.
 """
 
 
 def offer_results(connection: engine.Connection) -> None:
-    """Make `offered` of the tables `resolved` and `old`: the one result that changes each item.
+    """Make `decisive_results` of `identified_results` and `listed_versions`.
 
-    An item that no result changes has no row. Also makes `steps`, which LISTED reads.
+    These are the results that change an item, one for each. An item that no result changes has no
+    row. Also makes `result_steps`, which LISTED_RESULTS reads.
     """
     connection.execute(_STEPS)
     connection.execute(_OFFERED)

@@ -11,6 +11,7 @@ records are in the set and are not tombstones.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from builder.snapshot import scratch
 from builder.snapshot.draft import Query
 from functions.database import engine
 from functions.snapshot import layout
@@ -33,7 +34,7 @@ _SPECS = (
 
 # Items of a row group with the same sets are counted together: neighbours often have the same sets.
 _ALIKE = f"""
-CREATE TABLE alike AS
+CREATE TABLE item_groups AS
 SELECT row_number() OVER () AS number, *, len(left_sets) > 0 OR
     list_unique(list_transform(sets, lambda s: split_part(s, ':', 1))) < len(sets) AS several
 FROM (
@@ -43,25 +44,26 @@ FROM (
 )
 """
 _LINEAGE = (
-    "CREATE TABLE lineage AS SELECT spec, unnest(list_transform(range(1, len(parts) + 1), "
+    "CREATE TABLE parent_sets AS SELECT spec, unnest(list_transform(range(1, len(parts) + 1), "
     "lambda n: array_to_string(parts[:n], ':'))) AS listing FROM ("
     "SELECT DISTINCT spec, string_split(spec, ':') AS parts FROM ("
-    "SELECT unnest(list_concat(sets, left_sets)) AS spec FROM alike UNION ALL "
-    "SELECT unnest(list_concat(sets, left_sets)) FROM superseded))"
+    "SELECT unnest(list_concat(sets, left_sets)) AS spec FROM item_groups UNION ALL "
+    "SELECT unnest(list_concat(sets, left_sets)) FROM superseded_versions))"
 )
 # An item may be in two sets of one parent, but counts once there: such items are counted
 # separately.
 _CELLS = f"""
-CREATE TABLE cells AS
+CREATE TABLE set_cells AS
 WITH plain AS (
     SELECT file_index, part, sequence, kind, spec, sum(size) AS records,
         sum(if(deleted, 0, size)) AS live, min(first) AS first, max(last) AS last
-    FROM (SELECT *, unnest(sets) AS spec FROM alike WHERE NOT several) GROUP BY ALL
+    FROM (SELECT *, unnest(sets) AS spec FROM item_groups WHERE NOT several) GROUP BY ALL
 ),
 several AS (
     SELECT file_index, part, sequence, kind, listing, number, size AS records, first, last,
         max(if(live, size, 0)) AS live
-    FROM {_SPECS.format(items="(SELECT * FROM alike WHERE several)")} JOIN lineage USING (spec)
+    FROM {_SPECS.format(items="(SELECT * FROM item_groups WHERE several)")} JOIN parent_sets
+    USING (spec)
     GROUP BY ALL
 )
 SELECT listing, $runs[file_index::BIGINT + 1]::BIGINT AS run,
@@ -70,7 +72,7 @@ SELECT listing, $runs[file_index::BIGINT + 1]::BIGINT AS run,
     min(first) AS first, max(last) AS last
 FROM (
     SELECT listing, file_index, part, sequence, kind, records, live, first, last
-    FROM plain JOIN lineage USING (spec)
+    FROM plain JOIN parent_sets USING (spec)
     UNION ALL
     SELECT listing, file_index, part, sequence, kind, records, live, first, last FROM several
 )
@@ -78,17 +80,17 @@ GROUP BY ALL
 """
 
 _SPREAD_TABLE = """
-CREATE TABLE spread AS
+CREATE TABLE set_spread AS
 SELECT listing, run, touched > $spread * ceil(records / $page) + $slack AS copied
 FROM (SELECT listing, run, count(DISTINCT cell) AS touched, sum(records) AS records
-      FROM cells GROUP BY listing, run)
+      FROM set_cells GROUP BY listing, run)
 """
 
 _RANGES = """
-CREATE TABLE ranges AS
+CREATE TABLE set_ranges AS
 WITH touched AS (
     SELECT listing, run, cell, min(first) AS first, max(last) AS last
-    FROM cells JOIN spread USING (listing, run) WHERE NOT copied GROUP BY listing, run, cell
+    FROM set_cells JOIN set_spread USING (listing, run) WHERE NOT copied GROUP BY listing, run, cell
 ),
 gaps AS (
     SELECT *, cell - lag(cell) OVER part > 1 AS gap FROM touched
@@ -102,17 +104,17 @@ SELECT listing, min(first) AS first, max(last) AS last, false AS copied
 FROM islands GROUP BY listing, run, island
 UNION ALL
 SELECT listing, min(first), max(last), true
-FROM cells JOIN spread USING (listing, run) WHERE copied GROUP BY listing, run
+FROM set_cells JOIN set_spread USING (listing, run) WHERE copied GROUP BY listing, run
 """
 
 _COUNTS = f"""
-CREATE TABLE counts AS
+CREATE TABLE set_counts AS
 SELECT listing, sequence, kind, sum(records)::BIGINT AS records, sum(live)::BIGINT AS live
-FROM cells WHERE sequence = $sequence GROUP BY ALL
+FROM set_cells WHERE sequence = $sequence GROUP BY ALL
 UNION ALL
 SELECT listing, sequence, kind, -count(*), -count(*) FILTER (WHERE live)
 FROM (SELECT listing, sequence, kind, position, bool_or(live) AS live
-      FROM {_SPECS.format(items="superseded")} JOIN lineage USING (spec) GROUP BY ALL)
+      FROM {_SPECS.format(items="superseded_versions")} JOIN parent_sets USING (spec) GROUP BY ALL)
 GROUP BY ALL
 """
 
@@ -123,63 +125,62 @@ JOIN (
     SELECT DISTINCT listing, position
     FROM (SELECT position, unnest(sets) AS spec FROM {_FILES}
           UNION ALL SELECT position, unnest(left_sets) FROM {_FILES})
-    JOIN lineage USING (spec) JOIN spread USING (listing) WHERE copied AND run = $run
+    JOIN parent_sets USING (spec) JOIN set_spread USING (listing) WHERE copied AND run = $run
 ) USING (position)
 ORDER BY listing, position
 """
 
 # Each file of the table of sets is the home of the sets from its first one on.
-_HOMES = "CREATE TABLE homes AS SELECT unnest($numbers) AS home, unnest($firsts) AS first"
+_HOMES = (
+    "CREATE TABLE set_files AS SELECT unnest($numbers::INTEGER[]) AS home, unnest($firsts) AS first"
+)
 _TOUCHED = """
 SELECT DISTINCT home
-FROM (SELECT listing FROM cells UNION SELECT listing FROM counts)
-ASOF JOIN homes ON listing >= first ORDER BY home
+FROM (SELECT listing FROM set_cells UNION SELECT listing FROM set_counts)
+ASOF JOIN set_files ON listing >= first ORDER BY home
 """
 
-_TURNS = "CREATE TABLE earlier (listing VARCHAR, turns INTEGER[], name VARCHAR)"
 _EARLIER = f"""
-INSERT INTO counts SELECT set_spec, c.sequence, c.kind, c.records, c.live
+INSERT INTO set_counts SELECT set_spec, c.sequence, c.kind, c.records, c.live
 FROM (SELECT set_spec, unnest(counts) AS c FROM {_SETS});
 """
-_EARLIER_TURNS = f"INSERT INTO earlier SELECT set_spec, turns, name FROM {_SETS}"
+_EARLIER_TURNS = f"INSERT INTO earlier_sets SELECT set_spec, turns, name FROM {_SETS}"
 _EARLIER_RANGES = f"""
-INSERT INTO ranges SELECT set_spec, r.first, r.last, r.copied
+INSERT INTO set_ranges SELECT set_spec, r.first, r.last, r.copied
 FROM (SELECT set_spec, unnest(ranges) AS r FROM {_SETS})
-WHERE NOT EXISTS (SELECT 1 FROM rewritten w WHERE r.first BETWEEN w.first AND w.last);
+WHERE NOT EXISTS (SELECT 1 FROM rewritten_spans w WHERE r.first BETWEEN w.first AND w.last);
 """
 
 # An odd number of turns means that the set had live records before. A set that began without any
 # has its first publish twice; earlier versions of Sheaf wrote no turns.
 _SUMMED = """
-CREATE TABLE summed AS
+CREATE TABLE set_totals AS
 SELECT listing, live, name,
     CASE WHEN (live > 0) = (len(before) % 2 = 1) THEN before
     ELSE list_append(before, $sequence::INTEGER) END AS turns
 FROM (
-    SELECT listing, live, coalesce(called.name, earlier.name) AS name,
+    SELECT listing, live, coalesce(known_set_names.name, earlier_sets.name) AS name,
         coalesce(turns, if(live > 0 AND began = $sequence, [], [began, began])) AS before
     FROM (SELECT listing, sum(live)::BIGINT AS live, min(sequence) AS began
-          FROM counts GROUP BY listing)
-    LEFT JOIN earlier USING (listing) LEFT JOIN called USING (listing)
+          FROM set_counts GROUP BY listing)
+    LEFT JOIN earlier_sets USING (listing) LEFT JOIN known_set_names USING (listing)
 )
 """
 # The template of a series or archive gives the name of its set. A repository gives the names of its
 # sets, from which items were harvested (builder.publish.harvested).
 _TOLD = """
-CREATE TABLE called AS
+CREATE TABLE known_set_names AS
 SELECT listing, max(name) AS name FROM (
     SELECT unnest(list_filter(sets, lambda s: NOT starts_with(s, 'type:'))) AS listing,
         document ->> '$.fields.name[0]' AS name
-    FROM fresh WHERE kind = 'template' AND NOT deleted
+    FROM new_versions WHERE kind = 'template' AND NOT deleted
         AND list_has_any(sets, ['type:series', 'type:archive'])
-    UNION ALL FROM named
+    UNION ALL FROM repository_set_names
 ) WHERE name IS NOT NULL GROUP BY listing
 """
-NAMED = "CREATE TABLE IF NOT EXISTS named (listing VARCHAR, name VARCHAR)"
-"""Makes the table of set names given by repositories, if it does not exist."""
 _EMPTIED = (
-    "SELECT (SELECT count(*) FROM summed WHERE live = 0), "
-    "(SELECT count(*) FROM earlier WHERE coalesce(len(turns), 0) % 2 = 0)"
+    "SELECT (SELECT count(*) FROM set_totals WHERE live = 0), "
+    "(SELECT count(*) FROM earlier_sets WHERE coalesce(len(turns), 0) % 2 = 0)"
 )
 
 # Sets of one home are divided evenly, so that a file that was just split has room.
@@ -190,22 +191,23 @@ WITH listed AS (
              ORDER BY sequence, kind) AS counts
     FROM (SELECT listing, sequence, kind, sum(records)::BIGINT AS records,
               sum(live)::BIGINT AS live
-          FROM counts GROUP BY ALL HAVING sum(records) > 0)
+          FROM set_counts GROUP BY ALL HAVING sum(records) > 0)
     GROUP BY listing
 ),
 found AS (
     SELECT set_spec, records, live, counts, ranges, turns, name
-    FROM listed JOIN (SELECT listing AS set_spec, live, turns, name FROM summed) USING (set_spec)
+    FROM listed JOIN (SELECT listing AS set_spec, live, turns, name FROM set_totals)
+    USING (set_spec)
     JOIN (
         SELECT listing AS set_spec,
             list({'first': first, 'last': last, 'copied': copied} ORDER BY first) AS ranges
-        FROM ranges GROUP BY listing
+        FROM set_ranges GROUP BY listing
     ) USING (set_spec)
 ),
 placed AS (
     SELECT home, found.*, count(*) OVER (PARTITION BY home) AS size,
         row_number() OVER (PARTITION BY home ORDER BY set_spec) - 1 AS number
-    FROM found ASOF JOIN homes ON set_spec >= homes.first
+    FROM found ASOF JOIN set_files ON set_spec >= set_files.first
 )
 SELECT home * 1000000 + number * ceil(size / $most)::BIGINT // size AS part,
     set_spec, records, live, counts, ranges, turns, name
@@ -226,7 +228,7 @@ class NewRun:
 class SetIndex:
     """The sets of the runs that a publish wrote; its own sequence is `sequence`.
 
-    Reads the tables `superseded` (made by the merge) and `rewritten` (the spans of the runs).
+    Reads the tables `superseded_versions` and `rewritten_spans`.
     """
 
     def __init__(
@@ -242,7 +244,7 @@ class SetIndex:
             connection.execute(_ALIKE, {"files": files, **group})
             connection.execute(_LINEAGE)
             connection.execute(_CELLS, {"runs": numbers, "most": layout.FILE_GROUPS})
-            connection.execute("DROP TABLE alike")
+            connection.execute("DROP TABLE item_groups")
             values = {"spread": SPREAD, "slack": _SLACK, "page": layout.GROUP_ROWS / 4}
             connection.execute(_SPREAD_TABLE, values)
             connection.execute(_RANGES)
@@ -265,11 +267,11 @@ class SetIndex:
         """Return the query of the new rows of sets; `earlier` are the paths of touched files."""
         values = {"sets": list(earlier)}
         with engine.reading("the index of sets"):
-            self._connection.execute(_TURNS)
+            self._connection.execute(scratch.create("earlier_sets"))
             if earlier:
                 for sql in (_EARLIER, _EARLIER_RANGES, _EARLIER_TURNS):
                     self._connection.execute(sql, values)
-            self._connection.execute(NAMED)
+            self._connection.execute(scratch.ensure("repository_set_names"))
             self._connection.execute(_TOLD)
             self._connection.execute(_SUMMED, {"sequence": self._sequence})
         return _ROWS, {"most": float(layout.GROUP_ROWS * layout.SETS_GROUPS)}
