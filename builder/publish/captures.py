@@ -30,9 +30,12 @@ from builder.publish.precedence import (
 from builder.snapshot import scratch
 from builder.snapshot.draft import RECORDS_RATIO, Draft, Query, runs_to_merge
 from builder.snapshot.lookup import find, find_files
+from builder.snapshot.sql import Statements
 from functions.database import engine
 from functions.snapshot import layout, schema
 from functions.snapshot.manifest import Manifest
+
+_SQL = Statements(__file__)
 
 _PUBLISHED = f"{COLUMNS}, NULL::VARCHAR AS document"
 
@@ -43,23 +46,8 @@ _GIVEN = (
     "hive_partitioning = false)"
 )
 _INTAKE = engine.table("getvariable('intake')")
-# Few identities share a hash by chance, so the exact search for repetitions reads only those.
-_REPEATED = f"""
-CREATE TABLE repeated_captures AS
-WITH suspect AS (
-    SELECT hash(identity) AS hash FROM {_INTAKE} GROUP BY hash HAVING count(*) > 1
-)
-SELECT 'oai:' || $namespace || ':' || identity AS identifier FROM {_INTAKE}
-WHERE hash(identity) IN (SELECT hash FROM suspect)
-GROUP BY identity HAVING count(*) > 1
-"""
-# Rows that need no change are never copied: most rows are only read, sorted and written.
-_ALONE = f"""
-SELECT identifier, sets, {COLUMNS}
-FROM (SELECT 'oai:' || getvariable('namespace') || ':' || identity AS identifier,
-          * EXCLUDE (identity), NULL::VARCHAR AS refers_to, []::VARCHAR[] AS inherited
-      FROM {_INTAKE})
-"""
+_REPEATED_CAPTURES = _SQL.get("repeated_captures", intake=_INTAKE)
+_ALONE = _SQL.get("intake_captures", columns=COLUMNS, intake=_INTAKE)
 _UNITED = f"{_ALONE} ANTI JOIN united_captures USING (identifier) UNION ALL FROM united_captures"
 _NEW = (
     "SELECT identifier, 'capture' AS kind, false AS deleted, NULL::VARCHAR AS reason, sets, "
@@ -91,30 +79,17 @@ def _request_of(column: str) -> str:
     return f"coalesce({first}, first_value([{column}]) OVER copy)[1]"
 
 
-_COPIES = f"""
-CREATE TABLE capture_copies AS
-SELECT identifier, row_number() OVER copy AS rank, list(sets) OVER copy AS lists,
-    {", ".join(f"{_unite_column(name)} AS {name}" for name in DESCRIBED)},
-    {", ".join(sorted(schema.LOCATION))}
-FROM ({_GIVEN}) LEFT JOIN intake_files USING (part)
-WHERE identifier IN (SELECT identifier FROM repeated_captures)
-WINDOW copy AS (
-    PARTITION BY identifier
-    ORDER BY content_length IS NULL, content_damaged IS NOT NULL,
-        warc_record_type = 'revisit', warc_filename, warc_record_offset NULLS LAST, number DESC,
-        file_row_number DESC
-    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
-"""
+_CAPTURE_COPIES = _SQL.get(
+    "capture_copies",
+    described=", ".join(f"{_unite_column(name)} AS {name}" for name in DESCRIBED),
+    location=", ".join(sorted(schema.LOCATION)),
+    given=_GIVEN,
+)
 
 
-# Locations of records of withdrawn items: the details of their faults must not be published.
-_HUSHED = f"""
-CREATE TABLE withdrawn_places AS
-SELECT DISTINCT warc_filename AS source, warc_record_offset AS place FROM ({_GIVEN})
-WHERE identifier IN (SELECT identifier FROM listed_versions WHERE reason IS NOT NULL)
-"""
+_WITHDRAWN_PLACES = _SQL.get("withdrawn_places", given=_GIVEN)
 
-_OWN = (
+_OWN_VERSIONS = (
     f"CREATE VIEW own_versions AS SELECT * REPLACE ({OWN_VALUES}), sets AS published "
     "FROM listed_versions"
 )
@@ -152,7 +127,7 @@ def merge(
         (known,) = _row(connection, "SELECT count(*) FROM listed_versions WHERE reason IS NOT NULL")
         values = {"files": captures, "namespace": before.namespace}
         connection.execute(
-            *((_HUSHED, values) if known else (scratch.ensure("withdrawn_places"), {}))
+            *((_WITHDRAWN_PLACES, values) if known else (scratch.ensure("withdrawn_places"), {}))
         )
     with engine.reading("the merged captures"):
         matched, changed = _revise(connection)
@@ -166,7 +141,7 @@ def _gather(connection: engine.Connection, captures: list[str], namespace: str) 
     """
     connection.execute("SET VARIABLE intake = $files", {"files": captures})
     connection.execute("SET VARIABLE namespace = $namespace", {"namespace": namespace})
-    connection.execute(_REPEATED, {"namespace": namespace})
+    connection.execute(_REPEATED_CAPTURES, {"namespace": namespace})
     (repeated,) = _row(connection, "SELECT count(*) FROM repeated_captures")
     if repeated:
         _unite(connection, captures, namespace)
@@ -181,7 +156,7 @@ def _unite(connection: engine.Connection, captures: list[str], namespace: str) -
         "SELECT unnest($files) AS part, unnest(range(len($files))) AS number",
         {"files": captures},
     )
-    connection.execute(_COPIES, {"files": captures, "namespace": namespace})
+    connection.execute(_CAPTURE_COPIES, {"files": captures, "namespace": namespace})
     united = SPECIFIC.format(sets=FOLDED.format(lists="lists"))
     connection.execute(
         f"CREATE TABLE united_captures AS SELECT identifier, {united} AS sets, {COLUMNS} "
@@ -197,7 +172,7 @@ def _revise(connection: engine.Connection) -> tuple[int, int]:
     """
     matched = changed = 0
     if _row(connection, "SELECT count(*) FROM listed_versions") != (0,):
-        connection.execute(_OWN)
+        connection.execute(_OWN_VERSIONS)
         connection.execute(REVISED)
         counts = "SELECT count(*), count(*) FILTER (WHERE changed) FROM compared_captures"
         (matched, changed) = _row(connection, counts)

@@ -15,9 +15,12 @@ from typing import Any
 from builder.snapshot import scratch
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find, find_files, put, rows_of
+from builder.snapshot.sql import Statements
 from builder.snapshot.transaction import Transaction
 from functions.database import engine
 from functions.snapshot import oai_name, schema
+
+_SQL = Statements(__file__)
 
 KIND = "collection"
 SHOWN = 100
@@ -49,27 +52,22 @@ SELECT 1 FROM (SELECT sets FROM new_versions UNION ALL SELECT sets FROM supersed
     UNION ALL SELECT collections FROM {added})
 WHERE len(list_filter(sets, lambda s: starts_with(s, 'collection:'))) > 0 LIMIT 1
 """
-_SHOWN = f"""
-CREATE TABLE collection_changes AS
-SELECT {_WITHIN.format(sets="sets")} AS collection, sign,
-    coalesce(content_length, 0) AS bytes,
-    {", ".join(f"coalesce({source}, '') AS {facet}" for facet, source in FACETS.items())}
-FROM (
-    SELECT 1 AS sign, sets, {_COUNTED} FROM new_versions WHERE kind = 'capture' AND NOT deleted
-    UNION ALL
-    SELECT -1, sets, {_COUNTED} FROM superseded_versions WHERE kind = 'capture' AND NOT deleted
+_COLLECTION_CHANGES = _SQL.get(
+    "collection_changes",
+    collections=_WITHIN.format(sets="sets"),
+    facets=", ".join((f"coalesce({source}, '') AS {facet}" for facet, source in FACETS.items())),
+    counted=_COUNTED,
 )
-"""
 _CHANGES = " UNION ALL ".join(
     f"SELECT collection, '{facet}' AS facet, {facet} AS value, sum(sign) AS captures, "
     f"sum(sign * bytes) AS bytes FROM collection_changes GROUP BY ALL"
     for facet in FACETS
 )
-_TOUCHED = (
+_TOUCHED_COLLECTIONS = (
     "CREATE TABLE touched_collections AS SELECT DISTINCT collection FROM collection_changes "
     f"UNION SELECT DISTINCT {_WITHIN.format(sets='collections')} FROM "
 )
-_TALLIED = """
+_COLLECTION_TALLIES = """
 CREATE TABLE collection_tallies AS
 SELECT collection, facet, value, sum(captures)::BIGINT AS captures, sum(bytes)::BIGINT AS bytes
 FROM (SELECT * FROM ({changes}) UNION ALL
@@ -77,17 +75,7 @@ FROM (SELECT * FROM ({changes}) UNION ALL
 GROUP BY collection, facet, value HAVING sum(captures) > 0
 """
 _NOTHING = "(SELECT NULL, NULL, NULL, NULL, NULL WHERE false) t(collection, f, v, c, b)"
-_RANKED = f"""
-SELECT collection, facet, value, captures, bytes, different, all_captures, all_bytes, low, high
-FROM (
-    SELECT *, row_number() OVER (facet_of ORDER BY captures DESC, value) AS rank,
-        count(*) OVER facet_of AS different, sum(captures) OVER facet_of AS all_captures,
-        sum(bytes) OVER facet_of AS all_bytes,
-        min(nullif(value, '')) OVER facet_of AS low, max(nullif(value, '')) OVER facet_of AS high
-    FROM collection_tallies WHERE list_contains($some, collection)
-    WINDOW facet_of AS (PARTITION BY collection, facet)
-) WHERE rank <= if(facet = 'day', 1, {SHOWN}) ORDER BY collection, facet, rank
-"""
+_RANKED_TALLIES = _SQL.get("ranked_tallies", shown=str(SHOWN))
 _CRAWLS = f"""
 SELECT collection, count(*), sum(bytes), {{fields}} FROM (
     SELECT DISTINCT ON (collection, digest) * FROM (
@@ -107,8 +95,8 @@ def restate(connection: engine.Connection, draft: Draft, base: Transaction, adde
         added = added or "(SELECT NULL::VARCHAR[] AS collections WHERE false)"
         if connection.execute(_CONCERNED.format(added=added)).fetchone() is None:
             return 0
-        connection.execute(_SHOWN)
-        connection.execute(_TOUCHED + added)
+        connection.execute(_COLLECTION_CHANGES)
+        connection.execute(_TOUCHED_COLLECTIONS + added)
         touched = connection.execute(
             "SELECT collection FROM touched_collections ORDER BY ALL"
         ).fetchall()
@@ -134,7 +122,7 @@ def _tally(connection: engine.Connection, draft: Draft) -> None:
     )
     values: dict[str, Any] = {"files": draft.paths(files)} if files else {}
     earlier = _FILES if files else _NOTHING
-    connection.execute(_TALLIED.format(changes=_CHANGES, earlier=earlier), values)
+    connection.execute(_COLLECTION_TALLIES.format(changes=_CHANGES, earlier=earlier), values)
     put(
         connection,
         draft,
@@ -152,7 +140,7 @@ def _items(
     names = base.configuration["sets.names"]
     descriptions = base.configuration["sets.descriptions"]
     crawls = _crawls(connection, draft, some)
-    ranked = connection.execute(_RANKED, {"some": some}).fetchall()
+    ranked = connection.execute(_RANKED_TALLIES, {"some": some}).fetchall()
     counts = {
         spec: {facet: list(rows) for facet, rows in groupby(found, key=lambda row: row[1])}
         for spec, found in groupby(ranked, key=lambda row: row[0])
@@ -197,7 +185,7 @@ def _describe_crawl(crawl: tuple[Any, ...] | None, description: str | None) -> d
 
 
 def _count_facets(facets: Mapping[str, list[tuple[Any, ...]]]) -> dict[str, Any]:
-    """Return the document's counts; each row has the columns of _RANKED."""
+    """Return the document's counts; each row has the columns of _RANKED_TALLIES."""
     days = facets["day"][0]
     found: dict[str, Any] = {
         "captures": int(days[6]),

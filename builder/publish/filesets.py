@@ -18,9 +18,12 @@ from builder.intake.lines import line_table
 from builder.publish.precedence import LEFT, LISTED_RESULTS, offer_results
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find, find_files, put, rows_of
+from builder.snapshot.sql import Statements
 from functions.database import engine
 from functions.snapshot import item_tables, schema
 from functions.snapshot.manifest import Manifest
+
+_SQL = Statements(__file__)
 
 RESULTS, FILES = "ingest_fileset_platform", "files"
 """The tables that hold only filesets."""
@@ -28,7 +31,7 @@ RESULTS, FILES = "ingest_fileset_platform", "files"
 _TELLING = [one.name for one in STATUSES.values() if one.lists or one.gone]
 _KINDS = engine.texts(schema.DATASETS)
 _RESULT = ", ".join(c.name for c in item_tables.RESULT if c.name != "identifier")
-_TOLD = frozenset(
+_DESCRIBING = frozenset(
     {"total_size", "file_count", "manifest", "detail", "until", "archiveorg_item_name"}
     | {"archiveorg_item_bundle_path", "web_bundle_url", "web_bundle_dt"}
 )
@@ -39,82 +42,20 @@ _NO_EARLIER = (
     + ", ".join(f"NULL::{c.type} AS {c.name}" for c in item_tables.RESULT)
     + " WHERE false)"
 )
-# The local names of a bucket's files do not give their order.
-_GIVEN = """
-CREATE TABLE intake_results AS
-SELECT * EXCLUDE (part, number, line, identity),
-    'oai:' || $namespace || ':' || identity AS identifier,
-    row_number() OVER (ORDER BY updated, number, line) AS turn
-FROM {}
-JOIN (SELECT unnest($files) AS part, unnest(range(len($files))) AS number) USING (part)
-"""
-_ASKED = "CREATE TABLE earlier_results AS SELECT * FROM {} WHERE base_url IN (FROM requested_urls)"
-_STALE = (
-    "DELETE FROM intake_results g USING earlier_results a WHERE a.ingest_type = g.ingest_type "
-    "AND a.base_url = g.base_url AND a.updated > g.updated"
+_EARLIER_RESULTS = (
+    "CREATE TABLE earlier_results AS SELECT * FROM {} WHERE base_url IN (FROM requested_urls)"
 )
-# A result without a list may still be identified by its requested URL. A dataset that is gone is
-# identified by its earlier result: a tombstone may not give the id that all versions share.
-_RESOLVED = f"""
-CREATE TABLE identified_results AS
-SELECT * EXCLUDE (before) REPLACE (
-    if(deed = '{DELETE}', coalesce(before, identifier), coalesce(identifier, before)) AS identifier)
-FROM (
-    SELECT g.*,
-        coalesce(last_value(g.identifier IGNORE NULLS) OVER earlier, a.identifier) AS before,
-        coalesce(g.platform_version, last_value(g.platform_version IGNORE NULLS) OVER earlier,
-            a.platform_version) AS known_version
-    FROM intake_results g LEFT JOIN earlier_results a USING (ingest_type, base_url)
-    WINDOW earlier AS (PARTITION BY g.ingest_type, g.base_url ORDER BY g.turn
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
-)
-"""
+_STALE_RESULTS = _SQL.get("stale_results")
+_IDENTIFIED_RESULTS = _SQL.get("identified_results", delete=DELETE)
 _LEFT = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="n.sets")
 # The removal of one version of a dataset does not affect another version.
 _ANOTHER = "o.document ->> '$.version' != n.known_version"
-_REVISED = f"""
-CREATE TABLE revised_filesets AS
-SELECT n.identifier, coalesce(n.kind, o.kind) AS kind, n.gone AS deleted, NULL::VARCHAR AS reason,
-    if(n.gone, o.sets, n.sets) AS sets,
-    CASE WHEN o.identifier IS NULL THEN [] WHEN n.gone OR o.sets = n.sets THEN o.left_sets
-        ELSE {_LEFT} END AS left_sets,
-    n.document, o.position AS was
-FROM (SELECT *, deed = '{DELETE}' AS gone FROM decisive_results) n
-LEFT JOIN listed_versions o USING (identifier)
-WHERE CASE WHEN o.identifier IS NULL THEN NOT n.gone WHEN o.reason IS NOT NULL THEN false
-    WHEN n.gone THEN NOT o.deleted AND ({_ANOTHER}) IS NOT TRUE
-    ELSE o.deleted OR o.kind != n.kind OR o.sets != n.sets
-        OR o.document IS DISTINCT FROM n.document END
-"""
-# Runs can arrive late, for example after a crash: a newer result for another URL may be published.
-_LATE = """
-SELECT count(*) FROM revised_filesets JOIN decisive_results USING (identifier)
-WHERE was IS NOT NULL AND updated < $since
-"""
-# A later result for another version does not override a change to a newer version or a deletion.
-_OUTDONE = f"""
-DELETE FROM revised_filesets WHERE identifier IN (
-    SELECT o.identifier FROM decisive_results o JOIN {engine.table("$results")} r USING (identifier)
-    WHERE r.updated > o.updated AND list_contains($telling, r.status)
-        AND ((o.onward OR o.deed = '{DELETE}') AND r.platform_version != o.known_version)
-            IS NOT TRUE)
-"""
-_ADDED = (
-    "INSERT INTO prepared_versions BY NAME "
-    "SELECT identifier, kind, deleted, reason, sets, left_sets, document FROM revised_filesets"
-)
-_REPLACED = (
-    f"INSERT INTO superseded_versions BY NAME SELECT {schema.SUPERSEDED} FROM listed_versions "
-    "WHERE position IN (SELECT was FROM revised_filesets)"
-)
-_NEWEST = f"""
-CREATE TABLE newest_results AS
-SELECT {_RESULT}, if(identifier IN (SELECT identifier FROM listed_versions UNION ALL
-    SELECT identifier FROM revised_filesets), identifier, NULL) AS identifier
-FROM (SELECT {_RESULT}, identifier, turn FROM identified_results
-    UNION ALL SELECT {_RESULT}, identifier, 0 FROM earlier_results)
-QUALIFY row_number() OVER (PARTITION BY ingest_type, base_url ORDER BY turn DESC) = 1
-"""
+_REVISED_FILESETS = _SQL.get("revised_filesets", left=_LEFT, delete=DELETE, another=_ANOTHER)
+_LATE_RESULTS = _SQL.get("late_results")
+_OUTDATED_FILESETS = _SQL.get("outdated_filesets", results=engine.table("$results"), delete=DELETE)
+_ADDED = _SQL.get("prepared_versions")
+_REPLACED = _SQL.get("superseded_versions", superseded=schema.SUPERSEDED)
+_NEWEST_RESULTS = _SQL.get("newest_results", result=_RESULT)
 _KNOWN = "SELECT identifier FROM listed_versions WHERE reason IS NOT NULL"
 # Results from before the dataset was listed have no identifier, but still belong to it.
 _NAMES = ", ".join(f"url_decode(string_split(string_split(identifier, ':')[3], ',')[{n}])"
@@ -125,7 +66,7 @@ _IS_OF = (
 )
 _FILE = ", ".join(c.name for c in item_tables.FILE if c.name != "identifier")
 _FORM = ", ".join(f'"{c.name}": "{c.type}"' for c in item_tables.FILE if c.name != "identifier")
-_HELD = (
+_FILES_OF_DATASETS = (
     f"SELECT identifier, {_FILE} FROM (SELECT identifier, unnest(from_json(document -> '$.files', "
     f"'[{{{_FORM}}}]'), recursive := true) FROM prepared_versions WHERE kind IN {_KINDS} "
     "AND NOT deleted)"
@@ -152,7 +93,7 @@ def revise(
     """
     with engine.reading("the intake"):
         connection.execute(
-            _GIVEN.format(line_table(files, FILESETS)),
+            _SQL.get("intake_results", rows=line_table(files, FILESETS)),
             {"files": list(files), "namespace": before.namespace},
         )
         connection.execute(
@@ -161,8 +102,8 @@ def revise(
     with engine.reading("the last snapshot"):
         earlier = draft.paths(find_files(connection, draft, RESULTS, ("FROM requested_urls", {})))
         values = {"earlier": earlier} if earlier else {}
-        connection.execute(_ASKED.format(_EARLIER if earlier else _NO_EARLIER), values)
-        for sql in (_STALE, _RESOLVED):
+        connection.execute(_EARLIER_RESULTS.format(_EARLIER if earlier else _NO_EARLIER), values)
+        for sql in (_STALE_RESULTS, _IDENTIFIED_RESULTS):
             connection.execute(sql)
         connection.execute(
             "CREATE TABLE result_datasets AS SELECT identifier FROM ("
@@ -171,9 +112,9 @@ def revise(
         )
         find(connection, draft, "result_datasets")
         offer_results(connection)
-        connection.execute(_REVISED)
+        connection.execute(_REVISED_FILESETS)
         _leave_what_is_newer(connection, draft, before.effective)
-        for sql in (_ADDED, _REPLACED, _NEWEST):
+        for sql in (_ADDED, _REPLACED, _NEWEST_RESULTS):
             connection.execute(sql)
         put(
             connection,
@@ -199,9 +140,9 @@ def _leave_what_is_newer(connection: engine.Connection, draft: Draft, since: dat
 
     The whole table of results is read for it, unless all changes are later than `since`.
     """
-    ((late,),) = connection.execute(_LATE, {"since": since.replace(tzinfo=None)}).fetchall()
+    ((late,),) = connection.execute(_LATE_RESULTS, {"since": since.replace(tzinfo=None)}).fetchall()
     if late and (published := draft.paths(draft.files(draft.tables.get(RESULTS, ())))):
-        connection.execute(_OUTDONE, {"results": published, "telling": _TELLING})
+        connection.execute(_OUTDATED_FILESETS, {"results": published, "telling": _TELLING})
 
 
 def hold(connection: engine.Connection, draft: Draft) -> None:
@@ -212,7 +153,7 @@ def hold(connection: engine.Connection, draft: Draft) -> None:
             f"WHERE kind IN {_KINDS}"
         )
         if rows_of(connection, "prepared_datasets"):
-            put(connection, draft, FILES, "identifier", "prepared_datasets", _HELD)
+            put(connection, draft, FILES, "identifier", "prepared_datasets", _FILES_OF_DATASETS)
 
 
 def hush(connection: engine.Connection, draft: Draft) -> None:
@@ -255,7 +196,7 @@ def shows(connection: engine.Connection, draft: Draft, wanted: str) -> bool:
         if not rows_of(connection, f"({known})"):
             return False
         files = draft.paths(draft.files(draft.tables.get(RESULTS, ())))
-        told = " OR ".join(f"{name} IS NOT NULL" for name in sorted(_TOLD))
+        told = " OR ".join(f"{name} IS NOT NULL" for name in sorted(_DESCRIBING))
         sql = (
             f"SELECT count(*) FROM {engine.table('$files')} "
             f"WHERE {_IS_OF.format(withdrawn=known)} AND ({told})"
@@ -267,7 +208,7 @@ def _without_withdrawn(table: str, withdrawn: str) -> str:
     """Return a query of results with the descriptions of withdrawn datasets set to NULL."""
     which = _IS_OF.format(withdrawn=withdrawn)
     columns = ", ".join(
-        f"if({which}, NULL, {c.name}) AS {c.name}" if c.name in _TOLD else c.name
+        f"if({which}, NULL, {c.name}) AS {c.name}" if c.name in _DESCRIBING else c.name
         for c in item_tables.RESULT
     )
     return f"SELECT {columns} FROM {table}"

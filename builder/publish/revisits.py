@@ -21,123 +21,49 @@ from builder.publish.revisit_search import RevisitSearch, living
 from builder.snapshot import lookup, scratch
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import find_files, rows_of
+from builder.snapshot.sql import Statements
 from functions.database import engine
 from functions.snapshot import schema
+
+_SQL = Statements(__file__)
 
 _FILES = engine.table("$files")
 _MIME = "list_filter({sets}, lambda s: starts_with(s, 'mime:'))"
 _GONE = lookup.original_keys(f"(FROM superseded_versions WHERE {lookup.ORIGINAL})")
 
-# Published revisits that an added, changed or deleted original can affect.
 _NEW_ORIGINALS = f"(SELECT 0 AS position, * FROM new_versions WHERE {lookup.ORIGINAL})"
-_CHANGED_ORIGINALS = (
-    "CREATE TABLE changed_originals AS SELECT DISTINCT key, url, moment FROM "
-    f"({lookup.original_keys(_NEW_ORIGINALS)}) UNION "
-    f"SELECT key, url, moment FROM ({_GONE})"
+_CHANGED_ORIGINALS = _SQL.get(
+    "changed_originals", new_keys=lookup.original_keys(_NEW_ORIGINALS), old_keys=_GONE
 )
-_AFFECTED_POSITIONS = f"""
-CREATE TABLE affected_positions AS
-WITH met AS MATERIALIZED (
-    SELECT * FROM {_FILES} WHERE key IN (SELECT key FROM changed_originals)),
-loose AS (SELECT * FROM met WHERE goal IS NULL),
-tight AS (SELECT * FROM met WHERE goal IS NOT NULL),
-marked AS (
-    SELECT t.*, a.moment AS last
-    FROM (SELECT * FROM tight WHERE url IS NOT NULL) t
-    ASOF LEFT JOIN (SELECT DISTINCT key, url, moment FROM changed_originals WHERE url IS NOT NULL) a
-    ON t.key = a.key AND t.url = a.url AND t.moment >= a.moment),
-plain AS (
-    SELECT t.*, a.moment AS last
-    FROM (SELECT * FROM tight WHERE url IS NULL) t
-    ASOF LEFT JOIN (SELECT DISTINCT key, moment FROM changed_originals WHERE moment IS NOT NULL) a
-    ON t.key = a.key AND t.moment >= a.moment)
-SELECT DISTINCT position FROM (
-    SELECT position FROM loose WHERE url IS NULL
-    UNION ALL
-    SELECT position FROM loose SEMI JOIN changed_originals USING (key, url)
-    UNION ALL
-    SELECT position FROM marked
-    LEFT JOIN (SELECT key, url, min(moment) AS first FROM changed_originals GROUP BY ALL)
-    USING (key, url)
-    WHERE CASE WHEN goal <= moment THEN last >= goal ELSE first <= goal END
-    UNION ALL
-    SELECT position FROM plain
-    LEFT JOIN (SELECT key, min(moment) AS first FROM changed_originals GROUP BY ALL) USING (key)
-    WHERE CASE WHEN goal <= moment THEN last >= goal ELSE first <= goal END
-) WHERE position NOT IN (SELECT position FROM superseded_versions)
-"""
+_AFFECTED_POSITIONS = _SQL.get("affected_positions", files=_FILES)
 _COLUMNS = ", ".join(f"r.{name}" for name in schema.names("records"))
-_AFFECTED_REVISITS = (
-    f"CREATE TABLE affected_revisits AS SELECT {_COLUMNS} FROM {_FILES} r "
-    "JOIN affected_positions USING (position) "
-    f"WHERE {lookup.REVISIT}"
+_AFFECTED_REVISITS = _SQL.get(
+    "affected_revisits", columns=_COLUMNS, files=_FILES, revisit=lookup.REVISIT
 )
-_PENDING_REVISITS = f"""
-CREATE TABLE pending_revisits AS
-SELECT * REPLACE ({OWN_VALUES}), list_concat(sets, left_sets) AS earlier, NULL::BIGINT AS was
-FROM new_versions WHERE {lookup.REVISIT}
-UNION ALL BY NAME
-SELECT * EXCLUDE (position, sequence) REPLACE ({OWN_VALUES}),
-    list_concat(sets, left_sets) AS earlier, position AS was
-FROM affected_revisits
-"""
+_PENDING_REVISITS = _SQL.get("pending_revisits", own_values=OWN_VALUES, revisit=lookup.REVISIT)
 _LISTS = ", ".join(
     f"CASE WHEN p.{name} IS NULL AND m.{name} IS NOT NULL THEN '{name}' END" for name in INHERITED
 )
 _GETS_SETS = f"len({_MIME.format(sets='p.sets')}) = 0 AND len(m.sets) > 0"
-_RESOLVED_REVISITS = f"""
-CREATE TABLE resolved_revisits AS
-SELECT * EXCLUDE (earlier), {LEFT.format(earlier="earlier", now="sets")} AS left_sets FROM (
-    SELECT p.* EXCLUDE (left_sets) REPLACE (
-        {", ".join(f"coalesce(p.{name}, m.{name}) AS {name}" for name in INHERITED)},
-        CASE WHEN {_GETS_SETS} THEN list_sort(list_concat(p.sets, m.sets)) ELSE p.sets END AS sets,
-        m.identifier AS refers_to,
-        list_sort(list_filter([{_LISTS}, CASE WHEN {_GETS_SETS} THEN 'sets' END],
-            lambda name: name IS NOT NULL)) AS inherited)
-    FROM pending_revisits p LEFT JOIN revisit_matches b USING (identifier)
-    LEFT JOIN matched_originals m ON m.position = b.original)
-"""
+_RESOLVED_REVISITS = _SQL.get(
+    "resolved_revisits",
+    left=LEFT.format(earlier="earlier", now="sets"),
+    inherited=", ".join(f"coalesce(p.{name}, m.{name}) AS {name}" for name in INHERITED),
+    gets_sets=_GETS_SETS,
+    inherited_names=_LISTS,
+)
 _DIFFERS = " OR ".join(f"n.{name} IS DISTINCT FROM o.{name}" for name in TAKEN)
-_CHANGED_REVISITS = (
-    "CREATE TABLE changed_revisits AS SELECT o.position FROM resolved_revisits n "
-    "JOIN affected_revisits o ON o.position = n.was "
-    f"WHERE {_DIFFERS}"
-)
-# `intake_versions` must not contain revisits any more: they are in `prepared_versions` now.
-_ORIGINALS = (
-    "CREATE OR REPLACE VIEW new_versions AS SELECT * FROM prepared_versions "
-    f"UNION ALL SELECT * FROM intake_versions WHERE NOT ({lookup.REVISIT})"
-)
-_PUBLISHED = (
-    "INSERT INTO prepared_versions BY NAME SELECT * EXCLUDE (was) FROM resolved_revisits "
-    "WHERE was IS NULL OR was IN (SELECT position FROM changed_revisits)"
-)
-_REPLACED = (
-    f"INSERT INTO superseded_versions BY NAME SELECT {schema.SUPERSEDED} FROM affected_revisits "
-    "WHERE position IN (SELECT position FROM changed_revisits)"
-)
+_CHANGED_REVISITS = _SQL.get("changed_revisits", differs=_DIFFERS)
+_ORIGINALS = _SQL.get("new_versions", revisit=lookup.REVISIT)
+_PUBLISHED = _SQL.get("prepared_versions")
+_REPLACED = _SQL.get("superseded_versions", superseded=schema.SUPERSEDED)
 
-# Values of withdrawn originals that are still in versions of revisits.
-_INHERITING_REVISITS = f"""
-CREATE TABLE inheriting_revisits AS
-WITH held AS MATERIALIZED (SELECT * FROM {_FILES} WHERE key IN (SELECT key FROM former_originals))
-SELECT position FROM held
-SEMI JOIN (SELECT key FROM former_originals WHERE moment IS NULL) USING (key)
-UNION
-SELECT position FROM held
-SEMI JOIN (SELECT key, moment AS goal FROM former_originals WHERE moment IS NOT NULL)
-USING (key, goal)
-"""
+_INHERITING_REVISITS = _SQL.get("inheriting_revisits", files=_FILES)
 # An item that once had another digest or date also had other keys.
 _FORMER_ORIGINALS = "CREATE TABLE former_originals AS " + lookup.original_keys(
     f"(FROM {_FILES} WHERE position IN (SELECT position FROM item_versions) AND {lookup.ORIGINAL})"
 )
-_SHOWN = (
-    "INSERT INTO item_versions BY NAME SELECT r.position, list_concat(sets, left_sets) AS sets "
-    f"FROM {_FILES} r JOIN inheriting_revisits USING (position) "
-    "WHERE refers_to IN (SELECT identifier FROM superseded_versions) "
-    "AND r.position NOT IN (SELECT position FROM item_versions)"
-)
+_SHOWN = _SQL.get("item_versions", files=_FILES)
 
 
 def resolve(connection: engine.Connection, draft: Draft) -> int:

@@ -19,6 +19,7 @@ from builder.publish.precedence import LEFT
 from builder.snapshot import scratch
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find
+from builder.snapshot.sql import Statements
 from builder.snapshot.transaction import Transaction
 from functions.config.configuration import Configuration
 from functions.database import engine
@@ -26,6 +27,8 @@ from functions.snapshot import oai_name, obi, schema
 from functions.snapshot.errors import ConfigurationError, DamagedStore
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Reader
+
+_SQL = Statements(__file__)
 
 KIND = "template"
 FAULTS = "SELECT * FROM fault WHERE tist > {run}"
@@ -43,40 +46,16 @@ SOURCES = (
 """The query of the ReDIF files that runs after `run` found new or changed."""
 
 _LONGEST = 1 << 25  # bytes of a document; DuckDB holds two documents for each thread
-_MET = f"""
+_WANTED_TEMPLATES = f"""
 CREATE TABLE wanted_templates AS
 SELECT {{identifier}} AS identifier, o.id AS handle, o.noted, o.lost IS NOT NULL AS lost
 FROM obi o WHERE o.kind = '{TEMPLATE}' AND {{condition}}
 """
-_READ = (
-    "INSERT INTO template_documents SELECT d.id, list_sort(d.sets), d.document::VARCHAR "
-    "FROM read_json($file, columns = {id: 'VARCHAR', sets: 'VARCHAR[]', document: 'JSON'}, "
-    "format = 'newline_delimited', compression = 'gzip', hive_partitioning = false, "
-    f"maximum_object_size = {_LONGEST}) d "
-    "JOIN wanted_templates m ON m.handle = d.id AND m.noted = $tist AND NOT m.lost"
-)
+_DOCUMENTS = _SQL.get("template_documents", longest=str(_LONGEST))
 _LEFT = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="t.sets")
-_REVISED = f"""
-CREATE TABLE revised_templates AS
-SELECT m.identifier, m.lost AS deleted, NULL::VARCHAR AS reason,
-    if(m.lost, o.sets, t.sets) AS sets,
-    CASE WHEN o.identifier IS NULL THEN [] WHEN m.lost OR o.sets = t.sets THEN o.left_sets
-        ELSE {_LEFT} END AS left_sets,
-    t.document, o.position AS was
-FROM wanted_templates m LEFT JOIN template_documents t USING (handle)
-LEFT JOIN listed_versions o USING (identifier)
-WHERE CASE WHEN o.identifier IS NULL THEN NOT m.lost
-    ELSE o.reason IS NULL AND (o.deleted != m.lost OR NOT m.lost AND (
-        o.sets != t.sets OR o.document IS DISTINCT FROM t.document)) END
-"""
-_ADDED = (
-    f"INSERT INTO prepared_versions BY NAME SELECT identifier, '{KIND}' AS kind, deleted, reason, "
-    "sets, left_sets, document FROM revised_templates"
-)
-_REPLACED = (
-    f"INSERT INTO superseded_versions BY NAME SELECT {schema.SUPERSEDED} FROM listed_versions "
-    "WHERE position IN (SELECT was FROM revised_templates)"
-)
+_REVISED_TEMPLATES = _SQL.get("revised_templates", left=_LEFT)
+_ADDED = _SQL.get("prepared_versions", kind=KIND)
+_REPLACED = _SQL.get("superseded_versions", superseded=schema.SUPERSEDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +102,7 @@ def revise(
     meet(connection, store, runs, begin, condition, draft.folder)
     with engine.reading("the last snapshot"):
         find(connection, draft, "wanted_templates")
-        connection.execute(_REVISED)
+        connection.execute(_REVISED_TEMPLATES)
         connection.execute(_ADDED)
         connection.execute(_REPLACED)
         ((new, changed, deleted),) = connection.execute(
@@ -171,7 +150,7 @@ def meet(
     """
     with engine.reading("the logs of the runs"):
         name = oai_name.template_identifier_sql(engine.quote(begin), "o.id")
-        connection.execute(_MET.format(identifier=name, condition=condition))
+        connection.execute(_WANTED_TEMPLATES.format(identifier=name, condition=condition))
         connection.execute(scratch.create("template_documents"))
         noted = connection.execute(
             "SELECT DISTINCT noted FROM wanted_templates WHERE NOT lost ORDER BY noted"
@@ -182,7 +161,7 @@ def meet(
         path = replay.fetch(store, place, digest, folder / "documents.jsonl.gz")
         try:
             with engine.reading(f"the documents of the run {tist}"):
-                connection.execute(_READ, {"file": str(path), "tist": tist})
+                connection.execute(_DOCUMENTS, {"file": str(path), "tist": tist})
         finally:
             path.unlink(missing_ok=True)
     with engine.reading("the logs of the runs"):

@@ -54,11 +54,11 @@ _RECORDS, _URL_FILES = engine.table("$records"), engine.table("$files")
 # All versions of an item have the same URL and date, which are part of its identity. So their rows
 # are found even if no file of records has the version any more.
 _SHOWN = "SELECT DISTINCT surt, stamp FROM item_versions WHERE surt IS NOT NULL"
-_LEFT = (
+_LEFTOVER_URLS = (
     "CREATE OR REPLACE TEMP TABLE leftover_urls AS "
     f"SELECT position FROM {_URL_FILES} SEMI JOIN ({_SHOWN}) USING (surt, stamp)"
 )
-_STAYING = (
+_STAYING_URLS = (
     f"DELETE FROM leftover_urls WHERE position IN (SELECT position FROM {_RECORDS}) "
     "AND position NOT IN (SELECT position FROM item_versions)"
 )
@@ -207,10 +207,10 @@ def scrub_urls(connection: engine.Connection, draft: Draft) -> None:
         files = find_files(connection, draft, URLS, (_SHOWN, {}))
         if not files:
             return
-        connection.execute(_LEFT, {"files": draft.paths(files)})
+        connection.execute(_LEFTOVER_URLS, {"files": draft.paths(files)})
         places: Query = ("SELECT position FROM leftover_urls", {})
         if homes := find_files(connection, draft, "records", places):
-            connection.execute(_STAYING, {"records": draft.paths(homes)})
+            connection.execute(_STAYING_URLS, {"records": draft.paths(homes)})
     draft.substitute(
         URLS, {f.key: draft.write(URLS, [(_KEPT_URLS, {"files": draft.paths([f])})]) for f in files}
     )

@@ -27,15 +27,17 @@ from functions.snapshot import layout, oai_name
 from functions.snapshot.manifest import UNSTAMPED, LeafReference, Manifest, Sequence, Span
 
 _FILES = engine.table("$files")
-_GONE = "CREATE TABLE superseded_positions AS SELECT position FROM superseded_versions"
-_GONE_BEFORE = f"INSERT INTO superseded_positions SELECT position FROM {_FILES}"
+_SUPERSEDED_POSITIONS = (
+    "CREATE TABLE superseded_positions AS SELECT position FROM superseded_versions"
+)
+_EARLIER_POSITIONS = f"INSERT INTO superseded_positions SELECT position FROM {_FILES}"
 _KEPT = (
     f"SELECT * FROM {_FILES} "
     "WHERE position NOT IN (SELECT position FROM superseded_positions) ORDER BY position"
 )
 # One query for each kind: sorting by the kind as well would make comparisons more expensive.
 _FRESH = f"SELECT * FROM new_versions WHERE kind = $kind ORDER BY {lookup.WITHIN_KIND}"
-_REWRITTEN = (
+_REWRITTEN_SPANS = (
     "CREATE TABLE rewritten_spans AS "
     "SELECT unnest($firsts::BIGINT[]) AS first, unnest($lasts::BIGINT[]) AS last"
 )
@@ -115,10 +117,11 @@ class SnapshotTables:
         runs = leaf_runs(self._before.tables.get("records", ()))
         plan = plan_rewrites(runs, rows, live)
         with engine.reading("the last snapshot"):
-            self._make_gone(plan)
+            self._find_superseded(plan)
             spans = [rewrite.span(own) for rewrite in plan]
             self._connection.execute(
-                _REWRITTEN, {"firsts": [s.first for s in spans], "lasts": [s.last for s in spans]}
+                _REWRITTEN_SPANS,
+                {"firsts": [s.first for s in spans], "lasts": [s.last for s in spans]},
             )
         total = rows + sum(live(run.span) for rewrite in plan for run in rewrite.runs)
         with progress(total) as advance:
@@ -165,14 +168,14 @@ class SnapshotTables:
         """Return by how much the number of listed records that meet a condition has grown."""
         return self._fresh.meeting[condition] - self._superseded.meeting[condition]
 
-    def _make_gone(self, plan: Iterable[Rewrite]) -> None:
+    def _find_superseded(self, plan: Iterable[Rewrite]) -> None:
         """Make `superseded_positions` of the rewritten runs and of this publish."""
-        self._connection.execute(_GONE)
+        self._connection.execute(_SUPERSEDED_POSITIONS)
         leaves = self._draft.tables.get("dead", ())
         spans = [run.span for rewrite in plan for run in rewrite.runs]
         met = [leaf for leaf in leaves if any(leaf.meets(s.first, s.last) for s in spans)]
         if met:
-            self._connection.execute(_GONE_BEFORE, {"files": self._paths(met)})
+            self._connection.execute(_EARLIER_POSITIONS, {"files": self._paths(met)})
 
     def _records(
         self, plan: list[Rewrite], spans: list[Span], kinds: list[str], advance: Advance

@@ -40,12 +40,12 @@ _LISTINGS = (
     "SELECT array_to_string(parts[:unnest(range(1, len(parts) + 1))], ':'), position FROM ("
     "SELECT position, string_split(unnest(sets), ':') AS parts FROM item_versions)"
 )
-_SHOWN = (
+_WITHDRAWN_PLACES = (
     "CREATE OR REPLACE TABLE withdrawn_places AS SELECT DISTINCT source, place FROM item_versions "
     "WHERE source IS NOT NULL AND place IS NOT NULL"
 )
 _KEPT = f"SELECT * FROM {_FILES} WHERE position NOT IN ({_POSITIONS}) ORDER BY "
-_HUSHED = (
+_FAULTS = (
     f"SELECT * REPLACE ({captures.FAULT_DETAIL} AS detail) FROM {_FILES} f "
     f"ORDER BY {captures.provenance_order('faults')}"
 )
@@ -91,11 +91,11 @@ def _add_former_keys(connection: engine.Connection, records: list[str]) -> None:
 def remove_versions(connection: engine.Connection, draft: Draft) -> None:
     """Rewrite the draft's files that hold rows in `item_versions`."""
     with engine.reading("the last snapshot"):
-        connection.execute(_SHOWN)
+        connection.execute(_WITHDRAWN_PLACES)
     lookup.scrub_urls(connection, draft)
     _rewrite(connection, draft, "records", _POSITIONS, f"{_KEPT} position")
     _rewrite(connection, draft, "copies", _LISTINGS, f"{_KEPT} listing, position")
-    _rewrite(connection, draft, "faults", "SELECT DISTINCT source FROM withdrawn_places", _HUSHED)
+    _rewrite(connection, draft, "faults", "SELECT DISTINCT source FROM withdrawn_places", _FAULTS)
 
 
 def _rewrite(connection: engine.Connection, draft: Draft, table: str, keys: str, sql: str) -> None:

@@ -131,7 +131,10 @@ def test_a_change_makes_the_tables_that_are_declared(
 
 
 def sql_of(path: Path) -> str:
-    """Return the texts of a module except docstrings; `{...}` stands for an inserted value."""
+    """Return the texts of a module except docstrings, with its file of SQL.
+
+    `{...}` stands for an inserted value.
+    """
     tree = ast.parse(path.read_text("utf-8"))
     docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     parts = {
@@ -140,7 +143,8 @@ def sql_of(path: Path) -> str:
         if isinstance(node, ast.JoinedStr)
         for part in node.values
     }
-    texts = []
+    beside = path.with_suffix(".sql")
+    texts = [beside.read_text("utf-8")] if beside.exists() else []
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             texts.append("".join(
