@@ -27,11 +27,15 @@ from builder.publish.precedence import (
     SPECIFIC,
     UNITED,
 )
+from builder.snapshot import scratch
 from builder.snapshot.draft import RECORDS_RATIO, Draft, Query, runs_to_merge
 from builder.snapshot.lookup import find, find_files
+from builder.snapshot.sql import Statements
 from functions.database import engine
 from functions.snapshot import layout, schema
 from functions.snapshot.manifest import Manifest
+
+_SQL = Statements(__file__)
 
 _PUBLISHED = f"{COLUMNS}, NULL::VARCHAR AS document"
 
@@ -42,39 +46,24 @@ _GIVEN = (
     "hive_partitioning = false)"
 )
 _INTAKE = engine.table("getvariable('intake')")
-# Few identities share a hash by chance, so the exact search for repetitions reads only those.
-_REPEATED = f"""
-CREATE TABLE repeated AS
-WITH suspect AS (
-    SELECT hash(identity) AS hash FROM {_INTAKE} GROUP BY hash HAVING count(*) > 1
-)
-SELECT 'oai:' || $namespace || ':' || identity AS identifier FROM {_INTAKE}
-WHERE hash(identity) IN (SELECT hash FROM suspect)
-GROUP BY identity HAVING count(*) > 1
-"""
-# Rows that need no change are never copied: most rows are only read, sorted and written.
-_ALONE = f"""
-SELECT identifier, sets, {COLUMNS}
-FROM (SELECT 'oai:' || getvariable('namespace') || ':' || identity AS identifier,
-          * EXCLUDE (identity), NULL::VARCHAR AS refers_to, []::VARCHAR[] AS inherited
-      FROM {_INTAKE})
-"""
-_UNITED = f"{_ALONE} ANTI JOIN apart USING (identifier) UNION ALL FROM apart"
+_REPEATED_CAPTURES = _SQL.get("repeated_captures", intake=_INTAKE)
+_ALONE = _SQL.get("intake_captures", columns=COLUMNS, intake=_INTAKE)
+_UNITED = f"{_ALONE} ANTI JOIN united_captures USING (identifier) UNION ALL FROM united_captures"
 _NEW = (
     "SELECT identifier, 'capture' AS kind, false AS deleted, NULL::VARCHAR AS reason, sets, "
-    f"[]::VARCHAR[] AS left_sets, {_PUBLISHED} FROM incoming"
+    f"[]::VARCHAR[] AS left_sets, {_PUBLISHED} FROM intake_captures"
 )
-FRESH = "CREATE VIEW fresh AS SELECT * FROM altered UNION ALL SELECT * FROM unaltered"
-"""Makes the view `fresh` of the rows of the tables or views `altered` and `unaltered`."""
-NONE_UNALTERED = "CREATE VIEW unaltered AS SELECT * FROM altered WHERE false"
-"""Makes an empty view `unaltered`, for when all rows are in `altered`."""
+NEW_VERSIONS = "CREATE VIEW new_versions AS FROM prepared_versions UNION ALL FROM intake_versions"
+"""Makes the view `new_versions` of the rows of `prepared_versions` and `intake_versions`."""
+NO_INTAKE_VERSIONS = "CREATE VIEW intake_versions AS SELECT * FROM prepared_versions WHERE false"
+"""Makes an empty view `intake_versions`, for when all rows are in `prepared_versions`."""
 PROVENANCE_KEYS = {"faults": schema.names("faults"), "sources": ("source", "digest", "collections")}
 """The columns that identify a row of each table."""
 FAULT_DETAIL = (
-    "CASE WHEN EXISTS (SELECT 1 FROM hushed h WHERE h.source = f.source AND h.place = f.place) "
-    "THEN NULL ELSE detail END"
+    "CASE WHEN EXISTS (SELECT 1 FROM withdrawn_places h "
+    "WHERE h.source = f.source AND h.place = f.place) THEN NULL ELSE detail END"
 )
-"""A fault's detail, or NULL for records in the table `hushed`: the detail may quote them."""
+"""A fault's detail, or NULL for records in `withdrawn_places`: the detail may quote them."""
 _FULL_LEAF = layout.LEAF_FILES * layout.FILE_GROUPS * layout.GROUP_ROWS
 _FILES = engine.table("$files")
 
@@ -90,30 +79,20 @@ def _request_of(column: str) -> str:
     return f"coalesce({first}, first_value([{column}]) OVER copy)[1]"
 
 
-_COPIES = f"""
-CREATE TABLE copies AS
-SELECT identifier, row_number() OVER copy AS rank, list(sets) OVER copy AS lists,
-    {", ".join(f"{_unite_column(name)} AS {name}" for name in DESCRIBED)},
-    {", ".join(sorted(schema.LOCATION))}
-FROM ({_GIVEN}) LEFT JOIN parts USING (part) WHERE identifier IN (SELECT identifier FROM repeated)
-WINDOW copy AS (
-    PARTITION BY identifier
-    ORDER BY content_length IS NULL, content_damaged IS NOT NULL,
-        warc_record_type = 'revisit', warc_filename, warc_record_offset NULLS LAST, number DESC,
-        file_row_number DESC
-    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
-"""
+_CAPTURE_COPIES = _SQL.get(
+    "capture_copies",
+    described=", ".join(f"{_unite_column(name)} AS {name}" for name in DESCRIBED),
+    location=", ".join(sorted(schema.LOCATION)),
+    given=_GIVEN,
+)
 
 
-# Locations of records of withdrawn items: the details of their faults must not be published.
-_HUSHED = f"""
-CREATE TABLE hushed AS
-SELECT DISTINCT warc_filename AS source, warc_record_offset AS place FROM ({_GIVEN})
-WHERE identifier IN (SELECT identifier FROM old WHERE reason IS NOT NULL)
-"""
-_NOTHING_HUSHED = "CREATE TABLE hushed (source VARCHAR, place BIGINT)"
+_WITHDRAWN_PLACES = _SQL.get("withdrawn_places", given=_GIVEN)
 
-_OWN = f"CREATE VIEW own AS SELECT * REPLACE ({OWN_VALUES}), sets AS published FROM old"
+_OWN_VERSIONS = (
+    f"CREATE VIEW own_versions AS SELECT * REPLACE ({OWN_VALUES}), sets AS published "
+    "FROM listed_versions"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,84 +108,90 @@ class Merged:
 def merge(
     connection: engine.Connection, captures: list[str], before: Manifest, draft: Draft
 ) -> Merged:
-    """Make the view `fresh` (versions to publish) and the table `superseded` (the replaced ones).
+    """Make `new_versions` and `superseded_versions`, which they replace.
 
     `captures` are Parquet files with the columns of intake.CAPTURES, the earliest run's first.
-    `draft` begins as the snapshot `before`. `fresh` has the columns of `records` except position
-    and sequence; `superseded` has those of schema.SUPERSEDED. `hushed` has the source and place of
-    records of withdrawn items.
-
-    `fresh` combines the table `altered`, which callers may change, and the view `unaltered`. If the
-    snapshot has none of the intake's items, `unaltered` is the whole view `incoming`. `incoming`
-    reads the intake's files. If items came repeatedly, their united rows come from the table
-    `apart`.
+    `draft` begins as the snapshot `before`. builder.snapshot.scratch describes the tables.
+    `new_versions` combines the table `prepared_versions`, which callers may change, and the view
+    `intake_versions`. If the snapshot has none of the intake's items, `intake_versions` shows all
+    of `intake_captures`. That view reads the intake's files. If items came repeatedly, their
+    united rows come from the table `united_captures`.
     """
     with engine.reading("the intake"):
         several = _gather(connection, captures, before.namespace)
         (given,) = _row(connection, f"SELECT count(*) FROM {_INTAKE}")
-        (incoming,) = _row(connection, "SELECT count(*) FROM incoming") if several else (given,)
+        count = "SELECT count(*) FROM intake_captures"
+        (incoming,) = _row(connection, count) if several else (given,)
     with engine.reading("the last snapshot"):
-        find(connection, draft, "incoming")
-        (known,) = _row(connection, "SELECT count(*) FROM old WHERE reason IS NOT NULL")
+        find(connection, draft, "intake_captures")
+        (known,) = _row(connection, "SELECT count(*) FROM listed_versions WHERE reason IS NOT NULL")
         values = {"files": captures, "namespace": before.namespace}
-        connection.execute(*((_HUSHED, values) if known else (_NOTHING_HUSHED, {})))
+        connection.execute(
+            *((_WITHDRAWN_PLACES, values) if known else (scratch.ensure("withdrawn_places"), {}))
+        )
     with engine.reading("the merged captures"):
         matched, changed = _revise(connection)
     return Merged(incoming - matched, changed, matched - changed, given - incoming)
 
 
 def _gather(connection: engine.Connection, captures: list[str], namespace: str) -> bool:
-    """Make `incoming`, one row for each identity of the intake. Return whether any came repeatedly.
+    """Make `intake_captures`, one row for each identity. Return whether any came repeatedly.
 
     Usually none did, and no rows have to be united.
     """
     connection.execute("SET VARIABLE intake = $files", {"files": captures})
     connection.execute("SET VARIABLE namespace = $namespace", {"namespace": namespace})
-    connection.execute(_REPEATED, {"namespace": namespace})
-    (repeated,) = _row(connection, "SELECT count(*) FROM repeated")
+    connection.execute(_REPEATED_CAPTURES, {"namespace": namespace})
+    (repeated,) = _row(connection, "SELECT count(*) FROM repeated_captures")
     if repeated:
         _unite(connection, captures, namespace)
-    connection.execute(f"CREATE VIEW incoming AS {_UNITED if repeated else _ALONE}")
+    connection.execute(f"CREATE VIEW intake_captures AS {_UNITED if repeated else _ALONE}")
     return repeated > 0
 
 
 def _unite(connection: engine.Connection, captures: list[str], namespace: str) -> None:
     # The local names of a bucket's files do not give their order.
     connection.execute(
-        "CREATE TABLE parts AS SELECT unnest($files) AS part, unnest(range(len($files))) AS number",
+        "CREATE TABLE intake_files AS "
+        "SELECT unnest($files) AS part, unnest(range(len($files))) AS number",
         {"files": captures},
     )
-    connection.execute(_COPIES, {"files": captures, "namespace": namespace})
+    connection.execute(_CAPTURE_COPIES, {"files": captures, "namespace": namespace})
     united = SPECIFIC.format(sets=FOLDED.format(lists="lists"))
     connection.execute(
-        f"CREATE TABLE apart AS SELECT identifier, {united} AS sets, {COLUMNS} FROM copies "
-        "WHERE rank = 1"
+        f"CREATE TABLE united_captures AS SELECT identifier, {united} AS sets, {COLUMNS} "
+        "FROM capture_copies WHERE rank = 1"
     )
-    connection.execute("DROP TABLE copies; DROP TABLE parts;")
+    connection.execute("DROP TABLE capture_copies; DROP TABLE intake_files;")
 
 
 def _revise(connection: engine.Connection) -> tuple[int, int]:
-    """Make `altered`, `fresh` and `superseded`. Return the numbers of matched and changed items."""
+    """Make the versions to publish and `superseded_versions`.
+
+    Return the numbers of matched and changed items.
+    """
     matched = changed = 0
-    if _row(connection, "SELECT count(*) FROM old") != (0,):
-        connection.execute(_OWN)
+    if _row(connection, "SELECT count(*) FROM listed_versions") != (0,):
+        connection.execute(_OWN_VERSIONS)
         connection.execute(REVISED)
-        counts = "SELECT count(*), count(*) FILTER (WHERE changed) FROM revised"
+        counts = "SELECT count(*), count(*) FILTER (WHERE changed) FROM compared_captures"
         (matched, changed) = _row(connection, counts)
         connection.execute(
-            f"CREATE TABLE altered AS {_NEW} WHERE identifier NOT IN (SELECT identifier FROM old) "
+            f"CREATE TABLE prepared_versions AS {_NEW} "
+            "WHERE identifier NOT IN (SELECT identifier FROM listed_versions) "
             f"UNION ALL SELECT identifier, 'capture', false, NULL, sets, left_sets, {_PUBLISHED} "
-            "FROM revised WHERE changed"
+            "FROM compared_captures WHERE changed"
         )
-        connection.execute(NONE_UNALTERED)
-        replaced = "position IN (SELECT old_position FROM revised WHERE changed)"
+        connection.execute(NO_INTAKE_VERSIONS)
+        replaced = "position IN (SELECT old_position FROM compared_captures WHERE changed)"
     else:
-        connection.execute(f"CREATE TABLE altered AS {_NEW} WHERE false")
-        connection.execute(f"CREATE VIEW unaltered AS {_NEW}")
+        connection.execute(f"CREATE TABLE prepared_versions AS {_NEW} WHERE false")
+        connection.execute(f"CREATE VIEW intake_versions AS {_NEW}")
         replaced = "false"
-    connection.execute(FRESH)
+    connection.execute(NEW_VERSIONS)
     connection.execute(
-        f"CREATE TABLE superseded AS SELECT {schema.SUPERSEDED} FROM old WHERE {replaced}"
+        f"CREATE TABLE superseded_versions AS SELECT {schema.SUPERSEDED} "
+        f"FROM listed_versions WHERE {replaced}"
     )
     return matched, changed
 
@@ -246,16 +231,16 @@ def add_provenance(
 def _gather_provenance(
     connection: engine.Connection, draft: Draft, table: str, paths: list[str], more: str
 ) -> int:
-    """Make the table `added_<table>`; return how many rows it has."""
+    """Make `intake_<table>` and `added_<table>`; return how many rows it has."""
     given = line_table(paths, schema.SOURCE) if table == "sources" else _FILES
     key, names = PROVENANCE_KEYS[table], ", ".join(schema.names(table))
     queries = [f"SELECT {names} FROM {given}"] if paths else []
     queries += [f"SELECT {names} FROM ({more})"] if more else []
     connection.execute(
-        f"CREATE TABLE given_{table} AS {' UNION ALL '.join(queries)}",
+        f"CREATE TABLE intake_{table} AS {' UNION ALL '.join(queries)}",
         {"files": paths} if paths else {},
     )
-    sources: Query = (f"SELECT DISTINCT source FROM given_{table}", {})
+    sources: Query = (f"SELECT DISTINCT source FROM intake_{table}", {})
     earlier = draft.paths(find_files(connection, draft, table, sources))
     values = {}
     known = ""
@@ -263,10 +248,10 @@ def _gather_provenance(
         values["earlier"] = earlier
         same = " AND ".join(f"e.{name} IS NOT DISTINCT FROM i.{name}" for name in key)
         known = f"WHERE NOT EXISTS (SELECT 1 FROM {engine.table('$earlier')} e WHERE {same})"
-    rows = f"SELECT * FROM given_{table}"
+    rows = f"SELECT * FROM intake_{table}"
     if table == "faults":
-        connection.execute("CREATE TABLE IF NOT EXISTS hushed (source VARCHAR, place BIGINT)")
-        rows = f"SELECT * REPLACE ({FAULT_DETAIL} AS detail) FROM given_{table} f"
+        connection.execute(scratch.ensure("withdrawn_places"))
+        rows = f"SELECT * REPLACE ({FAULT_DETAIL} AS detail) FROM intake_{table} f"
     connection.execute(
         f"CREATE TABLE added_{table} AS SELECT DISTINCT ON ({', '.join(key)}) * FROM ({rows}) i "
         f"{known} ORDER BY {provenance_order(table)}",

@@ -12,11 +12,15 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
+from builder.snapshot import scratch
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find, find_files, put, rows_of
+from builder.snapshot.sql import Statements
 from builder.snapshot.transaction import Transaction
 from functions.database import engine
 from functions.snapshot import oai_name, schema
+
+_SQL = Statements(__file__)
 
 KIND = "collection"
 SHOWN = 100
@@ -44,49 +48,34 @@ _WITHIN = (
 )
 # Most publishes touch no collection. This query finds that out much faster than the full one.
 _CONCERNED = """
-SELECT 1 FROM (SELECT sets FROM fresh UNION ALL SELECT sets FROM superseded
+SELECT 1 FROM (SELECT sets FROM new_versions UNION ALL SELECT sets FROM superseded_versions
     UNION ALL SELECT collections FROM {added})
 WHERE len(list_filter(sets, lambda s: starts_with(s, 'collection:'))) > 0 LIMIT 1
 """
-_SHOWN = f"""
-CREATE TABLE shown AS
-SELECT {_WITHIN.format(sets="sets")} AS collection, sign,
-    coalesce(content_length, 0) AS bytes,
-    {", ".join(f"coalesce({source}, '') AS {facet}" for facet, source in FACETS.items())}
-FROM (
-    SELECT 1 AS sign, sets, {_COUNTED} FROM fresh WHERE kind = 'capture' AND NOT deleted
-    UNION ALL
-    SELECT -1, sets, {_COUNTED} FROM superseded WHERE kind = 'capture' AND NOT deleted
+_COLLECTION_CHANGES = _SQL.get(
+    "collection_changes",
+    collections=_WITHIN.format(sets="sets"),
+    facets=", ".join((f"coalesce({source}, '') AS {facet}" for facet, source in FACETS.items())),
+    counted=_COUNTED,
 )
-"""
 _CHANGES = " UNION ALL ".join(
     f"SELECT collection, '{facet}' AS facet, {facet} AS value, sum(sign) AS captures, "
-    f"sum(sign * bytes) AS bytes FROM shown GROUP BY ALL"
+    f"sum(sign * bytes) AS bytes FROM collection_changes GROUP BY ALL"
     for facet in FACETS
 )
-_TOUCHED = (
-    "CREATE TABLE touched AS SELECT DISTINCT collection FROM shown "
+_TOUCHED_COLLECTIONS = (
+    "CREATE TABLE touched_collections AS SELECT DISTINCT collection FROM collection_changes "
     f"UNION SELECT DISTINCT {_WITHIN.format(sets='collections')} FROM "
 )
-_TALLIED = """
-CREATE TABLE tallied AS
+_COLLECTION_TALLIES = """
+CREATE TABLE collection_tallies AS
 SELECT collection, facet, value, sum(captures)::BIGINT AS captures, sum(bytes)::BIGINT AS bytes
 FROM (SELECT * FROM ({changes}) UNION ALL
-      SELECT * FROM {earlier} WHERE collection IN (SELECT collection FROM touched))
+      SELECT * FROM {earlier} WHERE collection IN (SELECT collection FROM touched_collections))
 GROUP BY collection, facet, value HAVING sum(captures) > 0
 """
 _NOTHING = "(SELECT NULL, NULL, NULL, NULL, NULL WHERE false) t(collection, f, v, c, b)"
-_RANKED = f"""
-SELECT collection, facet, value, captures, bytes, different, all_captures, all_bytes, low, high
-FROM (
-    SELECT *, row_number() OVER (facet_of ORDER BY captures DESC, value) AS rank,
-        count(*) OVER facet_of AS different, sum(captures) OVER facet_of AS all_captures,
-        sum(bytes) OVER facet_of AS all_bytes,
-        min(nullif(value, '')) OVER facet_of AS low, max(nullif(value, '')) OVER facet_of AS high
-    FROM tallied WHERE list_contains($some, collection)
-    WINDOW facet_of AS (PARTITION BY collection, facet)
-) WHERE rank <= if(facet = 'day', 1, {SHOWN}) ORDER BY collection, facet, rank
-"""
+_RANKED_TALLIES = _SQL.get("ranked_tallies", shown=str(SHOWN))
 _CRAWLS = f"""
 SELECT collection, count(*), sum(bytes), {{fields}} FROM (
     SELECT DISTINCT ON (collection, digest) * FROM (
@@ -98,7 +87,7 @@ _CRAWL_FIELDS = ("operator", "software", "part_of", "description")
 
 
 def restate(connection: engine.Connection, draft: Draft, base: Transaction, added: str = "") -> int:
-    """Add to `fresh` and `superseded` the collections affected by their rows; return how many.
+    """Add the affected collections to `new_versions` and `superseded_versions`; return how many.
 
     `added` is a table of archive files that were read. Its `collections` are updated as well.
     """
@@ -106,34 +95,42 @@ def restate(connection: engine.Connection, draft: Draft, base: Transaction, adde
         added = added or "(SELECT NULL::VARCHAR[] AS collections WHERE false)"
         if connection.execute(_CONCERNED.format(added=added)).fetchone() is None:
             return 0
-        connection.execute(_SHOWN)
-        connection.execute(_TOUCHED + added)
-        touched = connection.execute("SELECT collection FROM touched ORDER BY ALL").fetchall()
+        connection.execute(_COLLECTION_CHANGES)
+        connection.execute(_TOUCHED_COLLECTIONS + added)
+        touched = connection.execute(
+            "SELECT collection FROM touched_collections ORDER BY ALL"
+        ).fetchall()
         if not touched:
             return 0
-        connection.execute(
-            "CREATE TABLE collections (identifier VARCHAR, set_spec VARCHAR, deleted BOOLEAN, "
-            "document VARCHAR)"
-        )
+        connection.execute(scratch.create("collection_documents"))
         _tally(connection, draft)
         names = [name for (name,) in touched]
         for start in range(0, len(names), _AT_ONCE):
             rows = list(_items(connection, draft, base, names[start : start + _AT_ONCE]))
-            connection.executemany("INSERT INTO collections VALUES ($1, $2, $3, $4)", rows)
+            connection.executemany("INSERT INTO collection_documents VALUES ($1, $2, $3, $4)", rows)
         count = _revise(connection, draft)
         if count:
-            query = "SELECT identifier, document FROM restated WHERE NOT deleted"
-            put(connection, draft, "documents", "identifier", "restated", query)
+            query = "SELECT identifier, document FROM revised_collections WHERE NOT deleted"
+            put(connection, draft, "documents", "identifier", "revised_collections", query)
         return count
 
 
 def _tally(connection: engine.Connection, draft: Draft) -> None:
-    """Make `tallied` of the touched collections and replace their rows in the table of tallies."""
-    files = find_files(connection, draft, "tallies", ("SELECT collection FROM touched", {}))
+    """Make `collection_tallies`, and replace the rows of touched collections in `tallies`."""
+    files = find_files(
+        connection, draft, "tallies", ("SELECT collection FROM touched_collections", {})
+    )
     values: dict[str, Any] = {"files": draft.paths(files)} if files else {}
     earlier = _FILES if files else _NOTHING
-    connection.execute(_TALLIED.format(changes=_CHANGES, earlier=earlier), values)
-    put(connection, draft, "tallies", "collection", "touched", "SELECT * FROM tallied")
+    connection.execute(_COLLECTION_TALLIES.format(changes=_CHANGES, earlier=earlier), values)
+    put(
+        connection,
+        draft,
+        "tallies",
+        "collection",
+        "touched_collections",
+        "SELECT * FROM collection_tallies",
+    )
 
 
 def _items(
@@ -143,7 +140,7 @@ def _items(
     names = base.configuration["sets.names"]
     descriptions = base.configuration["sets.descriptions"]
     crawls = _crawls(connection, draft, some)
-    ranked = connection.execute(_RANKED, {"some": some}).fetchall()
+    ranked = connection.execute(_RANKED_TALLIES, {"some": some}).fetchall()
     counts = {
         spec: {facet: list(rows) for facet, rows in groupby(found, key=lambda row: row[1])}
         for spec, found in groupby(ranked, key=lambda row: row[0])
@@ -188,7 +185,7 @@ def _describe_crawl(crawl: tuple[Any, ...] | None, description: str | None) -> d
 
 
 def _count_facets(facets: Mapping[str, list[tuple[Any, ...]]]) -> dict[str, Any]:
-    """Return the document's counts; each row has the columns of _RANKED."""
+    """Return the document's counts; each row has the columns of _RANKED_TALLIES."""
     days = facets["day"][0]
     found: dict[str, Any] = {
         "captures": int(days[6]),
@@ -206,25 +203,26 @@ def _count_facets(facets: Mapping[str, list[tuple[Any, ...]]]) -> dict[str, Any]
 
 
 def _revise(connection: engine.Connection, draft: Draft) -> int:
-    """Make `restated`, the collections that get a new version; return how many."""
-    find(connection, draft, "collections", newest=True)
+    """Make `revised_collections`, the collections that get a new version; return how many."""
+    find(connection, draft, "collection_documents", newest=True)
     files = draft.files(draft.tables.get("documents", ()))
     values = {"files": draft.paths(files)} if files else {}
     told = _FILES if files else "(SELECT NULL AS identifier, NULL AS document WHERE false)"
     # A collection that was never published is not deleted.
     connection.execute(
-        "CREATE TABLE restated AS SELECT c.* FROM collections c LEFT JOIN old o USING (identifier) "
+        "CREATE TABLE revised_collections AS SELECT c.* FROM collection_documents c "
+        "LEFT JOIN listed_versions o USING (identifier) "
         f"LEFT JOIN {told} d USING (identifier) "
         "WHERE CASE WHEN o.identifier IS NULL THEN NOT c.deleted "
         "ELSE c.deleted != o.deleted OR c.document IS DISTINCT FROM d.document END",
         values,
     )
     connection.execute(
-        f"INSERT INTO altered BY NAME SELECT identifier, '{KIND}' AS kind, deleted, "
-        "[set_spec] AS sets, []::VARCHAR[] AS left_sets FROM restated"
+        f"INSERT INTO prepared_versions BY NAME SELECT identifier, '{KIND}' AS kind, deleted, "
+        "[set_spec] AS sets, []::VARCHAR[] AS left_sets FROM revised_collections"
     )
     connection.execute(
-        f"INSERT INTO superseded BY NAME SELECT {schema.SUPERSEDED} FROM old "
-        "WHERE identifier IN (SELECT identifier FROM restated)"
+        f"INSERT INTO superseded_versions BY NAME SELECT {schema.SUPERSEDED} FROM listed_versions "
+        "WHERE identifier IN (SELECT identifier FROM revised_collections)"
     )
-    return rows_of(connection, "restated")
+    return rows_of(connection, "revised_collections")

@@ -9,134 +9,43 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from builder.publish.precedence import LEFT
+from builder.snapshot import scratch
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find, rows_of
-from builder.snapshot.set_listings import NAMED
+from builder.snapshot.sql import Statements
 from functions.database import engine
 from functions.snapshot import schema
+
+_SQL = Statements(__file__)
 
 KIND = "harvested"
 
 # The owner of an item: its repository's URL without http or https.
-_PLACE = "rtrim(regexp_replace({}, '^https?://', ''), '/')"
+_REPOSITORY = "rtrim(regexp_replace({}, '^https?://', ''), '/')"
 
-# The local names of a bucket's files do not give their order.
-_GIVEN = f"""
-CREATE TABLE came AS
-SELECT * EXCLUDE (part, number, file_row_number), {_PLACE.format("base_url")} AS place
-FROM read_parquet($files, filename = 'part', file_row_number = true, hive_partitioning = false)
-JOIN (SELECT unnest($files) AS part, unnest(range(len($files))) AS number) USING (part)
-QUALIFY row_number() OVER (PARTITION BY {_PLACE.format("base_url")}, id, prefix
-    ORDER BY harvested DESC, number DESC, file_row_number DESC) = 1
-"""
-_WANTED = (
-    "CREATE TABLE wanted_harvested AS SELECT identifier FROM came UNION SELECT other FROM came"
-)
+_HARVESTED_RECORDS = _SQL.get("harvested_records", place=_REPOSITORY.format("base_url"))
+_HARVESTED_IDENTIFIERS = _SQL.get("harvested_identifiers")
 # The owner of an identifier: the repository of its listed item, else the first that claims it.
 _IS_OTHERS = f"""
 (o.identifier IS NOT NULL AND (o.kind != '{KIND}'
-    OR NOT o.deleted AND {_PLACE.format("(o.document ->> '$.base_url')")} != c.place)
+    OR NOT o.deleted AND {_REPOSITORY.format("(o.document ->> '$.base_url')")} != c.place)
     OR p.identifier IS NOT NULL AND NOT p.deleted)
 """
-_OWNED = f"""
-CREATE TABLE owned AS
-SELECT place, id, if(others OR place != first_value(place) OVER (PARTITION BY identifier
-    ORDER BY others, place), other, identifier) AS identifier
-FROM (SELECT DISTINCT c.place, c.id, c.identifier, c.other,
-        c.identifier != c.other AND {_IS_OTHERS} AS others
-    FROM came c LEFT JOIN old o ON o.identifier = c.identifier
-    LEFT JOIN old p ON p.identifier = c.other)
-"""
-# An incoming record equal to the listed one is not newer: the first harvest date is kept.
-_RECORDS = f"""
-CREATE TABLE record AS
-WITH listed AS (
-    SELECT identifier, unnest(from_json(document -> '$.records', '["JSON"]')) AS entry
-    FROM old WHERE kind = '{KIND}' AND NOT deleted
-),
-every AS (
-    SELECT o.identifier, prefix, deleted, datestamp, harvested, digest, entry, 1 AS fresh
-    FROM came JOIN owned o USING (place, id)
-    UNION ALL BY NAME
-    SELECT identifier, entry ->> '$.prefix' AS prefix, false AS deleted,
-        entry ->> '$.datestamp' AS datestamp, entry ->> '$.harvested' AS harvested,
-        entry ->> '$.digest' AS digest, entry::VARCHAR AS entry, 0 AS fresh
-    FROM listed
-),
-newest AS (
-    SELECT *, first_value(digest) OVER one AS last FROM every
-    WINDOW one AS (PARTITION BY identifier, prefix ORDER BY harvested DESC, fresh DESC)
-)
-SELECT * FROM newest
-QUALIFY row_number() OVER (PARTITION BY identifier, prefix ORDER BY digest IS NOT DISTINCT FROM last
-    DESC, fresh, harvested DESC) = 1
-"""
-_ITEMS = f"""
-CREATE TABLE items AS
-WITH said AS (
-    SELECT identifier, base_url, repository, id, specs, sets FROM (
-        SELECT o.identifier, base_url, repository, id, specs, sets, harvested, prefix
-        FROM came JOIN owned o USING (place, id)
-        UNION ALL BY NAME
-        SELECT identifier, document ->> '$.base_url' AS base_url,
-            document ->> '$.repository' AS repository, document ->> '$.id' AS id,
-            from_json(document -> '$.specs', '["VARCHAR"]') AS specs, sets,
-            list_max(from_json(document -> '$.records[*].harvested', '["VARCHAR"]')) AS harvested,
-            NULL AS prefix
-        FROM old WHERE kind = '{KIND}' AND NOT deleted AND identifier IN (
-            SELECT identifier FROM owned)
-    )
-    QUALIFY row_number() OVER (PARTITION BY identifier
-        ORDER BY harvested DESC, prefix DESC NULLS LAST) = 1
-),
-gone AS (
-    SELECT identifier, max(datestamp) AS since FROM record WHERE deleted GROUP BY identifier
-),
-kept AS (
-    SELECT r.identifier, list(entry ORDER BY prefix != 'oai_dc', prefix) AS entries,
-        list(digest ORDER BY prefix != 'oai_dc', prefix) AS digests
-    FROM record r LEFT JOIN gone g USING (identifier)
-    WHERE NOT r.deleted AND (g.since IS NULL OR r.datestamp > g.since) GROUP BY r.identifier
-)
-SELECT s.*, k.identifier IS NULL AS gone, digests,
-    if(gone, NULL, '{{"base_url":' || to_json(base_url) || ',"repository":' || to_json(repository)
-        || ',"id":' || to_json(id) || ',"specs":' || to_json(specs)
-        || ',"records":[' || array_to_string(entries, ',') || ']}}') AS document
-FROM said s LEFT JOIN kept k USING (identifier)
-"""
+_ASSIGNED_IDENTIFIERS = _SQL.get("assigned_identifiers", is_others=_IS_OTHERS)
+_ITEM_RECORDS = _SQL.get("item_records", kind=KIND)
+_HARVESTED_ITEMS = _SQL.get("harvested_items", kind=KIND)
 _LEFT = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="n.sets")
-_TOLD = (
+_LISTED_VALUES = (
     "(SELECT identifier, sets, document ->> '$.repository' AS repository, "
     "document ->> '$.base_url' AS base_url, document ->> '$.id' AS id, "
     "list_transform(from_json(document -> '$.records', '[\"JSON\"]'), "
     "lambda r: r ->> '$.digest') AS digests, "
-    "from_json(document -> '$.specs', '[\"VARCHAR\"]') AS specs FROM old)"
+    "from_json(document -> '$.specs', '[\"VARCHAR\"]') AS specs FROM listed_versions)"
 )
-_REVISED = f"""
-CREATE TABLE harvested AS
-SELECT n.identifier, n.gone AS deleted, NULL::VARCHAR AS reason,
-    if(n.gone, coalesce(o.sets, n.sets), n.sets) AS sets,
-    CASE WHEN o.identifier IS NULL THEN [] WHEN n.gone OR o.sets = n.sets THEN o.left_sets
-        ELSE {_LEFT} END AS left_sets,
-    n.document, o.position AS was
-FROM items n LEFT JOIN old o USING (identifier) LEFT JOIN {_TOLD} t USING (identifier)
-WHERE CASE WHEN o.identifier IS NULL THEN true WHEN o.reason IS NOT NULL THEN false
-    WHEN n.gone THEN NOT o.deleted
-    ELSE o.deleted OR (o.sets, t.repository, t.base_url, t.id, t.digests, t.specs)
-        IS DISTINCT FROM (n.sets, n.repository, n.base_url, n.id, n.digests, n.specs) END
-"""
-_ADDED = (
-    f"INSERT INTO altered BY NAME SELECT identifier, '{KIND}' AS kind, deleted, reason, sets, "
-    "left_sets, document FROM harvested"
-)
-_REPLACED = (
-    f"INSERT INTO superseded BY NAME SELECT {schema.SUPERSEDED} FROM old "
-    "WHERE position IN (SELECT was FROM harvested)"
-)
-_NAMES = (
-    "INSERT INTO named SELECT set_spec, max(name) FROM read_parquet($files, "
-    "hive_partitioning = false) GROUP BY set_spec"
-)
+_REVISED_HARVESTS = _SQL.get("revised_harvests", left=_LEFT, told=_LISTED_VALUES)
+_ADDED = _SQL.get("prepared_versions", kind=KIND)
+_REPLACED = _SQL.get("superseded_versions", superseded=schema.SUPERSEDED)
+_SET_NAMES = _SQL.get("set_names")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,25 +61,33 @@ class RevisedHarvests:
 def revise(
     connection: engine.Connection, draft: Draft, files: Sequence[str], names: Sequence[str]
 ) -> RevisedHarvests:
-    """Add the changes of harvested items in the intake's `files` to `altered` and `superseded`.
+    """Add the changes of harvested items in the intake's `files`.
 
-    The earliest run's files come first. `names` are files with names of sets.
+    They go to `prepared_versions` and `superseded_versions`. The earliest run's files come first.
+    `names` are files with names of sets.
     """
     with engine.reading("the intake"):
-        connection.execute(_GIVEN, {"files": list(files)})
-        connection.execute(_WANTED)
-        connection.execute(NAMED)
+        connection.execute(_HARVESTED_RECORDS, {"files": list(files)})
+        connection.execute(_HARVESTED_IDENTIFIERS)
+        connection.execute(scratch.ensure("repository_set_names"))
         if names:
-            connection.execute(_NAMES, {"files": list(names)})
+            connection.execute(_SET_NAMES, {"files": list(names)})
     with engine.reading("the last snapshot"):
-        find(connection, draft, "wanted_harvested")
-        for sql in (_OWNED, _RECORDS, _ITEMS, _REVISED, _ADDED, _REPLACED):
+        find(connection, draft, "harvested_identifiers")
+        for sql in (
+            _ASSIGNED_IDENTIFIERS,
+            _ITEM_RECORDS,
+            _HARVESTED_ITEMS,
+            _REVISED_HARVESTS,
+            _ADDED,
+            _REPLACED,
+        ):
             connection.execute(sql)
         ((new, changed, deleted),) = connection.execute(
             "SELECT count(*) FILTER (WHERE was IS NULL), count(was), "
-            "count(*) FILTER (WHERE deleted) FROM harvested"
+            "count(*) FILTER (WHERE deleted) FROM revised_harvests"
         ).fetchall()
-        listed = rows_of(connection, "(SELECT identifier FROM items WHERE NOT gone)")
+        listed = rows_of(connection, "(SELECT identifier FROM harvested_items WHERE NOT gone)")
     return RevisedHarvests(
         int(new), int(changed), int(deleted), listed - int(new + changed - deleted)
     )

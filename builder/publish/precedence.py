@@ -12,8 +12,11 @@ is still archived changes nothing. The removal of one version does not affect an
 """
 
 from builder.filesets.entry import DELETE, LEAVE
+from builder.snapshot.sql import Statements
 from functions.database import engine
 from functions.snapshot import schema
+
+_SQL = Statements(__file__)
 
 _CAPTURE = tuple(column.name for column in schema.CAPTURE)
 COLUMNS = ", ".join(_CAPTURE)
@@ -69,7 +72,7 @@ _BOTH = ", ".join(
 _PAIRS = (
     f"SELECT *, {_FILLS} AS fills FROM (SELECT {_LEADS} AS leads, o.position, "
     f"o.identifier, o.published, o.left_sets, o.deleted, "
-    f"o.reason, {_BOTH} FROM incoming i JOIN own o USING (identifier))"
+    f"o.reason, {_BOTH} FROM intake_captures i JOIN own_versions o USING (identifier))"
 )
 # Where an index lacks the request, an archive file may give it; a value from an archive file stays.
 _ASKED = (
@@ -80,33 +83,7 @@ _ASKED = (
 _CHOSEN = ", ".join(
     f"CASE WHEN {_ASKED} THEN given_{name} ELSE had_{name} END AS {name}" for name in REQUESTED
 )
-# Consecutive results for one version are one step, however many requests there were.
-_STEPS = f"""
-CREATE TABLE steps AS
-SELECT *, row_number() OVER (PARTITION BY identifier ORDER BY turn) AS step
-FROM (
-    SELECT identifier, max(turn) AS turn, bool_and(existing) AS existing,
-        any_value(gone) AS gone, any_value(version) AS version,
-        last(version_order ORDER BY turn) AS version_order
-    FROM (
-        SELECT *, count(*) FILTER (WHERE other) OVER same AS stretch
-        FROM (
-            SELECT *, lag(gone) OVER same IS DISTINCT FROM gone
-                OR lag(version) OVER same IS DISTINCT FROM version AS other
-            FROM (
-                SELECT identifier, turn, deed = '{DELETE}' AS gone,
-                    status = 'success-existing' AS existing,
-                    if(deed = '{DELETE}', known_version, document ->> '$.version') AS version,
-                    document ->> '$.version_order' AS version_order
-                FROM resolved WHERE deed != '{LEAVE}' AND identifier IS NOT NULL
-            )
-            WINDOW same AS (PARTITION BY identifier ORDER BY turn)
-        )
-        WINDOW same AS (PARTITION BY identifier ORDER BY turn)
-    )
-    GROUP BY identifier, stretch
-)
-"""
+_RESULT_STEPS = _SQL.get("result_steps", delete=DELETE, leave=LEAVE)
 _COMPARABLE = "split_part(s.version_order, ':', 1) = split_part(c.version_order, ':', 1)"
 _REPLACES = f"""
 CASE WHEN s.gone THEN c.living AND (s.version != c.version) IS NOT TRUE
@@ -114,37 +91,12 @@ CASE WHEN s.gone THEN c.living AND (s.version != c.version) IS NOT TRUE
     WHEN {_COMPARABLE} THEN s.version_order >= c.version_order
     ELSE NOT s.existing END
 """
-# `onward` is true if the listed version was older.
-_OFFERED = f"""
-CREATE TABLE offered AS
-WITH RECURSIVE course AS (
-    SELECT identifier, 0 AS step, NULL::BIGINT AS turn, o.deleted IS false AS living,
-        o.document ->> '$.version' AS version,
-        o.document ->> '$.version_order' AS version_order
-    FROM (SELECT DISTINCT identifier FROM steps) LEFT JOIN old o USING (identifier)
-    UNION ALL
-    SELECT identifier, step, if(replaces, turns, turn), if(replaces, NOT gone, living),
-        if(replaces, versions, version), if(replaces, orders, version_order)
-    FROM (
-        SELECT c.identifier, s.step, c.turn, c.living, c.version, c.version_order, s.gone,
-            s.turn AS turns, s.version AS versions, s.version_order AS orders,
-            {_REPLACES} AS replaces
-        FROM course c JOIN steps s ON s.identifier = c.identifier AND s.step = c.step + 1
-    )
+_DECISIVE_RESULTS = _SQL.get(
+    "decisive_results", replaces=_REPLACES, comparable=_COMPARABLE.replace("c.", "o.")
 )
-SELECT r.*, coalesce(o.deleted IS false AND {_COMPARABLE.replace("c.", "o.")}
-    AND s.version_order > o.version_order, false) AS onward
-FROM (
-    FROM course QUALIFY row_number() OVER (PARTITION BY identifier ORDER BY step DESC) = 1
-) s
-JOIN resolved r USING (turn)
-LEFT JOIN (
-    SELECT identifier, deleted, document ->> '$.version_order' AS version_order FROM old
-) o ON o.identifier = r.identifier
-"""
 LISTED_RESULTS = f"""
-(SELECT identifier FROM steps WHERE NOT gone
-    EXCEPT SELECT identifier FROM offered WHERE deed = '{DELETE}')
+(SELECT identifier FROM result_steps WHERE NOT gone
+    EXCEPT SELECT identifier FROM decisive_results WHERE deed = '{DELETE}')
 """
 """The datasets that the results list and that no result reports as gone."""
 INHERITED = (
@@ -193,30 +145,31 @@ _EARLIER = (
 )
 _LISTS = f"(CASE WHEN leads THEN [given_sets, {_EARLIER}] ELSE [{_EARLIER}, given_sets] END)"
 # A SURT is derived from the URL and the request: a SURT that differs alone is no change.
-_TOLD = ("sets", *(name for name in DESCRIBED if name != "url_surtkey"))
-_DIFFERS = " OR ".join(f"{name} IS DISTINCT FROM had_{name}" for name in _TOLD)
-REVISED = f"""
-CREATE TABLE revised AS
-SELECT position AS old_position, identifier, sets, {COLUMNS},
-    CASE WHEN sets = published THEN left_sets
-    ELSE {LEFT.format(earlier="list_concat(published, left_sets)", now="sets")} END AS left_sets,
-    reason IS NULL AND (deleted OR {_DIFFERS}) AS changed
-FROM (SELECT *, {SPECIFIC.format(sets=FOLDED.format(lists=_LISTS))} AS sets, {_CHOSEN}
-      FROM ({_PAIRS}))
-"""
-"""Makes `revised`: the united version of each item that is in both `incoming` and `own`.
+_COMPARED = ("sets", *(name for name in DESCRIBED if name != "url_surtkey"))
+_DIFFERS = " OR ".join(f"{name} IS DISTINCT FROM had_{name}" for name in _COMPARED)
+REVISED = _SQL.get(
+    "compared_captures",
+    columns=COLUMNS,
+    left=LEFT.format(earlier="list_concat(published, left_sets)", now="sets"),
+    differs=_DIFFERS,
+    sets=SPECIFIC.format(sets=FOLDED.format(lists=_LISTS)),
+    chosen=_CHOSEN,
+    pairs=_PAIRS,
+)
+"""Makes `compared_captures` of the items that are in both `intake_captures` and `own_versions`.
 
-It has the published position as `old_position`, and the flag `changed`.
+It has the united version of each; builder.snapshot.scratch gives the other columns.
 """
 
 
 def offer_results(connection: engine.Connection) -> None:
-    """Make `offered` of the tables `resolved` and `old`: the one result that changes each item.
+    """Make `decisive_results` of `identified_results` and `listed_versions`.
 
-    An item that no result changes has no row. Also makes `steps`, which LISTED reads.
+    These are the results that change an item, one for each. An item that no result changes has no
+    row. Also makes `result_steps`, which LISTED_RESULTS reads.
     """
-    connection.execute(_STEPS)
-    connection.execute(_OFFERED)
+    connection.execute(_RESULT_STEPS)
+    connection.execute(_DECISIVE_RESULTS)
 
 
 OWN_VALUES = ", ".join(f"{expression} AS {name}" for name, expression in _OWN_VALUES.items())

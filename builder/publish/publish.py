@@ -19,13 +19,14 @@ from builder.publish import filesets as fileset
 from builder.publish import templates as template
 from builder.publish.templates import write_obi_tables
 from builder.runtime import Runtime
+from builder.snapshot import scratch
 from builder.snapshot.draft import Draft
 from builder.snapshot.tables import SnapshotTables
 from builder.snapshot.transaction import ChangeResult, Transaction, revise
 from builder.text import tally
 from functions.config.configuration import Configuration
 from functions.database import engine
-from functions.snapshot import instant, schema
+from functions.snapshot import instant
 from functions.snapshot.errors import Conflict, SheafError, StoreError
 from functions.snapshot.manifest import UNSTAMPED, Making, Manifest
 from functions.snapshot.store import Writer
@@ -233,13 +234,12 @@ class _Intake:
 
 
 def _nothing(connection: engine.Connection) -> None:
-    """Make `fresh` and `superseded` for an intake without captures."""
-    types = ", ".join(f"{c.name} {c.type}" for c in schema.TABLES["records"])
-    connection.execute(f"CREATE TABLE old ({types})")
-    connection.execute("CREATE TABLE altered AS SELECT * EXCLUDE (position, sequence) FROM old")
-    connection.execute(merge.NONE_UNALTERED)
-    connection.execute(merge.FRESH)
-    connection.execute(f"CREATE TABLE superseded AS SELECT {schema.SUPERSEDED} FROM old")
+    """Make `new_versions` and `superseded_versions` for an intake without captures."""
+    connection.execute(scratch.create("listed_versions"))
+    connection.execute(scratch.create("prepared_versions"))
+    connection.execute(scratch.create("superseded_versions"))
+    connection.execute(merge.NO_INTAKE_VERSIONS)
+    connection.execute(merge.NEW_VERSIONS)
 
 
 def report_text(built: ChangeResult) -> str:

@@ -14,39 +14,42 @@ from functions.database import engine
 _FILES = engine.table("$files")
 
 # The search goes back from the second `upto`, and then forward from the second `since`.
-_SEEKING = (
-    "CREATE TABLE seeking AS SELECT *, moment AS upto, moment + 1 AS since "
-    f"FROM ({lookup.wanted_keys('pending', 'identifier')})"
+_SEARCHES = (
+    "CREATE TABLE revisit_searches AS SELECT *, moment AS upto, moment + 1 AS since "
+    f"FROM ({lookup.wanted_keys('pending_revisits', 'identifier')})"
 )
 _SOUGHT = (
-    "(SELECT dated AS key FROM seeking WHERE dated IS NOT NULL "
-    "UNION SELECT digested FROM seeking WHERE digested IS NOT NULL)"
+    "(SELECT dated AS key FROM revisit_searches WHERE dated IS NOT NULL "
+    "UNION SELECT digested FROM revisit_searches WHERE digested IS NOT NULL)"
 )
-# Unpublished rows have no position: negative numbers stand for rows of `fresh`. Only rows with a
-# sought key are kept.
-_NAMED = f"(SELECT identifier AS position, * FROM fresh WHERE {lookup.ORIGINAL})"
-_NOVEL = (
-    "CREATE TABLE novel AS SELECT -row_number() OVER () AS position, * FROM fresh "
+# Unpublished rows have no position: negative numbers stand for rows of `new_versions`. Only rows
+# with a sought key are kept.
+_NAMED = f"(SELECT identifier AS position, * FROM new_versions WHERE {lookup.ORIGINAL})"
+_NEW_ORIGINALS = (
+    "CREATE TABLE new_originals AS SELECT -row_number() OVER () AS position, * FROM new_versions "
     f"WHERE {lookup.ORIGINAL} "
     f"AND identifier IN (SELECT position FROM ({lookup.original_keys(_NAMED)}) "
     f"WHERE key IN (SELECT key FROM {_SOUGHT}))"
 )
-_OFFERS = (
-    f"CREATE TABLE offers AS FROM ({lookup.original_keys('novel')}) "
+_CANDIDATES = (
+    f"CREATE TABLE candidate_originals AS FROM ({lookup.original_keys('new_originals')}) "
     f"WHERE key IN (SELECT key FROM {_SOUGHT})"
 )
-_MORE_OFFERS = (
-    f"INSERT INTO offers SELECT * FROM {_FILES} WHERE key IN (SELECT key FROM {_SOUGHT}) "
-    "AND position NOT IN (SELECT position FROM superseded)"
+_MORE_CANDIDATES = (
+    f"INSERT INTO candidate_originals SELECT * FROM {_FILES} "
+    f"WHERE key IN (SELECT key FROM {_SOUGHT}) "
+    "AND position NOT IN (SELECT position FROM superseded_versions)"
 )
-_MODEL = (
+_VALUES = (
     f"identifier, url AS address, {lookup.SECOND} AS second, "
     "[content_digest, content_digest_declared] AS digests, content_damaged IS NOT NULL AS damaged, "
     f"{', '.join(INHERITED)}, list_filter(sets, lambda s: starts_with(s, 'mime:')) AS sets"
 )
-_MODELS = f"CREATE TABLE models AS SELECT position, {_MODEL} FROM novel WHERE false"
+_MATCHED_ORIGINALS = (
+    f"CREATE TABLE matched_originals AS SELECT position, {_VALUES} FROM new_originals WHERE false"
+)
 
-_LEFT = "(FROM seeking ANTI JOIN bonds USING (identifier))"
+_LEFT = "(FROM revisit_searches ANTI JOIN revisit_matches USING (identifier))"
 _NEAREST = """
 low AS (
     SELECT s.* EXCLUDE (upto, since), o.moment
@@ -57,31 +60,31 @@ high AS (
     ASOF JOIN offered o ON {same} AND s.since <= o.moment)
 FROM low UNION ALL FROM high
 """
-_BEST = {
+_CANDIDATES_OF = {
     # rule: the best candidates for each revisit that has no original yet
     1: f"""
 SELECT identifier, dated AS key, NULL::INTEGER AS url, referred AS address, second, digest,
     NULL::BIGINT AS moment
-FROM {_LEFT} WHERE dated IN (SELECT key FROM offers)
+FROM {_LEFT} WHERE dated IN (SELECT key FROM candidate_originals)
 """,
     2: f"""
 WITH s AS (
     SELECT identifier, digested AS key, mark AS url, address, NULL::BIGINT AS second, digest,
         upto, since FROM {_LEFT}),
-offered AS (SELECT DISTINCT key, url, moment FROM offers WHERE url IS NOT NULL),
+offered AS (SELECT DISTINCT key, url, moment FROM candidate_originals WHERE url IS NOT NULL),
 {_NEAREST.format(same="s.key = o.key AND s.url = o.url")}
 """,
     3: f"""
 WITH s AS (
     SELECT identifier, digested AS key, NULL::INTEGER AS url, NULL::VARCHAR AS address,
         NULL::BIGINT AS second, digest, upto, since FROM {_LEFT}),
-offered AS (SELECT DISTINCT key, moment FROM offers WHERE url IS NOT NULL),
+offered AS (SELECT DISTINCT key, moment FROM candidate_originals WHERE url IS NOT NULL),
 {_NEAREST.format(same="s.key = o.key")}
 """,
 }
 _GROUP = "key, url, moment, address, second, digest"
-_RANKED = (
-    f"CREATE OR REPLACE TABLE best AS SELECT identifier, {_GROUP}, "
+_BEST_CANDIDATES = (
+    f"CREATE OR REPLACE TABLE best_candidates AS SELECT identifier, {_GROUP}, "
     f"dense_rank() OVER (ORDER BY {_GROUP}) AS target FROM ({{best}})"
 )
 _SAME = {
@@ -89,17 +92,18 @@ _SAME = {
     2: "o.key = t.key AND o.url = t.url AND o.moment = t.moment",
     3: "o.key = t.key AND o.moment = t.moment",
 }
-_HITS = (
-    "CREATE OR REPLACE TABLE hits AS SELECT t.*, o.position "
-    f"FROM (SELECT DISTINCT target, {_GROUP} FROM best) t JOIN offers o ON {{same}}"
+_CANDIDATE_POSITIONS = (
+    "CREATE OR REPLACE TABLE candidate_positions AS SELECT t.*, o.position "
+    f"FROM (SELECT DISTINCT target, {_GROUP} FROM best_candidates) t "
+    "JOIN candidate_originals o ON {same}"
 )
-_FOUND = (
-    f"CREATE OR REPLACE TABLE found AS SELECT position, {_MODEL} FROM novel "
-    "WHERE position IN (SELECT position FROM hits)"
+_CANDIDATE_RECORDS = (
+    f"CREATE OR REPLACE TABLE candidate_records AS SELECT position, {_VALUES} FROM new_originals "
+    "WHERE position IN (SELECT position FROM candidate_positions)"
 )
-_PLACES = "SELECT DISTINCT position FROM hits WHERE position > 0"
-_MORE_FOUND = (
-    f"INSERT INTO found SELECT position, {_MODEL} FROM {_FILES} "
+_PLACES = "SELECT DISTINCT position FROM candidate_positions WHERE position > 0"
+_MORE_RECORDS = (
+    f"INSERT INTO candidate_records SELECT position, {_VALUES} FROM {_FILES} "
     f"WHERE position IN ({_PLACES}) AND {lookup.ORIGINAL}"
 )
 _MATCHES = {
@@ -107,30 +111,36 @@ _MATCHES = {
     2: "f.address = h.address AND list_contains(f.digests, h.digest)",
     3: "list_contains(f.digests, h.digest)",
 }
-_WINNERS = (
-    "CREATE OR REPLACE TABLE winners AS SELECT DISTINCT ON (target) target, position "
-    "FROM hits h JOIN found f USING (position) WHERE {matches} "
+_BEST_ORIGINALS = (
+    "CREATE OR REPLACE TABLE best_originals AS SELECT DISTINCT ON (target) target, position "
+    "FROM candidate_positions h JOIN candidate_records f USING (position) WHERE {matches} "
     "ORDER BY target, coalesce(list_contains(f.digests, h.digest), false) DESC, f.damaged, "
     "f.identifier"
 )
-_BOUND = (
-    "INSERT INTO bonds SELECT identifier, $rule, moment, position "
-    "FROM best JOIN winners USING (target)"
+_NEW_MATCHES = (
+    "INSERT INTO revisit_matches SELECT identifier, $rule, moment, position "
+    "FROM best_candidates JOIN best_originals USING (target)"
 )
-_ADDED = (
-    "INSERT INTO models FROM found SEMI JOIN winners USING (position) "
-    "ANTI JOIN models m USING (position)"
+_NEW_MATCHED = (
+    "INSERT INTO matched_originals FROM candidate_records "
+    "SEMI JOIN best_originals USING (position) ANTI JOIN matched_originals m USING (position)"
 )
-_FAILED = "CREATE OR REPLACE TABLE failed AS FROM best ANTI JOIN winners USING (target)"
-_ONWARDS = (
-    "UPDATE seeking s SET upto = if(f.moment <= s.moment, f.moment - 1, s.upto), "
+_FAILED_CANDIDATES = (
+    "CREATE OR REPLACE TABLE failed_candidates AS FROM best_candidates "
+    "ANTI JOIN best_originals USING (target)"
+)
+_NEXT_CANDIDATES = (
+    "UPDATE revisit_searches s SET upto = if(f.moment <= s.moment, f.moment - 1, s.upto), "
     "since = if(f.moment > s.moment, f.moment + 1, s.since) "
-    "FROM failed f WHERE f.identifier = s.identifier"
+    "FROM failed_candidates f WHERE f.identifier = s.identifier"
 )
 
 
 class RevisitSearch:
-    """Finds the originals of the rows in `pending`; adds to `bonds` and makes `models`."""
+    """Finds the originals of `pending_revisits`.
+
+    Adds to `revisit_matches` and makes `matched_originals`.
+    """
 
     def __init__(self, connection: engine.Connection, draft: Draft) -> None:
         self._connection = connection
@@ -138,42 +148,46 @@ class RevisitSearch:
 
     def run(self) -> None:
         """Apply the rules, one after the other."""
-        self._connection.execute(_SEEKING)
+        self._connection.execute(_SEARCHES)
         self._offer()
-        self._connection.execute(_MODELS)
-        for rule in _BEST:
+        self._connection.execute(_MATCHED_ORIGINALS)
+        for rule in _CANDIDATES_OF:
             while self._apply(rule):
                 pass
-            self._connection.execute("UPDATE seeking SET upto = moment, since = moment + 1")
-        self._connection.execute("DROP TABLE seeking; DROP TABLE offers; DROP TABLE novel")
+            self._connection.execute(
+                "UPDATE revisit_searches SET upto = moment, since = moment + 1"
+            )
+        self._connection.execute(
+            "DROP TABLE revisit_searches; DROP TABLE candidate_originals; DROP TABLE new_originals"
+        )
 
     def _offer(self) -> None:
-        """Make `offers`: the rows of live originals that have a sought key."""
-        self._connection.execute(_NOVEL)
-        self._connection.execute(_OFFERS)
+        """Make `candidate_originals`: the rows of live originals that have a sought key."""
+        self._connection.execute(_NEW_ORIGINALS)
+        self._connection.execute(_CANDIDATES)
         files = find_files(self._connection, self._draft, "originals", (_SOUGHT[1:-1], {}))
         if files:
-            self._connection.execute(_MORE_OFFERS, {"files": self._draft.paths(files)})
-            living(self._connection, self._draft, "offers")
+            self._connection.execute(_MORE_CANDIDATES, {"files": self._draft.paths(files)})
+            living(self._connection, self._draft, "candidate_originals")
 
     def _apply(self, rule: int) -> bool:
         """Bind the matches of a rule; return whether a candidate failed, so the next is tried."""
         execute = self._connection.execute
-        execute(_RANKED.format(best=_BEST[rule]))
-        if not rows_of(self._connection, "best"):
+        execute(_BEST_CANDIDATES.format(best=_CANDIDATES_OF[rule]))
+        if not rows_of(self._connection, "best_candidates"):
             return False
-        execute(_HITS.format(same=_SAME[rule]))
-        execute(_FOUND)
+        execute(_CANDIDATE_POSITIONS.format(same=_SAME[rule]))
+        execute(_CANDIDATE_RECORDS)
         files = find_files(self._connection, self._draft, "records", (_PLACES, {}))
         if files:
-            execute(_MORE_FOUND, {"files": self._draft.paths(files)})
-        execute(_WINNERS.format(matches=_MATCHES[rule]))
-        execute(_BOUND, {"rule": rule})
-        execute(_ADDED)
-        execute(_FAILED)
-        if rule == 1 or not rows_of(self._connection, "failed"):
+            execute(_MORE_RECORDS, {"files": self._draft.paths(files)})
+        execute(_BEST_ORIGINALS.format(matches=_MATCHES[rule]))
+        execute(_NEW_MATCHES, {"rule": rule})
+        execute(_NEW_MATCHED)
+        execute(_FAILED_CANDIDATES)
+        if rule == 1 or not rows_of(self._connection, "failed_candidates"):
             return False
-        execute(_ONWARDS)
+        execute(_NEXT_CANDIDATES)
         return True
 
 

@@ -18,180 +18,122 @@ again (builder.snapshot.lookup). If their original or its values differ, they ch
 
 from builder.publish.precedence import INHERITED, LEFT, OWN_VALUES, TAKEN
 from builder.publish.revisit_search import RevisitSearch, living
-from builder.snapshot import lookup
+from builder.snapshot import lookup, scratch
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import find_files, rows_of
+from builder.snapshot.sql import Statements
 from functions.database import engine
 from functions.snapshot import schema
 
+_SQL = Statements(__file__)
+
 _FILES = engine.table("$files")
 _MIME = "list_filter({sets}, lambda s: starts_with(s, 'mime:'))"
-_GONE = lookup.original_keys(f"(FROM superseded WHERE {lookup.ORIGINAL})")
-_BONDS = "CREATE TABLE bonds (identifier VARCHAR, rule INTEGER, goal BIGINT, model BIGINT)"
+_GONE = lookup.original_keys(f"(FROM superseded_versions WHERE {lookup.ORIGINAL})")
 
-# Published revisits that an added, changed or deleted original can affect.
-_NEW_ORIGINALS = f"(SELECT 0 AS position, * FROM fresh WHERE {lookup.ORIGINAL})"
-_STIRRED = (
-    "CREATE TABLE stirred AS SELECT DISTINCT key, url, moment FROM "
-    f"({lookup.original_keys(_NEW_ORIGINALS)}) UNION "
-    f"SELECT key, url, moment FROM ({_GONE})"
+_NEW_ORIGINALS = f"(SELECT 0 AS position, * FROM new_versions WHERE {lookup.ORIGINAL})"
+_CHANGED_ORIGINALS = _SQL.get(
+    "changed_originals", new_keys=lookup.original_keys(_NEW_ORIGINALS), old_keys=_GONE
 )
-_AFFECTED = f"""
-CREATE TABLE affected AS
-WITH met AS MATERIALIZED (
-    SELECT * FROM {_FILES} WHERE key IN (SELECT key FROM stirred)),
-loose AS (SELECT * FROM met WHERE goal IS NULL),
-tight AS (SELECT * FROM met WHERE goal IS NOT NULL),
-marked AS (
-    SELECT t.*, a.moment AS last
-    FROM (SELECT * FROM tight WHERE url IS NOT NULL) t
-    ASOF LEFT JOIN (SELECT DISTINCT key, url, moment FROM stirred WHERE url IS NOT NULL) a
-    ON t.key = a.key AND t.url = a.url AND t.moment >= a.moment),
-plain AS (
-    SELECT t.*, a.moment AS last
-    FROM (SELECT * FROM tight WHERE url IS NULL) t
-    ASOF LEFT JOIN (SELECT DISTINCT key, moment FROM stirred WHERE moment IS NOT NULL) a
-    ON t.key = a.key AND t.moment >= a.moment)
-SELECT DISTINCT position FROM (
-    SELECT position FROM loose WHERE url IS NULL
-    UNION ALL
-    SELECT position FROM loose SEMI JOIN stirred USING (key, url)
-    UNION ALL
-    SELECT position FROM marked
-    LEFT JOIN (SELECT key, url, min(moment) AS first FROM stirred GROUP BY ALL) USING (key, url)
-    WHERE CASE WHEN goal <= moment THEN last >= goal ELSE first <= goal END
-    UNION ALL
-    SELECT position FROM plain
-    LEFT JOIN (SELECT key, min(moment) AS first FROM stirred GROUP BY ALL) USING (key)
-    WHERE CASE WHEN goal <= moment THEN last >= goal ELSE first <= goal END
-) WHERE position NOT IN (SELECT position FROM superseded)
-"""
+_AFFECTED_POSITIONS = _SQL.get("affected_positions", files=_FILES)
 _COLUMNS = ", ".join(f"r.{name}" for name in schema.names("records"))
-_STANDING = (
-    f"CREATE TABLE standing AS SELECT {_COLUMNS} FROM {_FILES} r JOIN affected USING (position) "
-    f"WHERE {lookup.REVISIT}"
+_AFFECTED_REVISITS = _SQL.get(
+    "affected_revisits", columns=_COLUMNS, files=_FILES, revisit=lookup.REVISIT
 )
-_PENDING = f"""
-CREATE TABLE pending AS
-SELECT * REPLACE ({OWN_VALUES}), list_concat(sets, left_sets) AS earlier, NULL::BIGINT AS was
-FROM fresh WHERE {lookup.REVISIT}
-UNION ALL BY NAME
-SELECT * EXCLUDE (position, sequence) REPLACE ({OWN_VALUES}),
-    list_concat(sets, left_sets) AS earlier, position AS was
-FROM standing
-"""
+_PENDING_REVISITS = _SQL.get("pending_revisits", own_values=OWN_VALUES, revisit=lookup.REVISIT)
 _LISTS = ", ".join(
     f"CASE WHEN p.{name} IS NULL AND m.{name} IS NOT NULL THEN '{name}' END" for name in INHERITED
 )
 _GETS_SETS = f"len({_MIME.format(sets='p.sets')}) = 0 AND len(m.sets) > 0"
-_SETTLED = f"""
-CREATE TABLE settled AS
-SELECT * EXCLUDE (earlier), {LEFT.format(earlier="earlier", now="sets")} AS left_sets FROM (
-    SELECT p.* EXCLUDE (left_sets) REPLACE (
-        {", ".join(f"coalesce(p.{name}, m.{name}) AS {name}" for name in INHERITED)},
-        CASE WHEN {_GETS_SETS} THEN list_sort(list_concat(p.sets, m.sets)) ELSE p.sets END AS sets,
-        m.identifier AS refers_to,
-        list_sort(list_filter([{_LISTS}, CASE WHEN {_GETS_SETS} THEN 'sets' END],
-            lambda name: name IS NOT NULL)) AS inherited)
-    FROM pending p LEFT JOIN bonds b USING (identifier) LEFT JOIN models m ON m.position = b.model)
-"""
+_RESOLVED_REVISITS = _SQL.get(
+    "resolved_revisits",
+    left=LEFT.format(earlier="earlier", now="sets"),
+    inherited=", ".join(f"coalesce(p.{name}, m.{name}) AS {name}" for name in INHERITED),
+    gets_sets=_GETS_SETS,
+    inherited_names=_LISTS,
+)
 _DIFFERS = " OR ".join(f"n.{name} IS DISTINCT FROM o.{name}" for name in TAKEN)
-_MOVED = (
-    "CREATE TABLE moved AS SELECT o.position FROM settled n JOIN standing o ON o.position = n.was "
-    f"WHERE {_DIFFERS}"
-)
-# `unaltered` must not contain revisits any more: they are in `altered` now.
-_ORIGINALS = (
-    "CREATE OR REPLACE VIEW fresh AS SELECT * FROM altered "
-    f"UNION ALL SELECT * FROM unaltered WHERE NOT ({lookup.REVISIT})"
-)
-_PUBLISHED = (
-    "INSERT INTO altered BY NAME SELECT * EXCLUDE (was) FROM settled "
-    "WHERE was IS NULL OR was IN (SELECT position FROM moved)"
-)
-_REPLACED = (
-    f"INSERT INTO superseded BY NAME SELECT {schema.SUPERSEDED} FROM standing "
-    "WHERE position IN (SELECT position FROM moved)"
-)
+_CHANGED_REVISITS = _SQL.get("changed_revisits", differs=_DIFFERS)
+_ORIGINALS = _SQL.get("new_versions", revisit=lookup.REVISIT)
+_PUBLISHED = _SQL.get("prepared_versions")
+_REPLACED = _SQL.get("superseded_versions", superseded=schema.SUPERSEDED)
 
-# Values of withdrawn originals that are still in versions of revisits.
-_HEIRS = f"""
-CREATE TABLE heirs AS
-WITH held AS MATERIALIZED (SELECT * FROM {_FILES} WHERE key IN (SELECT key FROM ever))
-SELECT position FROM held SEMI JOIN (SELECT key FROM ever WHERE moment IS NULL) USING (key)
-UNION
-SELECT position FROM held
-SEMI JOIN (SELECT key, moment AS goal FROM ever WHERE moment IS NOT NULL) USING (key, goal)
-"""
+_INHERITING_REVISITS = _SQL.get("inheriting_revisits", files=_FILES)
 # An item that once had another digest or date also had other keys.
-_EVER = "CREATE TABLE ever AS " + lookup.original_keys(
-    f"(FROM {_FILES} WHERE position IN (SELECT position FROM versions) AND {lookup.ORIGINAL})"
+_FORMER_ORIGINALS = "CREATE TABLE former_originals AS " + lookup.original_keys(
+    f"(FROM {_FILES} WHERE position IN (SELECT position FROM item_versions) AND {lookup.ORIGINAL})"
 )
-_SHOWN = (
-    "INSERT INTO versions BY NAME SELECT r.position, list_concat(sets, left_sets) AS sets "
-    f"FROM {_FILES} r JOIN heirs USING (position) "
-    "WHERE refers_to IN (SELECT identifier FROM superseded) "
-    "AND r.position NOT IN (SELECT position FROM versions)"
-)
+_SHOWN = _SQL.get("item_versions", files=_FILES)
 
 
 def resolve(connection: engine.Connection, draft: Draft) -> int:
-    """Resolve the revisits in `fresh`, and the published revisits that the changes affect.
+    """Resolve the revisits in `new_versions`, and the published revisits that the changes affect.
 
-    Adds the latter to `fresh` and `superseded` if they change; returns how many do. Makes `bonds`:
-    by the identifier of a revisit in `fresh`, the rule that found its original and the original's
-    date (`goal`).
+    Adds the latter to `new_versions` and `superseded_versions` if they change; returns how many do.
+    Makes `revisit_matches`.
     """
     with engine.reading("the revisits"):
-        connection.execute(_BONDS)
-        fresh = connection.execute(f"SELECT count(*) FROM fresh WHERE {lookup.REVISIT}").fetchall()
-        published = _standing(connection, draft)
+        connection.execute(scratch.create("revisit_matches"))
+        fresh = connection.execute(
+            f"SELECT count(*) FROM new_versions WHERE {lookup.REVISIT}"
+        ).fetchall()
+        published = _find_affected(connection, draft)
         if not fresh[0][0] and not published:
             return 0
-        connection.execute(_PENDING)
+        connection.execute(_PENDING_REVISITS)
         RevisitSearch(connection, draft).run()
-        connection.execute(_SETTLED)
-        connection.execute(_MOVED)
+        connection.execute(_RESOLVED_REVISITS)
+        connection.execute(_CHANGED_REVISITS)
         connection.execute(_ORIGINALS)
-        connection.execute(f"DELETE FROM altered WHERE {lookup.REVISIT}")
+        connection.execute(f"DELETE FROM prepared_versions WHERE {lookup.REVISIT}")
         connection.execute(_PUBLISHED)
         connection.execute(_REPLACED)
-        moved = rows_of(connection, "moved")
-        connection.execute("DROP TABLE pending; DROP TABLE settled; DROP TABLE models")
+        moved = rows_of(connection, "changed_revisits")
+        connection.execute(
+            "DROP TABLE pending_revisits; DROP TABLE resolved_revisits; "
+            "DROP TABLE matched_originals"
+        )
         return moved
 
 
-def heirs(connection: engine.Connection, draft: Draft) -> None:
-    """Add to `versions` those of revisits that inherited from an original in `superseded`."""
+def add_inheriting(connection: engine.Connection, draft: Draft) -> None:
+    """Add to `item_versions` the revisits that inherited from a superseded original."""
     with engine.reading("the revisits"):
-        versions = find_files(connection, draft, "records", ("SELECT position FROM versions", {}))
+        versions = find_files(
+            connection, draft, "records", ("SELECT position FROM item_versions", {})
+        )
         if not versions or not draft.tables.get("revisits"):
             return
-        connection.execute(_EVER, {"files": draft.paths(versions)})
-        keys: Query = ("SELECT DISTINCT key FROM ever", {})
+        connection.execute(_FORMER_ORIGINALS, {"files": draft.paths(versions)})
+        keys: Query = ("SELECT DISTINCT key FROM former_originals", {})
         files = find_files(connection, draft, "revisits", keys)
         if not files:
             return
-        connection.execute(_HEIRS, {"files": draft.paths(files)})
-        records = find_files(connection, draft, "records", ("SELECT position FROM heirs", {}))
+        connection.execute(_INHERITING_REVISITS, {"files": draft.paths(files)})
+        records = find_files(
+            connection, draft, "records", ("SELECT position FROM inheriting_revisits", {})
+        )
         if records:
             connection.execute(_SHOWN, {"files": draft.paths(records)})
 
 
-def _standing(connection: engine.Connection, draft: Draft) -> int:
-    """Make `standing`, the published revisits whose original may change; return how many."""
-    types = ", ".join(f"{c.name} {c.type}" for c in schema.TABLES["records"])
+def _find_affected(connection: engine.Connection, draft: Draft) -> int:
+    """Make `affected_revisits`, whose originals may change; return how many."""
     files = []
     if draft.tables.get("revisits"):
-        connection.execute(_STIRRED)
-        files = find_files(connection, draft, "revisits", ("SELECT DISTINCT key FROM stirred", {}))
+        connection.execute(_CHANGED_ORIGINALS)
+        files = find_files(
+            connection, draft, "revisits", ("SELECT DISTINCT key FROM changed_originals", {})
+        )
     records = []
     if files:
-        connection.execute(_AFFECTED, {"files": draft.paths(files)})
-        living(connection, draft, "affected")
-        records = find_files(connection, draft, "records", ("SELECT position FROM affected", {}))
+        connection.execute(_AFFECTED_POSITIONS, {"files": draft.paths(files)})
+        living(connection, draft, "affected_positions")
+        records = find_files(
+            connection, draft, "records", ("SELECT position FROM affected_positions", {})
+        )
     if records:
-        connection.execute(_STANDING, {"files": draft.paths(records)})
+        connection.execute(_AFFECTED_REVISITS, {"files": draft.paths(records)})
     else:
-        connection.execute(f"CREATE TABLE standing ({types})")
-    return rows_of(connection, "standing")
+        connection.execute(scratch.create("affected_revisits"))
+    return rows_of(connection, "affected_revisits")

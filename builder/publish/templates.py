@@ -16,8 +16,10 @@ from builder.obi import key, replay
 from builder.obi.content import SOURCE, TEMPLATE
 from builder.obi.history import DOCUMENTS, Committed, history
 from builder.publish.precedence import LEFT
+from builder.snapshot import scratch
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find
+from builder.snapshot.sql import Statements
 from builder.snapshot.transaction import Transaction
 from functions.config.configuration import Configuration
 from functions.database import engine
@@ -25,6 +27,8 @@ from functions.snapshot import oai_name, obi, schema
 from functions.snapshot.errors import ConfigurationError, DamagedStore
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Reader
+
+_SQL = Statements(__file__)
 
 KIND = "template"
 FAULTS = "SELECT * FROM fault WHERE tist > {run}"
@@ -42,40 +46,16 @@ SOURCES = (
 """The query of the ReDIF files that runs after `run` found new or changed."""
 
 _LONGEST = 1 << 25  # bytes of a document; DuckDB holds two documents for each thread
-_MET = f"""
-CREATE TABLE met AS
+_WANTED_TEMPLATES = f"""
+CREATE TABLE wanted_templates AS
 SELECT {{identifier}} AS identifier, o.id AS handle, o.noted, o.lost IS NOT NULL AS lost
 FROM obi o WHERE o.kind = '{TEMPLATE}' AND {{condition}}
 """
-_TOLD = "CREATE TABLE told (handle VARCHAR, sets VARCHAR[], document VARCHAR)"
-_READ = (
-    "INSERT INTO told SELECT d.id, list_sort(d.sets), d.document::VARCHAR FROM read_json($file, "
-    "columns = {id: 'VARCHAR', sets: 'VARCHAR[]', document: 'JSON'}, "
-    "format = 'newline_delimited', compression = 'gzip', hive_partitioning = false, "
-    f"maximum_object_size = {_LONGEST}) d "
-    "JOIN met m ON m.handle = d.id AND m.noted = $tist AND NOT m.lost"
-)
+_DOCUMENTS = _SQL.get("template_documents", longest=str(_LONGEST))
 _LEFT = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="t.sets")
-_REVISED = f"""
-CREATE TABLE templates AS
-SELECT m.identifier, m.lost AS deleted, NULL::VARCHAR AS reason,
-    if(m.lost, o.sets, t.sets) AS sets,
-    CASE WHEN o.identifier IS NULL THEN [] WHEN m.lost OR o.sets = t.sets THEN o.left_sets
-        ELSE {_LEFT} END AS left_sets,
-    t.document, o.position AS was
-FROM met m LEFT JOIN told t USING (handle) LEFT JOIN old o USING (identifier)
-WHERE CASE WHEN o.identifier IS NULL THEN NOT m.lost
-    ELSE o.reason IS NULL AND (o.deleted != m.lost OR NOT m.lost AND (
-        o.sets != t.sets OR o.document IS DISTINCT FROM t.document)) END
-"""
-_ADDED = (
-    f"INSERT INTO altered BY NAME SELECT identifier, '{KIND}' AS kind, deleted, reason, sets, "
-    "left_sets, document FROM templates"
-)
-_REPLACED = (
-    f"INSERT INTO superseded BY NAME SELECT {schema.SUPERSEDED} FROM old "
-    "WHERE position IN (SELECT was FROM templates)"
-)
+_REVISED_TEMPLATES = _SQL.get("revised_templates", left=_LEFT)
+_ADDED = _SQL.get("prepared_versions", kind=KIND)
+_REPLACED = _SQL.get("superseded_versions", superseded=schema.SUPERSEDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,36 +90,37 @@ def revise(
     begin: str,
     since: int,
 ) -> RevisedTemplates:
-    """Add the templates that runs after `since` changed to `altered` and `superseded`.
+    """Add the templates that runs after `since` changed.
 
-    The replay of all `runs` is in the database; `begin` is the text before handles. Raises
-    DamagedStore if a run lacks the document of a template.
+    They go to `prepared_versions` and `superseded_versions`. The replay of all `runs` is in the
+    database; `begin` is the text before handles. Raises DamagedStore if a run lacks the document of
+    a template.
     """
     condition = (
         f"o.id IN (SELECT id FROM incidence WHERE kind = '{TEMPLATE}' AND tist > {int(since)})"
     )
     meet(connection, store, runs, begin, condition, draft.folder)
     with engine.reading("the last snapshot"):
-        find(connection, draft, "met")
-        connection.execute(_REVISED)
+        find(connection, draft, "wanted_templates")
+        connection.execute(_REVISED_TEMPLATES)
         connection.execute(_ADDED)
         connection.execute(_REPLACED)
         ((new, changed, deleted),) = connection.execute(
             "SELECT count(*) FILTER (WHERE was IS NULL), count(was), "
-            "count(*) FILTER (WHERE deleted) FROM templates"
+            "count(*) FILTER (WHERE deleted) FROM revised_templates"
         ).fetchall()
     return RevisedTemplates(int(new), int(changed), int(deleted))
 
 
 def recover(connection: engine.Connection, draft: Draft, base: Transaction) -> None:
-    """Add to `recovered` the templates of `withdrawn` as the obi store has them now.
+    """Add to `recovered_versions` the templates of `withdrawn_items` as the obi store has them now.
 
     The state is that after the last published run. Lost templates are not added.
     """
     with engine.reading("the last snapshot"):
-        wanted = f"SELECT identifier FROM withdrawn WHERE kind = '{KIND}'"
+        wanted = f"SELECT identifier FROM withdrawn_items WHERE kind = '{KIND}'"
         ((count,),) = connection.execute(f"SELECT count(*) FROM ({wanted})").fetchall()
-        connection.execute(f"DELETE FROM recovered WHERE kind = '{KIND}'")
+        connection.execute(f"DELETE FROM recovered_versions WHERE kind = '{KIND}'")
     if not count:
         return
     begin = base.before.prefix
@@ -149,9 +130,9 @@ def recover(connection: engine.Connection, draft: Draft, base: Transaction) -> N
     meet(connection, base.store, runs, begin, f"{name} IN ({wanted})", draft.folder)
     with engine.reading("the last snapshot"):
         connection.execute(
-            "INSERT INTO recovered SELECT w.* REPLACE (false AS deleted, NULL AS reason, "
-            "t.sets AS sets, t.document AS document) FROM withdrawn w "
-            "JOIN met USING (identifier) JOIN told t USING (handle)"
+            "INSERT INTO recovered_versions SELECT w.* REPLACE (false AS deleted, NULL AS reason, "
+            "t.sets AS sets, t.document AS document) FROM withdrawn_items w "
+            "JOIN wanted_templates USING (identifier) JOIN template_documents t USING (handle)"
         )
 
 
@@ -161,32 +142,32 @@ def meet(
     runs: Sequence[Committed],
     begin: str,
     condition: str,
-    scratch: Path,
+    folder: Path,
 ) -> None:
-    """Make `met`, the templates for which a condition on `obi o` holds, and `told`.
+    """Make `wanted_templates` and `template_documents`.
 
-    `told` has the sets and documents of those that are not lost. Raises DamagedStore.
+    The templates are those for which a condition on `obi o` holds. Raises DamagedStore.
     """
     with engine.reading("the logs of the runs"):
         name = oai_name.template_identifier_sql(engine.quote(begin), "o.id")
-        connection.execute(_MET.format(identifier=name, condition=condition))
-        connection.execute(_TOLD)
+        connection.execute(_WANTED_TEMPLATES.format(identifier=name, condition=condition))
+        connection.execute(scratch.create("template_documents"))
         noted = connection.execute(
-            "SELECT DISTINCT noted FROM met WHERE NOT lost ORDER BY noted"
+            "SELECT DISTINCT noted FROM wanted_templates WHERE NOT lost ORDER BY noted"
         ).fetchall()
     by_tist = {run.tist: run for run in runs}
     for (tist,) in noted:
         place, digest = key.run(tist) + DOCUMENTS, by_tist[tist].documents
-        path = replay.fetch(store, place, digest, scratch / "documents.jsonl.gz")
+        path = replay.fetch(store, place, digest, folder / "documents.jsonl.gz")
         try:
             with engine.reading(f"the documents of the run {tist}"):
-                connection.execute(_READ, {"file": str(path), "tist": tist})
+                connection.execute(_DOCUMENTS, {"file": str(path), "tist": tist})
         finally:
             path.unlink(missing_ok=True)
     with engine.reading("the logs of the runs"):
         lacking = connection.execute(
-            "SELECT handle, noted FROM met ANTI JOIN told USING (handle) WHERE NOT lost "
-            "ORDER BY ALL LIMIT 1"
+            "SELECT handle, noted FROM wanted_templates ANTI JOIN template_documents "
+            "USING (handle) WHERE NOT lost ORDER BY ALL LIMIT 1"
         ).fetchall()
     for handle, tist in lacking:
         raise DamagedStore(

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
+from builder.snapshot import scratch
 from builder.snapshot.draft import RECORDS_RATIO, Draft, Query, runs_to_merge
 from functions.database import engine
 from functions.snapshot import oai_name, schema
@@ -31,9 +32,9 @@ from functions.snapshot.manifest import DataFile, RowGroup
 
 WITHIN_KIND = "url_surtkey, fetch_date NULLS LAST, identifier"
 NATURAL_ORDER = f"kind, {WITHIN_KIND}"
-_POSITIONS: Query = ("SELECT position FROM places", {})
+_POSITIONS: Query = ("SELECT position FROM version_positions", {})
 LOCATED = (
-    f"{engine.table('$records')} r JOIN places p "
+    f"{engine.table('$records')} r JOIN version_positions p "
     "ON r.position = p.position AND r.identifier = p.identifier"
 )
 """The versions found by `locate`, as a table expression over the files that it returned."""
@@ -52,17 +53,17 @@ URL_STAMP = (
 _RECORDS, _URL_FILES = engine.table("$records"), engine.table("$files")
 # All versions of an item have the same URL and date, which are part of its identity. So their rows
 # are found even if no file of records has the version any more.
-_SHOWN = "SELECT DISTINCT surt, stamp FROM versions WHERE surt IS NOT NULL"
-_LEFT = (
-    "CREATE OR REPLACE TEMP TABLE leftover AS "
+_SHOWN = "SELECT DISTINCT surt, stamp FROM item_versions WHERE surt IS NOT NULL"
+_LEFTOVER_URLS = (
+    "CREATE OR REPLACE TEMP TABLE leftover_urls AS "
     f"SELECT position FROM {_URL_FILES} SEMI JOIN ({_SHOWN}) USING (surt, stamp)"
 )
-_STAYING = (
-    f"DELETE FROM leftover WHERE position IN (SELECT position FROM {_RECORDS}) "
-    "AND position NOT IN (SELECT position FROM versions)"
+_STAYING_URLS = (
+    f"DELETE FROM leftover_urls WHERE position IN (SELECT position FROM {_RECORDS}) "
+    "AND position NOT IN (SELECT position FROM item_versions)"
 )
 _KEPT_URLS = (
-    f"SELECT * FROM {_URL_FILES} WHERE position NOT IN (SELECT position FROM leftover) "
+    f"SELECT * FROM {_URL_FILES} WHERE position NOT IN (SELECT position FROM leftover_urls) "
     f"ORDER BY {', '.join(schema.ORDER[URLS])}"
 )
 KEY_SPAN = 1 << 40
@@ -89,7 +90,7 @@ _REFERRED = (
 
 
 def find(connection: engine.Connection, draft: Draft, wanted: str, *, newest: bool = False) -> None:
-    """Make `old`: the listed versions of the items in the table `wanted`.
+    """Make `listed_versions`: the listed versions of the items in the table `wanted`.
 
     Each row of `wanted` has an `identifier`. Only those files of the last snapshot are read that
     can hold the items. With `newest`, only the files are read that can hold the version with the
@@ -97,8 +98,7 @@ def find(connection: engine.Connection, draft: Draft, wanted: str, *, newest: bo
     """
     records = locate(connection, draft, wanted, newest=newest)
     if not records:
-        types = ", ".join(f"{c.name} {c.type}" for c in schema.TABLES["records"])
-        connection.execute(f"CREATE OR REPLACE TABLE old ({types})")
+        connection.execute(scratch.create("listed_versions"))
         return
     columns = ", ".join(f"r.{name}" for name in schema.names("records"))
     values = {"records": records}
@@ -108,31 +108,32 @@ def find(connection: engine.Connection, draft: Draft, wanted: str, *, newest: bo
         live = f"WHERE r.position NOT IN (SELECT position FROM {engine.table('$dead')})"
         values["dead"] = draft.paths(dead)
     connection.execute(
-        f"CREATE OR REPLACE TABLE old AS SELECT {columns} FROM {LOCATED} {live}", values
+        f"CREATE OR REPLACE TABLE listed_versions AS SELECT {columns} FROM {LOCATED} {live}", values
     )
 
 
 def locate(
     connection: engine.Connection, draft: Draft, wanted: str, *, newest: bool = False
 ) -> list[str]:
-    """Make `places`: the possible positions of all versions, or only of the newest ones.
+    """Make `version_positions`: the possible positions of all versions, or only of the newest ones.
 
     Returns the paths of the files for $records in LOCATED. The list is empty if there are no
     versions.
     """
-    connection.execute("CREATE OR REPLACE TABLE places (identifier VARCHAR, position BIGINT)")
+    connection.execute(scratch.create("version_positions"))
     keys: Query = (f"SELECT {oai_name.LOOKUP_KEY} FROM {wanted}", {})
     lookup = draft.paths(find_files(connection, draft, "lookup", keys))
     if lookup:
         connection.execute(
-            f"INSERT INTO places SELECT identifier, l.position FROM {engine.table('$lookup')} l "
-            f"JOIN {wanted} ON l.key = {oai_name.LOOKUP_KEY}",
+            "INSERT INTO version_positions SELECT identifier, l.position "
+            f"FROM {engine.table('$lookup')} l JOIN {wanted} ON l.key = {oai_name.LOOKUP_KEY}",
             {"lookup": lookup},
         )
     if newest:
         connection.execute(
-            "CREATE OR REPLACE TABLE places AS "
-            "SELECT identifier, max(position) AS position FROM places GROUP BY identifier"
+            "CREATE OR REPLACE TABLE version_positions AS "
+            "SELECT identifier, max(position) AS position FROM version_positions "
+            "GROUP BY identifier"
         )
     return draft.paths(find_files(connection, draft, "records", _POSITIONS))
 
@@ -198,18 +199,18 @@ def url_rows(records: str) -> str:
 
 
 def scrub_urls(connection: engine.Connection, draft: Draft) -> None:
-    """Rewrite the draft's files that hold rows of the items in `versions`.
+    """Rewrite the draft's files that hold rows of the items in `item_versions`.
 
-    `versions` is made by purge.versions.
+    `item_versions` is made by builder.withdraw.withdraw.
     """
     with engine.reading("the last snapshot"):
         files = find_files(connection, draft, URLS, (_SHOWN, {}))
         if not files:
             return
-        connection.execute(_LEFT, {"files": draft.paths(files)})
-        places: Query = ("SELECT position FROM leftover", {})
+        connection.execute(_LEFTOVER_URLS, {"files": draft.paths(files)})
+        places: Query = ("SELECT position FROM leftover_urls", {})
         if homes := find_files(connection, draft, "records", places):
-            connection.execute(_STAYING, {"records": draft.paths(homes)})
+            connection.execute(_STAYING_URLS, {"records": draft.paths(homes)})
     draft.substitute(
         URLS, {f.key: draft.write(URLS, [(_KEPT_URLS, {"files": draft.paths([f])})]) for f in files}
     )

@@ -1,8 +1,8 @@
 """Tables of the next snapshot, built from the last snapshot and the changes.
 
-The changes are the DuckDB tables `fresh` (versions to publish) and `superseded` (versions they
-replace). Each table gets a new run, into which small preceding runs are merged (see compaction).
-The files of touched sets are rewritten.
+The changes are the DuckDB tables `new_versions` and `superseded_versions`, which they replace.
+builder.snapshot.scratch describes them. Each table gets a new run, into which small preceding runs
+are merged (see compaction). The files of touched sets are rewritten.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,37 +27,36 @@ from functions.snapshot import layout, oai_name
 from functions.snapshot.manifest import UNSTAMPED, LeafReference, Manifest, Sequence, Span
 
 _FILES = engine.table("$files")
-_GONE = "CREATE TABLE gone AS SELECT position FROM superseded"
-_GONE_BEFORE = f"INSERT INTO gone SELECT position FROM {_FILES}"
-_KEPT = (
-    f"SELECT * FROM {_FILES} WHERE position NOT IN (SELECT position FROM gone) ORDER BY position"
+_SUPERSEDED_POSITIONS = (
+    "CREATE TABLE superseded_positions AS SELECT position FROM superseded_versions"
 )
-# One query for each kind: sorting by the kind as well would make each comparison more expensive.
-_FRESH = f"SELECT * FROM fresh WHERE kind = $kind ORDER BY {lookup.WITHIN_KIND}"
-_REWRITTEN = "CREATE TABLE rewritten AS SELECT unnest($firsts) AS first, unnest($lasts) AS last"
+_EARLIER_POSITIONS = f"INSERT INTO superseded_positions SELECT position FROM {_FILES}"
+_KEPT = (
+    f"SELECT * FROM {_FILES} "
+    "WHERE position NOT IN (SELECT position FROM superseded_positions) ORDER BY position"
+)
+# One query for each kind: sorting by the kind as well would make comparisons more expensive.
+_FRESH = f"SELECT * FROM new_versions WHERE kind = $kind ORDER BY {lookup.WITHIN_KIND}"
+_REWRITTEN_SPANS = (
+    "CREATE TABLE rewritten_spans AS "
+    "SELECT unnest($firsts::BIGINT[]) AS first, unnest($lasts::BIGINT[]) AS last"
+)
 _OWN_KEYS = (
     f"SELECT {oai_name.LOOKUP_KEY} AS key, position FROM {engine.table('$records')} "
     "WHERE position >= $base"
 )
 _OWN_DEAD = (
-    "SELECT position FROM superseded WHERE NOT EXISTS "
-    "(SELECT 1 FROM rewritten WHERE position BETWEEN first AND last)"
+    "SELECT position FROM superseded_versions WHERE NOT EXISTS "
+    "(SELECT 1 FROM rewritten_spans WHERE position BETWEEN first AND last)"
 )
 _OWN_RECORDS = f"(FROM {engine.table('$records')} WHERE position >= $base AND {{}})"
+_OWN_REVISITS = (
+    f"(FROM {_OWN_RECORDS.format(lookup.REVISIT)} LEFT JOIN revisit_matches USING (identifier))"
+)
 _OWN_TIES = {
     # table: the query of its rows, the condition on records, the maximum rows of a record
-    "originals": (
-        lookup.original_keys(_OWN_RECORDS.format(lookup.ORIGINAL)),
-        lookup.ORIGINAL,
-        2,
-    ),
-    "revisits": (
-        lookup.keys_of_revisits(
-            f"(FROM {_OWN_RECORDS.format(lookup.REVISIT)} LEFT JOIN bonds USING (identifier))"
-        ),
-        lookup.REVISIT,
-        3,
-    ),
+    "originals": (lookup.original_keys(_OWN_RECORDS.format(lookup.ORIGINAL)), lookup.ORIGINAL, 2),
+    "revisits": (lookup.keys_of_revisits(_OWN_REVISITS), lookup.REVISIT, 3),
 }
 _TIES_EACH = 2  # usual number of rows of a record
 _OWN_URLS = lookup.url_rows(_OWN_RECORDS.format(lookup.LISTED_CAPTURE))
@@ -96,11 +95,11 @@ class SnapshotTables:
         self._before = before
         self._base = before.last_position + 1
         self._number = len(before.sequences) + 1
-        self._fresh = _Counts.of(connection, "fresh", "kind")
-        self._superseded = _Counts.of(connection, "superseded", "sequence", "kind")
+        self._fresh = _Counts.of(connection, "new_versions", "kind")
+        self._superseded = _Counts.of(connection, "superseded_versions", "sequence", "kind")
 
     def items(self, progress: Progress) -> Manifest:
-        """Write the changes of `fresh` and `superseded`; return the manifest with a new sequence.
+        """Write the changes; return the manifest with a new sequence.
 
         The sequence is UNSTAMPED.
         """
@@ -118,10 +117,11 @@ class SnapshotTables:
         runs = leaf_runs(self._before.tables.get("records", ()))
         plan = plan_rewrites(runs, rows, live)
         with engine.reading("the last snapshot"):
-            self._make_gone(plan)
+            self._find_superseded(plan)
             spans = [rewrite.span(own) for rewrite in plan]
             self._connection.execute(
-                _REWRITTEN, {"firsts": [s.first for s in spans], "lasts": [s.last for s in spans]}
+                _REWRITTEN_SPANS,
+                {"firsts": [s.first for s in spans], "lasts": [s.last for s in spans]},
             )
         total = rows + sum(live(run.span) for rewrite in plan for run in rewrite.runs)
         with progress(total) as advance:
@@ -168,14 +168,14 @@ class SnapshotTables:
         """Return by how much the number of listed records that meet a condition has grown."""
         return self._fresh.meeting[condition] - self._superseded.meeting[condition]
 
-    def _make_gone(self, plan: Iterable[Rewrite]) -> None:
-        """Make `gone`: the superseded positions of the rewritten runs and of this publish."""
-        self._connection.execute(_GONE)
+    def _find_superseded(self, plan: Iterable[Rewrite]) -> None:
+        """Make `superseded_positions` of the rewritten runs and of this publish."""
+        self._connection.execute(_SUPERSEDED_POSITIONS)
         leaves = self._draft.tables.get("dead", ())
         spans = [run.span for rewrite in plan for run in rewrite.runs]
         met = [leaf for leaf in leaves if any(leaf.meets(s.first, s.last) for s in spans)]
         if met:
-            self._connection.execute(_GONE_BEFORE, {"files": self._paths(met)})
+            self._connection.execute(_EARLIER_POSITIONS, {"files": self._paths(met)})
 
     def _records(
         self, plan: list[Rewrite], spans: list[Span], kinds: list[str], advance: Advance

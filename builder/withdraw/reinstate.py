@@ -7,7 +7,7 @@ stays a tombstone, without a reason, and returns with the next ingest of its arc
 from dataclasses import dataclass, field, replace
 
 from builder.publish import collections, filesets, revisits, templates
-from builder.publish.captures import FRESH, NONE_UNALTERED
+from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
 from builder.publish.precedence import LEFT
 from builder.runtime import Runtime
 from builder.snapshot.draft import Draft
@@ -52,8 +52,8 @@ def preview_selection(
     base = Transaction.of(store, configuration, outside)
     with base.draft() as (connection, draft):
         tombstones(base, connection, draft, selection)
-        if rows_of(connection, "fresh"):
-            return preview(connection, "fresh", most)
+        if rows_of(connection, "new_versions"):
+            return preview(connection, "new_versions", most)
         raise NothingSelectedError(_lacking(connection))
 
 
@@ -65,12 +65,14 @@ class _Restoration:
     identifiers: tuple[str, ...] = field(default=(), init=False)
 
     def build(self, base: Transaction) -> ChangeResult:
-        """Make `fresh` from metadata in older snapshots and from tombstones without a reason."""
+        """Make new versions from metadata in older snapshots and tombstones without a reason."""
         with base.draft() as (connection, draft):
             tombstones(base, connection, draft, self.selection)
             with engine.reading("the last snapshot"):
-                self.identifiers = names_of(connection, "fresh")
-                count, back = (rows_of(connection, table) for table in ("fresh", "recovered"))
+                self.identifiers = names_of(connection, "new_versions")
+                count, back = (
+                    rows_of(connection, table) for table in ("new_versions", "recovered_versions")
+                )
             records = sum(base.before.kinds().values())
             if not count:
                 raise NothingSelectedError(_lacking(connection))
@@ -93,12 +95,12 @@ class _Restoration:
 
 def _lacking(connection: engine.Connection) -> str:
     """Return the reason why no selected item is restored."""
-    if rows_of(connection, "withdrawn"):
+    if rows_of(connection, "withdrawn_items"):
         return (
             "no withdrawn item matches, or no kept snapshot has its metadata: select it by "
             "identifier or set"
         )
-    waiting = "SELECT 1 FROM chosen WHERE reason IS NULL LIMIT 1"
+    waiting = "SELECT 1 FROM selected_items WHERE reason IS NULL LIMIT 1"
     if connection.execute(waiting).fetchall():
         return (
             "none of these items is still withdrawn: items without metadata return with the next "
@@ -110,48 +112,56 @@ def _lacking(connection: engine.Connection) -> str:
 def tombstones(
     base: Transaction, connection: engine.Connection, draft: Draft, selection: Selection
 ) -> None:
-    """Make `fresh`, `superseded` and `recovered` for the tombstones to be restored.
+    """Make the tables of the tombstones to be restored: new, superseded, recovered versions.
 
     Conditions on data that a tombstone lacks are checked against the recovered metadata.
     """
     lasting = replace(selection, url_prefix=None, digest=None, start=None, end=None)
     condition, values = selection.tombstone_condition()
-    gather(connection, draft, lasting, "chosen", "deleted")
+    gather(connection, draft, lasting, "selected_items", "deleted")
     with engine.reading("the last snapshot"):
         connection.execute(
-            "CREATE TABLE withdrawn AS SELECT * FROM chosen WHERE reason IS NOT NULL"
+            "CREATE TABLE withdrawn_items AS SELECT * FROM selected_items WHERE reason IS NOT NULL"
         )
     _recover(base, connection, draft)
     templates.recover(connection, draft, base)
     with engine.reading("the last snapshot"):
-        connection.execute(f"DELETE FROM recovered WHERE ({condition}) IS NOT TRUE", values)
+        connection.execute(
+            f"DELETE FROM recovered_versions WHERE ({condition}) IS NOT TRUE", values
+        )
         others = "false" if values else "true"
         # The restored version may be older than the tombstone's last version, and may have other
         # sets.
         left = LEFT.format(earlier="list_concat(w.sets, w.left_sets)", now="r.sets")
         connection.execute(
-            "CREATE TABLE altered AS SELECT r.identifier, r.kind, false AS deleted, "
+            "CREATE TABLE prepared_versions AS SELECT r.identifier, r.kind, false AS deleted, "
             f"NULL::VARCHAR AS reason, r.sets, {left} AS left_sets, {_FIELDS} "
-            "FROM recovered r JOIN withdrawn w USING (identifier) UNION ALL "
-            f"SELECT identifier, kind, true, NULL, sets, left_sets, {EMPTY} FROM withdrawn WHERE "
-            f"{others} AND identifier NOT IN (SELECT identifier FROM recovered)"
+            "FROM recovered_versions r JOIN withdrawn_items w USING (identifier) UNION ALL "
+            f"SELECT identifier, kind, true, NULL, sets, left_sets, {EMPTY} "
+            f"FROM withdrawn_items WHERE {others} "
+            "AND identifier NOT IN (SELECT identifier FROM recovered_versions)"
         )
-        connection.execute(NONE_UNALTERED)
-        connection.execute(FRESH)
+        connection.execute(NO_INTAKE_VERSIONS)
+        connection.execute(NEW_VERSIONS)
         connection.execute(
-            f"{SUPERSEDED} withdrawn WHERE identifier IN (SELECT identifier FROM fresh)"
+            f"{SUPERSEDED} withdrawn_items "
+            "WHERE identifier IN (SELECT identifier FROM new_versions)"
         )
 
 
 def _recover(base: Transaction, connection: engine.Connection, draft: Draft) -> None:
-    """Make `recovered`: the metadata of `withdrawn` from the newest snapshots that have it."""
+    """Make `recovered_versions` of `withdrawn_items`, from the newest snapshots that have them."""
     with engine.reading("an older snapshot"):
-        connection.execute("CREATE TABLE recovered AS SELECT * FROM withdrawn WHERE false")
-        connection.execute("CREATE TABLE lacking AS SELECT identifier FROM withdrawn")
+        connection.execute(
+            "CREATE TABLE recovered_versions AS SELECT * FROM withdrawn_items WHERE false"
+        )
+        connection.execute(
+            "CREATE TABLE unrecovered_items AS SELECT identifier FROM withdrawn_items"
+        )
     older = [n for n in snapshots(base.store) if n < base.before.snapshot]
     for number in reversed(older):
         if (
-            not rows_of(connection, "lacking")
+            not rows_of(connection, "unrecovered_items")
             or base.pointer.is_retired(number)
             or number in base.before.skipped
         ):
@@ -161,8 +171,11 @@ def _recover(base: Transaction, connection: engine.Connection, draft: Draft) -> 
         except MissingObject:
             continue  # retired meanwhile
         with engine.reading("an older snapshot"):
-            find(connection, draft.over(manifest.tables), "lacking")
-            connection.execute("INSERT INTO recovered SELECT * FROM old WHERE NOT deleted")
+            find(connection, draft.over(manifest.tables), "unrecovered_items")
             connection.execute(
-                "DELETE FROM lacking WHERE identifier IN (SELECT identifier FROM recovered)"
+                "INSERT INTO recovered_versions SELECT * FROM listed_versions WHERE NOT deleted"
+            )
+            connection.execute(
+                "DELETE FROM unrecovered_items "
+                "WHERE identifier IN (SELECT identifier FROM recovered_versions)"
             )

@@ -141,12 +141,12 @@ def _compare_date(name: str, how: str) -> str:
 
 
 def choose(connection: engine.Connection, draft: Draft, selection: Selection) -> None:
-    """Make `chosen`: the listed versions that match the selection, tombstones included.
+    """Make `selected_items`: the listed versions that match the selection, tombstones included.
 
     Raises NothingSelectedError if there are none, or if an identifier is unknown.
     """
-    gather(connection, draft, selection, "chosen")
-    if not rows_of(connection, "chosen"):
+    gather(connection, draft, selection, "selected_items")
+    if not rows_of(connection, "selected_items"):
         with engine.reading("the last snapshot"):
             reason = _lacking(connection, draft, selection)
         raise NothingSelectedError(reason)
@@ -167,16 +167,17 @@ def gather(
     with engine.reading("the last snapshot"):
         if selection.identifiers:
             connection.execute(
-                "CREATE TABLE wanted AS SELECT unnest($identifiers) AS identifier",
+                "CREATE TABLE wanted_items AS SELECT unnest($identifiers) AS identifier",
                 {"identifiers": list(dict.fromkeys(selection.identifiers))},
             )
-            find(connection, draft, "wanted")
+            find(connection, draft, "wanted_items")
             unknown = connection.execute(
-                "SELECT identifier FROM wanted ANTI JOIN old USING (identifier) ORDER BY 1 LIMIT 1"
+                "SELECT identifier FROM wanted_items ANTI JOIN listed_versions "
+                "USING (identifier) ORDER BY 1 LIMIT 1"
             ).fetchall()
             if unknown:
                 raise NothingSelectedError(f"there is no item {unknown[0][0]}")
-            source = "old"
+            source = "listed_versions"
         else:
             source = _live(draft, values)
         sql = (
@@ -198,7 +199,7 @@ def _lacking(connection: engine.Connection, draft: Draft, selection: Selection) 
                 '`sheaf query "SELECT set_spec FROM sets"` lists all that there are'
             )
     if selection.identifiers:
-        made = "SELECT identifier FROM old WHERE kind = 'collection' ORDER BY 1 LIMIT 1"
+        made = "SELECT identifier FROM listed_versions WHERE kind = 'collection' ORDER BY 1 LIMIT 1"
         for (name,) in connection.execute(made).fetchall():
             return f"{name} is derived from the captures of its set: withdraw them with --set"
     return "no item matches; select an already withdrawn item by identifier or set only"

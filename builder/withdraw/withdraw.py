@@ -12,9 +12,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from builder.publish import captures, collections, filesets, revisits
-from builder.publish.captures import FRESH, NONE_UNALTERED
+from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
 from builder.runtime import Runtime
-from builder.snapshot import lookup
+from builder.snapshot import lookup, scratch
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.expiry import retire, snapshots
 from builder.snapshot.lookup import LOCATED, find_files, locate, rows_of
@@ -30,57 +30,53 @@ from functions.snapshot.store import Writer
 from functions.url import surt
 
 _FILES = engine.table("$files")
-_VERSIONS = (
-    "versions (position BIGINT, sets VARCHAR[], source VARCHAR, place BIGINT, surt VARCHAR, "
-    "stamp BIGINT)"
-)
 _ASKED = (
     f"SELECT r.position, coalesce(url_bytes, encode(url)), {lookup.URL_STAMP} FROM {LOCATED} "
     "WHERE NOT deleted AND fetch_method IS NOT NULL"
 )
-_POSITIONS = "SELECT position FROM versions"
+_POSITIONS = "SELECT position FROM item_versions"
 # The copied set may be a parent of a set of the item.
 _LISTINGS = (
     "SELECT array_to_string(parts[:unnest(range(1, len(parts) + 1))], ':'), position FROM ("
-    "SELECT position, string_split(unnest(sets), ':') AS parts FROM versions)"
+    "SELECT position, string_split(unnest(sets), ':') AS parts FROM item_versions)"
 )
-_SHOWN = (
-    "CREATE OR REPLACE TABLE hushed AS SELECT DISTINCT source, place FROM versions "
+_WITHDRAWN_PLACES = (
+    "CREATE OR REPLACE TABLE withdrawn_places AS SELECT DISTINCT source, place FROM item_versions "
     "WHERE source IS NOT NULL AND place IS NOT NULL"
 )
 _KEPT = f"SELECT * FROM {_FILES} WHERE position NOT IN ({_POSITIONS}) ORDER BY "
-_HUSHED = (
+_FAULTS = (
     f"SELECT * REPLACE ({captures.FAULT_DETAIL} AS detail) FROM {_FILES} f "
     f"ORDER BY {captures.provenance_order('faults')}"
 )
 EMPTY = ", ".join(f"NULL::{column.type} AS {column.name}" for column in schema.CONTENT)
-SUPERSEDED = f"CREATE TABLE superseded AS SELECT {schema.SUPERSEDED} FROM "
+SUPERSEDED = f"CREATE TABLE superseded_versions AS SELECT {schema.SUPERSEDED} FROM "
 
 
 def find_all_versions(connection: engine.Connection, draft: Draft, wanted: str) -> int:
-    """Make `versions`: all rows with metadata of the items in the table `wanted`.
+    """Make `item_versions`: all rows with metadata of the items in the table `wanted`.
 
     Its columns are position, sets (including those left), source, place, and the key of the table
     of URLs (surt and stamp). Returns the number of rows.
     """
     with engine.reading("the last snapshot"):
-        connection.execute(f"CREATE OR REPLACE TABLE {_VERSIONS}")
+        connection.execute(scratch.create("item_versions"))
         records = locate(connection, draft, wanted)
         if not records:
             return 0
         connection.execute(
-            "INSERT INTO versions SELECT r.position, list_concat(sets, left_sets), "
+            "INSERT INTO item_versions SELECT r.position, list_concat(sets, left_sets), "
             f"warc_filename, warc_record_offset, {lookup.URL_SURT}, {lookup.URL_STAMP} "
             f"FROM {LOCATED} WHERE NOT deleted",
             {"records": records},
         )
-        ((count,),) = connection.execute("SELECT count(*) FROM versions").fetchall()
+        ((count,),) = connection.execute("SELECT count(*) FROM item_versions").fetchall()
         _add_former_keys(connection, records)
     return int(count)
 
 
 def _add_former_keys(connection: engine.Connection, records: list[str]) -> None:
-    """Add to `versions` the former keys of captures with other methods than GET.
+    """Add to `item_versions` the former keys of captures with other methods than GET.
 
     Before their method was known, their key was that of their URL alone.
     """
@@ -88,18 +84,18 @@ def _add_former_keys(connection: engine.Connection, records: list[str]) -> None:
         for batch in engine.batches(cursor, _ASKED, {"records": records}):
             rows = [(place, surt.of(raw)[: schema.SURT_LONGEST], at) for place, raw, at in batch]
             connection.executemany(
-                "INSERT INTO versions (position, surt, stamp) VALUES ($1, $2, $3)", rows
+                "INSERT INTO item_versions (position, surt, stamp) VALUES ($1, $2, $3)", rows
             )
 
 
 def remove_versions(connection: engine.Connection, draft: Draft) -> None:
-    """Rewrite the draft's files that hold rows in `versions`."""
+    """Rewrite the draft's files that hold rows in `item_versions`."""
     with engine.reading("the last snapshot"):
-        connection.execute(_SHOWN)
+        connection.execute(_WITHDRAWN_PLACES)
     lookup.scrub_urls(connection, draft)
     _rewrite(connection, draft, "records", _POSITIONS, f"{_KEPT} position")
     _rewrite(connection, draft, "copies", _LISTINGS, f"{_KEPT} listing, position")
-    _rewrite(connection, draft, "faults", "SELECT DISTINCT source FROM hushed", _HUSHED)
+    _rewrite(connection, draft, "faults", "SELECT DISTINCT source FROM withdrawn_places", _FAULTS)
 
 
 def _rewrite(connection: engine.Connection, draft: Draft, table: str, keys: str, sql: str) -> None:
@@ -168,8 +164,8 @@ def preview_selection(
     with base.draft() as (connection, draft):
         choose(connection, draft, selection)
         with engine.reading("the last snapshot"):
-            connection.execute("DELETE FROM chosen WHERE reason IS NOT NULL")
-        return preview(connection, "chosen", most)
+            connection.execute("DELETE FROM selected_items WHERE reason IS NOT NULL")
+        return preview(connection, "selected_items", most)
 
 
 @dataclass
@@ -182,32 +178,33 @@ class _Withdrawal:
     standing: str | None = field(default=None, init=False)
 
     def build(self, base: Transaction) -> ChangeResult:
-        """Make `fresh` of tombstones, and rewrite the files with the versions that they replace."""
+        """Make tombstones, and rewrite the files with the versions that they replace."""
         with base.draft() as (connection, draft):
             choose(connection, draft, self.selection)
             with engine.reading("the last snapshot"):
                 # A tombstone without a reason waits for its archive, so it can be withdrawn again.
                 connection.execute(
-                    "CREATE TABLE withdrawn AS SELECT * FROM chosen WHERE reason IS NULL"
+                    "CREATE TABLE withdrawn_items AS SELECT * FROM selected_items "
+                    "WHERE reason IS NULL"
                 )
-                count = rows_of(connection, "withdrawn")
+                count = rows_of(connection, "withdrawn_items")
                 connection.execute(
-                    "CREATE TABLE altered AS SELECT identifier, kind, true AS deleted, "
-                    f"$reason::VARCHAR AS reason, sets, left_sets, {EMPTY} FROM withdrawn",
+                    "CREATE TABLE prepared_versions AS SELECT identifier, kind, true AS deleted, "
+                    f"$reason::VARCHAR AS reason, sets, left_sets, {EMPTY} FROM withdrawn_items",
                     {"reason": self.reason},
                 )
-                connection.execute(NONE_UNALTERED)
-                connection.execute(FRESH)
-                connection.execute(f"{SUPERSEDED} withdrawn")
-                self.identifiers = names_of(connection, "chosen")
+                connection.execute(NO_INTAKE_VERSIONS)
+                connection.execute(NEW_VERSIONS)
+                connection.execute(f"{SUPERSEDED} withdrawn_items")
+                self.identifiers = names_of(connection, "selected_items")
             records = sum(base.before.kinds().values())
             if not count:
                 self.standing = _reason(connection)
                 return ChangeResult(None, records)
             moved = revisits.resolve(connection, draft)
             collections.restate(connection, draft, base)
-            find_all_versions(connection, draft, "withdrawn")
-            revisits.heirs(connection, draft)
+            find_all_versions(connection, draft, "withdrawn_items")
+            revisits.add_inheriting(connection, draft)
             after = SnapshotTables(connection, draft, base.before).items(base.outside.progress)
             remove_versions(connection, draft)
             filesets.hush(connection, draft)
@@ -226,7 +223,9 @@ class _Withdrawal:
 def _reason(connection: engine.Connection) -> str | None:
     """Return the reason of the chosen items, or None if they have several."""
     with engine.reading("the last snapshot"):
-        reasons = connection.execute("SELECT DISTINCT reason FROM chosen LIMIT 2").fetchall()
+        reasons = connection.execute(
+            "SELECT DISTINCT reason FROM selected_items LIMIT 2"
+        ).fetchall()
     return str(reasons[0][0]) if len(reasons) == 1 else None
 
 
@@ -250,7 +249,8 @@ def _purge(
     with base.draft() as (connection, draft):
         with engine.reading("the items"):
             connection.execute(
-                "CREATE TABLE wanted AS SELECT unnest($items) AS identifier", {"items": list(items)}
+                "CREATE TABLE wanted_items AS SELECT unnest($items) AS identifier",
+                {"items": list(items)},
             )
         for number in snapshots(store):
             if number < base.before.snapshot and _shows(base, connection, draft, number):
@@ -267,13 +267,13 @@ def _purge(
 
 
 def _shows(base: Transaction, connection: engine.Connection, draft: Draft, number: int) -> bool:
-    """Return whether a snapshot's files hold metadata of the items in `wanted`."""
+    """Return whether a snapshot's files hold metadata of the items in `wanted_items`."""
     if number in base.before.skipped or base.pointer.is_retired(number):
         return False
     try:
         older = draft.over(base.catalogue.manifest(number).tables)
-        versions = find_all_versions(connection, older, "wanted")
-        return versions > 0 or filesets.shows(connection, older, "wanted")
+        versions = find_all_versions(connection, older, "wanted_items")
+        return versions > 0 or filesets.shows(connection, older, "wanted_items")
     except StoreError:
         if base.catalogue.pointer().is_retired(number):
             return False  # retired meanwhile

@@ -64,10 +64,10 @@ def drafted(world: World) -> Iterator[tuple[engine.Connection, Draft]]:
 
 
 def wanted(connection: engine.Connection, world: World, count: int) -> None:
-    """Make the table `wanted` of the first items."""
+    """Make the table `wanted_items` of the first items."""
     records = list(Catalogue(world.store).files(newest(world), "records"))
     connection.execute(
-        f"CREATE TABLE wanted AS SELECT identifier FROM {engine.table('$files')} "
+        f"CREATE TABLE wanted_items AS SELECT identifier FROM {engine.table('$files')} "
         "ORDER BY position LIMIT $count",
         {"files": [str(world.store.local(file.key)) for file in records], "count": count},
     )
@@ -77,7 +77,7 @@ def test_what_a_takedown_holds_does_not_grow_with_what_is_withdrawn(many: World)
     with drafted(many) as (connection, draft):
         wanted(connection, many, MANY)
         with measured() as peak:
-            assert find_all_versions(connection, draft, "wanted") == MANY
+            assert find_all_versions(connection, draft, "wanted_items") == MANY
             remove_versions(connection, draft)
     # As lists, keys, positions and the sets that they are in took 28 MB.
     assert peak.bytes < 4 * MEGABYTE
@@ -159,7 +159,7 @@ def test_to_restore_nothing_of_what_is_not_withdrawn_comes_along(world: World) -
     with base.draft() as (connection, draft):
         reinstate.tombstones(base, connection, draft, Selection(digest="A"))
         counts = connection.execute(
-            "SELECT (SELECT count(*) FROM withdrawn), (SELECT count(*) FROM fresh)"
+            "SELECT (SELECT count(*) FROM withdrawn_items), (SELECT count(*) FROM new_versions)"
         ).fetchall()
     assert counts == [(3, 3)]
 

@@ -1,0 +1,300 @@
+"""Scratch tables of a publish, a withdrawal and a restoration: all that their modules share.
+
+They exist in the DuckDB database of one change and are gone with it. Modules create and read them
+by name, so this list is their contract. It names each module that writes or reads a table.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from functions.snapshot import item_tables, obi, schema
+
+
+@dataclass(frozen=True, slots=True)
+class ScratchTable:
+    """A table or view: its columns as in CREATE TABLE, what it holds, and its modules.
+
+    `writers` create, fill or change it. `readers` only read it. Both are below `builder`.
+    """
+
+    name: str
+    columns: str
+    holds: str
+    writers: tuple[str, ...]
+    readers: tuple[str, ...] = ()
+
+
+def create(name: str) -> str:
+    """Return the statement that makes the table anew, without rows."""
+    return f"CREATE OR REPLACE TABLE {name} ({TABLES[name].columns})"
+
+
+def ensure(name: str) -> str:
+    """Return the statement that makes the table, without rows, if it does not exist."""
+    return f"CREATE TABLE IF NOT EXISTS {name} ({TABLES[name].columns})"
+
+
+def _columns(some: Iterable[schema.Column]) -> str:
+    return ", ".join(f"{column.name} {column.type}" for column in some)
+
+
+def _table(name: str, columns: str, holds: str, writers: str, readers: str = "") -> ScratchTable:
+    return ScratchTable(name, columns, holds, tuple(writers.split()), tuple(readers.split()))
+
+
+_TYPES = {column.name: column.type for column in schema.TABLES["records"]}
+_RECORD = _columns(schema.TABLES["records"])
+_VERSION = _columns(c for c in schema.TABLES["records"] if c.name not in ("position", "sequence"))
+_CAPTURE = _columns(schema.CAPTURE)
+_SUPERSEDED = ", ".join(f"{name} {_TYPES[name]}" for name in schema.SUPERSEDED.split(", "))
+_COPY = (
+    "identifier VARCHAR, rank BIGINT, lists VARCHAR[][], "
+    f"{_columns(c for c in schema.CAPTURE if c.name not in schema.LOCATION)}, "
+    f"{', '.join(f'{name} {_TYPES[name]}' for name in sorted(schema.LOCATION))}"
+)
+_FAULT, _SOURCE = _columns(schema.TABLES["faults"]), _columns(schema.TABLES["sources"])
+_RESULT = _columns(item_tables.RESULT)
+_GIVEN_RESULT = (
+    f"deed VARCHAR, kind VARCHAR, sets VARCHAR[], document VARCHAR, {_RESULT}, turn BIGINT"
+)
+_REVISED = (
+    "deleted BOOLEAN, reason VARCHAR, sets VARCHAR[], left_sets VARCHAR[], document VARCHAR, "
+    "was BIGINT"
+)
+_COLLECTION = "identifier VARCHAR, set_spec VARCHAR, deleted BOOLEAN, document VARCHAR"
+_SOUGHT = "key BIGINT, url INTEGER, moment BIGINT, address VARCHAR, second BIGINT, digest VARCHAR"
+_KEY = "key BIGINT, url INTEGER, moment BIGINT"
+_ORIGINAL = (
+    "position BIGINT, identifier VARCHAR, address VARCHAR, second BIGINT, digests VARCHAR[], "
+    "damaged BOOLEAN, content_charset VARCHAR, content_charset_source VARCHAR, "
+    "content_languages VARCHAR, content_mime_detected VARCHAR, content_mime_type VARCHAR, "
+    "title VARCHAR, sets VARCHAR[]"
+)
+_POSITION, _IDENTIFIER = "position BIGINT", "identifier VARCHAR"
+_NAME = "listing VARCHAR, name VARCHAR"
+_REVISERS = (
+    "publish.collections publish.filesets publish.harvested publish.revisits publish.templates"
+)
+
+# fmt: off
+_DECLARED = (
+    # What every change has.
+    _table("listed_versions", _RECORD,
+        "The listed versions of the items that were looked up last.",
+        "snapshot.lookup publish.publish",
+        "publish.captures publish.collections publish.filesets publish.harvested "
+        "publish.precedence publish.templates withdraw.reinstate withdraw.selection"),
+    _table("prepared_versions", _VERSION,
+        "Versions to publish, except captures that are published as the intake has them.",
+        f"publish.captures publish.publish {_REVISERS} withdraw.reinstate withdraw.withdraw"),
+    _table("intake_versions", _VERSION,
+        "View of new captures that are published as the intake has them; often empty.",
+        "publish.captures", "publish.revisits"),
+    _table("new_versions", _VERSION,
+        "View of all versions to publish: `prepared_versions` and `intake_versions`.",
+        "publish.captures publish.revisits",
+        "publish.collections publish.revisit_search snapshot.set_listings snapshot.tables "
+        "withdraw.reinstate"),
+    _table("superseded_versions", _SUPERSEDED, "The listed versions that `new_versions` replace.",
+        f"publish.captures publish.publish {_REVISERS} withdraw.withdraw",
+        "publish.revisit_search snapshot.set_listings snapshot.tables"),
+    # Look-ups.
+    _table("version_positions", "identifier VARCHAR, position BIGINT",
+        "The possible positions of the versions of the items that were looked up last.",
+        "snapshot.lookup"),
+    _table("leftover_urls", _POSITION,
+        "Positions whose rows leave the table of URLs (temporary table).", "snapshot.lookup"),
+    # Captures, faults and sources of the intake.
+    _table("repeated_captures", _IDENTIFIER, "Captures that the intake has more than once.",
+        "publish.captures"),
+    _table("intake_files", "part VARCHAR, number BIGINT",
+        "The intake's files of captures and their order.", "publish.captures"),
+    _table("capture_copies", _COPY, "Copies of the repeated captures, the leading one first.",
+        "publish.captures"),
+    _table("united_captures", f"identifier VARCHAR, sets VARCHAR[], {_CAPTURE}",
+        "One row for each repeated capture, united from its copies.", "publish.captures"),
+    _table("intake_captures", f"identifier VARCHAR, sets VARCHAR[], {_CAPTURE}",
+        "View of the intake's captures, one row for each.",
+        "publish.captures", "publish.precedence"),
+    _table("own_versions", f"{_RECORD}, published VARCHAR[]",
+        "View of `listed_versions` without inherited values; `published` are all their sets.",
+        "publish.captures", "publish.precedence"),
+    _table("compared_captures", "old_position BIGINT, identifier VARCHAR, sets VARCHAR[], "
+        f"{_CAPTURE}, left_sets VARCHAR[], changed BOOLEAN",
+        "Captures that are in the intake and published: united, and whether that is a change.",
+        "publish.precedence", "publish.captures"),
+    _table("withdrawn_places", "source VARCHAR, place BIGINT",
+        "File and offset of records of withdrawn items: details of their faults are not published.",
+        "publish.captures withdraw.withdraw"),
+    _table("intake_faults", _FAULT, "Faults of the intake and of the obi store's new runs.",
+        "publish.captures"),
+    _table("added_faults", _FAULT, "Those that the last snapshot lacks.", "publish.captures"),
+    _table("intake_sources", _SOURCE, "Files that were read, of the intake and of new runs.",
+        "publish.captures"),
+    _table("added_sources", _SOURCE, "Those that the last snapshot lacks.",
+        "publish.captures", "publish.publish"),
+    # Revisits.
+    _table("changed_originals", _KEY, "Keys of originals that are added, changed or deleted.",
+        "publish.revisits"),
+    _table("affected_positions", _POSITION,
+        "Positions of published revisits whose original may differ now.", "publish.revisits"),
+    _table("affected_revisits", _RECORD, "The published revisits at these positions.",
+        "publish.revisits"),
+    _table("pending_revisits", f"{_VERSION}, earlier VARCHAR[], was BIGINT",
+        "New and affected revisits without inherited values; `was` is the published position.",
+        "publish.revisits", "publish.revisit_search"),
+    _table("revisit_matches", "identifier VARCHAR, rule INTEGER, goal BIGINT, original BIGINT",
+        "Original of each revisit, the rule that found it, and the original's date as `goal`.",
+        "publish.revisits publish.revisit_search", "snapshot.tables"),
+    _table("matched_originals", _ORIGINAL, "The originals that were found, and their values.",
+        "publish.revisit_search", "publish.revisits"),
+    _table("resolved_revisits", "identifier VARCHAR, kind VARCHAR, deleted BOOLEAN, "
+        f"reason VARCHAR, sets VARCHAR[], {_CAPTURE}, document VARCHAR, was BIGINT, "
+        "left_sets VARCHAR[]",
+        "The pending revisits with the values of their originals.", "publish.revisits"),
+    _table("changed_revisits", _POSITION, "Positions of affected revisits that changed.",
+        "publish.revisits"),
+    _table("former_originals", f"{_KEY}, position BIGINT",
+        "Keys of all versions of originals that are withdrawn.", "publish.revisits"),
+    _table("inheriting_revisits", _POSITION,
+        "Positions of revisits that may have values of these originals.", "publish.revisits"),
+    # Search for originals.
+    _table("revisit_searches", "identifier VARCHAR, address VARCHAR, digest VARCHAR, "
+        "referred VARCHAR, second BIGINT, moment BIGINT, mark INTEGER, digested BIGINT, "
+        "dated BIGINT, upto BIGINT, since BIGINT",
+        "Keys that each revisit searches for, and the seconds from which it searches on.",
+        "publish.revisit_search"),
+    _table("new_originals", f"position BIGINT, {_VERSION}",
+        "New originals with a sought key, at negative positions.", "publish.revisit_search"),
+    _table("candidate_originals", f"{_KEY}, position BIGINT",
+        "Keys of live originals that have a sought key.", "publish.revisit_search"),
+    _table("best_candidates", f"identifier VARCHAR, {_SOUGHT}, target BIGINT",
+        "The best key of each revisit without an original; `target` numbers equal searches.",
+        "publish.revisit_search"),
+    _table("candidate_positions", f"target BIGINT, {_SOUGHT}, position BIGINT",
+        "Positions of the originals with these keys.", "publish.revisit_search"),
+    _table("candidate_records", _ORIGINAL, "The originals at these positions.",
+        "publish.revisit_search"),
+    _table("best_originals", "target BIGINT, position BIGINT",
+        "The original of each search that has one.", "publish.revisit_search"),
+    _table("failed_candidates", f"identifier VARCHAR, {_SOUGHT}, target BIGINT",
+        "Best candidates that turned out to be no original.", "publish.revisit_search"),
+    # Collections.
+    _table("collection_changes", "collection VARCHAR, sign INTEGER, bytes BIGINT, host VARCHAR, "
+        "media_type VARCHAR, status VARCHAR, day VARCHAR",
+        "Captures that each collection gains (1) and loses (-1).", "publish.collections"),
+    _table("touched_collections", "collection VARCHAR", "Those that may change.",
+        "publish.collections"),
+    _table("collection_tallies",
+        "collection VARCHAR, facet VARCHAR, value VARCHAR, captures BIGINT, bytes BIGINT",
+        "New tallies of the touched collections.", "publish.collections"),
+    _table("collection_documents", _COLLECTION, "New documents of the touched collections.",
+        "publish.collections"),
+    _table("revised_collections", _COLLECTION, "Those that differ from the published ones.",
+        "publish.collections"),
+    # Templates.
+    _table("wanted_templates", "identifier VARCHAR, handle VARCHAR, noted BIGINT, lost BOOLEAN",
+        "Templates that may change, with the run of their newest version.", "publish.templates"),
+    _table("template_documents", "handle VARCHAR, sets VARCHAR[], document VARCHAR",
+        "Sets and documents of those that are not lost.", "publish.templates"),
+    _table("revised_templates", f"identifier VARCHAR, {_REVISED}",
+        "New versions of templates; `was` is the published position.", "publish.templates"),
+    # Filesets.
+    _table("intake_results", _GIVEN_RESULT, "The intake's results of requests, in order of `turn`.",
+        "publish.filesets"),
+    _table("requested_urls", "base_url VARCHAR", "URLs of these requests.", "publish.filesets"),
+    _table("earlier_results", _RESULT, "Published results for these URLs.", "publish.filesets"),
+    _table("identified_results", f"{_GIVEN_RESULT}, known_version VARCHAR",
+        "The intake's results with the dataset and the version that each is about.",
+        "publish.filesets", "publish.precedence"),
+    _table("result_datasets", _IDENTIFIER, "Datasets of all these results.", "publish.filesets"),
+    _table("result_steps", "identifier VARCHAR, turn BIGINT, existing BOOLEAN, gone BOOLEAN, "
+        "version VARCHAR, version_order VARCHAR, step BIGINT",
+        "Steps of each dataset: consecutive results for one version are one step.",
+        "publish.precedence"),
+    _table("decisive_results", f"{_GIVEN_RESULT}, known_version VARCHAR, onward BOOLEAN",
+        "The one result that changes each dataset; `onward` if the listed version was older.",
+        "publish.precedence", "publish.filesets"),
+    _table("revised_filesets", f"identifier VARCHAR, kind VARCHAR, {_REVISED}",
+        "New versions of datasets; `was` is the published position.", "publish.filesets"),
+    _table("newest_results", _RESULT, "The newest result for each requested URL.",
+        "publish.filesets"),
+    _table("prepared_datasets", _IDENTIFIER, "Those in `prepared_versions`.", "publish.filesets"),
+    _table("withdrawn_urls", "base_url VARCHAR", "Requested URLs of withdrawn datasets.",
+        "publish.filesets"),
+    _table("withdrawn_results", _RESULT, "Published results for these URLs.", "publish.filesets"),
+    # Harvested items.
+    _table("harvested_records", f"{_columns(item_tables.INTAKE)}, place VARCHAR",
+        "The newest record of each item in each format; `place` is its repository.",
+        "publish.harvested"),
+    _table("harvested_identifiers", _IDENTIFIER, "Identifiers that these items may get.",
+        "publish.harvested"),
+    _table("assigned_identifiers", "place VARCHAR, id VARCHAR, identifier VARCHAR",
+        "The identifier that each item gets.", "publish.harvested"),
+    _table("item_records", "identifier VARCHAR, prefix VARCHAR, deleted BOOLEAN, "
+        "datestamp VARCHAR, harvested VARCHAR, digest VARCHAR, entry VARCHAR, fresh INTEGER, "
+        "last VARCHAR",
+        "The record of each item in each format, new or published.", "publish.harvested"),
+    _table("harvested_items", "identifier VARCHAR, base_url VARCHAR, repository VARCHAR, "
+        "id VARCHAR, specs VARCHAR[], sets VARCHAR[], gone BOOLEAN, digests VARCHAR[], "
+        "document VARCHAR", "The items of these records.", "publish.harvested"),
+    _table("revised_harvests", f"identifier VARCHAR, {_REVISED}",
+        "New versions of harvested items; `was` is the published position.", "publish.harvested"),
+    _table("repository_set_names", _NAME, "Names that other repositories give to their sets.",
+        "publish.harvested snapshot.set_listings"),
+    # Tables and sets of the next snapshot.
+    _table("superseded_positions", _POSITION,
+        "Superseded positions of the runs that are rewritten.", "snapshot.tables"),
+    _table("rewritten_spans", "first BIGINT, last BIGINT", "Spans of the log that are rewritten.",
+        "snapshot.tables", "snapshot.set_listings"),
+    _table("item_groups", "number BIGINT, file_index UBIGINT, part BIGINT, sequence INTEGER, "
+        "kind VARCHAR, deleted BOOLEAN, sets VARCHAR[], left_sets VARCHAR[], size BIGINT, "
+        "first BIGINT, last BIGINT, several BOOLEAN",
+        "Items of a row group with the same sets; `several` if a set may count them twice.",
+        "snapshot.set_listings"),
+    _table("parent_sets", "spec VARCHAR, listing VARCHAR", "Each set with itself and its parents.",
+        "snapshot.set_listings"),
+    _table("set_cells", "listing VARCHAR, run BIGINT, cell BIGINT, sequence INTEGER, "
+        "kind VARCHAR, records BIGINT, live BIGINT, first BIGINT, last BIGINT",
+        "Records of each set in each row group (`cell`).", "snapshot.set_listings"),
+    _table("set_spread", "listing VARCHAR, run BIGINT, copied BOOLEAN",
+        "Whether a set is so scattered over a run that its records are copied.",
+        "snapshot.set_listings"),
+    _table("set_ranges", "listing VARCHAR, first BIGINT, last BIGINT, copied BOOLEAN",
+        "Positions between which the records of a set lie.", "snapshot.set_listings"),
+    _table("set_counts",
+        "listing VARCHAR, sequence INTEGER, kind VARCHAR, records BIGINT, live BIGINT",
+        "Records of each set by sequence and kind; superseded ones are subtracted.",
+        "snapshot.set_listings"),
+    _table("set_files", "home INTEGER, first VARCHAR", "Files of the table of sets, and first set.",
+        "snapshot.set_listings"),
+    _table("earlier_sets", "listing VARCHAR, turns INTEGER[], name VARCHAR",
+        "Sets of the last snapshot in files that change.", "snapshot.set_listings"),
+    _table("known_set_names", _NAME, "Names of sets, given by templates and repositories.",
+        "snapshot.set_listings"),
+    _table("set_totals", "listing VARCHAR, live BIGINT, name VARCHAR, turns INTEGER[]",
+        "Live records of each set, its name and the publishes that emptied or filled it.",
+        "snapshot.set_listings"),
+    # Withdrawals and restorations.
+    _table("wanted_items", _IDENTIFIER, "Items that were named by identifier.",
+        "withdraw.selection withdraw.withdraw"),
+    _table("selected_items", _RECORD, "Listed versions that match the operator's selection.",
+        "withdraw.selection withdraw.withdraw", "withdraw.reinstate"),
+    _table("withdrawn_items", _RECORD,
+        "Those to withdraw; in a restoration, those that are withdrawn.",
+        "withdraw.withdraw withdraw.reinstate", "publish.templates"),
+    _table("item_versions", "position BIGINT, sets VARCHAR[], source VARCHAR, place BIGINT, "
+        "surt VARCHAR, stamp BIGINT",
+        "All versions whose metadata is removed, with their places and keys of URLs.",
+        "withdraw.withdraw publish.revisits", "snapshot.lookup"),
+    _table("unrecovered_items", _IDENTIFIER, "Withdrawn items without recovered metadata so far.",
+        "withdraw.reinstate"),
+    _table("recovered_versions", _RECORD, "Last versions with metadata in older snapshots.",
+        "withdraw.reinstate publish.templates"),
+)
+# fmt: on
+TABLES = {table.name: table for table in _DECLARED}
+"""The scratch tables by name. Names have two words, so that they are found by their text."""
+
+REPLAYED = (*obi.TABLES, "archive", "seen", "fault", "logged")
+"""Tables that builder.obi.replay makes of the obi store's logs; publish.templates reads them."""
