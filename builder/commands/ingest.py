@@ -14,8 +14,9 @@ from builder.context import Context
 from builder.errors import UsageError
 from builder.harvest import ingest as aggregation
 from builder.harvest.ingest import Gathered
-from builder.ingest import ingest, summary, workdir
-from builder.ingest.ingest import IngestResult, IngestRuntime
+from builder.ingest import ingest, workdir
+from builder.ingest.ingest import IngestRuntime
+from builder.ingest.result import IngestResult
 from builder.ingest.splits import ArchiveFile
 from builder.intake import intake
 from builder.obi.key import DAY_START, parse_tist
@@ -126,8 +127,8 @@ def run(context: Context) -> int:
         faults = faults or gathered.unreadable > 0
     if sources.archives:
         done = _archives(context, sources, sets, connection)
-        told.append(summary.text(done))
-        document |= summary.document(done)
+        told.append(done.text())
+        document |= done.document()
         faults = faults or any(s.faults for s in done.run.sources)
         failed = any(s.failed for s in done.run.sources)
     context.result("\n".join(told) or "everything was ingested before", document)

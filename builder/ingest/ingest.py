@@ -14,7 +14,8 @@ from typing import Protocol
 
 from builder.errors import UsageError
 from builder.ingest import pool, splits, workdir
-from builder.ingest.split_reader import SplitResult, Task
+from builder.ingest.result import IngestResult
+from builder.ingest.split_reader import SplitResult, Task, carry_out
 from builder.ingest.splits import ArchiveFile, Split
 from builder.ingest.workdir import Work
 from builder.intake import intake, rows
@@ -77,14 +78,6 @@ class IngestRuntime:
     say: Callable[[str], None] = lambda text: None
     split: int | None = None
     connection: BucketConnection | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class IngestResult:
-    """A committed run, and the large files that could not be read in ranges."""
-
-    run: intake.IntakeRun
-    whole: tuple[str, ...]
 
 
 def collection_sets(collections: Sequence[str]) -> tuple[str, ...]:
@@ -288,7 +281,7 @@ class _Ingest:
             Task(some, self.work.parts, order.sets, order.rules, threads, self.means.connection)
             for some in shares
         ]
-        for readings in pool.carried_out(tasks, self.means.jobs, report):
+        for readings in pool.map_tasks(carry_out, tasks, self.means.jobs, report):
             for one in readings:
                 self._done[one.stretch] = one
                 self._left[one.stretch.file] -= 1

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from builder.ingest import workdir
 from builder.intake import intake
 from builder.snapshot import consistency, recovery, views
 from builder.snapshot.expiry import snapshots
@@ -250,7 +249,7 @@ def leftovers(store: Writer, named: Collection[str] | None, now: datetime) -> It
             if unnamed and entry.modified <= now - ORPHAN_AGE:
                 yield Finding("orphan", entry.key, "no kept snapshot names it")
     yield from _intake(store)
-    begun = layout.TEMPORARY + workdir.PREFIX
+    begun = layout.TEMPORARY + intake.WORK_PREFIX
     works: dict[str, int] = {}
     for entry in store.entries(layout.TEMPORARY):
         if entry.key.startswith(begun) and entry.key.count("/") > 1:
