@@ -100,16 +100,23 @@ class _Command(_Parser):
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
         """Parse the arguments of the command. Raises UsageError for an unknown one."""
-        module = import_module(self.command.module)
+        body = import_command(self.command)
         self.register("type", None, given_text)
-        self.description = _fill(inspect.getdoc(module.run) or "")
-        module.add(self)
+        self.description = _fill(inspect.getdoc(body.run) or "")
+        body.add(self)
         self.epilog = "\n\n".join(filter(None, (_fill(self.epilog or ""), ending(self.command))))
-        self.set_defaults(run=module.run)
+        self.set_defaults(run=body.run)
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
+
+
+def import_command(command: Command) -> Any:
+    """Return what has the command's `add` and `run`: its module, or a row of SUBCOMMANDS."""
+    module = import_module(command.module)
+    _, _, name = command.name.partition(" ")
+    return module.SUBCOMMANDS[name] if name else module
 
 
 def _fill(text: str) -> str:
