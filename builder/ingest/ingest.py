@@ -203,7 +203,7 @@ class _Ingest:
     def read(self) -> None:
         """Read the remaining splits."""
         self._carry_out([s for file in self.order.files for s in self._plan_splits(file)])
-        torn = [file for file in self.order.files if not self._is_sewn(file)]
+        torn = [file for file in self.order.files if not self._join_ranges(file)]
         odd = [file for file in torn if not self._is_lost(file)]
         for file in odd:
             self.means.say(f"{file.label}: its ranges do not join, so it is read in one piece")
@@ -247,7 +247,7 @@ class _Ingest:
     def _pieces(self, file: ArchiveFile) -> list[SplitResult]:
         return [self._done[s] for s in self._ranges.get(file) or (Split(file),)]
 
-    def _is_sewn(self, file: ArchiveFile) -> bool:
+    def _join_ranges(self, file: ArchiveFile) -> bool:
         """Return whether a file's ranges join; renumber captures that occur in several of them."""
         pieces = self._pieces(file)
         if len(pieces) == 1:

@@ -118,7 +118,7 @@ class SnapshotTables:
         runs = leaf_runs(self._before.tables.get("records", ()))
         plan = plan_rewrites(runs, rows, live)
         with engine.reading("the last snapshot"):
-            self._make_gone(plan)
+            self._create_gone(plan)
             spans = [rewrite.span(own) for rewrite in plan]
             self._connection.execute(
                 _REWRITTEN, {"firsts": [s.first for s in spans], "lasts": [s.last for s in spans]}
@@ -168,7 +168,7 @@ class SnapshotTables:
         """Return by how much the number of listed records that meet a condition has grown."""
         return self._fresh.meeting[condition] - self._superseded.meeting[condition]
 
-    def _make_gone(self, plan: Iterable[Rewrite]) -> None:
+    def _create_gone(self, plan: Iterable[Rewrite]) -> None:
         """Make `gone`: the superseded positions of the rewritten runs and of this publish."""
         self._connection.execute(_GONE)
         leaves = self._draft.tables.get("dead", ())

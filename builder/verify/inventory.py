@@ -71,7 +71,7 @@ class Inventory:
         """
         found = Inventory(store, Pointer())
         found.pointer = found._read_pointer(now)
-        found.numbers = found._kept_numbers(newest_only)
+        found.numbers = found._snapshot_numbers(newest_only)
         before: Manifest | None = None
         for number in found.numbers:
             manifest = found._add(number)
@@ -129,7 +129,7 @@ class Inventory:
         self.findings += consistency.of_pointer(pointer, now)
         return pointer
 
-    def _kept_numbers(self, newest_only: bool) -> tuple[int, ...]:
+    def _snapshot_numbers(self, newest_only: bool) -> tuple[int, ...]:
         there, newest = snapshots(self.store), self.pointer.newest()
         if newest is None:
             # Leftovers of an interrupted first publish are no snapshot. If the pointer is damaged
