@@ -117,7 +117,7 @@ def _record(row: tuple[Any, ...]) -> Any:
 
 @cache
 def _type(mime: str | None) -> str:
-    return _tables().looked_up(mime, "dcmi-type")
+    return _tables().look_up(mime, "dcmi-type")
 
 
 @cache

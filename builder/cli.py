@@ -100,16 +100,23 @@ class _Command(_Parser):
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
         """Parse the arguments of the command. Raises UsageError for an unknown one."""
-        module = import_module(self.command.module)
-        self.register("type", None, given_text)
-        self.description = _fill(inspect.getdoc(module.run) or "")
-        module.add(self)
+        body = import_command(self.command)
+        self.register("type", None, require_text)
+        self.description = _fill(inspect.getdoc(body.run) or "")
+        body.add(self)
         self.epilog = "\n\n".join(filter(None, (_fill(self.epilog or ""), ending(self.command))))
-        self.set_defaults(run=module.run)
+        self.set_defaults(run=body.run)
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
+
+
+def import_command(command: Command) -> Any:
+    """Return what has the command's `add` and `run`: its module, or a row of SUBCOMMANDS."""
+    module = import_module(command.module)
+    _, _, name = command.name.partition(" ")
+    return module.SUBCOMMANDS[name] if name else module
 
 
 def _fill(text: str) -> str:
@@ -118,7 +125,7 @@ def _fill(text: str) -> str:
     return "\n\n".join(textwrap.fill(" ".join(p.split()), width) for p in text.split("\n\n"))
 
 
-def given_text(text: str) -> str:
+def require_text(text: str) -> str:
     """Return an argument unchanged. Raises ArgumentTypeError if it is empty, blank or has NUL.
 
     An empty argument is mostly an unset shell variable. As a path it would mean the working folder.
@@ -218,11 +225,11 @@ def _everywhere(default: str | None) -> _Parser:
     """Return a parser of the options that may come before or after a command."""
     parser = _Parser(add_help=False)
     parser.add_argument(
-        "--store", metavar="STORE", type=given_text, default=default,
+        "--store", metavar="STORE", type=require_text, default=default,
         help="a folder or s3://bucket/prefix (default: store.uri)",
     )  # fmt: skip
     parser.add_argument(
-        "--config", metavar="FILE", type=given_text, default=default,
+        "--config", metavar="FILE", type=require_text, default=default,
         help="configuration (default: sheaf.toml)",
     )  # fmt: skip
     parser.add_argument(

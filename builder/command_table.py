@@ -28,12 +28,15 @@ class Command:
 
     @property
     def module(self) -> str:
-        """Name of the module with `add` and `run`."""
-        return f"builder.commands.{self.name.replace(' ', '.')}"
+        """Name of the module with `add` and `run`, or for subcommands with their table."""
+        return f"builder.commands.{self.name.partition(' ')[0]}"
 
 
 FAMILIES = {"export": ("FORMAT", "keep", "Export the store's content in archival formats.")}
-"""Commands with subcommands: the noun for these, group and summary."""
+"""Commands with subcommands: the noun for these, group and summary.
+
+The command's module has the table SUBCOMMANDS, whose values have `add` and `run`.
+"""
 
 _UNHAD = "some captures could not be read"
 

@@ -70,7 +70,7 @@ class Context:
         """The store that the arguments or the configuration name."""
         return open_store(*self.store_uri(), self.configuration, self.environment)
 
-    def begun_store(self) -> FolderStore | S3Store:
+    def published_store(self) -> FolderStore | S3Store:
         """Return the store. Raises NothingPublished if it is empty or missing."""
         if self._is_begun():
             return self.store

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from bench.house import ROOMS, duplicate_classes, folders, imports, participles, room_of
-from builder.command_table import COMMANDS, GROUPS
+from builder.cli import import_command
+from builder.command_table import COMMANDS, FAMILIES, GROUPS
 
 ROOT = Path(__file__).parents[1]
 LOOSE = 11
@@ -96,16 +97,21 @@ def test_commands_are_what_nobody_but_the_command_line_imports() -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_table_of_commands_says_what_each_does(name: str) -> None:
     command = COMMANDS[name]
-    (line, *_) = (import_module(command.module).run.__doc__ or "").split("\n")
+    (line, *_) = (import_command(command).run.__doc__ or "").split("\n")
     assert line == command.summary
     assert command.group in GROUPS
 
 
 def test_each_command_is_in_the_table() -> None:
     folder = ROOT / "builder" / "commands"
-    names = {path.relative_to(folder).with_suffix("").parts for path in folder.rglob("*.py")}
-    commands = {" ".join(parts) for parts in names if parts[-1] != "__init__"}
-    assert commands - {"table"} == COMMANDS.keys()
+    names = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    assert names == {name.partition(" ")[0] for name in COMMANDS}
+    for family in FAMILIES:
+        (module,) = {c.module for c in COMMANDS.values() if c.name.startswith(f"{family} ")}
+        subcommands = import_module(module).SUBCOMMANDS
+        assert [f"{family} {name}" for name in subcommands] == [
+            name for name in COMMANDS if name.startswith(f"{family} ")
+        ]
 
 
 def loaded(path: Path, known: set[Path]) -> set[Path]:

@@ -3,7 +3,6 @@
 import argparse
 import shlex
 from collections.abc import Iterator
-from importlib import import_module
 
 import pytest
 
@@ -48,7 +47,7 @@ def refused(capsys: pytest.CaptureFixture[str], *given: str) -> str:
 def places(command: str) -> Iterator[tuple[list[str], argparse.Action]]:
     """Yield each argument of a command that has a value, and the line in front of that value."""
     parser, words = argparse.ArgumentParser(), command.split()
-    import_module(COMMANDS[command].module).add(parser)
+    cli.import_command(COMMANDS[command]).add(parser)
     values = [action for action in parser._actions if action.nargs != 0]
     for action in values:
         if action.option_strings:
@@ -160,7 +159,7 @@ def test_each_example_is_one_of_its_command(name: str, example: str) -> None:
     program, *line = shlex.split(example)
     assert program == "sheaf"
     assert line[: len(name.split())] == name.split()
-    assert parse(*line).run.__module__ == COMMANDS[name].module
+    assert parse(*line).run is cli.import_command(COMMANDS[name]).run
 
 
 def test_the_table_has_one_or_two_examples_and_short_summaries() -> None:

@@ -71,7 +71,7 @@ def run(
     with scratch_in(temporary, _SCRATCH) as scratch:
         context = context_of(environment, root)
         try:
-            found = _carried_out(context, [one.request for one in asked], scratch, until)
+            found = _ingest_requests(context, [one.request for one in asked], scratch, until)
         except SheafError as error:
             print(f"sheaf: {error}", file=sys.stderr, flush=True)
             raise
@@ -96,7 +96,7 @@ def _comes_again(outcome: IngestOutcome | None) -> bool:
     return outcome is None or status.of(outcome.status).retryable
 
 
-def _carried_out(
+def _ingest_requests(
     context: Context, requests: Sequence[IngestRequest], scratch: Path, until: float
 ) -> dict[int, IngestOutcome]:
     """Return the outcomes by request; all but interrupted ones are in a run of the intake.

@@ -14,8 +14,9 @@ from builder.context import Context
 from builder.errors import UsageError
 from builder.harvest import ingest as aggregation
 from builder.harvest.ingest import Gathered
-from builder.ingest import ingest, summary, workdir
-from builder.ingest.ingest import IngestResult, IngestRuntime
+from builder.ingest import ingest, workdir
+from builder.ingest.ingest import IngestRuntime
+from builder.ingest.result import IngestResult
 from builder.ingest.splits import ArchiveFile
 from builder.intake import intake
 from builder.obi.key import DAY_START, parse_tist
@@ -25,7 +26,7 @@ from builder.publish.harvested import KIND
 from builder.redif import ingest as redif
 from builder.redif.account import RedifReport
 from builder.redif.ingest import RedifJob, is_done
-from builder.redif.source import STDIN, Sources, tarballs, told_apart
+from builder.redif.source import STDIN, Sources, sort_sources, tarballs
 from builder.redif.staging import Acceptance, can_be_named
 from builder.sources.events import FAULT_CODES
 from builder.sources.rules import DocumentRules, SetRule
@@ -108,7 +109,7 @@ def run(context: Context) -> int:
     asked = _sources(context)
     harvests = {source: aggregation.find(source) for source in asked if source != STDIN}
     rest = [source for source in asked if not harvests.get(source)]
-    sources = told_apart(rest, connection, context.environment)
+    sources = sort_sources(rest, connection, context.environment)
     orders = _orders(arguments, sources, accepted)
     if arguments.collection and not sources.archives:
         raise UsageError("--collection needs an archive file: ReDIF has series")
@@ -126,8 +127,8 @@ def run(context: Context) -> int:
         faults = faults or gathered.unreadable > 0
     if sources.archives:
         done = _archives(context, sources, sets, connection)
-        told.append(summary.text(done))
-        document |= summary.document(done)
+        told.append(done.text())
+        document |= done.document()
         faults = faults or any(s.faults for s in done.run.sources)
         failed = any(s.failed for s in done.run.sources)
     context.result("\n".join(told) or "everything was ingested before", document)
@@ -205,7 +206,7 @@ def _archives(
         collections=sets,
     )
     home = context.configuration_path.parent
-    files = [file.seen_from(home) for file in sources.files]
+    files = [file.relative_to(home) for file in sources.files]
     asked = ingest.IngestJob((), sets, rules).fingerprint(sources.archives, context.store.address)
     folder = workdir.folder_of(_home(context), None if STDIN in sources.archives else asked)
     with workdir.open_workdir(folder) as held:

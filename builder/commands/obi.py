@@ -139,7 +139,7 @@ def _account(found: ItemHistory, at: int, held: tuple[int, Version] | None) -> s
         other = block.url if block.handle == found.id else block.handle
         lines.append(f"  {'file' if block.handle == found.id else 'named by'}  {other}")
     if held is None:
-        target = _led_to(found, at)
+        target = _redirect_target(found, at)
         lines.append(f"absent at {_text(at)}" + (f": redirected to {target}" if target else ""))
     else:
         tist, version = held
@@ -151,12 +151,12 @@ def _account(found: ItemHistory, at: int, held: tuple[int, Version] | None) -> s
 
 def _absence(found: ItemHistory, at: int) -> str:
     """Return why there are no bytes; the target of a URL has its bytes under its own ID."""
-    if target := _led_to(found, at):
+    if target := _redirect_target(found, at):
         return f"{found.id} was a redirect at {_text(at)}: use {target}"
     return f"{found.id} was absent at {_text(at)}: `sheaf obi ID` shows its history"
 
 
-def _led_to(found: ItemHistory, at: int) -> str | None:
+def _redirect_target(found: ItemHistory, at: int) -> str | None:
     """Return the target of a URL at a time, if that is the last that was logged."""
     heard = [row for tist, row in found.events() if tist <= at]
     last = heard[-1] if heard else None

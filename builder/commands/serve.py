@@ -86,7 +86,7 @@ def run(context: Context) -> int:
     Catalogue(reader).manifest(newest.snapshot)
     with _open(site, reader) as (handler, threads):
         if site.workers == 1:
-            catalog.seldom_searched()
+            catalog.collect_less_often()
             _serve(context, site, reader.address, LocalServer(handler, host, port, threads))
             return 0
     lend = CacheServer(reader.cache).lend if isinstance(reader, BucketReader) else None
@@ -171,7 +171,7 @@ def _open_worker(
     shared = SharedCache(door)
     reader = open_reader(site.uri, site.base, settings, site.environment, cache=shared)
     with _open(replace(site, settings=settings), reader) as opened:
-        catalog.seldom_searched()
+        catalog.collect_less_often()
         yield opened
 
 

@@ -41,7 +41,7 @@ def run(context: Context) -> int:
         context.now, ByteBar, context.configuration["publish.memory"], os.cpu_count() or 1
     )
     done = verify(
-        context.begun_store(),
+        context.published_store(),
         means,
         newest_only=arguments.newest,
         sample=sample,

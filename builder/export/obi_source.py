@@ -140,7 +140,7 @@ def open_obi(store: Writer, memory_megabytes: int, threads: int) -> Iterator[Ope
 def open_runs(context: Context) -> AbstractContextManager[Opened]:
     """Open the runs of a command's store, as `open_obi` does."""
     memory = context.configuration["publish.memory"]
-    return open_obi(context.begun_store(), memory, os.cpu_count() or 1)
+    return open_obi(context.published_store(), memory, os.cpu_count() or 1)
 
 
 def choose_runs(runs: Sequence[Committed], asked: Sequence[int] | None) -> Sequence[Committed]:

@@ -105,7 +105,7 @@ class _Root:
             return
         made = self._scratch / str(len(self._made))
         made.mkdir()
-        inventory = self._taken_over(item, place, made)
+        inventory = self._link_versions(item, place, made)
         self.objects += not inventory.head
         if not inventory.head:
             (made / ocfl.OBJECT_MARK).write_bytes(b"ocfl_object_1.1\n")
@@ -130,7 +130,7 @@ class _Root:
         self._made.clear()
         self._unsynced = 0
 
-    def _taken_over(self, item: StoredObject, place: Path, made: Path) -> ocfl.OcflInventory:
+    def _link_versions(self, item: StoredObject, place: Path, made: Path) -> ocfl.OcflInventory:
         """Link the object's existing files into `made`; return its inventory, or an empty one."""
         if not place.exists():
             return ocfl.OcflInventory(item.id)

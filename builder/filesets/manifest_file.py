@@ -75,7 +75,7 @@ def with_digests(file: FilesetManifestFile, digests: Digests) -> FilesetManifest
     return replace(file, status=status, size=digests.size, **every)
 
 
-def with_received(file: FilesetManifestFile, received: Received) -> FilesetManifestFile:
+def add_received(file: FilesetManifestFile, received: Received) -> FilesetManifestFile:
     """Return the file with what its download showed."""
     return replace(
         file,

@@ -153,13 +153,13 @@ def _make_objects(
     return ObjectStrategy(name, m.store, downloader, m.settings, go_on)
 
 
-def _make_bundled(
+def _make_bundle(
     m: Materials, name: str, downloader: Downloader, go_on: GoOn
 ) -> FilesetIngestStrategy:
     return Bundled(m.store, downloader, m.settings, go_on)
 
 
-def _make_captured(
+def _make_capture(
     m: Materials, name: str, downloader: Downloader, go_on: GoOn
 ) -> FilesetIngestStrategy:
     def wall() -> float:
@@ -176,15 +176,15 @@ def _make_items(
 
 
 MAKERS: Mapping[str, Callable[[Materials, str, Downloader, GoOn], FilesetIngestStrategy]] = {
-    "web-file": _make_captured,
-    "web-fileset": _make_captured,
-    "web-fileset-bundled": _make_captured,
+    "web-file": _make_capture,
+    "web-fileset": _make_capture,
+    "web-fileset-bundled": _make_capture,
     "archiveorg-file": _make_items,
     "archiveorg-fileset": _make_items,
     "archiveorg-fileset-bundled": _make_items,
     "s3-file": _make_objects,
     "s3-fileset": _make_objects,
-    "s3-fileset-bundled": _make_bundled,
+    "s3-fileset-bundled": _make_bundle,
 }
 
 

@@ -221,7 +221,7 @@ class GatherSession:
             now = self._load_states(run.turn())
             if now is not state:  # another machine gathered in between
                 wanted = self._next(now, until)
-            committed = self._carried_out(run, now, wanted, until)
+            committed = self._fetch_run(run, now, wanted, until)
         except BaseException:
             with contextlib.suppress(SheafError):  # the next process of this machine will end it
                 run.abandon("it was interrupted or failed")
@@ -233,7 +233,7 @@ class GatherSession:
         self.account.add(*committed)
         return self.interrupted is None
 
-    def _carried_out(
+    def _fetch_run(
         self, run: ObiRun, state: FileStates, wanted: list[DueFile], until: float
     ) -> tuple[Committed, list[Row]] | None:
         """Fetch within a run and commit it; None if there is nothing to commit."""

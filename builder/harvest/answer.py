@@ -98,7 +98,7 @@ def page(data: bytes, charset: str | None) -> ListPage:
     return replace(found, entries=tuple(_with_fault(entry, repaired) for entry in found.entries))
 
 
-def taken_apart(data: bytes, charset: str | None) -> ListPage | None:
+def take_apart(data: bytes, charset: str | None) -> ListPage | None:
     """Return the records that are well-formed by themselves; None without root or records."""
     repaired = repair(data, charset)
     found = repaired.data

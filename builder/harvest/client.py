@@ -139,7 +139,7 @@ class OaiClient:
                 return _refusal(status, retries)
             few = min(retries, _FEW if str(error).startswith("not XML") else retries)
             return _Trouble(
-                f"the response is {error}", few, salvage=partial(answer.taken_apart, data, charset)
+                f"the response is {error}", few, salvage=partial(answer.take_apart, data, charset)
             )
         if status != 200 and (not page.errors or (status >= 500 and _unsure(page))):
             return _refusal(status, retries)

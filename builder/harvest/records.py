@@ -65,7 +65,7 @@ class RecordWriter:
         if going.verb == "ListRecords":
             if self._keep(entry):
                 self._place(entry)
-        elif not self._is_had(entry):
+        elif not self._ensure_record(entry):
             going.bad = max(going.bad, entry.datestamp)
         if not going.high or is_before(going.high, going.last):
             going.high = going.last
@@ -80,7 +80,7 @@ class RecordWriter:
         elif (going.begin or going.until) and is_outside(entry.datestamp, going):
             going.counts.outside += 1
 
-    def _is_had(self, entry: PageEntry) -> bool:
+    def _ensure_record(self, entry: PageEntry) -> bool:
         """Return whether the record of a header is stored, and request it if not."""
         known = self.kept.has(entry.identifier, entry.datestamp)
         return known or self.fetch(entry.identifier, "")

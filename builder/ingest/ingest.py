@@ -14,7 +14,8 @@ from typing import Protocol
 
 from builder.errors import UsageError
 from builder.ingest import pool, splits, workdir
-from builder.ingest.split_reader import SplitResult, Task
+from builder.ingest.result import IngestResult
+from builder.ingest.split_reader import SplitResult, Task, carry_out
 from builder.ingest.splits import ArchiveFile, Split
 from builder.ingest.workdir import Work
 from builder.intake import intake, rows
@@ -77,14 +78,6 @@ class IngestRuntime:
     say: Callable[[str], None] = lambda text: None
     split: int | None = None
     connection: BucketConnection | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class IngestResult:
-    """A committed run, and the large files that could not be read in ranges."""
-
-    run: intake.IntakeRun
-    whole: tuple[str, ...]
 
 
 def collection_sets(collections: Sequence[str]) -> tuple[str, ...]:
@@ -210,7 +203,7 @@ class _Ingest:
     def read(self) -> None:
         """Read the remaining splits."""
         self._carry_out([s for file in self.order.files for s in self._plan_splits(file)])
-        torn = [file for file in self.order.files if not self._is_sewn(file)]
+        torn = [file for file in self.order.files if not self._join_ranges(file)]
         odd = [file for file in torn if not self._is_lost(file)]
         for file in odd:
             self.means.say(f"{file.label}: its ranges do not join, so it is read in one piece")
@@ -254,7 +247,7 @@ class _Ingest:
     def _pieces(self, file: ArchiveFile) -> list[SplitResult]:
         return [self._done[s] for s in self._ranges.get(file) or (Split(file),)]
 
-    def _is_sewn(self, file: ArchiveFile) -> bool:
+    def _join_ranges(self, file: ArchiveFile) -> bool:
         """Return whether a file's ranges join; renumber captures that occur in several of them."""
         pieces = self._pieces(file)
         if len(pieces) == 1:
@@ -288,7 +281,7 @@ class _Ingest:
             Task(some, self.work.parts, order.sets, order.rules, threads, self.means.connection)
             for some in shares
         ]
-        for readings in pool.carried_out(tasks, self.means.jobs, report):
+        for readings in pool.map_tasks(carry_out, tasks, self.means.jobs, report):
             for one in readings:
                 self._done[one.stretch] = one
                 self._left[one.stretch.file] -= 1

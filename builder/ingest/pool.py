@@ -12,20 +12,16 @@ from contextlib import contextmanager
 from queue import Empty
 from typing import Any, TypeVar
 
-from builder.ingest.split_reader import Advance, SplitResult, Task, carry_out
 from functions.snapshot.errors import StoreError
 
 T = TypeVar("T")
 R = TypeVar("R")
+Advance = Callable[[int, int], None]
+"""Called with bytes read and captures found since the last call."""
 
 _ENDS = (signal.SIGTERM, signal.SIGINT)
 
 _reports: Any = None  # in a worker process: the queue of its progress reports
-
-
-def carried_out(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[list[SplitResult]]:
-    """Carry out the tasks in up to `jobs` processes, and yield the results of each, in order."""
-    return map_tasks(_read, tasks, jobs, advance)
 
 
 def map_tasks(
@@ -110,10 +106,6 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-def _read(task: Task, advance: Advance) -> list[SplitResult]:
-    return carry_out(task, advance)
 
 
 def _work(work: Callable[[T, Advance], R], task: T) -> R:

@@ -10,7 +10,7 @@ import os
 import secrets
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, cast
 
 from builder.ingest.cdx import reader
 from builder.ingest.cdx.block import IndexFile
+from builder.ingest.pool import Advance
 from builder.ingest.splits import ArchiveFile, Measured, Split
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
@@ -34,9 +35,6 @@ _REPORT_EVERY = 500  # events
 _READINGS = "readings.json"
 PART = "000000"
 """The name of a part's files, as rows.IntakeWriter has it."""
-
-Advance = Callable[[int, int], None]
-"""Called with bytes read and captures found since the last call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class ArchiveFile:
         """Whether the file is searched for an archive beyond its first bytes."""
         return self.is_expected or self.among
 
-    def seen_from(self, folder: Path) -> "ArchiveFile":
+    def relative_to(self, folder: Path) -> "ArchiveFile":
         """Return the file with a relative label recorded relative to `folder`.
 
         Its bytes are later looked up there, whatever the working folder is then.

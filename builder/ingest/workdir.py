@@ -29,13 +29,12 @@ from builder.errors import UsageError
 from builder.ingest.cdx import columns as index_columns
 from builder.ingest.split_reader import SplitResult
 from builder.intake import intake
-from builder.intake.intake import writing
+from builder.intake.intake import WORK_PREFIX, writing
 from builder.sources.side_records import Crawl
 from builder.store.durable import replace_durably, sync
 from functions.database import engine
 from functions.store.folder_lock import lock_folder, lock_holder, remove_abandoned
 
-PREFIX = "ingest-"
 KEPT = 14 * 86400.0
 """Seconds for which an abandoned work folder is kept."""
 
@@ -76,9 +75,9 @@ FROM captures SEMI JOIN several USING ({_FIELDS})
 def folder_of(home: Path, asked: str | None) -> Path:
     """Return the work folder of a job's fingerprint; None means that it cannot be continued."""
     if asked is None:
-        return home / f"{PREFIX}{_PASSING}{secrets.token_hex(8)}"
+        return home / f"{WORK_PREFIX}{_PASSING}{secrets.token_hex(8)}"
     return home / (
-        PREFIX + hashlib.sha256(asked.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        WORK_PREFIX + hashlib.sha256(asked.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     )
 
 
@@ -132,7 +131,7 @@ class Work:
 
     def leave(self) -> None:
         """Release the lock. Finished results stay, for a repeated ingest."""
-        if self.folder.name.startswith(PREFIX + _PASSING) or not _holds_parts(self.parts):
+        if self.folder.name.startswith(WORK_PREFIX + _PASSING) or not _holds_parts(self.parts):
             self.remove()
         self._lock.close()
 
@@ -164,11 +163,11 @@ def open_workdir(folder: Path, clock: Callable[[], float] = time.time) -> Iterat
 
 def _sweep(own: Path, before: float) -> None:
     """Remove unlocked work folders beside `own` that are old or cannot be continued."""
-    for folder in own.parent.glob(f"{PREFIX}*"):
+    for folder in own.parent.glob(f"{WORK_PREFIX}*"):
         if folder == own:
             continue
         with contextlib.suppress(OSError):  # already removed
-            passing = folder.name.startswith(PREFIX + _PASSING)
+            passing = folder.name.startswith(WORK_PREFIX + _PASSING)
             there = [path for path in (folder, folder / _PARTS) if path.exists()]
             newest = max((path.stat().st_mtime for path in there), default=0.0)
             if not passing and newest > before:

@@ -50,6 +50,9 @@ TABLES = {
 _LINES = frozenset({"sources", "filesets"})
 """The small tables, as JSON lines; the others are in Parquet."""
 
+WORK_PREFIX = "ingest-"
+"""How the name of an ingest's work folder begins; such folders may be in `layout.TEMPORARY`."""
+
 
 @dataclass(frozen=True, slots=True)
 class IntakeSource:

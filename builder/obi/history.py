@@ -146,10 +146,10 @@ class OpenedRun:
 
 def standing(store: Writer) -> dict[int, frozenset[str]]:
     """Return the members of each run that was opened or has ended, by tist, ascending."""
-    return told_by(store.keys(key.RUNS))
+    return group_by_run(store.keys(key.RUNS))
 
 
-def told_by(keys: Iterable[str]) -> dict[int, frozenset[str]]:
+def group_by_run(keys: Iterable[str]) -> dict[int, frozenset[str]]:
     """Return the same from a listing of the keys below key.RUNS."""
     found: dict[int, set[str]] = {}
     for one in keys:

@@ -118,7 +118,7 @@ class Sources:
     archives: tuple[str, ...]
 
 
-def told_apart(
+def sort_sources(
     sources: Iterable[str], connection: BucketConnection, environment: Mapping[str, str]
 ) -> Sources:
     """Return the content of the sources; a folder may hold both kinds.

@@ -73,7 +73,7 @@ class StoreSource:
                 yield from self._search_captures(some, choice.until)
             return
         for record in self._list_set(choice.set):
-            held = held_of(_capture(record))
+            held = listed_capture(_capture(record))
             within = wanted is None or any(first <= held.surt < last for first, last in wanted)
             if within and held.stamp <= choice.until:
                 yield held
@@ -101,7 +101,7 @@ class StoreSource:
         after: BytePlace | None = None
         while True:
             found = self._search.page(self._manifest, *some, after, _PAGE, until=int(until))
-            yield from map(held_of, found.captures)
+            yield from map(listed_capture, found.captures)
             after = found.after
             if after is None:
                 return
@@ -125,7 +125,7 @@ def _capture(record: PublishedRecord) -> CaptureRow:
     return CaptureRow.of(record.identifier, record.position, record.sets, record.fields)
 
 
-def held_of(capture: CaptureRow) -> ListedCapture:
+def listed_capture(capture: CaptureRow) -> ListedCapture:
     """Return a capture as needed for a plan."""
     return ListedCapture(
         identifier=capture.identifier,

@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from builder.snapshot import recovery, views
-from builder.store.folder import FolderStore
-from builder.store.s3 import S3Store
 from functions.database import engine
 from functions.snapshot.errors import NothingPublished, StoreError
 from functions.snapshot.manifest import Manifest
+from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
+from functions.store.store_reader import BucketReader, FolderReader
 
 _FETCHES = 4  # files fetched in parallel
 _TRIES = 4
@@ -22,7 +22,7 @@ _STORED = frozenset(table for names in views.TABLES.values() for table in names)
 _UNTOLD = re.compile(r"\b(show|pragma\w*|query\w*)\b", re.IGNORECASE)
 
 
-def prepare(connection: engine.Connection, store: FolderStore | S3Store, sql: str) -> None:
+def prepare(connection: engine.Connection, store: Writer, sql: str) -> None:
     """Make the views of the newest snapshot, over the tables that the statements read.
 
     If the snapshot is expired while it is fetched, the next one is used. Raises NothingPublished
@@ -47,7 +47,7 @@ def prepare(connection: engine.Connection, store: FolderStore | S3Store, sql: st
             return
 
 
-def tables(store: FolderStore | S3Store, manifest: Manifest, sql: str) -> set[str]:
+def tables(store: Writer, manifest: Manifest, sql: str) -> set[str]:
     """Return the store's tables that the statements may read.
 
     For a single SELECT, DuckDB reports them, given views over empty tables. For other statements, a
@@ -61,20 +61,20 @@ def tables(store: FolderStore | S3Store, manifest: Manifest, sql: str) -> set[st
         found = engine.tables(connection, sql) if not _UNTOLD.search(sql) else None
     if found is not None:
         return {table for table in _STORED if f"stored_{table}" in found}
-    if isinstance(store, FolderStore):
+    if isinstance(store, FolderReader):
         return set(_STORED)
     words = set(re.findall(r"\w+", sql.lower()))
     return {table for view, names in views.TABLES.items() if view in words for table in names}
 
 
-def statements(store: FolderStore | S3Store, manifest: Manifest, wanted: Collection[str]) -> str:
+def statements(store: Writer, manifest: Manifest, wanted: Collection[str]) -> str:
     """Return the statements that make the views, over local files of the `wanted` tables.
 
     The other views have their columns, but statements that read them fail. Raises StoreError, also
     if a bucket's files do not fit on the local disk.
     """
     catalogue = Catalogue(store)
-    if isinstance(store, S3Store):
+    if isinstance(store, BucketReader):
         _fits(manifest, wanted)
 
     def source(table: str) -> str:
@@ -106,6 +106,6 @@ def _fits(manifest: Manifest, wanted: Collection[str]) -> None:
         )
 
 
-def _local(store: FolderStore | S3Store, keys: Sequence[str]) -> list[Path]:
+def _local(store: Writer, keys: Sequence[str]) -> list[Path]:
     with ThreadPoolExecutor(_FETCHES) as pool:
         return list(pool.map(store.local, keys))

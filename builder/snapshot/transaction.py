@@ -142,7 +142,7 @@ def _attempt(
 ) -> ChangeResult:
     pointer, tag = complete(store, outside)
     try:
-        built = _carried_out(store, configuration, outside, change, pointer, tag)
+        built = _apply_change(store, configuration, outside, change, pointer, tag)
     except Conflict:
         raise
     except StoreError as error:
@@ -154,7 +154,7 @@ def _attempt(
     return built
 
 
-def _carried_out(
+def _apply_change(
     store: Writer,
     configuration: Configuration,
     outside: Runtime,

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from builder.ingest import workdir
 from builder.intake import intake
 from builder.snapshot import consistency, recovery, views
 from builder.snapshot.expiry import snapshots
@@ -72,7 +71,7 @@ class Inventory:
         """
         found = Inventory(store, Pointer())
         found.pointer = found._read_pointer(now)
-        found.numbers = found._kept_numbers(newest_only)
+        found.numbers = found._snapshot_numbers(newest_only)
         before: Manifest | None = None
         for number in found.numbers:
             manifest = found._add(number)
@@ -130,7 +129,7 @@ class Inventory:
         self.findings += consistency.of_pointer(pointer, now)
         return pointer
 
-    def _kept_numbers(self, newest_only: bool) -> tuple[int, ...]:
+    def _snapshot_numbers(self, newest_only: bool) -> tuple[int, ...]:
         there, newest = snapshots(self.store), self.pointer.newest()
         if newest is None:
             # Leftovers of an interrupted first publish are no snapshot. If the pointer is damaged
@@ -250,7 +249,7 @@ def leftovers(store: Writer, named: Collection[str] | None, now: datetime) -> It
             if unnamed and entry.modified <= now - ORPHAN_AGE:
                 yield Finding("orphan", entry.key, "no kept snapshot names it")
     yield from _intake(store)
-    begun = layout.TEMPORARY + workdir.PREFIX
+    begun = layout.TEMPORARY + intake.WORK_PREFIX
     works: dict[str, int] = {}
     for entry in store.entries(layout.TEMPORARY):
         if entry.key.startswith(begun) and entry.key.count("/") > 1:

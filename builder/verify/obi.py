@@ -73,10 +73,10 @@ class ObiAudit:
     def _check(self, run: Committed) -> None:
         """Check the listing of a run's objects against its log."""
         prefix = key.run(run.tist)
-        if not self._as_committed(prefix + LOG, run.log, "obi-log-edited"):
+        if not self._matches_commit(prefix + LOG, run.log, "obi-log-edited"):
             return
         if run.documents is not None:
-            self._as_committed(prefix + DOCUMENTS, run.documents, "obi-documents-edited")
+            self._matches_commit(prefix + DOCUMENTS, run.documents, "obi-documents-edited")
         self._sound.append(run)
         place = key.ROOT + key.folder(run.tist)
         there, sized, named = KeySet(), KeySet(), KeySet()
@@ -101,7 +101,7 @@ class ObiAudit:
                 if where not in named:
                     self._find("obi-stray", where, "no log names it")
 
-    def _as_committed(self, where: str, digest: str, code: str) -> bool:
+    def _matches_commit(self, where: str, digest: str, code: str) -> bool:
         try:
             if content.digest_object(self.store, where)[0] == digest:
                 return True

@@ -18,8 +18,8 @@ from builder.obi.history import (
     OPEN,
     Committed,
     OpenedRun,
+    group_by_run,
     is_open,
-    told_by,
 )
 from builder.parquet.writer import batches, write_table
 from builder.store.findings import Finding
@@ -47,7 +47,7 @@ class Chain:
     def of(store: Writer) -> "Chain":
         """Read the commits, and check each against the one before it. Raises StoreError."""
         keys = list(store.keys(key.RUNS))
-        chain = Chain(told_by(keys))
+        chain = Chain(group_by_run(keys))
         told: dict[int, tuple[int, str] | None] = {}
         for tist, members in chain.members.items():
             if OPEN not in members:

@@ -31,7 +31,7 @@ class Configuration:
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
 
-    def seen_from(self, folder: Path) -> "Configuration":
+    def relative_to(self, folder: Path) -> "Configuration":
         """Return a copy with the folder of templates relative to `folder`."""
         own = self["formats.templates"]
         return self.having("formats.templates", str(folder / own) if own else "")
@@ -60,7 +60,7 @@ def load(path: Path, environment: Mapping[str, str], remedy: str = "") -> Config
         text = ""
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path} cannot be read: {error}") from error
-    return parse(text, environment, str(path)).seen_from(path.parent)
+    return parse(text, environment, str(path)).relative_to(path.parent)
 
 
 def parse(text: str, environment: Mapping[str, str], source: str = FILE) -> Configuration:

@@ -2,7 +2,7 @@
 
 import re
 
-from functions.config import check, gathering, http, key, serve
+from functions.config import check, gathering, http, key
 from functions.config.key import ConfigKey as ConfigKey
 from functions.url import authority
 
@@ -240,10 +240,10 @@ KEYS: tuple[ConfigKey, ...] = (
         "megabytes from 256",
         "memory of the database of a publish; larger data is sorted on disk, in `TMPDIR`",
     ),
-    *serve.SERVE_KEYS,
+    *http.SERVE_KEYS,
     *gathering.REPEC_KEYS,
     *http.KEYS,
     *gathering.GATHER_KEYS,
     *gathering.FILESET_KEYS,
-    *serve.CONTENT_KEYS,
+    *http.CONTENT_KEYS,
 )

@@ -75,14 +75,14 @@ class ArchivedContents:
             capture = CaptureRow.of(record.identifier, record.position, record.sets, record.fields)
             return self._capture(manifest, capture)
         if record.kind in schema.DATASETS:
-            return self._held_content(record.identifier, stored.find_file(record, file))
+            return self._object_content(record.identifier, stored.find_file(record, file))
         if record.kind == "template":
             handle = record.fields["handle"]
             if file:
                 found = self._objects.of_file(manifest, handle, file, at)
             else:
                 found = self._objects.of_template(manifest, handle, at)
-            return self._held_content(record.identifier, found)
+            return self._object_content(record.identifier, found)
         raise ContentError("no-content", f"{record.identifier} has no bytes of its own")
 
     @contextmanager
@@ -140,13 +140,13 @@ class ArchivedContents:
         templates = [self._template(manifest, h) for h in self._objects.handles(manifest, id_)]
         if not any(one is not None and not one.deleted for one in templates):
             raise ContentError("withdrawn", f"{id_}: no published template names it")
-        return self._held_content(id_, found)
+        return self._object_content(id_, found)
 
     def _template(self, manifest: Manifest, handle: str) -> PublishedRecord | None:
         prefix = self._prefix or oai_name.to_oai(manifest.namespace, "")
         return self._repository.record(manifest, oai_name.template_identifier(prefix, handle))
 
-    def _held_content(self, name: str, found: Holding) -> Content:
+    def _object_content(self, name: str, found: Holding) -> Content:
         return HeldContent(
             identifier=name,
             url=found.url,

@@ -132,7 +132,7 @@ class Instance:
         self._environment = environment
         self._root = root
         self._write = write
-        catalog.seldom_searched()  # before the store is opened, which may have to be repeated
+        catalog.collect_less_often()  # before the store is opened, which may have to be repeated
         self._serving = self._open()
         if self._serving is not None:
             self._prepare(self._serving)

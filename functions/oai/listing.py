@@ -154,7 +154,7 @@ class ListService:
         row = self._formats.get(token.prefix)
         if row is None or not is_known(self._repository, token.snapshot, reading):
             raise tokens.refusal()
-        manifest, retired = kept_or_current(self._repository, token.snapshot, reading)
+        manifest, retired = find_manifest(self._repository, token.snapshot, reading)
         token = name_set(self._repository, manifest, token)
         walk = _Walk(
             token.verb,
@@ -251,7 +251,7 @@ def is_known(repository: Repository, snapshot: int, reading: PointerReading) -> 
     return snapshot <= reading.reached and snapshot not in current.skipped
 
 
-def kept_or_current(
+def find_manifest(
     repository: Repository, snapshot: int, reading: PointerReading
 ) -> tuple[Manifest, bool]:
     """Return a snapshot's manifest, or the current one if it was retired, and whether it was."""

@@ -12,7 +12,7 @@ from functions.config.configuration import Configuration
 from functions.oai import token as tokens
 from functions.oai.answer import NamedSet, Resumption, SetList
 from functions.oai.as_of import PointerReading
-from functions.oai.listing import is_known, kept_or_current, name_set
+from functions.oai.listing import find_manifest, is_known, name_set
 from functions.oai.repository import Repository, SetRow
 from functions.oai.request import NO_SETS, OaiRequest, error
 from functions.oai.token import EMPTIED, LIVE, NAMED, SetCursor, Token
@@ -50,7 +50,7 @@ class SetListService:
             token = Token.of_store(request.token, request.verb, newest)
             if not is_known(self._repository, token.snapshot, reading):
                 raise tokens.refusal()
-            manifest, retired = kept_or_current(self._repository, token.snapshot, reading)
+            manifest, retired = find_manifest(self._repository, token.snapshot, reading)
             token = name_set(self._repository, manifest, token, self._configured)
             resumed = SetCursor.from_text(token.after)
             if resumed is None:

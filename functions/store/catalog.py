@@ -162,7 +162,7 @@ class LruCache(Generic[T]):
                 self._size -= self._values.popitem(last=False)[1][1]
 
 
-def seldom_searched() -> None:
+def collect_less_often() -> None:
     """Make the garbage collector of this process run less often.
 
     Cached rows are many objects without reference cycles, so searching them only costs time.

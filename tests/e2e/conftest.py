@@ -80,7 +80,7 @@ class Home:
     @contextmanager
     def served(self, **settings: str) -> Iterator[str]:
         """Serve the store; give the base URL of OAI-PMH."""
-        values = configuration.parse(self.config.read_text(), settings).seen_from(self.folder)
+        values = configuration.parse(self.config.read_text(), settings).relative_to(self.folder)
         repository = DuckRepository(FolderStore(self.folder / "store"))
         application = Application(repository, values, CLOCK.now)
         server = LocalServer(application.answer, "127.0.0.1", 0, threads=2)

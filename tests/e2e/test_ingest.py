@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.ingest import pool, splits
+from builder.ingest import ingest, splits
 from builder.ingest.split_reader import SplitResult
 from tests.bucket import Bucket
 from tests.builder.indexes import line
@@ -22,14 +22,14 @@ from tests.e2e.test_commands import PAGES, one_line
 
 def ended(home: Home, monkeypatch: pytest.MonkeyPatch, *arguments: object) -> None:
     """Let an ingest be interrupted when its first part is finished."""
-    real = pool.carry_out
+    real = ingest.carry_out
 
     def interrupted(*given: object) -> list[SplitResult]:
         real(*given)  # type: ignore[arg-type]
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(pool, "carry_out", interrupted)
+        patch.setattr(ingest, "carry_out", interrupted)
         result = home("ingest", "--jobs", "1", *arguments)
     assert result.code == 130
     assert one_line(result.err) == "sheaf: interrupted; run the command again to finish its work"
@@ -102,8 +102,8 @@ def test_the_same_command_while_it_is_at_work(home: Home, tmp_path: Path) -> Non
     os.mkfifo(fifo)
     program = (
         "import sys; from builder.ingest import pool; from builder.cli import main\n"
-        "real = pool.carry_out\n"
-        f"pool.carry_out = lambda *given: (open({str(fifo)!r}).read(), real(*given))[1]\n"
+        "real = ingest.carry_out\n"
+        f"ingest.carry_out = lambda *given: (open({str(fifo)!r}).read(), real(*given))[1]\n"
         "sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", program, "ingest", "--config", str(home.config), str(path)]

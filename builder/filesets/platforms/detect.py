@@ -194,7 +194,7 @@ class _Detection:
             raise FilesetError(failed.status, failed.detail, code=failed.code) from failed
         detected = detected or self._probe(resource)
         if detected is None:
-            resource = self._visited_surely(resource)
+            resource = self._visit_surely(resource)
             detected = (
                 self._match_url(resource)
                 or self._probe(resource)
@@ -235,7 +235,7 @@ class _Detection:
         for failed in self._unsure:
             raise FilesetError(failed.status, failed.detail, code=failed.code) from failed
 
-    def _visited_surely(self, resource: DatasetResource) -> DatasetResource:
+    def _visit_surely(self, resource: DatasetResource) -> DatasetResource:
         """Add the landing page; a missing page proves nothing if a probe failed for now."""
         try:
             return self._visit(resource)

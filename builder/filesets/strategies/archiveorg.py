@@ -141,7 +141,7 @@ class _ArchiveOrgRun:
         if stored is None or _is(file, stored) is False:
             detail = f"{file.path} at archive.org differs from its listing"
             raise FilesetError("changed-during-ingest", detail, item=self._item)
-        return _as_stored(file, stored)
+        return _existing_file(file, stored)
 
     def _keep(self, file: FilesetManifestFile) -> FilesetManifestFile:
         """Return the file once the item has it; upload it if necessary."""
@@ -150,14 +150,14 @@ class _ArchiveOrgRun:
         wanted = files.like(file, known) if known else file
         same = _is(wanted, stored)
         if stored is not None and same:
-            return known or _as_stored(file, stored)
+            return known or _existing_file(file, stored)
         if same is False:
             raise self._mismatch(file.path)
         limit = min(self._asked.settings["fileset.limits"]["file_bytes"], self._left)
         with self._scratch() as scratch:
             received = self._asked.downloader.download(wanted, limit, scratch.open)
             self._left -= received.size
-            arrived = files.with_received(file, received)
+            arrived = files.add_received(file, received)
             self._put(arrived, scratch.path)
         self._terminal = files.terminal(received)
         return known or arrived
@@ -252,7 +252,7 @@ class _Scratch:
             raise FilesetError("error-store-upload", detail) from error
 
 
-def _as_stored(file: FilesetManifestFile, stored: Stored) -> FilesetManifestFile:
+def _existing_file(file: FilesetManifestFile, stored: Stored) -> FilesetManifestFile:
     """Return a file that archive.org had before this run."""
     return replace(
         file,

@@ -61,7 +61,7 @@ class Packing:
         if self._spoilt:
             raise FilesetError("error-platform-download", "each attempt broke off")
         self._left -= received.size
-        return files.with_received(file, received)
+        return files.add_received(file, received)
 
     @contextmanager
     def _member(self, path: str) -> Iterator[ZipSink]:

@@ -126,7 +126,7 @@ class _FileRun:
                 raise
             return found
         self._terminal = files.terminal(received)
-        return known or replace(files.with_received(file, received), key=key)
+        return known or replace(files.add_received(file, received), key=key)
 
     def verify(self, kept: tuple[FilesetManifestFile, ...]) -> None:
         """Check that the store lists the objects. Raises FilesetError (error-store-verify)."""

@@ -129,7 +129,7 @@ class _WebRun:
             ingest_strategy=BUNDLED,
             status=record.success_status(self._item, BUNDLED),
             manifest=tuple(_within(file, placed) for file in manifest),
-            bundle_file_meta=files.meta(files.with_received(wanted, received)),
+            bundle_file_meta=files.meta(files.add_received(wanted, received)),
             bundle_terminal=files.terminal(received),
             bundle_cdx=line,
             location=self.key,
@@ -154,7 +154,7 @@ class _WebRun:
             placed = self._write(records, received, spool)
         self._left -= received.size
         self._last = received, warc.cdx(received, placed, self.key)
-        return _at(files.with_received(file, received), placed, self.key)
+        return _at(files.add_received(file, received), placed, self.key)
 
     @contextmanager
     def _fetch(self, file: FilesetManifestFile, limit: int) -> Iterator[tuple[Received, IO[bytes]]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from builder.ingest.cdx import columns as index_columns
 from builder.ingest.cdx import lines_sql
-from builder.ingest.cdx.text import LONGEST, LineBlock
+from builder.ingest.cdx.text import LineBlock
 from builder.intake.intake import CAPTURES
 from builder.parquet.writer import RowWriter, columns_of, lines_of
 from builder.sources import cdx, identity, index_entry, payload
@@ -141,7 +141,7 @@ class _Reading:
                 line = text.encode("latin-1")
                 flaws: list[RecordFault] = []
                 found: IndexEntry | None = None
-                if len(line) > LONGEST:
+                if len(line) > lines_sql.LONGEST:
                     flaws = [("index-line-invalid", None, f"{len(line)} bytes", "left out")]
                 elif self._block.legend:
                     found, flaws = cdx.parse_cdx_line(line, self._block.legend)

@@ -8,11 +8,13 @@ distinct value passes through Python once a block.
 Text is read as Latin-1, in which each character is one byte.
 """
 
-from builder.ingest.cdx.text import LONGEST
 from builder.sources.cdx import Legend
 from builder.sources.index_entry import SHA1
 from functions.database import engine
 from functions.url.surt import METHOD
+
+LONGEST = 1 << 20
+"""Bytes of the longest line that is read."""
 
 _VALUES = (
     "url", "mime", "status", "digest", "redirect", "length", "offset", "filename", "truncated",

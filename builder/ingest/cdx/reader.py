@@ -14,7 +14,7 @@ file.
 import re
 import shutil
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -25,6 +25,7 @@ from builder.ingest.cdx import block, columns
 from builder.ingest.cdx.block import IndexFile, Result, quiet
 from builder.ingest.cdx.lines_sql import PARQUET
 from builder.ingest.cdx.text import BLOCK, PIECE, IndexText, LineBlock, blocks
+from builder.ingest.pool import Advance
 from builder.parquet.writer import RowWriter
 from builder.sources import cdx, recognise
 from builder.sources.events import Fault
@@ -73,8 +74,6 @@ LEFT JOIN (SELECT row, repeated, settled FROM settled WHERE part = $part)
 WHERE repeated IS NOT TRUE ORDER BY file_row_number
 """
 MOST = block.MOST
-Advance = Callable[[int, int], None]
-"""Called with bytes read and captures found since the last call."""
 
 _SECONDARY = re.compile(
     rb"(?:![^\n]*\n)*[^\t\n]+ \d{14}[^\t\n]*\t[^\t\n]+\t\d+\t\d+(?:\t\d+)?\r?(?:\n|$)"

@@ -16,9 +16,6 @@ from functions.archive.record import show
 
 BLOCK = 1 << 24
 """Bytes of text in a block; each thread needs a few times as much memory."""
-LONGEST = 1 << 20
-"""Bytes of the longest line that is read."""
-
 PIECE = 1 << 20
 """Bytes that are read at once."""
 _MEMBER = b"\x1f\x8b\x08"

@@ -60,13 +60,13 @@ def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def nearest_cached(name: str, known: frozenset[str]) -> tuple[str, ...]:
+def find_nearest(name: str, known: frozenset[str]) -> tuple[str, ...]:
     """Return the result of `nearest` from a cache: the same misspelling usually recurs."""
-    return _nearest_cached(name, known) if len(name) <= _LONGEST else ()
+    return _cache_nearest(name, known) if len(name) <= _LONGEST else ()
 
 
 @lru_cache(1 << 12)
-def _nearest_cached(name: str, known: frozenset[str]) -> tuple[str, ...]:
+def _cache_nearest(name: str, known: frozenset[str]) -> tuple[str, ...]:
     return nearest(name, known)
 
 
@@ -162,7 +162,7 @@ class Arrangement:
             return
         self._unknown += 1
         known = self._specification.known_names if self._unknown <= _SUGGESTED else frozenset()
-        suggestion = " or ".join(map(self._specification.usual_name, nearest_cached(name, known)))
+        suggestion = " or ".join(map(self._specification.usual_name, find_nearest(name, known)))
         self._report(
             attribute, "unknown-attribute", ERROR,
             f"{attribute.name[:80]} is not an attribute of a {self._specification.type}",

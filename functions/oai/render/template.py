@@ -70,7 +70,7 @@ class Templates:
             attribute=template_filters.attribute,
             hexadecimal=template_filters.hexadecimal,
             instant=instant.to_text,
-            lookup=self._tables.looked_up,
+            lookup=self._tables.look_up,
             parts=template_filters.parts,
             schema=template_filters.schema,
             utc=template_filters.utc,

@@ -113,9 +113,9 @@ class Tables:
     def __init__(self, places: Sequence[Path]):
         self._places = places
         self._rows: dict[str, Mapping[str, Any]] = {}
-        self._cached = lru_cache(maxsize=4096)(self._looked_up)
+        self._cached = lru_cache(maxsize=4096)(self._find_entry)
 
-    def looked_up(self, value: str | None, table: str) -> str:
+    def look_up(self, value: str | None, table: str) -> str:
         """Return a table's entry for a media type, or an empty text.
 
         Raises ConfigurationError if the table does not exist.
@@ -134,13 +134,13 @@ class Tables:
                 raise ConfigurationError(f"{path} cannot be read: {error}") from error
         return self._rows[table]
 
-    def _looked_up(self, value: str, table: str) -> str:
+    def _find_entry(self, value: str, table: str) -> str:
         rows = self.rows(table)
         exact = value.partition(";")[0].strip().lower()
         return str(rows.get(exact) or rows.get(exact.partition("/")[0] + "/*") or "")
 
 
-def as_harvested(records: Sequence[Mapping[str, Any]], prefix: str) -> Sequence[Mapping[str, Any]]:
+def select_format(records: Sequence[Mapping[str, Any]], prefix: str) -> Sequence[Mapping[str, Any]]:
     """Return an item's record in a format; empty if it did not come in that format."""
     return [one for one in records if one["prefix"] == prefix]
 
@@ -157,7 +157,7 @@ def select_available(records: Sequence[PublishedRecord], prefix: str) -> Sequenc
     """
     if prefix == _MANDATORY:
         return records
-    return [r for r in records if r.deleted or as_harvested(r.fields["records"], prefix)]
+    return [r for r in records if r.deleted or select_format(r.fields["records"], prefix)]
 
 
 def sifts(row: Format, kinds: Collection[str]) -> bool:
@@ -198,5 +198,5 @@ def sample_records(prefix: str, namespace: str) -> list[dict[str, Any]]:
     ]
 
 
-HARVESTED_FILTERS = {"as_harvested": as_harvested, "raw": raw}
+HARVESTED_FILTERS = {"as_harvested": select_format, "raw": raw}
 """Filters of crosswalks for harvested items, by name."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from builder.harvest import answer
-from builder.harvest.answer import UNREADABLE, page, taken_apart
+from builder.harvest.answer import UNREADABLE, page, take_apart
 from builder.harvest.errors import Broken
 from builder.harvest.page import read
 from tests.builder.harvest.test_page import HEADER, OAI, listed
@@ -83,7 +83,7 @@ def test_a_page_with_a_broken_record_gives_the_others() -> None:
     data = data.replace(b"</ListRecords>", token + b"</ListRecords>")
     with pytest.raises(Broken):
         page(data, None)
-    found = taken_apart(data, None)
+    found = take_apart(data, None)
     assert found is not None
     assert [one.identifier for one in found.entries] == ["oai:a.cz:1", "oai:a.cz:3"]
     assert found.lost == (("oai:a.cz:2", UNREADABLE),)
@@ -95,15 +95,15 @@ def test_a_page_with_a_broken_record_gives_the_others() -> None:
 
 def test_a_page_that_breaks_off_gives_what_is_whole() -> None:
     data = listed(record(1, "A") + record(2, "B") + record(3, "C"))
-    found = taken_apart(data[: data.index(b"C</dc")], None)
+    found = take_apart(data[: data.index(b"C</dc")], None)
     assert found is not None
     assert [one.identifier for one in found.entries] == ["oai:a.cz:1", "oai:a.cz:2"]
     assert (found.lost, found.torn, found.token) == ((), True, None)
 
 
 def test_a_page_without_records_gives_nothing() -> None:
-    assert taken_apart(b"<html>", None) is None
-    assert taken_apart(listed("")[:-10], None) is None
+    assert take_apart(b"<html>", None) is None
+    assert take_apart(listed("")[:-10], None) is None
 
 
 @given(st.binary(max_size=60), st.sampled_from([None, "utf-8", "latin-1", "no-such", "utf-16"]))
@@ -113,7 +113,7 @@ def test_whatever_comes_is_mended_or_refused(junk: bytes, charset: str | None) -
         try:
             entries = page(data, charset).entries
         except Broken:
-            entries = getattr(taken_apart(data, charset), "entries", ())
+            entries = getattr(take_apart(data, charset), "entries", ())
         for one in entries:
             etree.fromstring(one.text, etree.XMLParser(huge_tree=True))
         data = junk + data

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder.ingest import ingest, workdir
-from builder.ingest.ingest import IngestJob, IngestResult, IngestRuntime
+from builder.ingest.ingest import IngestJob, IngestRuntime
+from builder.ingest.result import IngestResult
 from builder.ingest.splits import ArchiveFile
 from builder.intake import rows
 from builder.sources import backlog

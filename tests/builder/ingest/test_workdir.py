@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from builder.errors import UsageError
-from builder.ingest import pool, workdir
-from builder.ingest.split_reader import Advance, SplitResult, Task
+from builder.ingest import ingest, workdir
+from builder.ingest.pool import Advance
+from builder.ingest.split_reader import SplitResult, Task
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.sources.events import Fault
@@ -28,7 +29,7 @@ def _begun(
     root: Path, files: list[Path], monkeypatch: pytest.MonkeyPatch, at: int = 2, split: int = 2000
 ) -> Path:
     """Let an ingest die once `at` parts are finished; return its folder."""
-    real = pool.carry_out
+    real = ingest.carry_out
     count = 0
 
     def dying(*given: object) -> list[SplitResult]:
@@ -39,7 +40,7 @@ def _begun(
         return real(*given)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr(pool, "carry_out", dying)
+        patch.setattr(ingest, "carry_out", dying)
         with pytest.raises(Died):
             ingested(root, files, split)
     (folder,) = (root / ".tmp").glob("ingest-*")
@@ -226,14 +227,14 @@ def test_where_but_a_digest_was_read_nothing_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = archive(tmp_path / "a.warc", 2000)
-    real = pool.carry_out
+    real = ingest.carry_out
 
     def died(task: Task, advance: Advance) -> list[SplitResult]:
         real(task, advance)
         raise Died
 
     with monkeypatch.context() as patch:
-        patch.setattr(pool, "carry_out", died)
+        patch.setattr(ingest, "carry_out", died)
         with pytest.raises(Died):
             ingested(tmp_path / "store", [path], split=1 << 16)
     _, seen = ingested(tmp_path / "store", [path], split=1 << 16)
@@ -246,7 +247,7 @@ def test_a_file_that_vanishes_while_its_ranges_are_read(
 ) -> None:
     """It is unreadable, and that is all."""
     files = [archive(tmp_path / "a.warc", 2000), archive(tmp_path / "b.warc", 20)]
-    real = pool.carry_out
+    real = ingest.carry_out
 
     def vanishing(task: Task, advance: Advance) -> list[SplitResult]:
         (one, *_) = task.stretches
@@ -254,7 +255,7 @@ def test_a_file_that_vanishes_while_its_ranges_are_read(
             files[0].unlink(missing_ok=True)
         return real(task, advance)
 
-    monkeypatch.setattr(pool, "carry_out", vanishing)
+    monkeypatch.setattr(ingest, "carry_out", vanishing)
     done, seen = ingested(tmp_path / "store", files, split=1 << 16)
     gone, there = done.run.sources
     assert (gone.codes, gone.captures, there.captures) == ({"unreadable": 1}, 0, 20)

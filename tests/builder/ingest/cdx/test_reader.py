@@ -13,7 +13,7 @@ import pytest
 
 from builder.ingest.cdx import block as index_block
 from builder.ingest.cdx import reader
-from builder.ingest.cdx.text import LONGEST
+from builder.ingest.cdx.lines_sql import LONGEST
 from builder.sources import cdx
 from builder.sources.events import FAULT_CODES
 from builder.sources.rules import DocumentRules

@@ -1,0 +1,189 @@
+"""`sheaf export FORMAT`: writes the store's content in archival formats."""
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from builder.context import Context
+from builder.export import bagit, captures, obi_source, ocfl_root, warc
+from builder.export.bagit import bag_of_run
+from builder.export.obi_source import choose_runs, open_runs, target_path
+from builder.progress import Phase
+from builder.text import tally
+from functions.snapshot.errors import NothingPublished
+
+
+def add_ocfl(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("dir", metavar="DIR", help="the OCFL storage root")
+
+
+def export_ocfl(context: Context) -> int:
+    """Write templates and files with all their versions as OCFL 1.1 objects.
+
+    A repeated run adds what is new. Each object's content is verified.
+    """
+    with open_runs(context) as (_, connection):
+        target = target_path(context.store, context.arguments.dir)
+        mail = context.configuration["repository.admin_emails"][0]
+        user = {"name": "sheaf", "address": f"mailto:{mail}"}
+        with Phase("exporting", obi_source.count_objects(connection), " objects") as advance:
+            done = ocfl_root.export(
+                context.store, obi_source.list_objects(connection), target, user, advance
+            )
+    text = (
+        f"{tally(done.objects, 'object')} and {tally(done.versions, 'version')} added "
+        f"({tally(done.bytes, 'byte')}); {tally(done.there, 'was there', 'were there')}"
+    )
+    return _report(context, "ocfl", target, text, asdict(done))
+
+
+def add_bagit(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("dir", metavar="DIR", help="folder for the bags")
+    _add_runs(parser)
+
+
+def export_bagit(context: Context) -> int:
+    """Write a BagIt bag for each run of ingest and gather.
+
+    A repeated run adds the bags that are missing. Each object's content is verified.
+    """
+    settings, arguments = context.configuration, context.arguments
+    with open_runs(context) as (runs, connection):
+        chosen = choose_runs(runs, arguments.runs)
+        target = target_path(context.store, arguments.dir)
+        sender = {
+            "Source-Organization": settings["repository.name"],
+            "Contact-Email": str(settings["repository.admin_emails"][0]),
+        }
+        bags = [bag_of_run(context.store, connection, run, sender) for run in chosen]
+        with Phase("exporting", len(bags), " bags") as advance:
+            done = bagit.export(bags, target, context.now().date(), advance)
+    text = (
+        f"{tally(done.bags, 'bag')} added with {tally(done.files, 'file')} "
+        f"({tally(done.bytes, 'byte')}); {tally(done.there, 'was there', 'were there')}"
+    )
+    return _report(context, "bagit", target, text, asdict(done))
+
+
+def add_warc(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "target", metavar="FILE|DIR",
+        help="one file (FILE.warc or FILE.warc.gz), or a folder with one file per run",
+    )  # fmt: skip
+    _add_runs(parser)
+
+
+def export_warc(context: Context) -> int:
+    """Write the files behind URLs as WARC/1.1.
+
+    A repeated run adds what is new to a folder. Each object's content is verified.
+    """
+    arguments = context.arguments
+    with open_runs(context) as (runs, connection):
+        chosen = choose_runs(runs, arguments.runs)
+        target = target_path(context.store, arguments.target)
+        gathered = obi_source.gather_runs(connection)
+        files = [
+            warc.FetchedFile(run.tist, partial(obi_source.sightings, connection, run.tist))
+            for run in chosen
+            if run.tist in gathered
+        ]
+        if not files:
+            raise NothingPublished(
+                f"{context.store.address}: these runs have no files behind URLs: run `sheaf gather`"
+            )
+        with Phase("exporting", len(files), " runs") as advance:
+            done = warc.export(context.store, files, target, advance)
+    text = (
+        f"{tally(done.files, 'WARC file')} written with "
+        f"{tally(done.resources, 'resource')} and {tally(done.revisits, 'revisit')}; "
+        f"{tally(done.there, 'was there', 'were there')}"
+    )
+    return _report(context, "warc", target, text, asdict(done))
+
+
+def add_wacz(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("file", metavar="FILE", help="file to create")
+    _add_selection(parser)
+    parser.add_argument("--title", metavar="TEXT", help="title of the file")
+
+
+def export_wacz(context: Context) -> int:
+    """Write captures as one WACZ file, which replays.
+
+    The captures are those of the newest snapshot, either all or those that the options select.
+    """
+    return captures.export_wacz(context, captures.excerpt(context.arguments))
+
+
+def add_cdxj(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "file", metavar="FILE",
+        help="file to create; compressed with gzip if the name ends with .gz",
+    )  # fmt: skip
+    _add_selection(parser)
+
+
+def export_cdxj(context: Context) -> int:
+    """Write an index of captures as CDXJ.
+
+    The captures are those of the newest snapshot, either all or those that the options select.
+    """
+    return captures.export_cdxj(context, captures.excerpt(context.arguments))
+
+
+@dataclass(frozen=True, slots=True)
+class ExportFormat:
+    """A format: what declares the arguments of its command, and what runs the command."""
+
+    add: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[Context], int]
+
+
+SUBCOMMANDS: Mapping[str, ExportFormat] = {
+    "ocfl": ExportFormat(add_ocfl, export_ocfl),
+    "bagit": ExportFormat(add_bagit, export_bagit),
+    "warc": ExportFormat(add_warc, export_warc),
+    "wacz": ExportFormat(add_wacz, export_wacz),
+    "cdxj": ExportFormat(add_cdxj, export_cdxj),
+}
+"""The formats by their names on the command line."""
+
+
+def _add_runs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--run", type=int, action="append", dest="runs", metavar="TIST",
+        help="only this run; may be repeated",
+    )  # fmt: skip
+
+
+def _add_selection(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that select captures."""
+    which = parser.add_argument_group("selection of captures (all conditions must hold)")
+    which.add_argument("--set", metavar="SPEC", help="captures of this set and its subsets")
+    which.add_argument(
+        "--url", metavar="PREFIX", help="captures whose URL has this prefix, including http://"
+    )
+    which.add_argument(
+        "--as-of",
+        metavar="DATE",
+        help="the last capture of each URL up to this date, such as 2007-11-05",
+    )
+    which.add_argument(
+        "--where", metavar="SQL", help="captures that meet a condition over the view `captures`"
+    )
+
+
+def _report(context: Context, name: str, target: Path, text: str, counts: Mapping[str, Any]) -> int:
+    """Report an export of the obi store; return its exit status."""
+    document = {"store": context.store.address, name: str(target), **counts}
+    context.result(f"{target}: {text}", document)
+    return 0

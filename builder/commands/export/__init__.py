@@ -1,1 +1,0 @@
-"""`sheaf export FORMAT`: one module for each format, with `add` and `run`."""

@@ -1,0 +1,86 @@
+"""Result of an ingest of archive files, as text and as JSON."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from builder.intake.intake import IntakeRun, IntakeSource
+from builder.sources.events import FAULT_CODES
+from builder.sources.rules import SETTINGS
+from builder.text import tally
+
+_LISTED = 20  # failed files
+
+
+@dataclass(frozen=True, slots=True)
+class IngestResult:
+    """A committed run, and the large files that could not be read in ranges."""
+
+    run: IntakeRun
+    whole: tuple[str, ...]
+
+    def text(self) -> str:
+        """Return a summary as lines of text."""
+        sources = self.run.sources
+        captures = sum(source.captures for source in sources)
+        lines = [
+            f"{tally(captures, 'capture')} from {tally(len(sources), 'file')}, ready to publish"
+        ]
+        if self.whole:
+            many = tally(len(self.whole), "large file was", "large files were")
+            names = ", ".join(self.whole)
+            lines.append(f"{many} read in one piece, because the ranges did not join: {names}")
+        lines += _skips(sources)
+        lines += _failures([source for source in sources if source.failed])
+        lines += _faults(sources)
+        return "\n".join(lines)
+
+    def document(self) -> dict[str, Any]:
+        """Return the summary as a JSON document."""
+        return {
+            "run": self.run.name,
+            "sources": [asdict(source) for source in self.run.sources],
+            "failed": sum(source.failed for source in self.run.sources),
+            "read_in_one_piece": list(self.whole),
+        }
+
+
+def _skips(sources: Sequence[IntakeSource]) -> list[str]:
+    skips: Counter[str] = Counter()
+    for source in sources:
+        skips.update(source.skips)
+    if not skips:
+        return []
+    listed = ", ".join(f"{n:,} {reason}" for reason, n in skips.most_common())
+    left_out = tally(skips.total(), "record is not published", "records are not published")
+    lines = [f"{left_out}: {listed}"]
+    if named := ", ".join(f'"{name}"' for why, name in SETTINGS.items() if why in skips):
+        how = f"`documents.include = [{named}]`"
+        lines.append(f"  to publish them too, set {how} in sheaf.toml, then ingest again")
+    return lines
+
+
+def _failures(failed: Sequence[IntakeSource]) -> list[str]:
+    if not failed:
+        return []
+    files = tally(len(failed), "file")
+    lines = [f"{files} failed: unreadable, or no captures where some were expected"]
+    lines += [f"  {source.path}: {', '.join(source.codes)}" for source in failed[:_LISTED]]
+    if len(failed) > _LISTED:
+        lines.append(f"  and {len(failed) - _LISTED:,} more, which --json lists")
+    return lines
+
+
+def _faults(sources: Sequence[IntakeSource]) -> list[str]:
+    codes: Counter[str] = Counter()
+    for source in sources:
+        codes.update(source.codes)
+    if not codes:
+        return []
+    count = sum(source.faults for source in sources)
+    rows = "each a row" if count == codes.total() else f"reported in {tally(count, 'row')}"
+    return [
+        f'{tally(codes.total(), "fault")}, {rows} of `sheaf query "FROM faults"` once published:',
+        *(f"  {n:,} {code}: {FAULT_CODES[code]}" for code, n in codes.most_common()),
+    ]
