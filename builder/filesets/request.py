@@ -51,7 +51,7 @@ def parse_request(text: str) -> IngestRequest:
     except RecursionError as error:
         raise BadLine("not JSON: nested too deeply") from error
     except ValueError as error:
-        raise BadLine(f"no JSON: {error}") from error
+        raise BadLine(f"not JSON: {error}") from error
     if not isinstance(given, Mapping):
         raise BadLine("not a JSON object")
     return _request(given)

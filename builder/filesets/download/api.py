@@ -260,7 +260,7 @@ def parse_document(answer: ApiAnswer) -> Any:
         return _sound(found) if _SURROGATE.search(written) else found
     except (ValueError, RecursionError) as error:
         said = " ".join(str(error).split())[:200]
-        raise FilesetError("platform-bad-response", f"{answer.url}: no JSON: {said}") from error
+        raise FilesetError("platform-bad-response", f"{answer.url}: not JSON: {said}") from error
 
 
 def _no_number(name: str) -> float:

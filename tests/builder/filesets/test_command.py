@@ -74,8 +74,8 @@ def test_lines_in_lines_out(command: Command) -> None:
     found = {r["status"]: r for r in command.results("-", lines="\n".join(lines))}
     assert found.keys() == {"success", "bad-identifier", "not-implemented"}
     assert found["success"]["request"]["link_source"] == "doi"
-    assert found["bad-identifier"]["request"]["base_url"].startswith("line 3: no JSON")
-    assert "line 3: no JSON" in found["bad-identifier"]["detail"]
+    assert found["bad-identifier"]["request"]["base_url"].startswith("line 3: not JSON")
+    assert "line 3: not JSON" in found["bad-identifier"]["detail"]
     again = command.results(lines=lines[0])  # stdin is no terminal
     assert [r["status"] for r in again] == ["success-existing"]
 

@@ -168,7 +168,7 @@ def test_a_message_that_is_no_request_is_told_and_removed(sqs: Sqs) -> None:
 
     worked_off(sqs.queue(), process)
     assert all(url.startswith("message ") for url in seen)
-    assert sorted(url.partition(": ")[2][:8] for url in seen) == ["base_url", "no JSON:"]
+    assert sorted(url.partition(": ")[2][:8] for url in seen) == ["base_url", "not JSON"]
     assert sqs.counts() == (0, 0)
 
 

@@ -186,7 +186,7 @@ def test_of_a_line_that_is_no_request_nothing_is_kept(tmp_path: Path) -> None:
     settled: list[IngestOutcome] = []
     written = Written()
     bad = IngestOutcome(
-        request=line.invalid_request("line 3: no JSON", "x"), status="bad-identifier", at=AT
+        request=line.invalid_request("line 3: not JSON", "x"), status="bad-identifier", at=AT
     )
     odd = IngestRequest("10.5/1", given={"base_url": "10.5/1", "line": "of my file"})
     with results.open_journal(tmp_path, "store") as kept:
@@ -321,7 +321,7 @@ def test_a_line_is_a_request_and_its_other_fields_come_back() -> None:
         (b'{"base_url": " "}', "line 1: base_url: expected a URL or a DOI"),
         (b'{"base_url": "%s"}' % (b"x" * 1501), "line 1: base_url: more than 1,500 characters"),
         (b'{"base_url": "a", "ingest_type": 3}', "line 1: ingest_type: expected a text"),
-        (b'{"base_url": "a", "n": NaN}', "line 1: no JSON: NaN is not a JSON number"),
+        (b'{"base_url": "a", "n": NaN}', "line 1: not JSON: NaN is not a JSON number"),
         (b'{"base_url": "\xff"}', "line 1: no UTF-8"),
         (b"[" * 100_000, "line 1: not JSON: "),
     ],

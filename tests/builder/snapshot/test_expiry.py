@@ -435,7 +435,7 @@ def test_an_expiry_that_finds_the_store_changed_every_time_says_so(
         changes.append(replace(pointer(world), copied=world.clock.now - DAY * len(changes)))
         world.store.replace(key, changes[-1].to_json(), world.store.tag(key))
 
-    with pytest.raises(Conflict, match="run again"):
+    with pytest.raises(Conflict, match="run the command again"):
         expire(Watched(world.root, rival), world.outside())
     assert len(changes) == 8
     assert pointer(world) == changes[-1]
