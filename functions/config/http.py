@@ -225,7 +225,7 @@ def _key(name: str, field: Field, meaning: str) -> ConfigKey:
     return ConfigKey(f"http.{name}", AUTO, lambda v: v == AUTO or field.test(v), expected, meaning)
 
 
-KEYS: tuple[ConfigKey, ...] = (
+CLIENT_KEYS: tuple[ConfigKey, ...] = (
     *(_key(name, field, meaning) for name, (field, meaning) in _ROWS.items()),
     ConfigKey(
         "http.commands",

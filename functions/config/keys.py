@@ -242,7 +242,7 @@ KEYS: tuple[ConfigKey, ...] = (
     ),
     *http.SERVE_KEYS,
     *gathering.REPEC_KEYS,
-    *http.KEYS,
+    *http.CLIENT_KEYS,
     *gathering.GATHER_KEYS,
     *gathering.FILESET_KEYS,
     *http.CONTENT_KEYS,
