@@ -112,7 +112,7 @@ def test_lone_surrogates_are_refused(tmp_path: Path) -> None:
         writer.append(("\ud800",))
 
 
-@pytest.mark.parametrize("data", [b"{", gzip.compress(b"{}" * 500)[:-9]])
+@pytest.mark.parametrize("data", [b"{", gzip.compress(b"{}" * 500)[:-9]], ids=["plain", "gzip"])
 def test_a_damaged_file_is_named(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "rows"
     path.write_bytes(data)
