@@ -257,7 +257,7 @@ def test_tricks_with_paths_find_nothing(client, kind, path):
         event["pathParameters"] = None
         reply = client.application(event)
         assert reply["statusCode"] == 404, reply
-        assert content(reply) == b"There is nothing here; try / or /oai.\n"
+        assert content(reply) == b"Not found; try / or /oai.\n"
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)

@@ -247,7 +247,7 @@ def test_gzip_where_it_is_wished(client, accepted, compressed):
 def test_what_is_small_is_compressed_only_where_it_must_be(client, accepted, compressed):
     reply = client.raw(path="/x", headers={"accept-encoding": accepted})
     assert (reply["headers"].get("Content-Encoding") == "gzip") == compressed
-    assert content(reply).startswith(b"There is nothing here")
+    assert content(reply).startswith(b"Not found; try")
     assert reply["headers"]["Vary"] == "Accept-Encoding"
 
 
