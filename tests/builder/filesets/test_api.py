@@ -117,7 +117,7 @@ def test_a_host_that_was_not_reached_is_tried_again_later(server: Server, tmp_pa
     there = world(server, tmp_path, clock=lambda: now[0])
     url = "https://down.example.org/"
     for _ in range(2):
-        with pytest.raises(FilesetError, match=r"dns|not asked"):
+        with pytest.raises(FilesetError, match=r"dns|not requested"):
             there.ways.api(now[0] + 60).document(url)
     server.add(url, json_of([1]))
     with pytest.raises(FilesetError, match="not asked"):

@@ -243,7 +243,7 @@ def test_a_list_without_an_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
             return {"next": f"https://a.org/{len(self.asked)}"}
 
     api = Endless({})
-    with pytest.raises(FilesetError, match="no end"):
+    with pytest.raises(FilesetError, match="endless"):
         list(read_pages(api, "https://a.org/0", ("a.org",), following))
     assert len(api.asked) == 3
 

@@ -143,7 +143,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("defect", BROKEN)
 def test_what_is_no_record_is_told(defect: str) -> None:
-    with pytest.raises(FilesetError, match="there is no record") as caught:
+    with pytest.raises(FilesetError, match="is not a valid record") as caught:
         record.parse(BROKEN[defect], "there")
     assert caught.value.status == "error-store-verify"
 

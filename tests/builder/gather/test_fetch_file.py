@@ -503,8 +503,8 @@ def test_a_host_that_is_not_there_is_given_up(fetcher: FileFetcher) -> None:
     for _ in range(3):
         result = ask(fetcher, "http://no-such-host.invalid/a")
         assert code(result) == "dns"
-        assert "not asked" not in str(result)
-    assert "not asked" in str(ask(fetcher, "http://no-such-host.invalid/b"))
+        assert "not requested" not in str(result)
+    assert "not requested" in str(ask(fetcher, "http://no-such-host.invalid/b"))
 
 
 @in_real_time
