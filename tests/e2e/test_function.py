@@ -204,7 +204,7 @@ def test_a_store_out_of_reach_at_the_beginning_may_come_back(
     began = time.monotonic()
     instance = published.begin()
     assert time.monotonic() - began < 8  # Lambda gives ten
-    assert caplog.text.count("nothing ") == 1
+    assert caplog.text.count("read-ahead ") == 1
     answer = in_time(instance, IDENTIFY, Context(6))
     assert (answer["statusCode"], answer["headers"]["Retry-After"]) == (503, "30")
     assert "SlowDown" not in answer["body"]

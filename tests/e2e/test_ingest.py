@@ -101,7 +101,7 @@ def test_the_same_command_while_it_is_at_work(home: Home, tmp_path: Path) -> Non
     fifo = tmp_path / "go"
     os.mkfifo(fifo)
     program = (
-        "import sys; from builder.ingest import pool; from builder.cli import main\n"
+        "import sys; from builder.ingest import ingest; from builder.cli import main\n"
         "real = ingest.carry_out\n"
         f"ingest.carry_out = lambda *given: (open({str(fifo)!r}).read(), real(*given))[1]\n"
         "sys.exit(main(sys.argv[1:]))"

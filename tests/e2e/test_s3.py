@@ -282,7 +282,7 @@ def test_a_question_that_the_disk_is_too_small_for_is_told(published: Bucketed) 
     manifest = catalogue.manifest(1)
     (leaf,) = manifest.tables["sets"]
     huge = replace(manifest, tables={**manifest.tables, "sets": (replace(leaf, bytes=1 << 60),)})
-    with pytest.raises(StoreError, match=r"take 1,152,921,504,606,846,976 bytes, and .* TMPDIR"):
+    with pytest.raises(StoreError, match=r"take 1,152,921,504,606,846,976 bytes, but .* TMPDIR"):
         question.statements(published.bucket, huge, {"sets"})
     assert "set_spec" in question.statements(published.bucket, huge, {"records"})
 

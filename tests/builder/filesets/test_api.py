@@ -120,7 +120,7 @@ def test_a_host_that_was_not_reached_is_tried_again_later(server: Server, tmp_pa
         with pytest.raises(FilesetError, match=r"dns|not requested"):
             there.ways.api(now[0] + 60).document(url)
     server.add(url, json_of([1]))
-    with pytest.raises(FilesetError, match="not asked"):
+    with pytest.raises(FilesetError, match="not requested"):
         there.ways.api(now[0] + 60).document(url)
     now[0] += 700
     assert there.ways.api(now[0] + 60).document(url) == [1]

@@ -78,7 +78,7 @@ def test_all_six_at_once_are_replayed_in_order_and_a_second_time_not_at_all(home
     keys = list(store_of(home).keys(""))
     again = home("ingest", "--json", *given)
     assert again.json["redif"] == []
-    assert again.err.count("ingested before") == 6
+    assert again.err.count("already ingested") == 6
     assert list(store_of(home).keys("")) == keys
 
 
