@@ -81,6 +81,7 @@ def test_few_modules_stand_loose() -> None:
 def test_folders_hold_few_modules() -> None:
     for folder, count in folders().items():
         assert count <= FULL, folder
+    assert len(list((ROOT / "bench").glob("*.py"))) <= FULL
 
 
 def test_functions_are_named_by_verbs_and_classes_once() -> None:

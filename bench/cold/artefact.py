@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-_PACKAGE = Path(__file__).parents[1] / "infra" / "package.py"
+_PACKAGE = Path(__file__).parents[2] / "infra" / "package.py"
 
 
 class Skipped(Exception):

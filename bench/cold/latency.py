@@ -1,6 +1,6 @@
 """A bucket of S3 with S3's latency, made of a folder: what the benchmarks of the function read.
 
-    python -m bench.latency FOLDER [--wait 0.02] [--rate 75]
+    python -m bench.cold.latency FOLDER [--wait 0.02] [--rate 75]
 
 An answer's first byte comes after `--wait` seconds, the rest at `--rate` megabytes a second for
 each connection. It answers GET, whole or by range, and counts exactly. It looks at no signature:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.artefact import install
-from bench.latency import BUCKET
+from bench.cold.artefact import install
+from bench.cold.latency import BUCKET
 
 if TYPE_CHECKING:
-    from bench.cold import Bench
+    from bench.cold.__main__ import Bench
 
 _HTTPFS = ("duckdb==1.5.5", "duckdb-extension-httpfs==1.5.5")
 _WITH_HTTPFS = """

@@ -1,0 +1,1 @@
+"""Benchmark of the packed function: cold starts, and requests to the bucket."""
