@@ -230,7 +230,7 @@ def _time(last: int | None, now: int, tist: int | None) -> int:
     if last is not None and tist <= last:
         raise StoreError(
             f"the store has a run of {show_tist(last)}, so a run of {show_tist(tist)} is too "
-            "early: give a later time"
+            "early: ingest older data first, or give a later --tist"
         )
     return tist
 
