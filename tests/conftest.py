@@ -37,11 +37,13 @@ atexit.register(_end_quietly)
 
 
 def pytest_sessionstart() -> None:
-    """Let nothing wait for a disk: no test cuts the power, and a busy disk takes seconds.
+    """Listen to interrupts, and do not wait for disks.
 
-    What a killed process wrote is there; that it is synced before it can be seen is shown by
-    tests/builder/store/test_lasting.py.
+    A shell starts its background jobs with interrupts ignored, and each process that a test starts
+    inherits this. No test cuts the power, and syncing a busy disk takes seconds:
+    tests/builder/store/test_lasting.py shows that files are synced before they become visible.
     """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.fsync = lambda handle: None
     os.sync = lambda: None
     with contextlib.suppress(ImportError):
@@ -77,11 +79,3 @@ def _leave_it_empty(working_folder: Path) -> Iterator[None]:
         path = working_folder / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     assert not left, f"the test left {left} in the working folder"
-
-
-@pytest.fixture
-def heard() -> Iterator[None]:
-    """Interrupts are heard, which a shell lets what runs in its background ignore."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)

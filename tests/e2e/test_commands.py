@@ -438,7 +438,6 @@ def test_a_statement_that_takes_long_ends_when_it_is_told_to(
         process = subprocess.Popen(
             [sys.executable, "-m", "builder.cli", "query", "--config", str(published.config), sql],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )  # fmt: skip
         try:
             deadline = time.monotonic() + 30
@@ -527,8 +526,6 @@ raise SystemExit(main())
         done = subprocess.run(
             [sys.executable, "-c", begin, str(delay), *arguments],
             capture_output=True, text=True, check=False, cwd=Path.cwd(), start_new_session=True,
-            # A shell lets what runs in its background ignore interrupts.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
         assert done.returncode in (130, -signal.SIGINT), (delay, done.stderr)
         lines = [line for line in done.stderr.splitlines() if not line.startswith("resuming: ")]

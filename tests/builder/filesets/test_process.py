@@ -55,7 +55,6 @@ class Here(Site):
             [*SHEAF, *arguments], cwd=self.folder, text=True, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
-            preexec_fn=_hear,
         )  # fmt: skip
         try:
             yield process
@@ -82,11 +81,6 @@ class Here(Site):
         while not true():
             assert time.monotonic() < end
             time.sleep(0.02)
-
-
-def _hear() -> None:
-    """Interrupts are heard, which a shell lets what runs in its background ignore."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -255,7 +255,6 @@ def gate(site: Site) -> Iterator[Gate]:
     gate.open.set()
 
 
-@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_keeps_what_came(
     archive: Archive, site: Site, gate: Gate, number: signal.Signals, code: int

@@ -83,7 +83,9 @@ def check_readable(home: Path, whole: Counter[tuple[object, ...]]) -> None:
 @pytest.mark.parametrize("number", range(len(CHAINS)))
 def test_a_killed_harvest_comes_to_the_same(number: int, processes: Forker, tmp_path: Path) -> None:
     form, every, defects = CHAINS[number]
-    more = ("--format", form, "--every", every, "--overlap", "3600")
+    config = tmp_path / "sheaf.toml"  # no killed run waits before it asks again
+    config.write_text("[http]\nbackoff_seconds = 0\n")
+    more = ("--format", form, "--every", every, "--overlap", "3600", "--config", config)
     killer = Killer(processes, random.Random(number))
     with serving(items(COUNT), *defects, page_size=PAGE, token_life=LIFE) as provider:
         alone, torn = tmp_path / "alone", tmp_path / "torn"

@@ -21,7 +21,6 @@ def thread() -> Iterator[threading.Thread]:
     made.join()
 
 
-@pytest.mark.usefixtures("heard")
 def test_an_interrupt_that_another_thread_takes_waits_as_well(thread: threading.Thread) -> None:
     steps: list[int] = []
 

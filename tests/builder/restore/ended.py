@@ -5,7 +5,6 @@ before it hears of it, so that there is always something left.
 """
 
 import os
-import signal
 import sys
 from itertools import count
 from typing import Any
@@ -31,8 +30,6 @@ def _armed(number: int, times: int) -> None:
 
 
 if __name__ == "__main__":
-    # A shell lets what runs in its background ignore interrupts.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     _armed(int(sys.argv[1]), int(sys.argv[2]))
     sys.argv[1:] = sys.argv[3:]
     raise SystemExit(main())
