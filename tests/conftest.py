@@ -6,12 +6,13 @@ import gc
 import os
 import shutil
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.extent import LONG
+from tests.extent import ALL, LONG
 
 with contextlib.suppress(ImportError):  # the proofs of what is deployed go without it
     from hypothesis import settings
@@ -50,6 +51,23 @@ def pytest_sessionstart() -> None:
         import builder.store.folder
 
         builder.store.folder.sync_system = lambda folder: None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without TEST_ALL=1, leave out thorough tests and take a sample of the cases of others."""
+    if ALL:
+        return
+    count: Counter[str] = Counter()
+    kept, left = [], []
+    for item in items:
+        function = item.nodeid.partition("[")[0]
+        sampled = item.get_closest_marker("sampled")
+        step = sampled.args[0] if sampled else 1
+        out = count[function] % step or item.get_closest_marker("thorough")
+        (left if out else kept).append(item)
+        count[function] += 1
+    items[:] = kept
+    config.hook.pytest_deselected(items=left)
 
 
 def pytest_collection_finish() -> None:

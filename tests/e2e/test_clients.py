@@ -51,6 +51,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Home:
     return home
 
 
+@pytest.mark.sampled(3)
 @CLIENTS
 @pytest.mark.parametrize("size", PAGE_SIZES)
 def test_each_record_once(published: Home, client: Client, size: str) -> None:
@@ -98,6 +99,7 @@ def _ingested(home: Home, files: Path, code: int = 0) -> None:
 YEARS = "SELECT count(*) FROM captures WHERE fetch_time >= TIMESTAMP '2026-01-01'"
 
 
+@pytest.mark.sampled(3)
 @CLIENTS
 @pytest.mark.parametrize("size", PAGE_SIZES)
 def test_all_real_archives(core: Home, client: Client, size: str) -> None:
@@ -145,6 +147,7 @@ TWINS = {
 """What is published first, and then the same crawls in other containers, publish by publish."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rules", ["[]", '["redirects", "errors"]'])
 @pytest.mark.parametrize("first", TWINS, ids=lambda names: names[0][:12])
 def test_a_twin_changes_nothing(

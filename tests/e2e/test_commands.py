@@ -577,6 +577,7 @@ def test_a_store_that_may_not_be_written(home: Home, tmp_path: Path) -> None:
     assert "store/current.json cannot be read: Not a directory" in one_line(result.err)
 
 
+@pytest.mark.thorough
 def test_the_demo_from_end_to_end(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     result = sheaf(  # its server, a process, goes by the real clock

@@ -141,6 +141,7 @@ steps = st.one_of(
 )
 
 
+@pytest.mark.sampled(2)
 @settings(
     max_examples=examples(3),
     deadline=None,
@@ -160,6 +161,7 @@ def test_the_store_does_what_the_repository_in_memory_does(
         some.alike()
 
 
+@pytest.mark.sampled(2)
 def test_what_left_is_told_through_all_that_happens_to_a_store() -> None:
     """Publishes that merge runs, a withdrawal, a restoration, and sets that are re-entered."""
     with both() as some:
@@ -180,6 +182,7 @@ def test_what_left_is_told_through_all_that_happens_to_a_store() -> None:
         some.alike()
 
 
+@pytest.mark.sampled(2)
 def test_what_comes_back_of_an_older_snapshot_has_left_what_it_was_in_since() -> None:
     with both() as some:
         some.publish(dict.fromkeys(range(COUNT), ("d:a:www", "m:x")))
@@ -192,6 +195,7 @@ def test_what_comes_back_of_an_older_snapshot_has_left_what_it_was_in_since() ->
         some.alike()
 
 
+@pytest.mark.sampled(2)
 def test_sets_are_listed_once_whatever_is_retired_between_two_pages() -> None:
     """To clients with pages of several sizes, each of whom is in the midst of its list."""
     with both() as some:

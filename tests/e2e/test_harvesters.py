@@ -155,6 +155,7 @@ def test_pypi_oaipmh(archive: Archive) -> None:
     harvested(archive, sys.executable, PROGRAMS / "with_pyoai.py", archive.url, "oaipmh")
 
 
+@pytest.mark.thorough
 def test_pypi_oaiharvest(archive: Archive, tmp_path: Path) -> None:
     """As a library and as a command; with the pyoai that it asks for, which needs an old lxml."""
     folder = tmp_path / "packages"
@@ -178,6 +179,7 @@ def test_pypi_oaiharvest(archive: Archive, tmp_path: Path) -> None:
     assert names == {row.identifier for row in archive.rows if not row.deleted}
 
 
+@pytest.mark.thorough
 def test_npm_oai_pmh(archive: Archive, tmp_path: Path) -> None:
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is None or npm is None:

@@ -246,6 +246,7 @@ def spoil(home: Home, key: str, text: str | None) -> None:
         path.write_text(text)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("harm", "code"),
     [

@@ -182,6 +182,7 @@ def serve() -> Iterator[Callable[..., Served]]:
         one.close()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("server", "kind"), [("moto_server", Bucketed), ("weed_server", Processes)]
 )
@@ -287,6 +288,7 @@ def test_a_question_that_the_disk_is_too_small_for_is_told(published: Bucketed) 
     assert "set_spec" in question.statements(published.bucket, huge, {"records"})
 
 
+@pytest.mark.thorough
 def test_a_publish_goes_through_a_spell_of_503(
     home: Bucketed, proxy: Proxy, tmp_path: Path, serve: Callable[..., Served]
 ) -> None:

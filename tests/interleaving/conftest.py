@@ -2,6 +2,8 @@
 
 from hypothesis import HealthCheck, Phase, settings
 
+from tests.extent import examples
+
 COMMON = settings(deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
 
 # To make a failure small takes minutes: only the long profile does, and only that one takes other
@@ -10,7 +12,7 @@ settings.register_profile(
     "ordinary",
     COMMON,
     derandomize=True,
-    max_examples=3,
+    max_examples=examples(3),
     stateful_step_count=30,
     phases=[p for p in Phase if p not in (Phase.shrink, Phase.explain)],
 )

@@ -268,6 +268,7 @@ def test_no_harvester_misses_a_change_in_a_folder() -> None:
     proven(folder, BUDGET)
 
 
+@pytest.mark.thorough
 def test_no_harvester_misses_a_change_in_a_bucket(make_bucket: Callable[[], Writer]) -> None:
     fewer = settings(BUDGET, max_examples=max(2, BUDGET.max_examples // 10))
     proven(buckets(make_bucket), fewer)

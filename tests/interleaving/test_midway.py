@@ -96,6 +96,7 @@ class Harvest:
         return int(self.pages[-1].token.get("completeListSize", 0))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("spec", SETS)
 def test_what_changed_comes_behind_the_snapshot_that_the_harvest_began_in(
     world: World, spec: str | None
@@ -113,6 +114,7 @@ def test_what_changed_comes_behind_the_snapshot_that_the_harvest_began_in(
     assert harvest.size() == len(found)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("spec", SETS)
 def test_a_harvest_goes_on_where_its_snapshot_was_retired(world: World, spec: str | None) -> None:
     everything, changed = within(range(COUNT), spec), within(CHANGED, spec)
@@ -131,6 +133,7 @@ def test_a_harvest_goes_on_where_its_snapshot_was_retired(world: World, spec: st
     assert harvest.size() == len(before) + len(later)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("gone", [False, True], ids=["kept", "retired"])
 @pytest.mark.parametrize("spec", SETS)
 def test_what_was_withdrawn_comes_as_tombstones(world: World, spec: str | None, gone: bool) -> None:

@@ -339,6 +339,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, Path]:
     return world, copy
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("earlier", [False, True], ids=["empty", "update"])
 def test_an_export_may_end_at_any_write(

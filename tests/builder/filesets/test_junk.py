@@ -94,6 +94,7 @@ def put(value: Any, way: tuple[Any, ...], junk: Any) -> None:
     value[way[-1]] = junk
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PLATFORMS)
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())

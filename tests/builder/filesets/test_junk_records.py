@@ -70,6 +70,7 @@ def spoilt(whole: dict[str, Any], data: st.DataObject) -> dict[str, Any]:
     return documents
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PLATFORMS)
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())

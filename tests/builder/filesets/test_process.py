@@ -94,6 +94,7 @@ def site(
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "settings",
     [

@@ -35,6 +35,7 @@ def store(
     return FolderStore(tmp_path / "store") if request.param == "folder" else make_bucket()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("way", WAYS)
 def test_both_find_it_archived_and_it_is_there_once(
     server: Server, store: Writer, tmp_path: Path, way: str

@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import pytest
+
 from builder.obi.content import Incidence
 from builder.obi.replicate import ObiReplication
 from builder.store.folder import FolderStore
@@ -11,6 +13,7 @@ from tests.builder.http import site as web
 from tests.builder.obi.test_verify import MEANS
 
 
+@pytest.mark.sampled(2)
 def test_a_gathered_store_is_whole(anywhere: World) -> None:
     world, site = anywhere, anywhere.site
     far = "y" * 3000

@@ -14,6 +14,7 @@ from tests.builder.harvest.test_defects import harvested
 SINCE, UNTIL = "2026-11-20T09:00:00Z", "2026-11-20T18:00:00Z"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["ignores-dates", "tokens-lose-dates"])
 def test_dates_that_were_ignored_do_not_count_as_harvested(name: str, tmp_path: Path) -> None:
     """What came is kept; what lies within the dates and did not come, comes with the next run."""

@@ -163,6 +163,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, crawl: list[Path]) -> tuple[
     return ingested(root, crawl, split=1 << 30)[0], root
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("split", "jobs", "file_rows"), [(900, 1, 170), (2500, 2, 1 << 19)])
 def test_however_it_is_cut_up_the_same_comes_out(
     tmp_path: Path,

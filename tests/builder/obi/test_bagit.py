@@ -111,6 +111,7 @@ def test_a_bag_of_what_is_damaged_is_not_made(kept: Kept, tmp_path: Path, damage
     assert not list(tmp_path.glob(".bags*"))
 
 
+@pytest.mark.thorough
 def test_from_a_bucket_comes_the_same(
     kept: Kept, tmp_path: Path, make_bucket: Callable[..., Writer]
 ) -> None:

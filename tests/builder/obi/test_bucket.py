@@ -53,6 +53,7 @@ def first(fault: Fault, count: int = 1) -> Callable[[Seen], Fault | None]:
     return chosen
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("fault", "count"),
     [

@@ -29,6 +29,7 @@ def test_a_clock_that_went_back_a_day_is_refused(store: Store, time: Time) -> No
     assert len(standing(store)) == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seconds", [0, 1, 3599, 3600])
 def test_a_clock_that_is_a_little_behind_is_no_fault(
     store: Store, time: Time, seconds: int

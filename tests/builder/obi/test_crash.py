@@ -141,6 +141,7 @@ def buckets(moto_server: str) -> Iterator[Callable[[], Breaking]]:
         bucket.close()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("through", [False, True], ids=["not-made", "made"])
 def test_a_bucket_may_be_lost_at_any_write(buckets: Callable[[], Breaking], through: bool) -> None:
     expected: dict[str, bytes] = {}

@@ -315,6 +315,7 @@ def ended_at(step: int, work: Callable[[], object]) -> bool:
     return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("root_is_there", [False, True])
 def test_killed_anywhere_every_object_is_whole_and_the_next_export_completes(
     kept: Kept, tmp_path: Path, root_is_there: bool

@@ -317,6 +317,7 @@ def test_a_run_whose_documents_were_edited_is_not_published(repec: Repec) -> Non
         repec.publish()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no real ReDIF at {DATA}")
 def test_a_harvester_who_comes_after_each_replayed_tarball_misses_nothing(repec: Repec) -> None:
     """Scenario 17: each time with from = the responseDate of the harvest before.
@@ -359,6 +360,7 @@ def test_files_that_another_library_wrote_are_no_damage(repec: Repec) -> None:
     assert "obi-tables" not in {code for code, _ in found(repec)}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("document", [None, "{", "", '{"a": 1'])
 def test_a_template_without_what_it_holds_is_damage(repec: Repec, document: str | None) -> None:
     repec.take(a=paper(1))
@@ -437,6 +439,7 @@ def test_a_dead_publish_is_completed_by_the_next(repec: Repec) -> None:
     assert repec.publish().new == 3
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("server", ["moto_server", "weed_server"])
 def test_a_bucket_gives_the_same_snapshot_as_a_folder(
     repec: Repec, request: pytest.FixtureRequest, server: str

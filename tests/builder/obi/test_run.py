@@ -74,6 +74,7 @@ def test_runs_are_chained(store: Store, time: Time) -> None:
         history(store)
 
 
+@pytest.mark.sampled(2)
 def test_many_at_once(store: Store, time: Time) -> None:
     """More than a bucket is given ahead of what is yielded."""
     objects = [(f"RePEc:aaa:wpaper:{n}", f"number {n}\n".encode()) for n in range(90)]

@@ -42,6 +42,7 @@ def found(store: Store) -> set[tuple[str, str]]:
     return {(finding.code, finding.object) for finding in verify(store, MEANS).findings}
 
 
+@pytest.mark.sampled(2)
 def test_all_is_well(store: Store, time: Time, tmp_path: Path) -> None:
     filled(store, time, tmp_path)
     done: Verified = verify(store, MEANS)

@@ -126,6 +126,7 @@ def test_of_altered_bytes_no_file_is_made(kept: Kept, tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".files*"))
 
 
+@pytest.mark.thorough
 def test_from_a_bucket_comes_the_same(
     kept: Kept, tmp_path: Path, make_bucket: Callable[..., Writer]
 ) -> None:

@@ -180,6 +180,7 @@ def test_of_two_in_one_part_the_later_counts_whatever_the_threads(
     assert found[0] == found[1]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("parts", ["together", "index-first", "archive-first"])
 def test_an_archive_leads_before_an_index(world: World, parts: str) -> None:
     """Each fills what the other lacks; collections of both stay, whichever came first.
@@ -234,6 +235,7 @@ DAMAGED = capture(
 )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("order", list(permutations([WHOLE, DAMAGED])), ids=["whole", "damaged"])
 def test_a_whole_copy_wins_over_a_damaged_one(
@@ -273,6 +275,7 @@ def asked(method: str | None = "POST", **changes: Any) -> Capture:
     return capture(1, **told)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("together", [True, False])
 def test_a_request_is_that_of_one_copy(world: World, together: bool) -> None:
     """An archive file's account stands; an index that tells no method takes none away."""

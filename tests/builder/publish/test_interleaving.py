@@ -106,6 +106,7 @@ def published(world: World, *counts: int) -> None:
     begin(world, ("interleaving", counts), fill)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("new", [1, 30])
 def test_a_publish_that_lost_to_a_purge_leaves_nothing_that_is_kept(world: World, new: int) -> None:
     """It takes the number of a snapshot that was retired meanwhile."""
@@ -184,6 +185,7 @@ def test_an_answer_that_was_lost_and_a_rival_that_went_on(world: World) -> None:
     assert not records(world)[name(200)].deleted
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("kind", "at", "after"),
     [
@@ -303,6 +305,7 @@ def lost_race(world: World) -> None:
                 world.outside())  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("since", [three_and_expired, lost_race])
 def test_a_pointer_can_be_made_anew(
     world: World, since: Callable[[World], None], tmp_path: Path

@@ -96,6 +96,7 @@ def test_a_loss_of_21_of_25_templates_is_held_until_it_is_accepted(after_five: H
         assert store_of(home).read(row.key)
 
 
+@pytest.mark.thorough
 def test_all_of_repec_in_2017(home: Home) -> None:
     row = json.loads((TARBALLS / "RePEc-all_expected.json").read_text("utf-8"))
     row = row["only_names_ending_rdf_or_redif"]
@@ -124,6 +125,7 @@ SEQUENCES = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_versions_of_a_file_give_the_expected_incidences(
     name: str, home: Home, tmp_path: Path

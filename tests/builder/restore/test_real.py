@@ -18,6 +18,7 @@ CRAWLS = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not ARCHIVES.is_dir(), reason="the archives are not on this machine")
 def test_real_crawls_by_both_ways(tmp_path: Path) -> None:
     home = make_home(tmp_path / "home")

@@ -103,6 +103,7 @@ class Watched(FolderStore):
         return super().replace(key, data, tag)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("keep", "older", "kept"),
     [
@@ -372,6 +373,7 @@ class Meddled(FolderStore):
         return super().replace(key, data, tag)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("at", ["views.sql", "manifest.json", layout.POINTER])
 @pytest.mark.parametrize("age", [timedelta(hours=1), 2 * DAY], ids=["young", "old"])
 def test_an_expiry_in_the_midst_of_a_publish(

@@ -105,6 +105,7 @@ def number_of(url: str) -> int:
     return int(url.rpartition("/")[2])
 
 
+@pytest.mark.sampled(2)
 @settings(
     max_examples=examples(5),
     deadline=None,

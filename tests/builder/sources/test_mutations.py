@@ -174,6 +174,7 @@ _EXAMPLES = settings(
 )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PACKED)
 @given(st.data())
 @_EXAMPLES

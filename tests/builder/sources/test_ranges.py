@@ -126,6 +126,7 @@ def _split(found: list[Event]) -> tuple[list[Event], list[Fault]]:
     return [e for e in found if e not in own], sorted(own, key=lambda f: (f.place or 0, f.code))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", _FILES)
 def test_a_cut_anywhere_makes_two_ranges_that_make_the_whole(name: str) -> None:
     data = _FILES[name]

@@ -327,6 +327,7 @@ def test_a_listing_that_does_not_come_is_given_up(make_bucket: Make, proxy: Prox
         list(bucket.keys(""))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("answer", "said"),
     [

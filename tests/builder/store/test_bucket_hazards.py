@@ -71,6 +71,7 @@ def proxy(moto_server: str) -> Iterator[Proxy]:
         yield one
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("at", range(1, 28) if EVERY else [2, 12, 20, 24, 27])
 def test_a_rival_may_publish_at_any_moment(begun: Bucketed, at: int) -> None:
     begun.ingest([capture(2)])
@@ -93,6 +94,7 @@ def _die() -> None:
     raise Killed
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("at", range(1, 29) if EVERY else [10, 20, 24, 26, 28])
 def test_a_publish_may_end_at_any_call(begun: Bucketed, at: int) -> None:
     begun.ingest([capture(2), capture(1, title="changed")])

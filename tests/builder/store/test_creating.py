@@ -44,6 +44,7 @@ def dangling(store: Writer) -> list[Any]:
     return list((store.root / ".tmp").iterdir())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", [0, 1, PART - 1, PART, PART + 1, 3 * PART, 3 * PART + 7])
 def test_an_object_is_what_was_written(store: Writer, size: int) -> None:
     assert store.size("a/b c%2F~ä.bin") is None
@@ -62,6 +63,7 @@ class Mine(Exception):
     pass
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", [10, 3 * PART])
 @pytest.mark.parametrize("error", [Mine("mine"), KeyboardInterrupt("mine"), OSError("mine")])
 def test_what_raises_within_leaves_nothing(store: Writer, size: int, error: BaseException) -> None:
@@ -85,6 +87,7 @@ def test_what_is_there_stays(store: Writer, size: int) -> None:
     assert not dangling(store)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", [10, 3 * PART])
 def test_of_two_that_create_the_first_to_end_wins(store: Writer, size: int) -> None:
     data = body(size)
@@ -156,6 +159,7 @@ PASSING = [(step, fault) for step in STEPS for fault in (Answer(503, "SlowDown")
 PASSING.append((STEPS[-1], Answer(200, "InternalError")))  # S3 says 200 before it knows
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("step", "fault"), PASSING)
 def test_what_passes_is_tried_again(
     make_bucket: Callable[..., Bucket], proxy: Proxy, step: str, fault: Fault

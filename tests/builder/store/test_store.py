@@ -80,6 +80,7 @@ def test_replacing_what_was_removed_is_a_conflict(store: Writer) -> None:
     assert store.tag("x") is None
 
 
+@pytest.mark.sampled(2)
 def test_of_sixteen_that_replace_at_once_one_wins_each_round(store: Writer) -> None:
     tag = store.replace("x", b"start", None)
     for turn in range(5):
@@ -111,6 +112,7 @@ def test_of_sixteen_that_replace_at_once_one_wins_each_round(store: Writer) -> N
         assert store.tag("x") == tag
 
 
+@pytest.mark.sampled(2)
 def test_of_eight_that_count_at_once_no_count_is_lost(store: Writer) -> None:
     """As publishers do: who meets a conflict reads again, and tries again."""
     store.replace("x", b"0", None)
@@ -174,6 +176,7 @@ def test_a_large_object_is_whole(store: Writer) -> None:
         assert stream.read() == data[5:]
 
 
+@pytest.mark.sampled(2)
 def test_spans_of_a_large_object_are_right(store: Writer) -> None:
     data = b"".join(n.to_bytes(4, "big") for n in range(2_000_000))
     store.put("large", io.BytesIO(data))
@@ -207,6 +210,7 @@ def test_what_is_listed_of_objects(store: Writer) -> None:
     assert all(entry.modified.utcoffset() is not None for entry in store.entries(""))
 
 
+@pytest.mark.sampled(2)
 def test_many_objects_are_listed_and_removed(
     store: Writer, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,7 @@ def writes_of(seen: Seen) -> bool:
     return seen.method == "PUT" and not seen.key.partition("?")[0].endswith(".conditional")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())
 def test_what_arrives_otherwise_is_not_stored(
     bucket: Bucket, proxy: Proxy, write: Callable[[Bucket], object]
@@ -48,6 +49,7 @@ def test_what_arrives_otherwise_is_not_stored(
     assert bucket.tag("x") is None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())
 def test_what_arrived_otherwise_once_is_sent_again(
     bucket: Bucket, proxy: Proxy, write: Callable[[Bucket], object]

@@ -987,6 +987,7 @@ def test_a_revisit_of_what_is_not_there(revisited: World) -> None:
     raise AssertionError("there is no revisit")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["revisits", "unresolved"])
 def test_a_wrong_count_of_revisits(revisited: World, name: str) -> None:
     manifest = newest(revisited)

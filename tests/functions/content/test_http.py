@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import BinaryIO
@@ -62,7 +63,8 @@ def test_a_failing_search_keeps_no_bytes_back(caplog: pytest.LogCaptureFixture, 
     assert [one.message.count("urls is damaged") for one in caplog.records] == [1]
 
 
-def test_a_fault_of_the_search_leaves_nothing_open() -> None:
+def test_a_fault_of_the_search_leaves_nothing_open(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL)  # three hundred tracebacks take seconds to format
     asker = Asker(Made(b"a" * 3 * AHEAD), search=FakeSearch(KeyError("a fault")))
     for _ in range(300):  # more than may be under way at once
         assert asker.get().status == 503

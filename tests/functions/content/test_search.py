@@ -124,6 +124,7 @@ RANGES: Sequence[tuple[str, str]] = (
 )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("span", [(0, NEWEST), (20071101000000, 20100102000005), (1, 0)])
 @pytest.mark.parametrize("within", RANGES)
 def test_what_is_found_is_what_is_listed(
@@ -134,6 +135,7 @@ def test_what_is_found_is_what_is_listed(
     assert store.search.captures(store.manifest, *within, None, 7, *span) == wanted[:7]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("groups", [0, 1, 1000])
 @pytest.mark.parametrize("is_reverse", [False, True])
 @pytest.mark.parametrize("limit", [1, 3, 1000])
@@ -163,6 +165,7 @@ def test_page_by_page_it_is_the_same(
     assert pages >= len(wanted) // limit
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("is_reverse", [False, True])
 @pytest.mark.parametrize("limit", [1, 9])
 def test_a_search_goes_on_behind_any_place(store: Held, limit: int, is_reverse: bool) -> None:

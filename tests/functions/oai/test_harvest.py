@@ -24,6 +24,7 @@ def test_a_harvester_has_every_record_anew_whose_format_is_made_otherwise(seed):
     assert Run(seed, remade=True).right()
 
 
+@pytest.mark.thorough
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32))
 def test_a_harvester_behind_a_cache_has_it_too(seed):

@@ -72,6 +72,7 @@ def explored(place: World, subject: str, examples: int) -> None:
     every()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_every_request_to_a_rich_repository_is_answered_right(subject: str):
     explored(rich(), subject, 25)

@@ -210,6 +210,7 @@ WAYS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("arguments", "captures", "originals"), WAYS)
 def test_a_part_is_described(
     home: Home, tmp_path: Path, arguments: list[str], captures: int, originals: int
@@ -330,6 +331,7 @@ def test_a_store_in_a_bucket_is_exported(
     assert exported(home, "cdxj", tmp_path / "a.cdxj", "--set", "domain:cz")["captures"] == 5
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not ARCHIVES.exists(), reason=f"the real archives are not at {ARCHIVES}")
 def test_real_archives_come_through(tmp_path: Path) -> None:
     home = make_home(tmp_path / "home")

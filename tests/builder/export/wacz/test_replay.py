@@ -133,6 +133,7 @@ def payloads(path: Path) -> dict[tuple[str, str], set[str]]:
     return found
 
 
+@pytest.mark.sampled(2)
 @PLAYERS
 def test_real_archives_replay(player: Player, tmp_path: Path) -> None:
     """The players refuse a few odd URLs and lead on from a few: 1 capture in 50 at most."""

@@ -30,6 +30,7 @@ def home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return published(home, {"a.warc.gz": members(records)})
 
 
+@pytest.mark.sampled(2)
 def test_an_export_tells_the_request_and_has_its_record(home: Home, tmp_path: Path) -> None:
     for kind in ("wacz", "cdxj"):
         path = tmp_path / f"a.{kind}"

@@ -86,6 +86,7 @@ def records(world):
     }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no real archives at {DATA}")
 @pytest.mark.parametrize("listed", REAL)
 def test_real_indexes(make_world, tmp_path, listed):
@@ -184,6 +185,7 @@ def made(tmp_path):
     return path, captures(path, path.name)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("order", ["sorted", "reversed and repeated"])
 def test_made_indexes(make_world, tmp_path, made, order):
     archive, found = made

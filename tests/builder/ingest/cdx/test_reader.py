@@ -48,6 +48,7 @@ def test_codes_are_in_the_table(tmp_path):
     assert b'"status": "x"' in data[starts["index-value-invalid"] :].partition(b"\n")[0]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", [400, 1500, 1 << 20])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_blocks_and_threads_are_not_to_be_seen(tmp_path, size, threads):

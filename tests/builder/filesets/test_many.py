@@ -1,4 +1,4 @@
-"""A thousand requests in one run, with faults at random: each ends in exactly one result."""
+"""Many requests in one run, with faults at random: each ends in exactly one result."""
 
 import hashlib
 import json
@@ -30,8 +30,9 @@ from tests.builder.filesets.server import (
     text,
     then,
 )
+from tests.extent import ALL
 
-MANY = 1000
+MANY = 1000 if ALL else 250
 HIT = {name for name, row in STATUSES.items() if row.hit}
 
 
@@ -180,7 +181,7 @@ def kept(store: FolderStore, row: Mapping[str, Any]) -> bytes:
     return data[row["place"] : row["place"] + row["bytes"]]
 
 
-def test_a_thousand_requests_with_faults_end_in_one_result_each(command: Command) -> None:
+def test_requests_with_faults_end_in_one_result_each(command: Command) -> None:
     dice = Dice(command, seed=20261122)
     command.configure(
         http__tries="2", http__host_concurrent="16", http__concurrent="16",
@@ -207,7 +208,7 @@ def _check_results(
     first = [r for r in results if r["request"].get("ingest_type") == "dataset"]
     wanted = Counter(json.loads(line)["base_url"] for line in asked)
     assert Counter(r["request"]["base_url"] for r in first) == wanted
-    assert told["refused"] > 5
+    assert told["refused"] > MANY // 200
     assert told["faulty"] > 0
     for found in first:
         name, url = found["status"], found["request"]["base_url"]
