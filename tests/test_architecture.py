@@ -131,6 +131,7 @@ def loaded(path: Path, known: set[Path]) -> set[Path]:
     return known
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("path", ["cli.py", "commands/fileset.py", "aws/fileset_worker.py"])
 def test_what_archives_datasets_does_without_the_large_libraries(path: str) -> None:
     found = {p.relative_to(ROOT).as_posix() for p in loaded(ROOT / "builder" / path, set())}

@@ -116,7 +116,7 @@ COMMANDS: dict[str, list[str]] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_disk_may_be_full_at_any_write(disk: Disk, stages: Path, name: str) -> None:
     """More and more is free, by pages of 4 KiB, until the command gets through."""
@@ -161,7 +161,7 @@ def _followed_long_ago(store: Path) -> None:
     path.write_bytes(pointer.trim(datetime.max.replace(tzinfo=UTC)).to_json())
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_folder_that_is_read_only(disk: Disk, stages: Path, name: str) -> None:
     disk.begin(stages / ("again" if name == "expire" else "intake"))
@@ -344,7 +344,7 @@ def test_a_data_file_that_is_damaged(published: Home, damage: Callable[[Path], N
     assert published("verify").code == 0
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("damage", [remove, edited, garbled], ids=lambda f: f.__name__)
 def test_a_leaf_that_is_damaged(published: Home, damage: Callable[[Path], None]) -> None:
     store = published.folder / "store"
@@ -365,7 +365,7 @@ def test_a_leaf_that_is_damaged(published: Home, damage: Callable[[Path], None])
     assert published("verify").code == 0
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "damage", [cut, remove, garbled, of_another_snapshot], ids=lambda f: f.__name__
 )

@@ -83,6 +83,7 @@ def _ended(*asked: Any) -> None:
         assert lines == ["sheaf: terminated; run the command again to finish its work"]
 
 
+@pytest.mark.thorough
 def test_an_index_is_begun_anew_where_its_ingest_was_ended(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -114,6 +114,7 @@ def restoring_nothing(world: World) -> None:
 CHANGES = [nothing, more, without_intake, taking_down, restoring_nothing]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("change", CHANGES)
 def test_whoever_comes_next_stamps_a_late_pointer_s_items_anew(
     world: World, change: Callable[[World], None]
@@ -130,6 +131,7 @@ def test_whoever_comes_next_stamps_a_late_pointer_s_items_anew(
     assert stamps(world) == after  # once is enough
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_pointer_that_is_found_before_its_instant_was_in_time(
     world: World, change: Callable[[World], None]
@@ -178,6 +180,7 @@ def test_an_open_list_goes_on_with_what_gets_another_instant(world: World) -> No
     assert len(dates) == 2  # item 2 with its first instant, and with the one that it has now
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("more_", [True, False], ids=["with-more", "with-the-same"])
 def test_a_rival_wins_between_the_two_writes_of_a_late_pointer(world: World, more_: bool) -> None:
     """The rival stamps the items anew; the loser finds them published and does nothing."""

@@ -99,7 +99,7 @@ def _ingested(home: Home, files: Path, code: int = 0) -> None:
 YEARS = "SELECT count(*) FROM captures WHERE fetch_time >= TIMESTAMP '2026-01-01'"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.thorough
 @CLIENTS
 @pytest.mark.parametrize("size", PAGE_SIZES)
 def test_all_real_archives(core: Home, client: Client, size: str) -> None:
@@ -112,6 +112,7 @@ def test_all_real_archives(core: Home, client: Client, size: str) -> None:
     assert set(found) == set(rows)
 
 
+@pytest.mark.thorough
 def test_real_sets_have_the_sizes_that_they_claim(core: Home) -> None:
     """Every set of every hierarchy, harvested, has as many records as its listing says."""
     claimed = dict(
@@ -147,7 +148,7 @@ TWINS = {
 """What is published first, and then the same crawls in other containers, publish by publish."""
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rules", ["[]", '["redirects", "errors"]'])
 @pytest.mark.parametrize("first", TWINS, ids=lambda names: names[0][:12])
 def test_a_twin_changes_nothing(

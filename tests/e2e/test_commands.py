@@ -351,6 +351,7 @@ def test_a_taken_port(published: Home) -> None:
     assert "cannot listen" in one_line(published("serve", "--host", "no.such.host.invalid").err)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("version", "said"), [(9, "install a later Sheaf"), (1, "ingest its sources into a new store")]
 )

@@ -212,6 +212,7 @@ def test_lines_tell_what_came_though_many_ask_at_once(
     assert counted > 10
 
 
+@pytest.mark.thorough
 def test_what_is_read_ahead_is_told_of_the_page_that_needs_it(
     begin: Callable[..., Environment], proxy: Proxy
 ) -> None:

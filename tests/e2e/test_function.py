@@ -155,6 +155,7 @@ def in_time(instance: Instance, event: Any, context: Context) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_it_answers_for_what_is_published(published: Lambda, kind: Any) -> None:
     instance = published.begin()
@@ -285,6 +286,7 @@ def test_the_access_log_may_be_switched_off(published: Lambda) -> None:
     assert published.lines == []
 
 
+@pytest.mark.sampled(3)
 @in_real_time
 @pytest.mark.parametrize("fault", [Slow(60), Trickle(60), Lost()], ids=lambda fault: str(fault))
 @pytest.mark.parametrize("where", ["current.json", "records/records/"])

@@ -114,6 +114,7 @@ def test_what_is_not_there(home: Home, bucket: Bucket, place: str, said: str) ->
     assert said in one_line(result.err)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["what?.warc.gz", "a#b.warc.gz", "50%41 ž*.warc.gz"])
 def test_keys_that_no_address_names(home: Home, bucket: Bucket, tmp_path: Path, name: str) -> None:
     data = (tmp_path / "a.warc.gz").read_bytes()
@@ -165,7 +166,7 @@ def test_an_object_that_may_not_be_read(home: Home, bucket: Bucket) -> None:
     assert (second["codes"], second["captures"]) == ({}, 60)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("go", range(3))
 def test_the_process_ends_in_good_order(home: Home, bucket: Bucket, go: int) -> None:
     """It ended by a signal in one run of five or so, by threads that outlive the requests."""

@@ -101,6 +101,7 @@ def test_the_manifest_counts_what_is_listed(published: Published) -> None:
     assert before.kinds() == {"capture": 40}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("limit", [1, 7, 50, 1000])
 @pytest.mark.parametrize("spec", [None, "mime:text:html", "mime", "domain:cz:example:h3"])
 def test_pages_give_each_record_once_by_position(

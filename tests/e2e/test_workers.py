@@ -102,7 +102,7 @@ def test_a_worker_that_dies_is_started_again(published: Home) -> None:
         assert "Traceback" not in errors.read_text()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_the_server_ends_with_its_workers(
@@ -202,6 +202,7 @@ def test_a_shared_cache_whose_process_is_gone_is_an_error() -> None:
     door.close()
 
 
+@pytest.mark.thorough
 def test_a_log_shared_by_workers_is_json(published: Home) -> None:
     """Also on standard error, to which both write."""
     with running(published, **TWO) as (url, errors, _):

@@ -96,7 +96,7 @@ class Harvest:
         return int(self.pages[-1].token.get("completeListSize", 0))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("spec", SETS)
 def test_what_changed_comes_behind_the_snapshot_that_the_harvest_began_in(
     world: World, spec: str | None
@@ -114,7 +114,7 @@ def test_what_changed_comes_behind_the_snapshot_that_the_harvest_began_in(
     assert harvest.size() == len(found)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("spec", SETS)
 def test_a_harvest_goes_on_where_its_snapshot_was_retired(world: World, spec: str | None) -> None:
     everything, changed = within(range(COUNT), spec), within(CHANGED, spec)

@@ -70,7 +70,7 @@ def test_a_publish_that_stood_still_and_has_but_a_manifest_of_its_own_does_not_e
     assert world.chronicle.newest > 2
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("stop", ["put", "create"])
 @pytest.mark.parametrize(
     "change", [Publication(), Withdrawal(Selection(identifiers=NAMES[:2]))], ids=["more", "fewer"]

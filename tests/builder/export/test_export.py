@@ -339,7 +339,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, Path]:
     return world, copy
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("earlier", [False, True], ids=["empty", "update"])
 def test_an_export_may_end_at_any_write(
@@ -382,6 +382,7 @@ def test_an_export_may_end_at_any_write(
     world.clock.now = start
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("at", range(1, 40, 6))
 def test_the_source_may_be_expired_meanwhile(
     source: World, later: World, target: Writer, at: int

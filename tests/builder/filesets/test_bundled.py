@@ -120,6 +120,7 @@ def test_two_runs_give_the_same_bytes(server: Server, there: World, tmp_path: Pa
     assert stores[0].read(key) == stores[1].read(key)
 
 
+@pytest.mark.sampled(2)
 def test_the_same_request_again_downloads_nothing(
     server: Server, there: World, store: Writer
 ) -> None:
@@ -136,6 +137,7 @@ def test_the_same_request_again_downloads_nothing(
     assert objects(store) == before
 
 
+@pytest.mark.sampled(2)
 def test_a_bundle_that_is_missing_is_made_again_and_an_altered_one_told(
     server: Server, there: World, store: Writer
 ) -> None:
@@ -204,6 +206,7 @@ def test_a_small_member_that_comes_anew_spoils_nothing(
     assert [a.url[-1] for a in server.asked()] == ["0", "2", "1", "1", "3"]
 
 
+@pytest.mark.sampled(2)
 def test_a_large_member_that_is_wrong_each_time_ends_with_its_own_status(
     server: Server, there: World, store: Writer
 ) -> None:
@@ -290,6 +293,7 @@ def foreign(
     return item_of(server, dict(bodies), web_bundle_url=ALL, **given)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_the_platform_s_own_bundle_is_kept_as_it_is(
     server: Server, there: World, store: Writer, method: int
@@ -361,6 +365,7 @@ LOSSY: dict[str, tuple[str, bytes]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("defect", LOSSY)
 def test_a_bundle_that_is_not_as_listed_is_not_kept(
     server: Server, there: World, store: Writer, defect: str

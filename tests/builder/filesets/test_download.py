@@ -253,6 +253,7 @@ def test_what_never_ends_is_ended(there: World, known: bool) -> None:
         assert all(len(some) <= 100_000 for some in there.thrown)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["folder", "moto", "weed"])
 def test_what_never_ends_leaves_nothing_in_a_store(
     there: World, kind: str, request: pytest.FixtureRequest, tmp_path: Path

@@ -102,6 +102,7 @@ def test_any_bytes_are_read(body: bytes) -> None:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "unit",
     [

@@ -194,7 +194,7 @@ def test_requests_with_faults_end_in_one_result_each(command: Command) -> None:
     asked = [json.dumps({"base_url": url}) for url in (*urls, *bad)]
     dice.random.shuffle(asked)
     assert len(asked) == MANY
-    with failing_store(0.02) as told:
+    with failing_store(20 / MANY) as told:
         results = command.results(lines="\n".join(asked))
     _check_results(dice, asked, results, told)
     command("publish")

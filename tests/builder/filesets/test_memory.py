@@ -64,7 +64,7 @@ def site(server: Server, tmp_path: Path) -> Measured:
     return Measured(server, tmp_path)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("bodies", "bundle", "strategy"),
     [

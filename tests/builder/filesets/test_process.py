@@ -94,7 +94,7 @@ def site(
     return found
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "settings",
     [

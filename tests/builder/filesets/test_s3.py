@@ -87,6 +87,7 @@ def dangling(store: Writer) -> list[Any]:
     return list(folder.iterdir()) if folder.exists() else []
 
 
+@pytest.mark.sampled(3)
 def test_every_file_is_an_object_and_the_record_comes_last(
     server: Server, there: World, store: Writer
 ) -> None:
@@ -127,6 +128,7 @@ def test_one_file_alone(server: Server, there: World, store: Writer) -> None:
     assert again == replace(found, status="success-existing")
 
 
+@pytest.mark.sampled(3)
 def test_the_same_request_again_downloads_nothing(
     server: Server, there: World, store: Writer
 ) -> None:
@@ -143,6 +145,7 @@ def test_the_same_request_again_downloads_nothing(
     assert objects(store) == before
 
 
+@pytest.mark.sampled(3)
 def test_a_file_that_is_missing_is_fetched_again_alone(
     server: Server, there: World, store: Writer
 ) -> None:
@@ -178,6 +181,7 @@ def test_what_is_fetched_again_is_what_it_was_though_the_platform_tells_no_diges
     assert asked.process(item) == found
 
 
+@pytest.mark.sampled(3)
 def test_an_altered_file_is_told_and_not_written_over(
     server: Server, there: World, store: Writer
 ) -> None:
@@ -201,6 +205,7 @@ def test_an_altered_file_is_told_and_not_written_over(
     assert not server.asked()
 
 
+@pytest.mark.sampled(3)
 def test_a_file_that_fails_ends_it_and_the_next_run_goes_on(
     server: Server, there: World, store: Writer
 ) -> None:
@@ -224,6 +229,7 @@ def test_a_file_that_fails_ends_it_and_the_next_run_goes_on(
     assert found.manifest[0].sha256 == digest("sha256", BODIES["data/med.csv"])
 
 
+@pytest.mark.sampled(3)
 def test_what_an_unfinished_run_left_is_not_trusted(
     server: Server, there: World, store: Writer
 ) -> None:
@@ -234,6 +240,7 @@ def test_what_an_unfinished_run_left_is_not_trusted(
     assert store.read(place(item) + "files/a") == b"first"
 
 
+@pytest.mark.sampled(3)
 def test_a_file_of_no_size_and_no_digest_may_not_be_endless(
     server: Server, there: World, store: Writer
 ) -> None:
@@ -250,6 +257,7 @@ def test_a_file_of_no_size_and_no_digest_may_not_be_endless(
         assert not dangling(store)
 
 
+@pytest.mark.sampled(3)
 def test_withheld_files_make_it_partial_and_are_told(
     server: Server, there: World, store: Writer
 ) -> None:
@@ -327,6 +335,7 @@ def test_a_store_that_does_not_take_a_file_is_told(
     assert [f.status for f in caught.value.manifest] == ["verified", "error-store-upload"]
 
 
+@pytest.mark.sampled(3)
 def test_what_another_strategy_recorded_and_lost_begins_anew(
     server: Server, there: World, store: Writer
 ) -> None:
@@ -340,6 +349,7 @@ def test_what_another_strategy_recorded_and_lost_begins_anew(
     assert known.archived.ingest_strategy == "s3-fileset"
 
 
+@pytest.mark.sampled(3)
 def test_reading_what_is_there_stops_when_it_is_told_to(
     server: Server, there: World, store: Writer
 ) -> None:
@@ -365,6 +375,7 @@ def test_a_file_that_the_platform_lists_and_has_not(
     assert objects(store) == {}
 
 
+@pytest.mark.sampled(3)
 def test_a_broken_connection_is_gone_on_with_into_the_same_object(
     server: Server, there: World, store: Writer
 ) -> None:
@@ -377,6 +388,7 @@ def test_a_broken_connection_is_gone_on_with_into_the_same_object(
     assert store.read(found.location or "") == body.all
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not ZENODO.exists(), reason="the answers of real platforms are not here")
 def test_the_true_bodies_of_a_real_record(server: Server, there: World, store: Writer) -> None:
     listed = json.loads((ZENODO / "legacy_record_7078725.json").read_text("utf-8"))["files"]

@@ -47,7 +47,7 @@ def datasets(command: Command) -> dict[str, bytes]:
     return {key: store.read(key) for key in keys}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("true", "settings"),
     [(True, WAYS["files"]), *((False, way) for way in WAYS.values())],
@@ -117,6 +117,7 @@ def test_scenario_3_what_was_altered_is_told_and_not_written_over(command: Comma
     assert "fileset-altered" in out
 
 
+@pytest.mark.sampled(3)
 @every_way
 def test_scenario_17_one_wrong_byte_spoils_the_dataset_and_nothing_of_it_is_listed(
     command: Command, settings: dict[str, str]

@@ -68,6 +68,7 @@ def objects(command: Command) -> Iterator[bytes]:
         yield gzip.decompress(data) if key.endswith(".gz") else data
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("backend", "files"),
     [("s3", {"a.csv": A, "b.csv": B}), ("web", {"a.csv": A})],

@@ -204,6 +204,7 @@ def test_limits_hold_for_all_files_together(there: World, store: Writer) -> None
     assert list(store.keys("")) == []
 
 
+@pytest.mark.sampled(2)
 def test_another_run_that_was_first_is_believed(there: World, store: Writer) -> None:
     """Its WARC is what is recorded, and the later one's is gone."""
     first = captured(there, store, FILESET)
@@ -276,6 +277,7 @@ def test_the_bundle_of_a_platform_is_one_answer(there: World, store: Writer) -> 
     assert {f.offset for f in found.manifest} == {found.bundle_cdx.warc_offset}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("data", "told"),
     [

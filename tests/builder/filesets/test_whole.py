@@ -45,7 +45,7 @@ def body(data: bytes, place: int | None, size: int, compression: str | None) -> 
     return record.split(b"\r\n\r\n", 2)[2][:size]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_each_strategy_is_published_and_the_same_again_changes_nothing(
     world: World, tmp_path: Path, strategy: str

@@ -170,6 +170,7 @@ BROKEN: dict[str, tuple[str, bytes | Callable[[], bytes]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("defect", BROKEN)
 def test_what_is_wrong_is_refused_with_its_status(defect: str, tmp_path: Path) -> None:
     status, made = BROKEN[defect]

@@ -255,6 +255,7 @@ def gate(site: Site) -> Iterator[Gate]:
     gate.open.set()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_keeps_what_came(
     archive: Archive, site: Site, gate: Gate, number: signal.Signals, code: int

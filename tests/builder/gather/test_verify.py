@@ -13,7 +13,7 @@ from tests.builder.http import site as web
 from tests.builder.obi.test_verify import MEANS
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_a_gathered_store_is_whole(anywhere: World) -> None:
     world, site = anywhere, anywhere.site
     far = "y" * 3000

@@ -72,6 +72,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "harvests"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "xml"])
 def test_items_keep_identifiers_metadata_and_sets(home: Home, folder: Path, form: str) -> None:
     rows = [row(one) for one in SOME]

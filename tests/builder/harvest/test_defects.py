@@ -122,6 +122,7 @@ def test_a_defect_is_survived(name: str, tmp_path: Path) -> None:
         assert all(outcome.mended in str(fault) for fault in faults), faults
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(examples(12)))
 def test_defects_at_once_are_survived(seed: int, tmp_path: Path) -> None:
     """Of the wire's troubles, of what is sent, and of lists one each."""

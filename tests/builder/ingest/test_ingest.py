@@ -199,6 +199,7 @@ def test_any_ranges_of_a_file_give_what_it_gives_as_a_whole(
     assert table(root, "captures") == as_read([path])[0]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", ["warc", "warc.gz", "arc", "arc.gz"])
 def test_a_file_that_begins_with_zeros_is_read_in_ranges_too(tmp_path: Path, form: str) -> None:
     sound = archive(tmp_path / f"sound.{form}", 40, form=form)

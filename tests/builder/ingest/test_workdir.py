@@ -65,6 +65,7 @@ def test_what_was_read_is_not_read_again(
     assert intake_of(tmp_path / "s") == intake_of(tmp_path / "whole")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("change", ["size", "time"])
 def test_a_file_that_changed_meanwhile_is_read_anew(
     tmp_path: Path, files: list[Path], monkeypatch: pytest.MonkeyPatch, change: str
@@ -125,6 +126,7 @@ def _other(part: Path) -> None:
     (part / "readings.json").write_text(json.dumps([{"stretch": {}}]))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("damage", [_cut, _emptied, _other])
 def test_a_part_that_is_damaged_is_read_anew(
     tmp_path: Path,

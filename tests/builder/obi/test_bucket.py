@@ -99,6 +99,7 @@ def test_a_small_object_whose_answer_was_lost_is_written(
     assert bucket.read(where) == b"small"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("status", [(403, "AccessDenied"), (400, "EntityTooLarge")])
 def test_a_large_object_that_is_refused_is_told(
     bucket: Bucket, proxy: Proxy, time: Time, large: Path, status: tuple[int, str]
@@ -123,6 +124,7 @@ def test_a_server_that_ignores_conditions_is_refused(moto_server: str, large: Pa
                 assert bucket.tag("obi/000/000/0001/x") is None
 
 
+@pytest.mark.sampled(2)
 def test_of_many_who_write_a_large_object_one_does(bucket: Bucket, tmp_path: Path) -> None:
     together = threading.Barrier(6)
 
@@ -160,6 +162,7 @@ def test_a_large_object_is_never_in_memory(weed_server: str, time: Time, tmp_pat
         assert held["ContentLength"] == 64 << 20
 
 
+@pytest.mark.sampled(2)
 def test_many_at_once_stop_at_the_first_refusal(bucket: Bucket, proxy: Proxy, time: Time) -> None:
     """And what was to be written behind it is not asked for to the end."""
     run = claim(bucket, GATHER, time.outside)

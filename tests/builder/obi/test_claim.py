@@ -39,6 +39,7 @@ def test_a_clock_that_is_a_little_behind_is_no_fault(
     assert claim(store, INGEST, time.outside).tist == NOW + 1
 
 
+@pytest.mark.sampled(3)
 def test_a_run_of_a_given_time(store: Store, time: Time) -> None:
     """History is replayed: each run at its date."""
     dates = [datetime(2025, 1, day, tzinfo=UTC) for day in (5, 6, 7)]
@@ -83,6 +84,7 @@ def test_an_abandoned_run_of_a_wrong_clock_stands_in_nobody_s_way(store: Store, 
     assert claim(store, GATHER, time.outside).tist == NOW
 
 
+@pytest.mark.sampled(3)
 def test_two_writers_in_the_same_second(store: Store) -> None:
     """One gets the time, the other the next; both commit, and nothing is overwritten."""
     together = threading.Barrier(2)
@@ -117,6 +119,7 @@ def test_two_writers_in_the_same_second(store: Store) -> None:
         assert run.previous == before.digest
 
 
+@pytest.mark.sampled(3)
 def test_two_who_go_on_with_one_run_write_it_once(store: Store) -> None:
     """The same command was given twice: both find the run open, and write the same."""
     run = claim(store, PURPOSE, Time().outside)

@@ -64,6 +64,7 @@ def test_a_run_that_nobody_goes_on_with_is_named(home: Home) -> None:
     assert "no problems found" in home("verify").out
 
 
+@pytest.mark.thorough
 def test_export_carries_the_runs_to_a_bucket_and_back(
     home: Home, tmp_path: Path, moto_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -118,6 +118,7 @@ def test_what_is_no_key(where: str) -> None:
     assert key.parse(where) is None
 
 
+@pytest.mark.sampled(3)
 def test_every_key_of_a_store_is_turned_back_by_the_store_alone(
     store: Store, time: Time, tmp_path: Path
 ) -> None:

@@ -360,7 +360,7 @@ def test_files_that_another_library_wrote_are_no_damage(repec: Repec) -> None:
     assert "obi-tables" not in {code for code, _ in found(repec)}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("document", [None, "{", "", '{"a": 1'])
 def test_a_template_without_what_it_holds_is_damage(repec: Repec, document: str | None) -> None:
     repec.take(a=paper(1))

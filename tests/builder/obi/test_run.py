@@ -29,6 +29,7 @@ def version(where: str, data: bytes, identifier: str, kind: str = TEMPLATE) -> V
     return Version(id=identifier, kind=kind, key=where, bytes=len(data), md5=md5, sha256=sha256)
 
 
+@pytest.mark.sampled(3)
 def test_a_run_counts_once_it_is_committed(store: Store, time: Time, tmp_path: Path) -> None:
     run = claim(store, INGEST, time.outside)
     assert run.tist == 1795255200
@@ -62,6 +63,7 @@ def test_a_run_counts_once_it_is_committed(store: Store, time: Time, tmp_path: P
     assert hashlib.sha256(store.read(prefix + "commit.json")).hexdigest() == done.digest
 
 
+@pytest.mark.sampled(3)
 def test_runs_are_chained(store: Store, time: Time) -> None:
     first = claim(store, INGEST, time.outside).commit([])
     second = claim(store, INGEST, time.outside).commit([])
@@ -74,7 +76,7 @@ def test_runs_are_chained(store: Store, time: Time) -> None:
         history(store)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_many_at_once(store: Store, time: Time) -> None:
     """More than a bucket is given ahead of what is yielded."""
     objects = [(f"RePEc:aaa:wpaper:{n}", f"number {n}\n".encode()) for n in range(90)]
@@ -89,6 +91,7 @@ def test_many_at_once(store: Store, time: Time) -> None:
     assert store.read(expected[5]) == b"number 5\n"
 
 
+@pytest.mark.sampled(3)
 def test_nothing_is_overwritten(store: Store, time: Time, tmp_path: Path) -> None:
     run = claim(store, INGEST, time.outside)
     large, other = tmp_path / "large", tmp_path / "other"
@@ -123,6 +126,7 @@ def test_a_log_follows_from_its_rows(store: Store, time: Time) -> None:
     assert json.loads(gzip.decompress(packed))["id"] == HANDLE
 
 
+@pytest.mark.sampled(3)
 def test_a_run_goes_on_where_the_same_is_asked(store: Store, time: Time) -> None:
     run = claim(store, INGEST, time.outside)
     run.put(HANDLE, b"x")
@@ -153,6 +157,7 @@ def test_an_abandoned_run_counts_no_more(store: Store, time: Time) -> None:
         other.abandon("too late")
 
 
+@pytest.mark.sampled(3)
 def test_a_run_waits_for_those_before_it(store: Store, time: Time) -> None:
     first = claim(store, INGEST, time.outside)
     gather = Purpose("gather", "all", "all")

@@ -42,7 +42,7 @@ def found(store: Store) -> set[tuple[str, str]]:
     return {(finding.code, finding.object) for finding in verify(store, MEANS).findings}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_all_is_well(store: Store, time: Time, tmp_path: Path) -> None:
     filled(store, time, tmp_path)
     done: Verified = verify(store, MEANS)
@@ -267,6 +267,7 @@ BESIDE = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda d: d.__name__)
 def test_each_defect_has_its_code(
     tmp_path: Path, time: Time, defect: Callable[[Store, list[Committed]], str]

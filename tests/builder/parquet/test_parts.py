@@ -29,6 +29,7 @@ def files(store: Any, table: str) -> list[tuple[DataFile, Path]]:
     return [(f, store[0].local(f.key)) for f in catalogue.files(store[1], table)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("table", layout.SERVED[:4])
 def test_a_row_group_that_is_cut_out_is_a_parquet_file(
     store: Any, table: str, tmp_path: Path

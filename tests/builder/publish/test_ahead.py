@@ -101,6 +101,7 @@ def test_what_could_not_be_read_ahead_is_read_when_asked_for(
     repository.close()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ahead", [False, True])
 def test_values_that_do_not_fit_into_memory_as_one_text_are_read_row_by_row(
     world: World, monkeypatch: pytest.MonkeyPatch, ahead: bool

@@ -51,6 +51,7 @@ def only(world: World) -> tuple[PublishedRecord, int]:
     return record, manifest.last_position
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("order", list(permutations([FIRST, TWIN])), ids=["first", "twin"])
 def test_copies_with_different_types_settle(world: World, order: tuple[Capture, ...]) -> None:
     for copy in order:
@@ -180,7 +181,7 @@ def test_of_two_in_one_part_the_later_counts_whatever_the_threads(
     assert found[0] == found[1]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("parts", ["together", "index-first", "archive-first"])
 def test_an_archive_leads_before_an_index(world: World, parts: str) -> None:
     """Each fills what the other lacks; collections of both stay, whichever came first.
@@ -235,7 +236,7 @@ DAMAGED = capture(
 )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("order", list(permutations([WHOLE, DAMAGED])), ids=["whole", "damaged"])
 def test_a_whole_copy_wins_over_a_damaged_one(

@@ -382,6 +382,7 @@ def test_what_one_collection_touches_leaves_the_others_files_alone(world: World)
     assert true(world, "collection:a")
 
 
+@pytest.mark.thorough
 def test_a_publish_into_an_old_collection_reads_little(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,6 +127,7 @@ def test_a_format_that_takes_effect_after_its_manifest_is_damage(world: World) -
     assert not [*consistency.of_manifest(1, right, ())]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("formats", [5, ["a"], {"a": ["1"]}, {"a": ["1", "2026", 1]}])
 def test_a_manifest_with_damaged_formats_is_damaged(world: World, formats: object) -> None:
     world.ingest([capture(1)])

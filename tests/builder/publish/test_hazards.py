@@ -357,6 +357,7 @@ def test_a_full_scratch_disk_is_told_as_such(world: World, monkeypatch: pytest.M
     assert world.publish().new == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("left", [None, Pointer()], ids=["missing", "empty"])
 def test_a_store_that_lost_its_pointer_is_not_begun_anew(
     world: World, left: Pointer | None

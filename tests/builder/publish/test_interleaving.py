@@ -274,6 +274,7 @@ def three_and_expired(world: World) -> None:
     world.expire(keep=2)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("since", [one_more, three_and_expired])
 def test_an_old_pointer_that_is_put_back_is_no_base(
     world: World, since: Callable[[World], None]
@@ -417,6 +418,7 @@ def test_what_was_purged_while_it_was_exported_is_not_at_the_copy(
     assert problems(world, copy) == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["create", "replace"])
 def test_what_was_purged_after_an_export_died_is_not_at_the_copy(
     world: World, tmp_path: Path, kind: str

@@ -51,6 +51,7 @@ def fill(world: World) -> None:
         world.clock.sleep(100)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seconds", [[], [55, 59], [70, 100], [130, 500, 90]])
 def test_there_is_time_for_every_removal(world: World, seconds: list[float]) -> None:
     begin(world, "leases", fill)

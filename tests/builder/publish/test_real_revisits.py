@@ -25,7 +25,7 @@ def captures(name: str) -> list[Capture]:
         return [e for e in read_archive(file, Path(name).name, rules) if isinstance(e, Capture)]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("names", "expected"),
     [

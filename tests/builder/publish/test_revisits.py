@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -432,6 +433,7 @@ FEW = settings(
 )
 
 
+@pytest.mark.thorough
 @FEW
 @given(st.data())
 def test_the_order_of_publishes_makes_no_difference(

@@ -208,6 +208,7 @@ def test_trees_of_six_dates_give_the_expected_incidences() -> None:
         assert replay.step(found) == expected(row["recommended"])
 
 
+@pytest.mark.thorough
 def test_all_of_repec_in_2017() -> None:
     tar = DATA / "tarballs" / "RePEc-all_2017-10-25.tar.gz"
     expected_ = json.loads((DATA / "tarballs" / "RePEc-all_expected.json").read_text("utf-8"))

@@ -49,6 +49,7 @@ def after_five(five: tuple[Home, list[dict[str, Any]]], tmp_path: Path) -> Home:
     return Home(Path(shutil.copytree(five[0].folder, tmp_path / "five")))
 
 
+@pytest.mark.thorough
 def test_six_tarballs_replayed_at_their_dates_give_the_expected_incidences(
     five: tuple[Home, list[dict[str, Any]]], after_five: Home
 ) -> None:
@@ -125,7 +126,7 @@ SEQUENCES = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_versions_of_a_file_give_the_expected_incidences(
     name: str, home: Home, tmp_path: Path

@@ -47,6 +47,7 @@ def lines(target: Path) -> list[dict[str, Any]]:
 WHOLE = {names.natural(url).path: body for url, body in FILES.items()}
 
 
+@pytest.mark.sampled(2)
 def test_the_whole_archive_as_it_was_last(source: str, tmp_path: Path) -> None:
     done = sheaf("restore", source, tmp_path / "site")
     assert done.code == 0, done.err
@@ -197,6 +198,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
     return Shelf(home, crawl)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("over_http", [False, True])
 def test_an_archive_of_malice_stays_in_its_folder(
     hostile: Shelf, tmp_path: Path, over_http: bool
@@ -248,6 +250,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
     return Shelf(home, crawl)
 
 
+@pytest.mark.thorough
 def test_an_endpoint_behind_a_proxy(
     many: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,7 +262,7 @@ def test_an_endpoint_behind_a_proxy(
     assert tree(tmp_path / "site") == {f"a.cz/{n}": b"body of %d" % n for n in range(200)}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_a_process_that_is_ended_goes_on(many: Shelf, tmp_path: Path, by: signal.Signals) -> None:
     site = tmp_path / "site"

@@ -112,6 +112,7 @@ def test_references_of_a_page(before: str, after: str) -> None:
     assert html(before) == after
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "text",
     [

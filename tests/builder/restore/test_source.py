@@ -146,6 +146,7 @@ def breaking(
         yield shelf, found
 
 
+@pytest.mark.sampled(2)
 def test_other_bytes_are_never_taken_for_those_that_were_archived(
     breaking: tuple[Shelf, CaptureSource],
 ) -> None:
@@ -157,6 +158,7 @@ def test_other_bytes_are_never_taken_for_those_that_were_archived(
     assert error.value.code == "damaged"
 
 
+@pytest.mark.sampled(2)
 def test_an_archive_file_that_is_gone_is_told_for_each_capture(
     breaking: tuple[Shelf, CaptureSource],
 ) -> None:

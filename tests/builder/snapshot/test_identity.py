@@ -141,6 +141,7 @@ def test_a_pointer_of_another_store_is_refused(make_world: Callable[[str], World
     assert found.startswith("pointer-foreign")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", ["removed", "damaged"])
 def test_a_witness_that_is_lost_is_named_with_what_to_write(world: World, how: str) -> None:
     filled(world)
@@ -187,6 +188,7 @@ class Ending(FolderStore):
         return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("first", [True, False], ids=["first", "later"])
 @pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
 def test_a_publish_that_dies_at_the_witness_leaves_a_store_that_is_read_and_published_to(

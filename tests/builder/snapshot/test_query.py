@@ -62,6 +62,7 @@ def bare(published: World) -> Iterator[engine.Connection]:
         yield connection
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("sql", STATEMENTS)
 def test_a_folder_answers_whatever_reads_it(
     published: World, manifest: Manifest, connection: engine.Connection, sql: str

@@ -95,6 +95,7 @@ def test_one_flipped_bit_in_a_stored_archive_costs_one_capture_at_most(form):
         assert "checksum" in fault.detail
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_flipped_bit_in_any_header_costs_no_capture(form):
     """Of local headers, data descriptors and the directory."""

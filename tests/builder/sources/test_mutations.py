@@ -190,6 +190,7 @@ def test_each_whole_part_of_a_packed_file_is_found(name, draw):
         assert set(map(content, records)) <= set(expected)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PLAIN)
 @given(st.data())
 @_EXAMPLES

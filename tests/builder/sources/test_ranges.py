@@ -243,6 +243,7 @@ def test_ordinals() -> None:
     assert other.overlaps(both)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not _DATA.is_dir(), reason="the collection of real files is not here")
 @pytest.mark.parametrize("parts", [2, 7])
 def test_real_files(parts: int) -> None:

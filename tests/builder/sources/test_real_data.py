@@ -177,6 +177,7 @@ def test_the_zstd_twin_gives_equal_captures():
     assert len(placeless(two)) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("trained", [False, True])
 @pytest.mark.parametrize(
     "name", ["pywb__iana.warc.gz", "aut__example.arc.gz", "webarchivcz__example-20200623-crawler0"]

@@ -119,6 +119,7 @@ def test_a_key_that_is_not_ours_is_told(make_bucket: Make, moto_server: str, key
     assert str(told.value).isprintable()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("code", ["InternalError", "ServiceUnavailable", "SlowDown"])
 def test_a_key_that_stayed_for_a_moment_is_removed_again(
     bucket: Bucket, proxy: Proxy, code: str
@@ -371,6 +372,7 @@ def test_a_refusal_is_told_at_once_and_in_one_line(
         assert len(proxy.seen) <= 2
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("method", "action"),
     [("GET", "s3:GetObject"), ("PUT", "s3:PutObject"), ("POST", "s3:DeleteObject")],

@@ -43,6 +43,7 @@ def nth(number: int, fault: Fault) -> Callable[[Seen], Fault | None]:
     return decide
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", range(3, 7))
 def test_an_upload_in_parts_whose_last_answers_are_cut_off_is_made_again(
     bucket: Bucket, proxy: Proxy, number: int

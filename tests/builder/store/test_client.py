@@ -107,6 +107,7 @@ def url(client: Any) -> str:
     return str(client.generate_presigned_url("get_object", {"Bucket": "a-bucket", "Key": "k"}))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("how", "begins"),
     [

@@ -78,6 +78,7 @@ def test_what_raises_within_leaves_nothing(store: Writer, size: int, error: Base
     assert not dangling(store)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", [10, 3 * PART])
 def test_what_is_there_stays(store: Writer, size: int) -> None:
     store.create("x", b"first")
@@ -104,6 +105,7 @@ def test_of_two_that_create_the_first_to_end_wins(store: Writer, size: int) -> N
     assert not dangling(store)
 
 
+@pytest.mark.sampled(3)
 def test_a_zip_is_written_forwards(store: Writer) -> None:
     with store.creating("x.zip") as sink, zipfile.ZipFile(sink, "w") as made:  # type: ignore[call-overload]
         made.writestr("a.txt", b"a" * PART)
@@ -181,6 +183,7 @@ def test_what_passes_is_tried_again(
     assert bucket.read("x") == body(3 * PART)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("step", ["partNumber=2", COMPLETION])
 def test_what_does_not_pass_leaves_nothing(
     make_bucket: Callable[..., Bucket], proxy: Proxy, step: str

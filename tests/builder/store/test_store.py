@@ -29,6 +29,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Writer]:
     bucket.close()
 
 
+@pytest.mark.sampled(3)
 def test_objects_are_read_as_they_were_written(store: Writer) -> None:
     store.put("a/b/c.bin", io.BytesIO(b"\0data"))
     store.create("d.json", b"{}")
@@ -53,6 +54,7 @@ def test_an_object_named_by_its_content_is_written_once(store: Writer) -> None:
     assert store.read("x") == b"first"
 
 
+@pytest.mark.sampled(3)
 def test_creating_what_is_there_is_a_conflict(store: Writer) -> None:
     store.create("x", b"1")
     with pytest.raises(Conflict):
@@ -60,6 +62,7 @@ def test_creating_what_is_there_is_a_conflict(store: Writer) -> None:
     assert store.read("x") == b"1"
 
 
+@pytest.mark.sampled(3)
 def test_replacing_asks_for_the_tag(store: Writer) -> None:
     first = store.replace("x", b"1", None)
     assert store.tag("x") == first
@@ -80,7 +83,7 @@ def test_replacing_what_was_removed_is_a_conflict(store: Writer) -> None:
     assert store.tag("x") is None
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_of_sixteen_that_replace_at_once_one_wins_each_round(store: Writer) -> None:
     tag = store.replace("x", b"start", None)
     for turn in range(5):
@@ -112,7 +115,7 @@ def test_of_sixteen_that_replace_at_once_one_wins_each_round(store: Writer) -> N
         assert store.tag("x") == tag
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_of_eight_that_count_at_once_no_count_is_lost(store: Writer) -> None:
     """As publishers do: who meets a conflict reads again, and tries again."""
     store.replace("x", b"0", None)
@@ -138,6 +141,7 @@ def test_of_eight_that_count_at_once_no_count_is_lost(store: Writer) -> None:
     assert store.read("x") == b"24"
 
 
+@pytest.mark.sampled(3)
 def test_of_eight_that_create_at_once_one_wins(store: Writer) -> None:
     for turn in range(5):
         won: list[int] = []
@@ -165,6 +169,7 @@ def test_of_eight_that_create_at_once_one_wins(store: Writer) -> None:
         assert store.read(f"x{turn}") == str(won[0]).encode()
 
 
+@pytest.mark.sampled(3)
 def test_a_large_object_is_whole(store: Writer) -> None:
     data = b"".join(hashlib.sha256(bytes([n % 256, n // 256])).digest() * 512 for n in range(1400))
     assert len(data) > 20 << 20
@@ -176,7 +181,7 @@ def test_a_large_object_is_whole(store: Writer) -> None:
         assert stream.read() == data[5:]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_spans_of_a_large_object_are_right(store: Writer) -> None:
     data = b"".join(n.to_bytes(4, "big") for n in range(2_000_000))
     store.put("large", io.BytesIO(data))
@@ -198,6 +203,7 @@ def test_an_empty_object_is_one(store: Writer) -> None:
         assert stream.read() == b""
 
 
+@pytest.mark.sampled(3)
 def test_what_is_listed_of_objects(store: Writer) -> None:
     names = ["a/Z", "a/a", "a/b/c", "a/é", "a/~", "a/x y", "a/x+y%2F", "ab", "a-"]
     for name in names:
@@ -210,7 +216,7 @@ def test_what_is_listed_of_objects(store: Writer) -> None:
     assert all(entry.modified.utcoffset() is not None for entry in store.entries(""))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_many_objects_are_listed_and_removed(
     store: Writer, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,6 +233,7 @@ def test_many_objects_are_listed_and_removed(
     assert list(store.keys("")) == []
 
 
+@pytest.mark.sampled(3)
 def test_removing_leaves_nothing(store: Writer) -> None:
     store.put("a/b/c", io.BytesIO(b""))
     store.put("a/d", io.BytesIO(b""))

@@ -36,7 +36,7 @@ def writes_of(seen: Seen) -> bool:
     return seen.method == "PUT" and not seen.key.partition("?")[0].endswith(".conditional")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())
 def test_what_arrives_otherwise_is_not_stored(
     bucket: Bucket, proxy: Proxy, write: Callable[[Bucket], object]
@@ -49,7 +49,7 @@ def test_what_arrives_otherwise_is_not_stored(
     assert bucket.tag("x") is None
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())
 def test_what_arrived_otherwise_once_is_sent_again(
     bucket: Bucket, proxy: Proxy, write: Callable[[Bucket], object]
@@ -79,6 +79,7 @@ def test_what_is_to_be_removed_is_signed_as_well(bucket: Bucket, proxy: Proxy) -
     assert list(bucket.keys("")) == ["x", "y"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

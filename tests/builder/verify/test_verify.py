@@ -438,6 +438,7 @@ def grouped(**changes: int) -> Callable[[DataFile], DataFile]:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "change",
     [
@@ -461,6 +462,7 @@ def test_a_file_that_is_not_what_its_leaf_says(
     assert examined(evidence, trimmed, "records", change(file)) == {("file-wrong", file.key)}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("change", "code"),
     [
@@ -512,6 +514,7 @@ def test_an_edited_manifest_leaves_the_others_to_be_checked(varied: World) -> No
     assert ("manifest-wrong", key) in found(varied)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "spans",
     [
@@ -698,6 +701,7 @@ def test_a_retired_snapshot_that_the_pointer_calls_kept(sound: World) -> None:
     assert ("manifest-missing", "snapshots/1/manifest.json") in listed(sound)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("number", "outcome"), [(errno.EIO, "found"), (errno.ETIMEDOUT, "raised")], ids=["disk", "way"]
 )
@@ -831,6 +835,7 @@ def ranges_of(world: World, change: Callable[[list[Any]], None]) -> str:
     raise AssertionError("no set has several ranges")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "change",
     [

@@ -81,6 +81,7 @@ def test_what_is_cut_short_gives_its_beginning(
     assert data.startswith(undone(packed[:end], coding)) or end < 20
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("coding", sorted(KNOWN))
 @pytest.mark.parametrize("size", [1, 1000, 1 << 20])
 def test_a_bomb_comes_in_small_pieces(coding: str, size: int) -> None:

@@ -78,6 +78,7 @@ def led_here(base: str, monkeypatch: pytest.MonkeyPatch) -> None:
 URLS = [f"http://a.org/{n:02}" for n in range(COUNT)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("limit", [1000, 7])
 def test_wayback_gets_every_capture(limit: int) -> None:
     with WaybackClient(WaybackSession(search_calls_per_second=0)) as client:
@@ -113,6 +114,7 @@ def test_waybackpy_finds_the_nearest() -> None:
     assert (api.oldest().timestamp[:4], api.newest().timestamp[:4]) == ("2005", "2014")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("source", ["ia", "/cdx", "/cdx/search/cdx"])
 def test_cdx_toolkit_gets_every_capture(base: str, source: str) -> None:
     fetcher = cdx_toolkit.CDXFetcher(source=source if source == "ia" else base + source)

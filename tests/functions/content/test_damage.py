@@ -84,6 +84,7 @@ def test_any_place_gives_bytes_or_a_code(folder: Path, offset: int, length: int 
 HUGE = 32 << 20
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", ["gz", "zst", "wacz", "coded"])
 def test_a_large_payload_is_read_in_little_memory(stored: Stored, form: str) -> None:
     """However small it lies there."""

@@ -93,6 +93,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     world.close()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_files_of_datasets_come_out_of_what_each_strategy_made(
     world: World, tmp_path: Path, strategy: str

@@ -150,6 +150,7 @@ def _match(number: int) -> str:
     return "host" if number % _STEP else "exact"
 
 
+@pytest.mark.thorough
 def test_every_line_of_solrwaybacks_index(index: Index) -> None:
     name = "ipwb__IAH-20080430204825-00000-blackbook.warc.gz"
     lines = (ORACLE / f"solrwayback__{name.partition('__')[2]}.cdx").read_text().splitlines()

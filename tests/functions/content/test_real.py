@@ -64,6 +64,7 @@ def whole(stored: Stored, one: PublishedRecord) -> str:
     return "verified" if found_.digest else "without a digest"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("row", manifest(), ids=lambda row: Path(row["file"]).name)
 def test_the_bytes_of_each_capture_have_the_digest_of_its_record(row: dict[str, str]) -> None:
     path = DATA / Path(row["file"]).relative_to("shared")

@@ -55,6 +55,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return Place(kept, lambda key, data: store.put(key, io.BytesIO(data)))
 
 
+@pytest.mark.sampled(3)
 def test_any_stretch_is_read_forwards(place: Place) -> None:
     place.put("a/b.warc", DATA)
     for offset, length in [
@@ -115,6 +116,7 @@ def test_addresses_of_files_are_taken_apart() -> None:
     assert slice.split_address("s3://bucket/a.warc.gz") == ("s3://bucket", "a.warc.gz")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FORMS)
 def test_a_capture_in_a_bucket_is_one_request(
     stored: Stored, make_bucket: Callable[..., Bucket], name: str

@@ -87,6 +87,7 @@ def test_a_url_is_a_reference_and_a_text_is_not():
         assert [e.tag for e in rights] == [RIGHTS + tag]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("sets", "expected"),
     [
@@ -243,6 +244,7 @@ def test_where_nothing_is_configured_no_container_is_made():
     assert about.containers(configured()) == {}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("old", "new"),
     [

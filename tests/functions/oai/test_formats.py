@@ -420,6 +420,7 @@ def test_the_log_tells_of_the_records_of_a_page_in_one_line(boxes, caplog):
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("page", [1, 2, 3])
 @pytest.mark.parametrize("last", [11, 12, 30, 38])
 def test_many_short_pages_of_which_nothing_is_left_end_no_harvest(boxes, caplog, page, last):

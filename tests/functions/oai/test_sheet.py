@@ -61,6 +61,7 @@ class Counting(MemoryRepository):
         return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("size", [300, 20_000])
 def test_little_is_read_and_made_in_vain(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     repository, made = Counting(), 0

@@ -78,11 +78,13 @@ def test_every_request_to_a_rich_repository_is_answered_right(subject: str):
     explored(rich(), subject, 25)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_every_request_to_one_without_sets_is_answered_right(subject: str):
     explored(bare(), subject, 6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_every_request_to_an_empty_one_is_answered_right(subject: str):
     explored(empty(), subject, 6)

@@ -44,6 +44,7 @@ def harvested(asked: Application, headers=None, verb: str = "ListRecords") -> li
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("headers", [None, GZIP], ids=["plain", "gzip"])
 @pytest.mark.parametrize(
     "title", ["x" * 99_000, ESCAPED * 9_000, NOISE[:60_000]], ids=["plain", "escaped", "noise"]
@@ -61,6 +62,7 @@ def test_a_body_of_any_characters_is_handed_over(size, character):
     assert gateway.weight(answer) <= gateway.LARGEST
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("headers", [None, GZIP], ids=["plain", "gzip"])
 @pytest.mark.parametrize("place", [0, 2, 4])
 def test_a_record_that_is_too_large_is_left_out(place, headers, caplog):
@@ -81,6 +83,7 @@ def test_where_all_records_are_too_large_there_is_nothing():
     assert Page(valid(content(reply))).codes == ["noRecordsMatch"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_asking_for_a_record_that_is_too_large(kind, caplog):
     asked = application([NOISE * 3, "z" * 7_000_000])

@@ -63,6 +63,7 @@ def test_any_repository_is_harvested_whole_by_any_pages(seed: int):
         right(Page(valid(again)), Ask(query=query), place)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("later", [0, 1, 3600, WEEK, 53 * WEEK])
 def test_a_token_gives_the_rest_however_late(later: float):
     place = world.world(world.RICH, 2)

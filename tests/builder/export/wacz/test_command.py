@@ -323,6 +323,7 @@ def test_the_same_archive_gives_the_same_file(home: Home, tmp_path: Path) -> Non
     assert len(made[0].splitlines()) == 2
 
 
+@pytest.mark.thorough
 def test_a_store_in_a_bucket_is_exported(
     tmp_path: Path, make_bucket: Callable[..., Bucket]
 ) -> None:

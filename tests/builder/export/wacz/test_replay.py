@@ -100,6 +100,7 @@ def archive(
     return path, wanted
 
 
+@pytest.mark.sampled(3)
 @PLAYERS
 def test_every_capture_replays(
     archive: tuple[Path, dict[tuple[str, str], tuple[int, bytes]]], player: Player
@@ -133,7 +134,7 @@ def payloads(path: Path) -> dict[tuple[str, str], set[str]]:
     return found
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.thorough
 @PLAYERS
 def test_real_archives_replay(player: Player, tmp_path: Path) -> None:
     """The players refuse a few odd URLs and lead on from a few: 1 capture in 50 at most."""

@@ -86,7 +86,7 @@ def records(world):
     }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.thorough
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no real archives at {DATA}")
 @pytest.mark.parametrize("listed", REAL)
 def test_real_indexes(make_world, tmp_path, listed):

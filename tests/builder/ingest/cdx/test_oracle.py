@@ -348,6 +348,7 @@ def test_nasty_values(tmp_path, items, rules):
     same(tmp_path, [line(**values) for values in items] + [line()], rules=rules)
 
 
+@pytest.mark.thorough
 @settings(
     max_examples=examples(25),
     deadline=None,

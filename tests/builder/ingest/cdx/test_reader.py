@@ -203,6 +203,7 @@ def test_cdx_in_an_url_is_no_header(tmp_path):
     assert Read(data, tmp_path).given.captures == 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("separator", [b" ", b"\t"])
 def test_forms_without_a_header(tmp_path, separator):
     values = {
@@ -290,6 +291,7 @@ DIALECTS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", DIALECTS)
 def test_dialects(tmp_path, name):
     read = Read(DIALECTS[name] + b"\n", tmp_path)
@@ -465,6 +467,7 @@ def test_a_secondary_index_is_known(data, is_one):
     assert reader.is_secondary(data) is is_one
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(8))
 def test_arbitrary_bytes_raise_nothing(tmp_path, seed):
     draw = random.Random(seed)
