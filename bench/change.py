@@ -85,9 +85,9 @@ class Bench:
             time.sleep(seconds)
 
         before = self.store.written
-        outside = Runtime(lambda: datetime.now(UTC), sleep, lambda text: None, {})
+        runtime = Runtime(lambda: datetime.now(UTC), sleep, lambda text: None, {})
         began = time.perf_counter()
-        built = publish(self.store, self._settings, outside)
+        built = publish(self.store, self._settings, runtime)
         taken = time.perf_counter() - began - waited
         return taken, self.store.written - before, built.new + built.changed
 

@@ -44,8 +44,8 @@ def published(folder: Path, count: int) -> Path:
     store = FolderStore(folder / "store")
     (folder / "run").mkdir()
     fill(store, count, folder / "run")
-    outside = Runtime(lambda: datetime.now(UTC), time.sleep, lambda text: None, {})
-    publish(store, configuration.parse(CONFIGURATION, {}), outside)
+    runtime = Runtime(lambda: datetime.now(UTC), time.sleep, lambda text: None, {})
+    publish(store, configuration.parse(CONFIGURATION, {}), runtime)
     return folder / "store"
 
 

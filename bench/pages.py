@@ -174,8 +174,8 @@ def run(folder: Path, count: int, page: int, runs: int) -> None:
     text = f"[repository]\nnamespace = '{_NAMESPACE}'\n[publish]\nlead = 1\n[pages]\n"
     settings = configuration.parse(f"{text}records = {page}", {})
     began = time.perf_counter()
-    outside = Runtime(lambda: datetime.now(UTC), time.sleep, lambda text: None, {})
-    manifest = publish(store, settings, outside).manifest
+    runtime = Runtime(lambda: datetime.now(UTC), time.sleep, lambda text: None, {})
+    manifest = publish(store, settings, runtime).manifest
     assert manifest is not None
     bytes_ = sum(leaf.bytes for leaves in manifest.tables.values() for leaf in leaves)
     print(

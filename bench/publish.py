@@ -93,8 +93,8 @@ def published(root: Path, folder: Path, memory: int) -> Cost:
     def work() -> Mapping[str, int]:
         text = f'[repository]\nnamespace = "bench.example.org"\n[publish]\nmemory = {memory}\n'
         waited: list[float] = []  # for the instant of effect, which need not be waited for here
-        outside = Runtime(lambda: datetime.now(UTC), waited.append, lambda text: None, {}, THREADS)
-        manifest = publish(FolderStore(root), configuration.parse(text, {}), outside).manifest
+        runtime = Runtime(lambda: datetime.now(UTC), waited.append, lambda text: None, {}, THREADS)
+        manifest = publish(FolderStore(root), configuration.parse(text, {}), runtime).manifest
         assert manifest is not None
         tables = manifest.tables.items()
         return {name: sum(leaf.bytes for leaf in leaves) for name, leaves in tables}

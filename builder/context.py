@@ -108,7 +108,7 @@ class Context:
             return Path(self.environment["HOME"]) / ".cache" / "sheaf"
         return Path(tempfile.gettempdir())
 
-    def surroundings(self) -> Runtime:
+    def runtime(self) -> Runtime:
         """Return the dependencies for changing a store."""
         return Runtime(
             clock=self.now,

@@ -34,6 +34,6 @@ CLOCK = Clock(-timedelta(hours=1))
 for other processes, which go by the real one."""
 
 
-def surrounded(arguments: argparse.Namespace) -> Context:
+def make_context(arguments: argparse.Namespace) -> Context:
     """Return a command's context with this process's environment and clock."""
     return Context(arguments, from_environment(arguments).environment, CLOCK.now, CLOCK.sleep)

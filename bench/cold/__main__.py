@@ -105,8 +105,8 @@ def generated(folder: Path, count: int) -> Path:
     settings = configuration.parse(
         f"[repository]\nnamespace='{_NAMESPACE}'\n[publish]\nlead=1\n", {}
     )
-    outside = Runtime(lambda: datetime.now(UTC), time.sleep, lambda text: None, {})
-    assert publish(store, settings, outside).manifest is not None
+    runtime = Runtime(lambda: datetime.now(UTC), time.sleep, lambda text: None, {})
+    assert publish(store, settings, runtime).manifest is not None
     return store.root
 
 

@@ -59,7 +59,7 @@ def _publish(context: Context) -> dict[str, object]:
     settings = fit_memory(context.configuration, context.environment)
     store = context.store
     try:
-        built = publish(store, settings, context.surroundings(), check.digests(settings))
+        built = publish(store, settings, context.runtime(), check.digests(settings))
     except NothingToPublish as error:
         return {"snapshot": None, "records": 0, "message": str(error)}
     finally:

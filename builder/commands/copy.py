@@ -31,7 +31,7 @@ def run(context: Context) -> int:
     done = export(
         context.store,
         target,
-        context.surroundings(),
+        context.runtime(),
         newest_only=arguments.newest,
         progress=ByteBar,
     )

@@ -35,7 +35,7 @@ def run(context: Context) -> int:
     if keep < 1:
         raise UsageError(f"--keep {keep}: expected a number from 1")
     age = _age(arguments.older_than)
-    done = expire(context.published_store(), context.surroundings(), keep, age)
+    done = expire(context.published_store(), context.runtime(), keep, age)
     gone, kept = len(done.snapshots), len(done.kept)
     context.result(
         f"{tally(gone, 'snapshot')} retired, {kept:,} kept; "

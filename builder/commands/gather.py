@@ -10,12 +10,12 @@ from builder.gather import pdf_text
 from builder.gather.fetch_file import FileFetcher
 from builder.gather.session import GatherJob, GatherReport, GatherSession, Hold, hold_store
 from builder.gather.state import DAY, FileChoice, OwnLimits
-from builder.http.addresses import Guard, networks
+from builder.http.addresses import PublicAddresses, networks
 from builder.http.client import HttpClient, check_contact, user_agent
 from builder.http.errors import OUTCOMES
 from builder.http.politeness import HostQueue
 from builder.http.settings import http_settings
-from builder.obi.run import Outside, history
+from builder.obi.run import ObiRuntime, history
 from builder.progress import FileBar
 from builder.text import tally
 from functions.config.configuration import Configuration
@@ -54,10 +54,10 @@ def run(context: Context) -> int:
     if not history(store):
         raise UsageError(f"{store.address} has no templates: ingest some with `sheaf ingest`")
     with hold_store(context.scratch(), store.address) as hold:
-        outside = Outside(context.now, context.sleep, context.say)
+        runtime = ObiRuntime(context.now, context.sleep, context.say)
         fetcher, own = fetcher_of(settings, hold)
         choice = replace(order.choice, lifted=own.lift)
-        session = GatherSession(store, hold, outside, fetcher, replace(order, choice=choice))
+        session = GatherSession(store, hold, runtime, fetcher, replace(order, choice=choice))
         with FileBar(session.due()) as bar:
             session.advance = bar
             account = session.gather()
@@ -72,7 +72,7 @@ def fetcher_of(settings: Configuration, hold: Hold) -> tuple[FileFetcher, OwnLim
     """Return a file fetcher with the limits of the configuration, and its own limits."""
     stop = threading.Event()
     http = http_settings(settings, "gather")
-    guard = Guard(frozenset(http.ports), networks(http.allow_networks))
+    guard = PublicAddresses(frozenset(http.ports), networks(http.allow_networks))
     client = HttpClient(
         agent=user_agent(settings),
         addresses=guard,

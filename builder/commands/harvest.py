@@ -21,7 +21,7 @@ from builder.harvest.client import OaiClient, OaiSettings
 from builder.harvest.folder import FORMS
 from builder.harvest.run import HarvestJob, HarvestResult, HarvestSession
 from builder.harvest.window import HarvestDates
-from builder.http.addresses import Anywhere
+from builder.http.addresses import AnyAddresses
 from builder.http.client import HttpClient, agent_of
 from builder.http.politeness import HostQueue
 from builder.http.settings import HttpSettings, Proxies, http_settings, proxies
@@ -159,7 +159,7 @@ def _client(
     policy = replace(http.policy(), rest=0.0, forgives=0.0)  # each request has its own retries
     return HttpClient(
         agent=agent_of(f"(mailto:{arguments.contact})" if arguments.contact else ""),
-        addresses=Anywhere(),
+        addresses=AnyAddresses(),
         hosts=HostQueue(policy, stop),
         stop=stop,
         proxies=behind,

@@ -15,12 +15,12 @@ from builder.errors import UsageError
 from builder.harvest import ingest as aggregation
 from builder.harvest.ingest import Gathered
 from builder.ingest import ingest, workdir
-from builder.ingest.ingest import IngestRuntime
+from builder.ingest.ingest import IngestOptions
 from builder.ingest.result import IngestResult
 from builder.ingest.splits import ArchiveFile
 from builder.intake import intake
 from builder.obi.key import DAY_START, parse_tist
-from builder.obi.run import Outside
+from builder.obi.run import ObiRuntime
 from builder.progress import Phase, Progress
 from builder.publish.harvested import KIND
 from builder.redif import ingest as redif
@@ -178,7 +178,7 @@ def _redif(context: Context, order: RedifJob) -> RedifReport | None:
     account = None
     if not is_done(store, order):
         means = redif.RedifRuntime(
-            Outside(context.now, context.sleep, context.say),
+            ObiRuntime(context.now, context.sleep, context.say),
             Phase,
             context.arguments.jobs,
             settings["redif.largest"] << 20,
@@ -217,7 +217,7 @@ def _archives(
                 context.store,
                 ingest.IngestJob(tuple(files), sets, rules),
                 held,
-                IngestRuntime(bar, context.arguments.jobs, context.say, connection=connection),
+                IngestOptions(bar, context.arguments.jobs, context.say, connection=connection),
                 intake.run_name(context.now()),
             )
 

@@ -18,7 +18,7 @@ from builder.context import Context
 from builder.errors import UsageError
 from builder.http.url import normalise
 from builder.obi import content, log
-from builder.obi.claim import Outside
+from builder.obi.claim import ObiRuntime
 from builder.obi.content import FailureRow, Incidence, Redirect, Row, Version
 from builder.obi.history import Committed, OpenedRun, history, is_open, standing
 from builder.obi.key import DAY_END, parse_tist
@@ -78,8 +78,8 @@ def run(context: Context) -> int:
 
 
 def _abandon(context: Context, tist: int) -> int:
-    outside = Outside(context.now, context.sleep, context.say)
-    abandon(context.store, tist, "by `sheaf obi --abandon`", outside)
+    runtime = ObiRuntime(context.now, context.sleep, context.say)
+    abandon(context.store, tist, "by `sheaf obi --abandon`", runtime)
     context.result(f"the run {tist} is abandoned: its changes are discarded", {"abandoned": tist})
     return 0
 

@@ -14,6 +14,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Publish the ingested data as the next snapshot."""
     digests = check.digests(context.configuration)
-    built = publish(context.store, context.configuration, context.surroundings(), digests)
+    built = publish(context.store, context.configuration, context.runtime(), digests)
     context.result(report_text(built), report_document(built))
     return 0

@@ -21,10 +21,10 @@ def run(context: Context) -> int:
     """
     arguments = context.arguments
     chosen = selection(arguments, context.configuration)
-    store, settings, outside = context.store, context.configuration, context.surroundings()
+    store, settings, runtime = context.store, context.configuration, context.runtime()
     if arguments.dry_run:
-        find = partial(reinstate.preview_selection, store, settings, outside, chosen)
+        find = partial(reinstate.preview_selection, store, settings, runtime, chosen)
         return print_preview(context, find)
-    done = reinstate.restore(store, settings, outside, chosen)
+    done = reinstate.reinstate(store, settings, runtime, chosen)
     context.result(report.text(done), report.document(done))
     return 0

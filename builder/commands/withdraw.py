@@ -59,16 +59,16 @@ def run(context: Context) -> int:
     """
     arguments = context.arguments
     chosen = selection(arguments, context.configuration)
-    store, settings, outside = context.store, context.configuration, context.surroundings()
+    store, settings, runtime = context.store, context.configuration, context.runtime()
     if arguments.dry_run:
-        find = partial(withdraw.preview_selection, store, settings, outside, chosen)
+        find = partial(withdraw.preview_selection, store, settings, runtime, chosen)
         return print_preview(context, find)
     reason = (arguments.reason or "").strip()
     if not reason or not arguments.reason.isprintable():
         raise UsageError(
             "--reason is missing: give the reason in one line; it is stored in the snapshot"
         )
-    done = withdraw.withdraw(store, settings, outside, chosen, reason, purge=arguments.purge)
+    done = withdraw.withdraw(store, settings, runtime, chosen, reason, purge=arguments.purge)
     context.result(report.text(done), report.document(done))
     return 0
 

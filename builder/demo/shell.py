@@ -89,7 +89,7 @@ class Shell:
         Raises UsageError with the server's message if it does not start.
         """
         command = [sys.executable, "-P", "-m", "builder", *self._options, *line]
-        outside = {
+        runtime = {
             name: value
             for name, value in self._context.environment.items()
             if not name.startswith("SHEAF_")
@@ -97,7 +97,7 @@ class Shell:
         with (
             self._log.open("w", encoding="utf-8") as log,
             subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=log, env=outside, encoding="utf-8"
+                command, stdout=subprocess.PIPE, stderr=log, env=runtime, encoding="utf-8"
             ) as process,
         ):
             try:

@@ -61,7 +61,7 @@ class CopyResult:
 def export(
     source: Writer,
     target: Writer,
-    outside: Runtime,
+    runtime: Runtime,
     *,
     newest_only: bool = False,
     progress: Progress = lambda total: nullcontext(lambda count: None),
@@ -77,33 +77,33 @@ def export(
     if source.address == target.address:
         raise ForeignTarget(f"{target.address} is the store itself: choose another place")
     for _ in range(_TRIES):
-        pointer, now = settle(source, outside)
+        pointer, now = settle(source, runtime)
         try:
-            return _Copy(source, target, outside, (pointer, now), newest_only)(progress)
+            return _Copy(source, target, runtime, (pointer, now), newest_only)(progress)
         except MissingObject as error:
             if Catalogue(source).pointer() == pointer:
                 raise DamagedStore(f"{error}; run `sheaf verify` to see all damage") from error
-            outside.say("an expiry removed snapshots of the source; starting over")
+            runtime.say("an expiry removed snapshots of the source; starting over")
         except Conflict as error:
-            outside.say(f"the target was changed during the copy ({error}); starting over")
+            runtime.say(f"the target was changed during the copy ({error}); starting over")
     raise Conflict(f"the stores were changed {_TRIES} times during the copy; run the command again")
 
 
-def settle(store: Writer, outside: Runtime) -> tuple[Pointer, datetime]:
+def settle(store: Writer, runtime: Runtime) -> tuple[Pointer, datetime]:
     """Return the pointer once its newest snapshot took effect in time, and its commit time.
 
     Raises NothingPublished, and StoreError if a publish crashed before it confirmed this.
     """
     while True:
-        now = outside.clock()
+        now = runtime.clock()
         pointer, _ = recovery.current(store)
         newest = pointer.newest()
         if newest is None:
             raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
         when = instant.to_text(newest.effective)
         if newest.effective > now:
-            outside.say(f"waiting for snapshot {newest.snapshot}, in effect from {when}")
-            outside.sleep((newest.effective - now).total_seconds())
+            runtime.say(f"waiting for snapshot {newest.snapshot}, in effect from {when}")
+            runtime.sleep((newest.effective - now).total_seconds())
         elif pointer.settled:
             return pointer, now
         elif now > newest.effective + _SETTLING:
@@ -112,7 +112,7 @@ def settle(store: Writer, outside: Runtime) -> tuple[Pointer, datetime]:
                 "run `sheaf publish`, then copy again"
             )
         else:
-            outside.sleep(_POLL)
+            runtime.sleep(_POLL)
 
 
 class _Copy:
@@ -122,13 +122,13 @@ class _Copy:
         self,
         source: Writer,
         target: Writer,
-        outside: Runtime,
+        runtime: Runtime,
         read: tuple[Pointer, datetime],
         newest_only: bool,
     ) -> None:
         self._source = source
         self._target = target
-        self._outside = outside
+        self._runtime = runtime
         pointer, now = read
         copied = now if pointer.copied is None else pointer.copied
         stands = pointer if pointer.expiry is None else pointer.complete_expiry()
@@ -145,7 +145,7 @@ class _Copy:
 
     def __call__(self, progress: Progress) -> CopyResult:
         """Copy. Raises MissingObject if the source was expired, Conflict if the target changed."""
-        earlier, tag = complete(self._target, self._outside)
+        earlier, tag = complete(self._target, self._runtime)
         if tag is not None:
             recovery.check(self._target, earlier, tag)
         kept = self._earlier(earlier)
@@ -184,7 +184,7 @@ class _Copy:
         for key in marks:
             self._create(key)
         # An interrupted export may have left unnamed objects that the source has purged.
-        retired = retire(self._target, self._outside, kept - self._expected).snapshots
+        retired = retire(self._target, self._runtime, kept - self._expected).snapshots
         count = len(files) + len(leaves) + 2 * len(self._numbers) + len(marks)
         count += sum(c.objects + c.there for c in carriages)
         return CopyResult(

@@ -27,7 +27,7 @@ from builder.filesets.strategies.bundled import Bundled
 from builder.filesets.strategies.s3 import ObjectStrategy
 from builder.filesets.strategies.web import Captured
 from builder.http import connections
-from builder.http.addresses import Addresses, Guard, networks
+from builder.http.addresses import AddressPolicy, PublicAddresses, networks
 from builder.http.client import HttpClient, check_contact, user_agent
 from builder.http.limits import Limits
 from builder.http.politeness import HostQueue
@@ -92,7 +92,7 @@ class Ways:
 def make_ways(
     settings: Configuration,
     agent: str,
-    guard: Addresses,
+    guard: AddressPolicy,
     stop: threading.Event,
     scratch: Path,
     wall: Callable[[], float] = time.time,
@@ -198,7 +198,7 @@ def ways(
     """
     check_contact(settings)
     http = http_settings(settings, "fileset")
-    guard = Guard(frozenset(http.ports), networks(http.allow_networks))
+    guard = PublicAddresses(frozenset(http.ports), networks(http.allow_networks))
     return make_ways(
         settings, user_agent(settings), guard, stop, scratch, lambda: clock().timestamp()
     )

@@ -33,7 +33,7 @@ from builder.obi.content import (
     Version,
 )
 from builder.obi.history import LOG, OpenedRun, is_open, standing
-from builder.obi.run import Committed, ObiRun, Outside, Purpose, abandon, claim, history
+from builder.obi.run import Committed, ObiRun, ObiRuntime, Purpose, abandon, claim, history
 from builder.text import visible
 from functions.snapshot.errors import SheafError
 from functions.snapshot.store import Writer
@@ -64,7 +64,7 @@ class Hold:
         """Delete the request of the last run, because that run has ended."""
         (self.folder / _ASKED).unlink(missing_ok=True)
 
-    def end_cut_off(self, store: Writer, outside: Outside) -> None:
+    def end_cut_off(self, store: Writer, runtime: ObiRuntime) -> None:
         """Abandon the run that this machine opened last, if it was cut off."""
         path = self.folder / _ASKED
         token = path.read_text() if path.exists() else None
@@ -72,8 +72,8 @@ class Hold:
             if token and is_open(members) and LOG not in members:
                 opened = OpenedRun.read(store, tist)
                 if opened.asked == token:
-                    abandon(store, tist, "it was cut off", outside)
-                    outside.say(f"abandoned the interrupted run {opened.name()}")
+                    abandon(store, tist, "it was cut off", runtime)
+                    runtime.say(f"abandoned the interrupted run {opened.name()}")
 
 
 @contextmanager
@@ -165,7 +165,7 @@ class GatherSession:
 
     store: Writer
     hold: Hold
-    outside: Outside
+    runtime: ObiRuntime
     fetcher: FileFetcher
     order: GatherJob
     advance: Callable[[int], None] = lambda many: None
@@ -181,7 +181,7 @@ class GatherSession:
 
         Raises DamagedStore, and UsageError if nothing matches the choice.
         """
-        self.hold.end_cut_off(self.store, self.outside)
+        self.hold.end_cut_off(self.store, self.runtime)
         runs = history(self.store)
         self._begun = max(self._now(), runs[-1].tist + 1 if runs else 0)
         state, choice = self._load_states(runs), self.order.choice
@@ -216,7 +216,7 @@ class GatherSession:
         wanted = self._next(state, until)
         if not wanted:
             return False
-        run = claim(self.store, self._purpose(), self.outside)
+        run = claim(self.store, self._purpose(), self.runtime)
         try:
             now = self._load_states(run.turn())
             if now is not state:  # another machine gathered in between
@@ -259,7 +259,7 @@ class GatherSession:
         return Purpose("gather", self.order.source, self.hold.next_run_id())
 
     def _now(self) -> int:
-        return int(self.outside.clock().timestamp())
+        return int(self.runtime.clock().timestamp())
 
     def _load_states(self, runs: tuple[Committed, ...]) -> FileStates:
         """Return the state after the runs; replay it again if other machines gathered since."""

@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from builder.gather.incidences import Before
-from builder.http.addresses import Guard, is_public
+from builder.http.addresses import PublicAddresses, is_public
 from builder.http.errors import OUTCOMES
 from builder.http.limits import Limits
 from builder.obi import replay
@@ -108,7 +108,7 @@ LEFT JOIN r USING (id) LEFT JOIN u USING (id)
 class OwnLimits:
     """The limits of the configuration, which may no longer cause some earlier failures."""
 
-    guard: Guard
+    guard: PublicAddresses
     limits: Limits
     obey: bool
 

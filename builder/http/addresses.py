@@ -2,7 +2,9 @@
 
 Addresses are looked up and checked when a connection is opened. The connection goes to the address
 that was checked. A name that resolves to another address the next time (DNS rebinding) therefore
-cannot lead into our own network.
+cannot lead into our own network. A proxy of the environment resolves names itself: then only the
+proxy is checked. `AnyAddresses` is for hosts that the operator names, `PublicAddresses` for all
+others.
 
 The budget of a request arrives as its timeout, which httpcore2 passes on unchanged.
 """
@@ -78,7 +80,7 @@ def _embedded_ipv4(ip: IPv6Address) -> IPv4Address | None:
     return ip.sixtofour if ip in _6TO4 else None
 
 
-class Addresses(Protocol):
+class AddressPolicy(Protocol):
     """Resolves a host to the addresses that may be connected to."""
 
     def addresses(self, host: str, port: int) -> list[tuple[socket.AddressFamily, SocketAddress]]:
@@ -87,7 +89,7 @@ class Addresses(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class PublicAddresses:
     """Allows some ports of public addresses, and also the networks in `allowed`."""
 
     ports: frozenset[int]
@@ -109,7 +111,7 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
-class Anywhere:
+class AnyAddresses:
     """Allows all addresses: for hosts that the operator names, never for those in documents."""
 
     def addresses(self, host: str, port: int) -> list[tuple[socket.AddressFamily, SocketAddress]]:
@@ -142,7 +144,7 @@ def one_line(error: BaseException) -> str:
 class AddressBackend(httpcore2.NetworkBackend):
     """Connects only to addresses that pass the check."""
 
-    def __init__(self, addresses: Addresses) -> None:
+    def __init__(self, addresses: AddressPolicy) -> None:
         self._addresses = addresses
 
     def connect_tcp(

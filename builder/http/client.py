@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from builder.http import connections, errors, politeness, responses
-from builder.http.addresses import Addresses
+from builder.http.addresses import AddressPolicy
 from builder.http.errors import OUTCOMES, FetchError
 from builder.http.limits import Budget, Limits, find_wish, is_used_up
 from builder.http.politeness import HostQueue, RobotRules, Robots
@@ -90,7 +90,7 @@ class HttpClient:
     """
 
     agent: str
-    addresses: Addresses
+    addresses: AddressPolicy
     hosts: HostQueue
     stop: threading.Event
     credentials: Callable[[str], Mapping[str, str]] = _no_credentials

@@ -17,7 +17,7 @@ import httpcore2
 import httpx2
 
 from builder.http import responses
-from builder.http.addresses import AddressBackend, Addresses, one_line
+from builder.http.addresses import AddressBackend, AddressPolicy, one_line
 from builder.http.errors import Deferred, FetchError
 from builder.http.limits import Budget
 from builder.http.responses import Response
@@ -44,7 +44,7 @@ class Connections:
     A proxy resolves the names of the servers behind it, so `addresses` then checks only the proxy.
     """
 
-    def __init__(self, addresses: Addresses, tls: ssl.SSLContext, proxies: Proxies) -> None:
+    def __init__(self, addresses: AddressPolicy, tls: ssl.SSLContext, proxies: Proxies) -> None:
         self._client = httpx2.Client(
             transport=_Transport(AddressBackend(addresses), tls, proxies),
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),

@@ -70,7 +70,7 @@ class IngestJob:
 
 
 @dataclass(frozen=True, slots=True)
-class IngestRuntime:
+class IngestOptions:
     """Options: processes, observer of the progress, and size of a split if it is given."""
 
     watch: Watch
@@ -95,35 +95,35 @@ def collection_sets(collections: Sequence[str]) -> tuple[str, ...]:
 
 
 def ingest(
-    store: Writer, order: IngestJob, work: Work, means: IngestRuntime, name: str
+    store: Writer, job: IngestJob, work: Work, options: IngestOptions, name: str
 ) -> IngestResult:
     """Read the archive files and commit their rows as one run of intake, `name`.
 
     Results in the work folder are not read again; a run that was begun keeps its name. The run is
     committed even if files fail, so that their faults are published.
     """
-    begun = work.begin(run=name, split=means.split or splits.size(order.bytes, means.jobs))
+    work_state = work.begin(run=name, split=options.split or splits.size(job.bytes, options.jobs))
     with (
         work.scratch() as scratch,
-        closing(_connect(scratch, means.jobs)) as connection,
+        closing(_connect(scratch, options.jobs)) as connection,
     ):
-        doing = _Ingest(order, work, means, connection)
-        doing.resume(int(begun["split"]))
-        doing.read()
-        sources = tuple(doing.source(file) for file in order.files)
-        for file, source in zip(order.files, sources, strict=True):
+        state = _Ingest(job, work, options, connection)
+        state.resume(int(work_state["split"]))
+        state.read()
+        sources = tuple(state.source(file) for file in job.files)
+        for file, source in zip(job.files, sources, strict=True):
             if "unreadable" not in source.codes and file.has_changed():
-                means.say(
+                options.say(
                     f"{file.label} changed while it was read: ingest it again when it is complete"
                 )
-        run = intake.IntakeRun(str(begun["run"]), sources)
+        run = intake.IntakeRun(str(work_state["run"]), sources)
         committed = False
         if run.name != name:
             run, committed = _find_resumable(store, run, name)
         if not committed:
-            intake.commit(store, run, work.folder, doing.rows())
+            intake.commit(store, run, work.folder, state.rows())
     work.remove()
-    return IngestResult(run, tuple(doing.whole))
+    return IngestResult(run, tuple(state.whole))
 
 
 def _connect(scratch: Path, jobs: int) -> engine.Connection:
@@ -165,9 +165,9 @@ def _is_failed(file: ArchiveFile, source: intake.IntakeSource) -> bool:
 class _Ingest:
     """State of one ingest: the splits of its files, and the results of reading them."""
 
-    order: IngestJob
+    job: IngestJob
     work: Work
-    means: IngestRuntime
+    options: IngestOptions
     connection: engine.Connection
     whole: list[str] = field(default_factory=list)
     _split: int = splits.MOST
@@ -181,32 +181,32 @@ class _Ingest:
         self._split = split
         # Files that could not be read may be available again.
         self._done = {
-            one.stretch: one for one in self.work.readings() if "unreadable" not in one.source.codes
+            one.split: one for one in self.work.readings() if "unreadable" not in one.source.codes
         }
-        for file in self.order.files:
+        for file in self.job.files:
             ranges = splits.ranges(file, split)
             if Split(file) not in self._done:
                 self._ranges[file] = ranges
             elif ranges:
                 self.whole.append(file.label)
-        known = [s for file in self.order.files for s in self._plan_splits(file) if s in self._done]
-        files = sum(all(s in self._done for s in self._plan_splits(f)) for f in self.order.files)
+        known = [s for file in self.job.files for s in self._plan_splits(file) if s in self._done]
+        files = sum(all(s in self._done for s in self._plan_splits(f)) for f in self.job.files)
         read = sum(s.bytes for s in known)
         if not (files or read):
             return  # a digest alone is not reported
-        self.means.watch.resume(read, sum(self._done[s].source.captures for s in known), files)
-        self.means.say(
-            f"resuming: {files:,} of {len(self.order.files):,} files were read before, "
-            f"{read / 1e6:,.1f} of {self.order.bytes / 1e6:,.1f} MB"
+        self.options.watch.resume(read, sum(self._done[s].source.captures for s in known), files)
+        self.options.say(
+            f"resuming: {files:,} of {len(self.job.files):,} files were read before, "
+            f"{read / 1e6:,.1f} of {self.job.bytes / 1e6:,.1f} MB"
         )
 
     def read(self) -> None:
         """Read the remaining splits."""
-        self._carry_out([s for file in self.order.files for s in self._plan_splits(file)])
-        torn = [file for file in self.order.files if not self._join_ranges(file)]
+        self._carry_out([s for file in self.job.files for s in self._plan_splits(file)])
+        torn = [file for file in self.job.files if not self._join_ranges(file)]
         odd = [file for file in torn if not self._is_lost(file)]
         for file in odd:
-            self.means.say(f"{file.label}: its ranges do not join, so it is read in one piece")
+            self.options.say(f"{file.label}: its ranges do not join, so it is read in one piece")
         for file in torn:
             self._ranges[file] = ()
         self._carry_out([Split(file) for file in torn], again=True)
@@ -222,7 +222,7 @@ class _Ingest:
 
     def rows(self) -> Iterator[Path]:
         """Write the rows of all files in order, as few files, each when it is requested."""
-        every = [piece for file in self.order.files for piece in self._pieces(file)]
+        every = [piece for file in self.job.files for piece in self._pieces(file)]
         pieces = [piece for piece in every if not piece.own]
         for table, at, count in (
             ("captures", "captures_at", "captures"),
@@ -272,18 +272,18 @@ class _Ingest:
 
         def report(read: int, captures: int) -> None:
             if not again:  # progress of splits that are read again is not reported
-                self.means.watch.advance(read, captures, 0)
+                self.options.watch.advance(read, captures, 0)
 
-        order = self.order
+        job = self.job
         shares = list(splits.together(left, self._split))
-        threads = max(1, self.means.jobs // max(1, len(shares)))
+        threads = max(1, self.options.jobs // max(1, len(shares)))
         tasks = [
-            Task(some, self.work.parts, order.sets, order.rules, threads, self.means.connection)
+            Task(some, self.work.parts, job.sets, job.rules, threads, self.options.connection)
             for some in shares
         ]
-        for readings in pool.map_tasks(carry_out, tasks, self.means.jobs, report):
+        for readings in pool.map_tasks(carry_out, tasks, self.options.jobs, report):
             for one in readings:
-                self._done[one.stretch] = one
-                self._left[one.stretch.file] -= 1
-                if not (self._left[one.stretch.file] or again):
-                    self.means.watch.advance(0, 0, 1)
+                self._done[one.split] = one
+                self._left[one.split.file] -= 1
+                if not (self._left[one.split.file] or again):
+                    self.options.watch.advance(0, 0, 1)

@@ -62,7 +62,7 @@ class SplitResult:
     version). They prove that neighbouring ranges leave no gap.
     """
 
-    stretch: Split
+    split: Split
     source: intake.IntakeSource
     part: Path
     captures_at: int = 0
@@ -96,10 +96,10 @@ class SplitResult:
 
     def document(self) -> dict[str, Any]:
         """Return the result as a JSON document."""
-        stretch = {"kind": self.stretch.kind, "start": self.stretch.start, "end": self.stretch.end}
-        file = {**asdict(self.stretch.file), "path": os.fspath(self.stretch.file.path)}
+        split = {"kind": self.split.kind, "start": self.split.start, "end": self.split.end}
+        file = {**asdict(self.split.file), "path": os.fspath(self.split.file.path)}
         return {
-            "stretch": stretch,
+            "stretch": split,
             "file": file,
             "source": asdict(self.source),
             "captures_at": self.captures_at,
@@ -154,14 +154,14 @@ class _Stretch:
     """The reading of one split: rows are written as they come, and counted."""
 
     def __init__(self, task: Task, number: int, rows: IntakeWriter, part: Path) -> None:
-        stretch = task.stretches[number]
+        split = task.stretches[number]
         self._task = task
         self._number = number
-        self._stretch = stretch
+        self._stretch = split
         self._rows = rows
         self._part = part
         self._at = (rows.captured, rows.faulted)
-        self._name = _text(stretch.file.path.name)
+        self._name = _text(split.file.path.name)
         self._skips: Counter[str] = Counter()
         self._codes: Counter[str] = Counter()
         self._crawl = Crawl()
@@ -204,9 +204,11 @@ class _Stretch:
         if file.flaw:
             raise OSError(file.flaw)
         if file.address:
-            from builder.ingest import inputs  # takes 0.1 s, which files need not cost
+            from builder.ingest import bucket_files  # takes 0.1 s, which files need not cost
 
-            return inputs.open_object(file, self._task.connection or BucketConnection(), os.environ)
+            return bucket_files.open_object(
+                file, self._task.connection or BucketConnection(), os.environ
+            )
         return file.path.open("rb")
 
     def _read(self, file: BufferedReader, advance: Advance) -> tuple[str, str]:

@@ -224,13 +224,13 @@ def digest(file: ArchiveFile) -> Split:
 def together(stretches: Sequence[Split], most: int) -> Iterator[tuple[Split, ...]]:
     """Yield the splits in groups to read together: whole files up to `most` bytes."""
     held: list[Split] = []
-    for stretch in stretches:
-        alone = stretch.kind != "whole"
-        full = sum(s.bytes for s in held) + stretch.bytes > most or len(held) == TOGETHER
+    for split in stretches:
+        alone = split.kind != "whole"
+        full = sum(s.bytes for s in held) + split.bytes > most or len(held) == TOGETHER
         if held and (alone or full):
             yield tuple(held)
             held = []
-        held.append(stretch)
+        held.append(split)
         if alone:
             yield tuple(held)
             held = []

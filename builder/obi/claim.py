@@ -120,7 +120,7 @@ class Purpose:
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class ObiRuntime:
     """Dependencies of a run: the clock, how to wait, and how to show a message."""
 
     clock: Callable[[], datetime]
@@ -128,7 +128,7 @@ class Outside:
     say: Callable[[str], None]
 
 
-def claim_run(store: Writer, purpose: Purpose, outside: Outside, tist: int | None) -> OpenedRun:
+def claim_run(store: Writer, purpose: Purpose, runtime: ObiRuntime, tist: int | None) -> OpenedRun:
     """Continue the run that was cut off, or open a new one, and return it.
 
     A run that lacks only its commit is completed first. Raises StoreError for a time that no run
@@ -143,14 +143,14 @@ def claim_run(store: Writer, purpose: Purpose, outside: Outside, tist: int | Non
         runs = standing(store)
         run = _cut_off(store, runs, purpose, tist)
         if run is not None and LOG in runs[run.tist]:
-            complete_run(store, run.tist, outside.clock())
+            complete_run(store, run.tist, runtime.clock())
             continue
         if run is not None and run.content != purpose.content:
-            _disown(store, run, tist, outside)
+            _disown(store, run, tist, runtime)
             continue
         if run is None:
-            run = _open_run(store, runs, purpose, outside, tist)
-        if run is not None and not _is_overtaken(store, run, outside):
+            run = _open_run(store, runs, purpose, runtime, tist)
+        if run is not None and not _is_overtaken(store, run, runtime):
             return run
     raise Conflict(
         f"{store.address}: other processes opened runs {_TRIES} times; run the command again"
@@ -169,25 +169,25 @@ def _cut_off(
     return None
 
 
-def _disown(store: Writer, run: OpenedRun, tist: int | None, outside: Outside) -> None:
+def _disown(store: Writer, run: OpenedRun, tist: int | None, runtime: ObiRuntime) -> None:
     """Abandon a run whose source has changed: the present content is not that of its time."""
     if tist is not None:
         raise StoreError(
             f"the run {run.name()} was interrupted, and its source has changed since; abandon it "
             f"with `sheaf obi --abandon {tist}`, then give a later time"
         )
-    give_up(store, run.tist, "its source has changed since it began", outside.clock())
+    give_up(store, run.tist, "its source has changed since it began", runtime.clock())
 
 
 def _open_run(
     store: Writer,
     runs: Mapping[int, frozenset[str]],
     purpose: Purpose,
-    outside: Outside,
+    runtime: ObiRuntime,
     tist: int | None,
 ) -> OpenedRun | None:
     """Open a run and return it; None if another process took its time just before."""
-    now = outside.clock()
+    now = runtime.clock()
     last = next(_counting(store, runs), None)
     number = _time(last, int(now.timestamp()), tist)
     while tist is None and number in runs:
@@ -235,13 +235,13 @@ def _time(last: int | None, now: int, tist: int | None) -> int:
     return tist
 
 
-def _is_overtaken(store: Writer, run: OpenedRun, outside: Outside) -> bool:
+def _is_overtaken(store: Writer, run: OpenedRun, runtime: ObiRuntime) -> bool:
     """Abandon a run and return True if a later run was opened without knowing of it."""
     runs = standing(store)
     for number in _counting(store, {n: m for n, m in runs.items() if n > run.tist}):
         after = OpenedRun.read(store, number).after
         if after is None or after < run.tist:
-            give_up(store, run.tist, f"another process opened the run {number}", outside.clock())
+            give_up(store, run.tist, f"another process opened the run {number}", runtime.clock())
             return True
     return False
 

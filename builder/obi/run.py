@@ -14,13 +14,13 @@ from typing import Any
 
 from builder.intake.intake import writing
 from builder.obi import content, key, log
-from builder.obi.claim import Outside, Purpose, claim_run, commit_run, complete_run, give_up
+from builder.obi.claim import ObiRuntime, Purpose, claim_run, commit_run, complete_run, give_up
 from builder.obi.content import Redirect, Row
 from builder.obi.history import DOCUMENTS, LOG, Committed, OpenedRun, history, is_open, standing
 from functions.snapshot.errors import Conflict, StoreError
 from functions.snapshot.store import Writer
 
-__all__ = ["Committed", "ObiRun", "Outside", "Purpose", "abandon", "claim", "history"]
+__all__ = ["Committed", "ObiRun", "ObiRuntime", "Purpose", "abandon", "claim", "history"]
 
 _POLL = 1.0  # seconds
 _COPY = 1 << 20  # bytes
@@ -29,7 +29,7 @@ _COPY = 1 << 20  # bytes
 def claim(
     store: Writer,
     purpose: Purpose,
-    outside: Outside,
+    runtime: ObiRuntime,
     *,
     tist: int | None = None,
     wait: float = 1200,
@@ -40,15 +40,15 @@ def claim(
     Raises StoreError for a time that it cannot have and for a wrong clock. The same error is raised
     for a disk that cannot hold the store.
     """
-    return ObiRun(store, claim_run(store, purpose, outside, tist), outside, wait)
+    return ObiRun(store, claim_run(store, purpose, runtime, tist), runtime, wait)
 
 
-def abandon(store: Writer, tist: int, why: str, outside: Outside) -> None:
+def abandon(store: Writer, tist: int, why: str, runtime: ObiRuntime) -> None:
     """Abandon an open run that no process continues: nothing of it counts.
 
     Raises StoreError if there is no such run, or if it is committed.
     """
-    give_up(store, tist, why, outside.clock())
+    give_up(store, tist, why, runtime.clock())
 
 
 class ObiRun:
@@ -57,11 +57,11 @@ class ObiRun:
     Its methods raise StoreError, and Conflict if another process wrote different bytes for it.
     """
 
-    def __init__(self, store: Writer, opened: OpenedRun, outside: Outside, wait: float) -> None:
+    def __init__(self, store: Writer, opened: OpenedRun, runtime: ObiRuntime, wait: float) -> None:
         self.tist = opened.tist
         self._store = store
         self._opened = opened
-        self._outside = outside
+        self._runtime = runtime
         self._wait = wait
         self._before: tuple[Committed, ...] | None = None
 
@@ -135,35 +135,35 @@ class ObiRun:
             if told is not None:
                 self._create_file(prefix + DOCUMENTS, folder / DOCUMENTS)
             self._create_file(prefix + LOG, folder / LOG)
-        now = self._outside.clock()
+        now = self._runtime.clock()
         digest = told.digest if told else None
         return commit_run(self._store, self._opened, said, digest, self.turn(), now)
 
     def abandon(self, why: str) -> None:
         """Abandon the run: nothing of it counts. Raises StoreError if it is committed."""
-        give_up(self._store, self.tist, why, self._outside.clock())
+        give_up(self._store, self.tist, why, self._runtime.clock())
 
     def _await(self) -> None:
-        end = self._outside.clock() + timedelta(seconds=self._wait)
+        end = self._runtime.clock() + timedelta(seconds=self._wait)
         told = False
         while before := list(self._open()):
             named = OpenedRun.read(self._store, before[0]).name()
-            if self._outside.clock() >= end:
+            if self._runtime.clock() >= end:
                 raise StoreError(
                     f"the run {named} is still open, and later runs wait for it: let it end, or "
                     f"abandon it with `sheaf obi --abandon {before[0]}`"
                 )
             if not told:
-                self._outside.say(f"waiting for the run {named}")
+                self._runtime.say(f"waiting for the run {named}")
                 told = True
-            self._outside.sleep(_POLL)
+            self._runtime.sleep(_POLL)
 
     def _open(self) -> Iterator[int]:
         """Yield the open runs before this one, and complete those that lack only their commit."""
         for tist, members in standing(self._store).items():
             if tist < self.tist and is_open(members):
                 if LOG in members:
-                    complete_run(self._store, tist, self._outside.clock())
+                    complete_run(self._store, tist, self._runtime.clock())
                 else:
                     yield tist
 

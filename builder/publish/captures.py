@@ -27,7 +27,7 @@ from builder.publish.precedence import (
     SPECIFIC,
     UNITED,
 )
-from builder.snapshot import scratch
+from builder.snapshot import scratch_tables
 from builder.snapshot.draft import RECORDS_RATIO, Draft, Query, runs_to_merge
 from builder.snapshot.lookup import find, find_files
 from builder.snapshot.sql import Statements
@@ -111,7 +111,7 @@ def merge(
     """Make `new_versions` and `superseded_versions`, which they replace.
 
     `captures` are Parquet files with the columns of intake.CAPTURES, the earliest run's first.
-    `draft` begins as the snapshot `before`. builder.snapshot.scratch describes the tables.
+    `draft` begins as the snapshot `before`. builder.snapshot.scratch_tables describes the tables.
     `new_versions` combines the table `prepared_versions`, which callers may change, and the view
     `intake_versions`. If the snapshot has none of the intake's items, `intake_versions` shows all
     of `intake_captures`. That view reads the intake's files. If items came repeatedly, their
@@ -127,7 +127,11 @@ def merge(
         (known,) = _row(connection, "SELECT count(*) FROM listed_versions WHERE reason IS NOT NULL")
         values = {"files": captures, "namespace": before.namespace}
         connection.execute(
-            *((_WITHDRAWN_PLACES, values) if known else (scratch.ensure("withdrawn_places"), {}))
+            *(
+                (_WITHDRAWN_PLACES, values)
+                if known
+                else (scratch_tables.ensure("withdrawn_places"), {})
+            )
         )
     with engine.reading("the merged captures"):
         matched, changed = _revise(connection)
@@ -250,7 +254,7 @@ def _gather_provenance(
         known = f"WHERE NOT EXISTS (SELECT 1 FROM {engine.table('$earlier')} e WHERE {same})"
     rows = f"SELECT * FROM intake_{table}"
     if table == "faults":
-        connection.execute(scratch.ensure("withdrawn_places"))
+        connection.execute(scratch_tables.ensure("withdrawn_places"))
         rows = f"SELECT * REPLACE ({FAULT_DETAIL} AS detail) FROM intake_{table} f"
     connection.execute(
         f"CREATE TABLE added_{table} AS SELECT DISTINCT ON ({', '.join(key)}) * FROM ({rows}) i "

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from builder.snapshot import scratch
+from builder.snapshot import scratch_tables
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find, find_files, put, rows_of
 from builder.snapshot.sql import Statements
@@ -102,7 +102,7 @@ def restate(connection: engine.Connection, draft: Draft, base: Transaction, adde
         ).fetchall()
         if not touched:
             return 0
-        connection.execute(scratch.create("collection_documents"))
+        connection.execute(scratch_tables.create("collection_documents"))
         _tally(connection, draft)
         names = [name for (name,) in touched]
         for start in range(0, len(names), _AT_ONCE):

@@ -124,9 +124,9 @@ def revise(
             "requested_urls",
             _without_withdrawn("newest_results", _KNOWN),
         )
-        hold(connection, draft)
+        rewrite_files(connection, draft)
         ((new, changed, deleted),) = connection.execute(
-            "SELECT count(*) FILTER (WHERE was IS NULL), count(was), "
+            "SELECT count(*) FILTER (WHERE old_position IS NULL), count(old_position), "
             "count(*) FILTER (WHERE deleted) FROM revised_filesets"
         ).fetchall()
         listed = rows_of(connection, LISTED_RESULTS)
@@ -145,7 +145,7 @@ def _leave_what_is_newer(connection: engine.Connection, draft: Draft, since: dat
         connection.execute(_OUTDATED_FILESETS, {"results": published, "telling": _TELLING})
 
 
-def hold(connection: engine.Connection, draft: Draft) -> None:
+def rewrite_files(connection: engine.Connection, draft: Draft) -> None:
     """Rewrite the table of files for the datasets in `prepared_versions`."""
     with engine.reading("the last snapshot"):
         connection.execute(
@@ -156,9 +156,9 @@ def hold(connection: engine.Connection, draft: Draft) -> None:
             put(connection, draft, FILES, "identifier", "prepared_datasets", _FILES_OF_DATASETS)
 
 
-def hush(connection: engine.Connection, draft: Draft) -> None:
+def clear_withdrawn_results(connection: engine.Connection, draft: Draft) -> None:
     """Rewrite the tables without the descriptions of the datasets that are withdrawn."""
-    hold(connection, draft)
+    rewrite_files(connection, draft)
     files = draft.paths(draft.files(draft.tables.get(RESULTS, ())))
     if not files:
         return

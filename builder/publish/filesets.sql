@@ -33,7 +33,7 @@ SELECT n.identifier, coalesce(n.kind, o.kind) AS kind, n.gone AS deleted, NULL::
     if(n.gone, o.sets, n.sets) AS sets,
     CASE WHEN o.identifier IS NULL THEN [] WHEN n.gone OR o.sets = n.sets THEN o.left_sets
         ELSE {left} END AS left_sets,
-    n.document, o.position AS was
+    n.document, o.position AS old_position
 FROM (SELECT *, deed = '{delete}' AS gone FROM decisive_results) n
 LEFT JOIN listed_versions o USING (identifier)
 WHERE CASE WHEN o.identifier IS NULL THEN NOT n.gone WHEN o.reason IS NOT NULL THEN false
@@ -44,7 +44,7 @@ WHERE CASE WHEN o.identifier IS NULL THEN NOT n.gone WHEN o.reason IS NOT NULL T
 -- name: late_results
 -- Runs can arrive late, for example after a crash: a newer result for another URL may be published.
 SELECT count(*) FROM revised_filesets JOIN decisive_results USING (identifier)
-WHERE was IS NOT NULL AND updated < $since
+WHERE old_position IS NOT NULL AND updated < $since
 
 -- name: outdated_filesets
 -- A later result for another version does not override a change to a newer version or a deletion.
@@ -61,7 +61,7 @@ FROM revised_filesets
 
 -- name: superseded_versions
 INSERT INTO superseded_versions BY NAME SELECT {superseded} FROM listed_versions
-WHERE position IN (SELECT was FROM revised_filesets)
+WHERE position IN (SELECT old_position FROM revised_filesets)
 
 -- name: newest_results
 CREATE TABLE newest_results AS

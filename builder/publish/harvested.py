@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from builder.publish.precedence import LEFT
-from builder.snapshot import scratch
+from builder.snapshot import scratch_tables
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find, rows_of
 from builder.snapshot.sql import Statements
@@ -69,7 +69,7 @@ def revise(
     with engine.reading("the intake"):
         connection.execute(_HARVESTED_RECORDS, {"files": list(files)})
         connection.execute(_HARVESTED_IDENTIFIERS)
-        connection.execute(scratch.ensure("repository_set_names"))
+        connection.execute(scratch_tables.ensure("repository_set_names"))
         if names:
             connection.execute(_SET_NAMES, {"files": list(names)})
     with engine.reading("the last snapshot"):
@@ -84,7 +84,7 @@ def revise(
         ):
             connection.execute(sql)
         ((new, changed, deleted),) = connection.execute(
-            "SELECT count(*) FILTER (WHERE was IS NULL), count(was), "
+            "SELECT count(*) FILTER (WHERE old_position IS NULL), count(old_position), "
             "count(*) FILTER (WHERE deleted) FROM revised_harvests"
         ).fetchall()
         listed = rows_of(connection, "(SELECT identifier FROM harvested_items WHERE NOT gone)")

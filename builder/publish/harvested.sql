@@ -83,7 +83,7 @@ SELECT n.identifier, n.gone AS deleted, NULL::VARCHAR AS reason,
     if(n.gone, coalesce(o.sets, n.sets), n.sets) AS sets,
     CASE WHEN o.identifier IS NULL THEN [] WHEN n.gone OR o.sets = n.sets THEN o.left_sets
         ELSE {left} END AS left_sets,
-    n.document, o.position AS was
+    n.document, o.position AS old_position
 FROM harvested_items n LEFT JOIN listed_versions o USING (identifier)
 LEFT JOIN {told} t USING (identifier)
 WHERE CASE WHEN o.identifier IS NULL THEN true WHEN o.reason IS NOT NULL THEN false
@@ -98,7 +98,7 @@ FROM revised_harvests
 
 -- name: superseded_versions
 INSERT INTO superseded_versions BY NAME SELECT {superseded} FROM listed_versions
-WHERE position IN (SELECT was FROM revised_harvests)
+WHERE position IN (SELECT old_position FROM revised_harvests)
 
 -- name: set_names
 INSERT INTO repository_set_names SELECT set_spec, max(name)

@@ -7,8 +7,8 @@ copy lacks. A revisit inherits values from its original.
 
 Of several results for a dataset, each is applied in order to the state that the earlier ones
 left. An older version never replaces a newer one (builder.filesets.ingest). If two
-versions cannot be compared, the later result wins. There is one exception: that another version
-is still archived changes nothing. The removal of one version does not affect another version.
+versions cannot be compared, the later result wins. A result that only says that another version is
+still archived changes nothing. The removal of one version does not affect another version.
 """
 
 from builder.filesets.entry import DELETE, LEAVE
@@ -158,7 +158,7 @@ REVISED = _SQL.get(
 )
 """Makes `compared_captures` of the items that are in both `intake_captures` and `own_versions`.
 
-It has the united version of each; builder.snapshot.scratch gives the other columns.
+It has the united version of each; builder.snapshot.scratch_tables gives the other columns.
 """
 
 

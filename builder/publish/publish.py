@@ -12,14 +12,10 @@ from dataclasses import dataclass, field, replace
 from builder.intake import intake
 from builder.obi import replay
 from builder.obi.history import Committed, history
-from builder.publish import captures as merge
-from builder.publish import captures as provenance
-from builder.publish import collections, harvested, revisits
-from builder.publish import filesets as fileset
-from builder.publish import templates as template
+from builder.publish import captures, collections, filesets, harvested, revisits, templates
 from builder.publish.templates import write_obi_tables
 from builder.runtime import Runtime
-from builder.snapshot import scratch
+from builder.snapshot import scratch_tables
 from builder.snapshot.draft import Draft
 from builder.snapshot.tables import SnapshotTables
 from builder.snapshot.transaction import ChangeResult, Transaction, revise
@@ -39,7 +35,7 @@ class NothingToPublish(SheafError):
 def publish(
     store: Writer,
     configuration: Configuration,
-    outside: Runtime,
+    runtime: Runtime,
     formats: Mapping[str, str] | None = None,
 ) -> ChangeResult:
     """Publish the intake of `store` and return when the new snapshot is in effect.
@@ -49,26 +45,26 @@ def publish(
 
     Raises NothingToPublish and the errors of transaction.revise.
     """
-    change = _Intake(store, configuration, outside, formats or {})
-    return revise(store, configuration, outside, change)
+    change = _Intake(store, configuration, runtime, formats or {})
+    return revise(store, configuration, runtime, change)
 
 
 @dataclass
 class _Changes:
     """The results of the parts of a publish."""
 
-    merged: merge.Merged
+    merged: captures.Merged
     moved: int = 0
     restated: int = 0
-    templates: template.RevisedTemplates = field(default_factory=template.RevisedTemplates)
-    filesets: fileset.RevisedFilesets = field(default_factory=fileset.RevisedFilesets)
-    gathered: harvested.RevisedHarvests = field(default_factory=harvested.RevisedHarvests)
+    template_changes: templates.RevisedTemplates = field(default_factory=templates.RevisedTemplates)
+    fileset_changes: filesets.RevisedFilesets = field(default_factory=filesets.RevisedFilesets)
+    harvest_changes: harvested.RevisedHarvests = field(default_factory=harvested.RevisedHarvests)
 
     @property
     def _revised(
         self,
-    ) -> tuple[template.RevisedTemplates, fileset.RevisedFilesets, harvested.RevisedHarvests]:
-        return self.templates, self.filesets, self.gathered
+    ) -> tuple[templates.RevisedTemplates, filesets.RevisedFilesets, harvested.RevisedHarvests]:
+        return self.template_changes, self.fileset_changes, self.harvest_changes
 
     @property
     def new(self) -> int:
@@ -86,7 +82,7 @@ class _Changes:
             records,
             self.new,
             self.changed - self.moved,
-            self.merged.unchanged + self.filesets.unchanged + self.gathered.unchanged,
+            self.merged.unchanged + self.fileset_changes.unchanged + self.harvest_changes.unchanged,
             self.merged.copies,
             faults,
             moved=self.moved,
@@ -105,27 +101,27 @@ class _Intake:
         self,
         store: Writer,
         configuration: Configuration,
-        outside: Runtime,
+        runtime: Runtime,
         formats: Mapping[str, str],
     ) -> None:
         self._store = store
         self._configuration = configuration
         self._digests = formats
-        self._outside = outside
+        self._runtime = runtime
         self._runs: list[intake.IntakeRun] = []
 
     def build(self, base: Transaction) -> ChangeResult:
         """Build on the newest snapshot from the runs that are there now."""
         self._runs = list(intake.runs(self._store))
         found = history(self._store)
-        news = found if found and found[-1].tist > base.before.run else ()
-        if not self._runs and not news and base.before.snapshot == 0:
+        new_runs = found if found and found[-1].tist > base.before.run else ()
+        if not self._runs and not new_runs and base.before.snapshot == 0:
             raise NothingToPublish("nothing to publish: run `sheaf ingest` first")
-        if not self._runs and not news:
+        if not self._runs and not new_runs:
             return self._rebuild(base)
         held = intake.keys_of(self._store, self._runs)
         try:
-            return self._build(base, news)
+            return self._build(base, new_runs)
         except StoreError as error:
             if held != intake.keys_of(self._store, self._runs):
                 raise Conflict("another process published the intake") from error
@@ -144,53 +140,55 @@ class _Intake:
             for run in self._runs:
                 intake.discard(self._store, run)
         except StoreError as error:  # published already; the next publish finds the run unchanged
-            self._outside.say(f"the intake could not be removed: {error}")
+            self._runtime.say(f"the intake could not be removed: {error}")
 
-    def _build(self, base: Transaction, news: Sequence[Committed]) -> ChangeResult:
+    def _build(self, base: Transaction, new_runs: Sequence[Committed]) -> ChangeResult:
         """Build the changes of the intake. If the obi store has new runs, replay all its runs."""
         before = base.before
-        begin = template.prefix(self._configuration, before) if news else before.prefix
+        handle_prefix = templates.prefix(self._configuration, before) if new_runs else before.prefix
         with base.draft() as (connection, draft):
-            self._outside.say("comparing the intake with the last snapshot")
-            merged = merge.Merged(0, 0, 0, 0)
-            if captures := self._files("captures"):
-                merged = merge.merge(connection, captures, before, draft)
-            if news:
-                self._outside.say(f"applying {tally(len(news), 'run')} of the obi store")
-                replay.fold(connection, self._store, news, draft.folder)
+            self._runtime.say("comparing the intake with the last snapshot")
+            merged = captures.Merged(0, 0, 0, 0)
+            if capture_files := self._files("captures"):
+                merged = captures.merge(connection, capture_files, before, draft)
+            if new_runs:
+                self._runtime.say(f"applying {tally(len(new_runs), 'run')} of the obi store")
+                replay.fold(connection, self._store, new_runs, draft.folder)
                 write_obi_tables(draft)
-            asked = self._files("filesets")
-            came = self._files("harvested")
-            faults, sources = self._provenance(base, connection, draft, news)
+            fileset_files = self._files("filesets")
+            harvested_files = self._files("harvested")
+            faults, sources = self._provenance(base, connection, draft, new_runs)
             changes = _Changes(merged)
-            if sources or captures or news or asked or came:
-                if not captures:
+            if sources or capture_files or new_runs or fileset_files or harvested_files:
+                if not capture_files:
                     _nothing(connection)
                 changes.moved = revisits.resolve(connection, draft)
                 added = "added_sources" if sources else ""
                 changes.restated = collections.restate(connection, draft, base, added)
-            if news:
-                changes.templates = template.revise(
-                    connection, draft, self._store, news, begin, before.run
+            if new_runs:
+                changes.template_changes = templates.revise(
+                    connection, draft, self._store, new_runs, handle_prefix, before.run
                 )
-            if asked:
-                changes.filesets = fileset.revise(connection, draft, asked, before)
-            if came:
-                changes.gathered = harvested.revise(
-                    connection, draft, came, self._files("set_names")
+            if fileset_files:
+                changes.fileset_changes = filesets.revise(connection, draft, fileset_files, before)
+            if harvested_files:
+                changes.harvest_changes = harvested.revise(
+                    connection, draft, harvested_files, self._files("set_names")
                 )
             after = before
             if changes.new or changes.changed or changes.restated:
-                self._outside.say(
+                self._runtime.say(
                     f"writing {changes.new:,} new and {changes.changed:,} changed records"
                 )
-                after = SnapshotTables(connection, draft, before).items(self._outside.progress)
+                after = SnapshotTables(connection, draft, before).items(self._runtime.progress)
             manifest, formats = None, self._formats(before)
-            told = faults or sources or news or asked
-            if after is not before or told or formats != before.formats:
-                shown = news[-1].tist if news else before.run
-                begun = before.prefix or (begin if changes.templates.new else "")
-                after = replace(after, formats=formats, run=shown, prefix=begun)
+            has_other_rows = faults or sources or new_runs or fileset_files
+            if after is not before or has_other_rows or formats != before.formats:
+                last_run = new_runs[-1].tist if new_runs else before.run
+                published_prefix = before.prefix or (
+                    handle_prefix if changes.template_changes.new else ""
+                )
+                after = replace(after, formats=formats, run=last_run, prefix=published_prefix)
                 manifest = base.manifest(after, draft)
         return changes.account(manifest, sum(after.kinds().values()), faults, draft.written)
 
@@ -199,12 +197,12 @@ class _Intake:
         base: Transaction,
         connection: engine.Connection,
         draft: Draft,
-        news: Sequence[Committed],
+        new_runs: Sequence[Committed],
     ) -> tuple[int, int]:
         """Add the faults and sources; return how many rows of each are new."""
-        queries = {"faults": template.FAULTS, "sources": template.SOURCES} if news else {}
+        queries = {"faults": templates.FAULTS, "sources": templates.SOURCES} if new_runs else {}
         faults, sources = (
-            provenance.add_provenance(
+            captures.add_provenance(
                 connection,
                 draft,
                 name,
@@ -223,7 +221,7 @@ class _Intake:
             if known is None:
                 found[prefix] = Making(digest)
             elif known.digest != digest:
-                self._outside.say(
+                self._runtime.say(
                     f"the XML of {prefix} has changed: all its records get a new datestamp"
                 )
                 found[prefix] = Making(digest, UNSTAMPED)
@@ -235,11 +233,11 @@ class _Intake:
 
 def _nothing(connection: engine.Connection) -> None:
     """Make `new_versions` and `superseded_versions` for an intake without captures."""
-    connection.execute(scratch.create("listed_versions"))
-    connection.execute(scratch.create("prepared_versions"))
-    connection.execute(scratch.create("superseded_versions"))
-    connection.execute(merge.NO_INTAKE_VERSIONS)
-    connection.execute(merge.NEW_VERSIONS)
+    connection.execute(scratch_tables.create("listed_versions"))
+    connection.execute(scratch_tables.create("prepared_versions"))
+    connection.execute(scratch_tables.create("superseded_versions"))
+    connection.execute(captures.NO_INTAKE_VERSIONS)
+    connection.execute(captures.NEW_VERSIONS)
 
 
 def report_text(built: ChangeResult) -> str:

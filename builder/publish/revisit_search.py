@@ -19,8 +19,8 @@ _SEARCHES = (
     f"FROM ({lookup.wanted_keys('pending_revisits', 'identifier')})"
 )
 _SOUGHT = (
-    "(SELECT dated AS key FROM revisit_searches WHERE dated IS NOT NULL "
-    "UNION SELECT digested FROM revisit_searches WHERE digested IS NOT NULL)"
+    "(SELECT date_key AS key FROM revisit_searches WHERE date_key IS NOT NULL "
+    "UNION SELECT digest_key FROM revisit_searches WHERE digest_key IS NOT NULL)"
 )
 # Unpublished rows have no position: negative numbers stand for rows of `new_versions`. Only rows
 # with a sought key are kept.
@@ -63,20 +63,20 @@ FROM low UNION ALL FROM high
 _CANDIDATES_OF = {
     # rule: the best candidates for each revisit that has no original yet
     1: f"""
-SELECT identifier, dated AS key, NULL::INTEGER AS url, referred AS address, second, digest,
+SELECT identifier, date_key AS key, NULL::INTEGER AS url, referred AS address, second, digest,
     NULL::BIGINT AS moment
-FROM {_LEFT} WHERE dated IN (SELECT key FROM candidate_originals)
+FROM {_LEFT} WHERE date_key IN (SELECT key FROM candidate_originals)
 """,
     2: f"""
 WITH s AS (
-    SELECT identifier, digested AS key, mark AS url, address, NULL::BIGINT AS second, digest,
+    SELECT identifier, digest_key AS key, url_hash AS url, address, NULL::BIGINT AS second, digest,
         upto, since FROM {_LEFT}),
 offered AS (SELECT DISTINCT key, url, moment FROM candidate_originals WHERE url IS NOT NULL),
 {_NEAREST.format(same="s.key = o.key AND s.url = o.url")}
 """,
     3: f"""
 WITH s AS (
-    SELECT identifier, digested AS key, NULL::INTEGER AS url, NULL::VARCHAR AS address,
+    SELECT identifier, digest_key AS key, NULL::INTEGER AS url, NULL::VARCHAR AS address,
         NULL::BIGINT AS second, digest, upto, since FROM {_LEFT}),
 offered AS (SELECT DISTINCT key, moment FROM candidate_originals WHERE url IS NOT NULL),
 {_NEAREST.format(same="s.key = o.key")}
@@ -168,7 +168,7 @@ class RevisitSearch:
         files = find_files(self._connection, self._draft, "originals", (_SOUGHT[1:-1], {}))
         if files:
             self._connection.execute(_MORE_CANDIDATES, {"files": self._draft.paths(files)})
-            living(self._connection, self._draft, "candidate_originals")
+            delete_superseded(self._connection, self._draft, "candidate_originals")
 
     def _apply(self, rule: int) -> bool:
         """Bind the matches of a rule; return whether a candidate failed, so the next is tried."""
@@ -191,7 +191,7 @@ class RevisitSearch:
         return True
 
 
-def living(connection: engine.Connection, draft: Draft, table: str) -> None:
+def delete_superseded(connection: engine.Connection, draft: Draft, table: str) -> None:
     """Delete from a table the positions that a published version has superseded."""
     dead = find_files(connection, draft, "dead", (f"SELECT position FROM {table}", {}))
     if dead:

@@ -8,8 +8,8 @@ The first of three rules with a match gives the original:
 
 Only live captures that are not revisits can be originals. Of several, the latest one not later than
 the revisit is taken, else the earliest after it. Within one second, the first by identifier is
-taken. A damaged original is taken by its digest only if no whole one has that digest. The digest is
-that of the payload or the one that the original declares.
+taken. By digest, computed or declared, a whole original always wins over a damaged one. The values
+are precedence.INHERITED; `resolved_revisits` in revisits.sql copies them.
 
 The result depends only on the published items, not on the order in which they were published. When
 an original is added, changed or deleted, the published revisits that it can affect are resolved
@@ -17,8 +17,8 @@ again (builder.snapshot.lookup). If their original or its values differ, they ch
 """
 
 from builder.publish.precedence import INHERITED, LEFT, OWN_VALUES, TAKEN
-from builder.publish.revisit_search import RevisitSearch, living
-from builder.snapshot import lookup, scratch
+from builder.publish.revisit_search import RevisitSearch, delete_superseded
+from builder.snapshot import lookup, scratch_tables
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import find_files, rows_of
 from builder.snapshot.sql import Statements
@@ -54,16 +54,16 @@ _RESOLVED_REVISITS = _SQL.get(
 )
 _DIFFERS = " OR ".join(f"n.{name} IS DISTINCT FROM o.{name}" for name in TAKEN)
 _CHANGED_REVISITS = _SQL.get("changed_revisits", differs=_DIFFERS)
-_ORIGINALS = _SQL.get("new_versions", revisit=lookup.REVISIT)
-_PUBLISHED = _SQL.get("prepared_versions")
-_REPLACED = _SQL.get("superseded_versions", superseded=schema.SUPERSEDED)
+_NEW_VERSIONS = _SQL.get("new_versions", revisit=lookup.REVISIT)
+_ADD_PREPARED = _SQL.get("prepared_versions")
+_ADD_SUPERSEDED = _SQL.get("superseded_versions", superseded=schema.SUPERSEDED)
 
 _INHERITING_REVISITS = _SQL.get("inheriting_revisits", files=_FILES)
 # An item that once had another digest or date also had other keys.
 _FORMER_ORIGINALS = "CREATE TABLE former_originals AS " + lookup.original_keys(
     f"(FROM {_FILES} WHERE position IN (SELECT position FROM item_versions) AND {lookup.ORIGINAL})"
 )
-_SHOWN = _SQL.get("item_versions", files=_FILES)
+_ADD_ITEM_VERSIONS = _SQL.get("item_versions", files=_FILES)
 
 
 def resolve(connection: engine.Connection, draft: Draft) -> int:
@@ -73,7 +73,7 @@ def resolve(connection: engine.Connection, draft: Draft) -> int:
     Makes `revisit_matches`.
     """
     with engine.reading("the revisits"):
-        connection.execute(scratch.create("revisit_matches"))
+        connection.execute(scratch_tables.create("revisit_matches"))
         fresh = connection.execute(
             f"SELECT count(*) FROM new_versions WHERE {lookup.REVISIT}"
         ).fetchall()
@@ -84,10 +84,10 @@ def resolve(connection: engine.Connection, draft: Draft) -> int:
         RevisitSearch(connection, draft).run()
         connection.execute(_RESOLVED_REVISITS)
         connection.execute(_CHANGED_REVISITS)
-        connection.execute(_ORIGINALS)
+        connection.execute(_NEW_VERSIONS)
         connection.execute(f"DELETE FROM prepared_versions WHERE {lookup.REVISIT}")
-        connection.execute(_PUBLISHED)
-        connection.execute(_REPLACED)
+        connection.execute(_ADD_PREPARED)
+        connection.execute(_ADD_SUPERSEDED)
         moved = rows_of(connection, "changed_revisits")
         connection.execute(
             "DROP TABLE pending_revisits; DROP TABLE resolved_revisits; "
@@ -114,7 +114,7 @@ def add_inheriting(connection: engine.Connection, draft: Draft) -> None:
             connection, draft, "records", ("SELECT position FROM inheriting_revisits", {})
         )
         if records:
-            connection.execute(_SHOWN, {"files": draft.paths(records)})
+            connection.execute(_ADD_ITEM_VERSIONS, {"files": draft.paths(records)})
 
 
 def _find_affected(connection: engine.Connection, draft: Draft) -> int:
@@ -128,12 +128,12 @@ def _find_affected(connection: engine.Connection, draft: Draft) -> int:
     records = []
     if files:
         connection.execute(_AFFECTED_POSITIONS, {"files": draft.paths(files)})
-        living(connection, draft, "affected_positions")
+        delete_superseded(connection, draft, "affected_positions")
         records = find_files(
             connection, draft, "records", ("SELECT position FROM affected_positions", {})
         )
     if records:
         connection.execute(_AFFECTED_REVISITS, {"files": draft.paths(records)})
     else:
-        connection.execute(scratch.create("affected_revisits"))
+        connection.execute(scratch_tables.create("affected_revisits"))
     return rows_of(connection, "affected_revisits")

@@ -40,11 +40,11 @@ SELECT {columns} FROM {files} r JOIN affected_positions USING (position) WHERE {
 
 -- name: pending_revisits
 CREATE TABLE pending_revisits AS
-SELECT * REPLACE ({own_values}), list_concat(sets, left_sets) AS earlier, NULL::BIGINT AS was
+SELECT * REPLACE ({own_values}), list_concat(sets, left_sets) AS earlier, NULL::BIGINT AS old_position
 FROM new_versions WHERE {revisit}
 UNION ALL BY NAME
 SELECT * EXCLUDE (position, sequence) REPLACE ({own_values}),
-    list_concat(sets, left_sets) AS earlier, position AS was
+    list_concat(sets, left_sets) AS earlier, position AS old_position
 FROM affected_revisits
 
 -- name: resolved_revisits
@@ -61,7 +61,7 @@ SELECT * EXCLUDE (earlier), {left} AS left_sets FROM (
 
 -- name: changed_revisits
 CREATE TABLE changed_revisits AS
-SELECT o.position FROM resolved_revisits n JOIN affected_revisits o ON o.position = n.was
+SELECT o.position FROM resolved_revisits n JOIN affected_revisits o ON o.position = n.old_position
 WHERE {differs}
 
 -- name: new_versions
@@ -70,8 +70,8 @@ CREATE OR REPLACE VIEW new_versions AS
 SELECT * FROM prepared_versions UNION ALL SELECT * FROM intake_versions WHERE NOT ({revisit})
 
 -- name: prepared_versions
-INSERT INTO prepared_versions BY NAME SELECT * EXCLUDE (was) FROM resolved_revisits
-WHERE was IS NULL OR was IN (SELECT position FROM changed_revisits)
+INSERT INTO prepared_versions BY NAME SELECT * EXCLUDE (old_position) FROM resolved_revisits
+WHERE old_position IS NULL OR old_position IN (SELECT position FROM changed_revisits)
 
 -- name: superseded_versions
 INSERT INTO superseded_versions BY NAME SELECT {superseded} FROM affected_revisits

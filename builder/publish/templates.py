@@ -16,7 +16,7 @@ from builder.obi import key, replay
 from builder.obi.content import SOURCE, TEMPLATE
 from builder.obi.history import DOCUMENTS, Committed, history
 from builder.publish.precedence import LEFT
-from builder.snapshot import scratch
+from builder.snapshot import scratch_tables
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find
 from builder.snapshot.sql import Statements
@@ -106,7 +106,7 @@ def revise(
         connection.execute(_ADDED)
         connection.execute(_REPLACED)
         ((new, changed, deleted),) = connection.execute(
-            "SELECT count(*) FILTER (WHERE was IS NULL), count(was), "
+            "SELECT count(*) FILTER (WHERE old_position IS NULL), count(old_position), "
             "count(*) FILTER (WHERE deleted) FROM revised_templates"
         ).fetchall()
     return RevisedTemplates(int(new), int(changed), int(deleted))
@@ -151,7 +151,7 @@ def meet(
     with engine.reading("the logs of the runs"):
         name = oai_name.template_identifier_sql(engine.quote(begin), "o.id")
         connection.execute(_WANTED_TEMPLATES.format(identifier=name, condition=condition))
-        connection.execute(scratch.create("template_documents"))
+        connection.execute(scratch_tables.create("template_documents"))
         noted = connection.execute(
             "SELECT DISTINCT noted FROM wanted_templates WHERE NOT lost ORDER BY noted"
         ).fetchall()

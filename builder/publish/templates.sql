@@ -12,7 +12,7 @@ SELECT m.identifier, m.lost AS deleted, NULL::VARCHAR AS reason,
     if(m.lost, o.sets, t.sets) AS sets,
     CASE WHEN o.identifier IS NULL THEN [] WHEN m.lost OR o.sets = t.sets THEN o.left_sets
         ELSE {left} END AS left_sets,
-    t.document, o.position AS was
+    t.document, o.position AS old_position
 FROM wanted_templates m LEFT JOIN template_documents t USING (handle)
 LEFT JOIN listed_versions o USING (identifier)
 WHERE CASE WHEN o.identifier IS NULL THEN NOT m.lost
@@ -26,4 +26,4 @@ FROM revised_templates
 
 -- name: superseded_versions
 INSERT INTO superseded_versions BY NAME SELECT {superseded} FROM listed_versions
-WHERE position IN (SELECT was FROM revised_templates)
+WHERE position IN (SELECT old_position FROM revised_templates)

@@ -18,7 +18,7 @@ from builder.ingest.workdir import Work
 from builder.intake.intake import writing
 from builder.obi.content import FaultRow, Row, Version
 from builder.obi.replay import fold
-from builder.obi.run import ObiRun, Outside, Purpose, claim, history
+from builder.obi.run import ObiRun, ObiRuntime, Purpose, claim, history
 from builder.redif import tarball
 from builder.redif.account import RedifReport, build_report
 from builder.redif.entry import LogEntries, Parents, stretches
@@ -63,7 +63,7 @@ class RedifJob:
 class RedifRuntime:
     """Settings and dependencies of an ingest; `largest` bounds the bytes of a file."""
 
-    outside: Outside
+    runtime: ObiRuntime
     bar: Bar
     jobs: int = 1
     largest: int = LARGEST
@@ -92,7 +92,7 @@ def ingest(store: Writer, order: RedifJob, work: Work, means: RedifRuntime) -> R
         purpose = Purpose(_KIND, order.label, order.fingerprint(), content)
         while True:
             try:
-                run = claim(store, purpose, means.outside, tist=order.tist)
+                run = claim(store, purpose, means.runtime, tist=order.tist)
             except StoreError:
                 if is_done(store, order):
                     return None

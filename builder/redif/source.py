@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from builder.errors import UsageError
-from builder.ingest import inputs, splits
+from builder.ingest import bucket_files, splits
 from builder.ingest.cdx import reader
 from builder.ingest.splits import ArchiveFile
 from builder.redif import tarball
@@ -133,7 +133,7 @@ def sort_sources(
             archives.append(source)
             continue
         if source.startswith(S3_SCHEME):
-            found = inputs.find(source, connection, environment)
+            found = bucket_files.find(source, connection, environment)
         elif origin := _origin(source):
             origins.append(origin)
             found = _beside(origin)

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.http.addresses import Anywhere
+from builder.http.addresses import AnyAddresses
 from builder.http.client import HttpClient, agent_of
 from builder.http.politeness import HostPolicy, HostQueue
 from builder.http.settings import Proxies, http_settings, proxies
@@ -154,7 +154,7 @@ def http_client(agent: str, stop: threading.Event, behind: Proxies | None = None
     """
     policy = HostPolicy(concurrent=_CONCURRENT, forgives=0)
     return HttpClient(
-        agent=agent, addresses=Anywhere(), hosts=HostQueue(policy, stop), stop=stop,
+        agent=agent, addresses=AnyAddresses(), hosts=HostQueue(policy, stop), stop=stop,
         proxies=behind or Proxies(), keep_alive=True,
     )  # fmt: skip
 

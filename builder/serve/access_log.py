@@ -1,6 +1,7 @@
-"""Access log of the local server: one line for each request, to a file or to standard error.
+"""Access log of the local server: one line for each request that is answered, to a file or stderr.
 
-The file may be rotated, truncated or written to by other processes.
+functions.http.access_log makes the lines (JSON). A request that is no valid HTTP has no line. The
+file may be rotated, truncated or written to by other processes.
 """
 
 import fcntl

@@ -45,13 +45,13 @@ class Ready:
 
 
 def commit(
-    store: Writer, outside: Runtime, pointer: Pointer, tag: str | None, ready: Ready, lead: int
+    store: Writer, runtime: Runtime, pointer: Pointer, tag: str | None, ready: Ready, lead: int
 ) -> Manifest:
     """Write the manifest, move the pointer, and wait until the snapshot is in effect.
 
-    The change was built on `pointer`, whose tag was `tag`. The witness is written after the pointer
-    is known to have been in time. Raises Conflict if another process published meanwhile or removed
-    an object that this snapshot needs.
+    The change was built on `pointer`, whose tag was `tag`. The witness is written only after
+    the pointer was in place before its instant. Raises Conflict if another process published
+    meanwhile or removed an object that this snapshot needs.
     """
     base = pointer.newest()
     mine: list[PointerEntry] = []
@@ -64,47 +64,47 @@ def commit(
     while True:
         newest = pointer.newest()
         number += 1
-        now = outside.clock()
+        now = runtime.clock()
         effective = _effective(now, lead, newest)
         # With its publisher, so that another publisher's manifest of the same second is not taken
         # for ours.
         stamped = _stamp(ready, number, effective, skipped)
-        manifest = replace(stamped, publisher=outside.publisher)
-        _announce(outside, newest, effective, lead)
+        manifest = replace(stamped, publisher=runtime.publisher)
+        _announce(runtime, newest, effective, lead)
         if not _claim(store, manifest, tag):
             skipped.append(number)  # left by an interrupted publish
             continue
         lead *= 2
-        if outside.clock() >= effective:
+        if runtime.clock() >= effective:
             skipped.append(number)
             continue
         entry = PointerEntry(number, effective)
         keys = (*ready.keys, layout.views_key(number), layout.manifest_key(number))
         mine.append(entry)
         try:
-            pointer, tag = _move_pointer(store, outside, pointer, tag, entry, keys, manifest.store)
+            pointer, tag = _move_pointer(store, runtime, pointer, tag, entry, keys, manifest.store)
         except Conflict:
             later = _find_successor(store, mine)
             if later is None:
                 raise
-            return _wait_for_effect(outside, later)
-        if outside.clock() < effective:
+            return _wait_for_effect(runtime, later)
+        if runtime.clock() < effective:
             break
     # If this fails, the snapshot is in effect anyway; the next change gives it a new instant.
     with contextlib.suppress(StoreError):
         settle(store, pointer, tag)
         remove_leftovers(store, skipped)
-    return _wait_for_effect(outside, manifest)
+    return _wait_for_effect(runtime, manifest)
 
 
 def _announce(
-    outside: Runtime, newest: PointerEntry | None, effective: datetime, lead: int
+    runtime: Runtime, newest: PointerEntry | None, effective: datetime, lead: int
 ) -> None:
     """Announce a wait much longer than the lead, with its reason and the remedy."""
-    wait = (effective - outside.clock()).total_seconds()
+    wait = (effective - runtime.clock()).total_seconds()
     if newest is None or wait < lead + _LONG:
         return
-    outside.say(
+    runtime.say(
         f"this publish waits {wait / 60:.0f} minutes, until {instant.to_text(effective)}: "
         f"snapshot {newest.snapshot} takes effect just before that. The clock of its publisher "
         "was ahead, this clock is behind, or its publish.lead is long. Once the instant of this "
@@ -113,10 +113,10 @@ def _announce(
     )
 
 
-def _wait_for_effect(outside: Runtime, manifest: Manifest) -> Manifest:
+def _wait_for_effect(runtime: Runtime, manifest: Manifest) -> Manifest:
     when = manifest.effective
-    outside.say(f"snapshot {manifest.snapshot} takes effect at {instant.to_text(when)}")
-    outside.sleep(max(0.0, (when - outside.clock()).total_seconds()))
+    runtime.say(f"snapshot {manifest.snapshot} takes effect at {instant.to_text(when)}")
+    runtime.sleep(max(0.0, (when - runtime.clock()).total_seconds()))
     return manifest
 
 
@@ -232,7 +232,7 @@ def _create(store: Writer, key: str, data: bytes) -> bool:
 
 def _move_pointer(
     store: Writer,
-    outside: Runtime,
+    runtime: Runtime,
     pointer: Pointer,
     tag: str | None,
     entry: PointerEntry,
@@ -246,11 +246,11 @@ def _move_pointer(
     one that this snapshot was built on, and the objects of this snapshot still exist.
     """
     while True:
-        target = pointer.move_to(entry, outside.clock(), name)
+        target = pointer.move_to(entry, runtime.clock(), name)
         try:
             return target, store.replace(layout.POINTER, target.to_json(), tag)
         except Conflict:
-            found, tag = complete(store, outside)
+            found, tag = complete(store, runtime)
             if found.newest() != pointer.newest():
                 raise
             if not all(store.tag(key) for key in keys):

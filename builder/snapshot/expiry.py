@@ -4,6 +4,7 @@ During the removal, the pointer holds an entry with the instant until which it m
 that finds this entry waits, then checks that all objects it wrote still exist. So a publish in
 progress never loses objects unnoticed. An interrupted expiry is completed by the next process. Data
 files are removed first, then leaves, then manifests: so the remaining objects can always be found.
+`orphans` adds what interrupted ingests and publishes left behind.
 """
 
 import secrets
@@ -47,17 +48,17 @@ def snapshots(store: Writer) -> list[int]:
 
 
 def expire(
-    store: Writer, outside: Runtime, keep: int = 1, older: timedelta = timedelta(0)
+    store: Writer, runtime: Runtime, keep: int = 1, older: timedelta = timedelta(0)
 ) -> Expired:
     """Retire old snapshots and remove the objects that no kept snapshot names.
 
-    Kept are the newest `keep` snapshots, those that were in effect within `older`, and those that
-    the pointer names. Raises Conflict if other changes of the store interfered every time. Also
+    Kept are the newest `keep` snapshots, those superseded less than `older` ago, and those that the
+    pointer names. Raises Conflict if other changes of the store interfered every time. Also
     raises StoreError.
     """
 
     def choose(catalogue: Catalogue, pointer: Pointer, numbers: Sequence[int]) -> list[int]:
-        now = outside.clock()
+        now = runtime.clock()
         named = {entry.snapshot for entry in pointer.entries}
         found = []
         for number, successor in pairwise(numbers):
@@ -67,10 +68,10 @@ def expire(
                 found.append(number)
         return found
 
-    return _expire(store, outside, choose)
+    return _expire(store, runtime, choose)
 
 
-def retire(store: Writer, outside: Runtime, numbers: Collection[int]) -> Expired:
+def retire(store: Writer, runtime: Runtime, numbers: Collection[int]) -> Expired:
     """Retire the snapshots with these numbers, except those that the pointer names.
 
     Also removes all objects that no snapshot names, even new ones: a publish in progress starts
@@ -81,10 +82,10 @@ def retire(store: Writer, outside: Runtime, numbers: Collection[int]) -> Expired
         named = {entry.snapshot for entry in pointer.entries}
         return [number for number in there if number in numbers and number not in named]
 
-    return _expire(store, outside, choose, age=timedelta(0))
+    return _expire(store, runtime, choose, age=timedelta(0))
 
 
-def complete(store: Writer, outside: Runtime) -> tuple[Pointer, str | None]:
+def complete(store: Writer, runtime: Runtime) -> tuple[Pointer, str | None]:
     """Return the pointer and its tag when no expiry is in progress; complete an interrupted one."""
     told = False
     while True:
@@ -92,32 +93,32 @@ def complete(store: Writer, outside: Runtime) -> tuple[Pointer, str | None]:
         pointer = Catalogue(store).pointer()
         if pointer.expiry is None:
             return pointer, tag
-        if pointer.expiry.until <= outside.clock():
-            _take_over(store, outside, pointer, tag)
+        if pointer.expiry.until <= runtime.clock():
+            _take_over(store, runtime, pointer, tag)
         elif not told:
             until = instant.to_text(pointer.expiry.until)
-            outside.say(f"another expiry is running; waiting for it until {until} at most")
+            runtime.say(f"another expiry is running; waiting for it until {until} at most")
             told = True
         else:
-            outside.sleep(_POLL)
+            runtime.sleep(_POLL)
 
 
-def _take_over(store: Writer, outside: Runtime, pointer: Pointer, tag: str | None) -> None:
+def _take_over(store: Writer, runtime: Runtime, pointer: Pointer, tag: str | None) -> None:
     assert pointer.expiry is not None
     try:
         # An outdated pointer with an expiry would cause the removal of everything published later.
         recovery.check(store, pointer, tag)
-        _Expiry(store, outside, pointer, tag, pointer.expiry.snapshots, ORPHAN_AGE)()
+        _Expiry(store, runtime, pointer, tag, pointer.expiry.snapshots, ORPHAN_AGE)()
     except Conflict:
         return  # another process was faster
 
 
 def _expire(
-    store: Writer, outside: Runtime, choose: _Choice, age: timedelta = ORPHAN_AGE
+    store: Writer, runtime: Runtime, choose: _Choice, age: timedelta = ORPHAN_AGE
 ) -> Expired:
     for _ in range(_TRIES):
-        pointer, tag = complete(store, outside)
-        pointer = pointer.trim(outside.clock())
+        pointer, tag = complete(store, runtime)
+        pointer = pointer.trim(runtime.clock())
         try:
             recovery.check(store, pointer, tag)
         except Conflict:
@@ -135,10 +136,10 @@ def _expire(
             if store.tag(layout.POINTER) == tag:
                 raise
             continue  # another expiry was faster
-        if not retired and not orphans(store, kept, named, outside.clock(), age):
+        if not retired and not orphans(store, kept, named, runtime.clock(), age):
             return Expired((), kept, 0)
         try:
-            count = _Expiry(store, outside, pointer, tag, retired, age)()
+            count = _Expiry(store, runtime, pointer, tag, retired, age)()
         except Conflict:
             continue
         return Expired(tuple(retired), kept, count)
@@ -167,14 +168,14 @@ class _Expiry:
     def __init__(
         self,
         store: Writer,
-        outside: Runtime,
+        runtime: Runtime,
         pointer: Pointer,
         tag: str | None,
         numbers: Sequence[int],
         age: timedelta,
     ) -> None:
         self._store = store
-        self._outside = outside
+        self._runtime = runtime
         self._pointer = pointer
         self._tag = tag
         self._numbers = tuple(numbers)
@@ -200,7 +201,7 @@ class _Expiry:
         for reference in references.values():
             data.update(key for key in _data(self._catalogue, reference) if key not in named.data)
         manifests = [k for n in self._numbers for k in layout.snapshot_keys(n)]
-        unnamed = orphans(self._store, kept, named, self._outside.clock(), self._age)
+        unnamed = orphans(self._store, kept, named, self._runtime.clock(), self._age)
         before = data | references.keys() | set(manifests)
         unnamed = [key for key in unnamed if key not in before]
         for keys in (sorted(data), sorted(references), manifests, unnamed):
@@ -222,10 +223,10 @@ class _Expiry:
         Writing the lease may have been slow as well.
         """
         expiry = self._pointer.expiry
-        return expiry is not None and self._outside.clock() <= expiry.until - _LEASE / 2
+        return expiry is not None and self._runtime.clock() <= expiry.until - _LEASE / 2
 
     def _lease(self) -> None:
-        until = (self._outside.clock() + _LEASE).replace(microsecond=0)
+        until = (self._runtime.clock() + _LEASE).replace(microsecond=0)
         held = self._pointer.expiry if self._leased else None
         self._pointer = replace(self._pointer, expiry=Expiry(self._numbers, until, self._holder))
         self._write(held)

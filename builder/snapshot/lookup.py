@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
-from builder.snapshot import scratch
+from builder.snapshot import scratch_tables
 from builder.snapshot.draft import RECORDS_RATIO, Draft, Query, runs_to_merge
 from functions.database import engine
 from functions.snapshot import oai_name, schema
@@ -53,10 +53,10 @@ URL_STAMP = (
 _RECORDS, _URL_FILES = engine.table("$records"), engine.table("$files")
 # All versions of an item have the same URL and date, which are part of its identity. So their rows
 # are found even if no file of records has the version any more.
-_SHOWN = "SELECT DISTINCT surt, stamp FROM item_versions WHERE surt IS NOT NULL"
+_URLS_OF_ITEMS = "SELECT DISTINCT surt, stamp FROM item_versions WHERE surt IS NOT NULL"
 _LEFTOVER_URLS = (
     "CREATE OR REPLACE TEMP TABLE leftover_urls AS "
-    f"SELECT position FROM {_URL_FILES} SEMI JOIN ({_SHOWN}) USING (surt, stamp)"
+    f"SELECT position FROM {_URL_FILES} SEMI JOIN ({_URLS_OF_ITEMS}) USING (surt, stamp)"
 )
 _STAYING_URLS = (
     f"DELETE FROM leftover_urls WHERE position IN (SELECT position FROM {_RECORDS}) "
@@ -98,7 +98,7 @@ def find(connection: engine.Connection, draft: Draft, wanted: str, *, newest: bo
     """
     records = locate(connection, draft, wanted, newest=newest)
     if not records:
-        connection.execute(scratch.create("listed_versions"))
+        connection.execute(scratch_tables.create("listed_versions"))
         return
     columns = ", ".join(f"r.{name}" for name in schema.names("records"))
     values = {"records": records}
@@ -120,7 +120,7 @@ def locate(
     Returns the paths of the files for $records in LOCATED. The list is empty if there are no
     versions.
     """
-    connection.execute(scratch.create("version_positions"))
+    connection.execute(scratch_tables.create("version_positions"))
     keys: Query = (f"SELECT {oai_name.LOOKUP_KEY} FROM {wanted}", {})
     lookup = draft.paths(find_files(connection, draft, "lookup", keys))
     if lookup:
@@ -204,7 +204,7 @@ def scrub_urls(connection: engine.Connection, draft: Draft) -> None:
     `item_versions` is made by builder.withdraw.withdraw.
     """
     with engine.reading("the last snapshot"):
-        files = find_files(connection, draft, URLS, (_SHOWN, {}))
+        files = find_files(connection, draft, URLS, (_URLS_OF_ITEMS, {}))
         if not files:
             return
         connection.execute(_LEFTOVER_URLS, {"files": draft.paths(files)})
@@ -220,31 +220,34 @@ def _hash(text: str) -> str:
     return f"('0x' || left(sha1({text}), 16))::UBIGINT"
 
 
-def _date_key(mark: str, second: str) -> str:
-    """Return the key of a URL and a date; `mark` is the hash of the URL."""
-    return f"((({mark} >> 24)::BIGINT + {second} * 1000003) % {KEY_SPAN} + {KEY_SPAN}) % {KEY_SPAN}"
+def _date_key(url_hash: str, second: str) -> str:
+    """Return the key of a URL and a date; `url_hash` is the hash of the URL."""
+    key = f"(({url_hash} >> 24)::BIGINT + {second} * 1000003)"
+    return f"({key} % {KEY_SPAN} + {KEY_SPAN}) % {KEY_SPAN}"
 
 
 _DIGEST = f"{KEY_SPAN} + ({_hash('digest')} >> 24)::BIGINT"
-_MARK = "(mark & 16777215)::INTEGER"
-_NO_MARK = -1
+_URL_HASH = "(url_hash & 16777215)::INTEGER"
+_NO_URL_HASH = -1
 
 
 def original_keys(items: str) -> str:
     """Return the query of the table rows for the originals in `items` (with `position`)."""
-    digested = (
+    by_digest = (
         "SELECT {key}, if(damaged, {none}, {url}), if(damaged, {late}, 0) + moment, position "
         "FROM (SELECT *, {column} AS digest FROM m) "
     )
     return (
         "WITH m AS MATERIALIZED (SELECT position, content_digest, content_digest_declared, "
         "content_damaged IS NOT NULL AS damaged, "
-        f"{SECOND} AS second, {_AT} AS moment, {_hash('url')} AS mark FROM {items}) "
-        f"SELECT {_date_key('mark', 'second')} AS key, NULL::INTEGER AS url, "
+        f"{SECOND} AS second, {_AT} AS moment, {_hash('url')} AS url_hash FROM {items}) "
+        f"SELECT {_date_key('url_hash', 'second')} AS key, NULL::INTEGER AS url, "
         "NULL::BIGINT AS moment, position FROM m WHERE second IS NOT NULL"
     ) + "".join(
         " UNION ALL "
-        + digested.format(key=_DIGEST, url=_MARK, column=column, none=_NO_MARK, late=_DAMAGED)
+        + by_digest.format(
+            key=_DIGEST, url=_URL_HASH, column=column, none=_NO_URL_HASH, late=_DAMAGED
+        )
         + "WHERE digest IS NOT NULL"
         for column in ("content_digest", "content_digest_declared")
     )
@@ -253,18 +256,18 @@ def original_keys(items: str) -> str:
 def wanted_keys(items: str, given: str) -> str:
     """Return the query of the search keys of the revisits in `items`, one row each.
 
-    Its columns are `given`, `dated` (the key of the URL `referred` and the second `second` that the
-    revisit refers to), `digested` (the key of `digest`), `mark` (the hash of `address`, its own
-    URL) and its date `moment`.
+    Its columns are `given`, `date_key` (the key of the URL `referred` and the second `second` that
+    the revisit refers to), `digest_key` (the key of `digest`), `url_hash` (the hash of `address`,
+    its own URL) and its date `moment`.
     """
     return (
-        f"SELECT {given}, address, digest, referred, second, moment, {_MARK} AS mark, "
-        f"CASE WHEN digest IS NOT NULL THEN {_DIGEST} END AS digested, "
+        f"SELECT {given}, address, digest, referred, second, moment, {_URL_HASH} AS url_hash, "
+        f"CASE WHEN digest IS NOT NULL THEN {_DIGEST} END AS digest_key, "
         "CASE WHEN referred IS NOT NULL THEN "
-        f"{_date_key(_hash('referred'), 'second')} END AS dated "
+        f"{_date_key(_hash('referred'), 'second')} END AS date_key "
         f"FROM (SELECT {given}, url AS address, content_digest AS digest, "
         f"refers_to_url AS referred, {_REFERRED} AS second, {_AT} AS moment, "
-        f"{_hash('url')} AS mark FROM {items})"
+        f"{_hash('url')} AS url_hash FROM {items})"
     )
 
 
@@ -277,10 +280,10 @@ def keys_of_revisits(items: str) -> str:
     return f"""
 SELECT unnest(ties, recursive := true), position FROM (
     SELECT position, list_filter([
-        {{'key': dated, 'url': NULL::INTEGER, 'moment': NULL::BIGINT, 'goal': NULL::BIGINT}},
-        {{'key': if(rule >= 2, digested, NULL), 'url': mark,
+        {{'key': date_key, 'url': NULL::INTEGER, 'moment': NULL::BIGINT, 'goal': NULL::BIGINT}},
+        {{'key': if(rule >= 2, digest_key, NULL), 'url': url_hash,
             'moment': if(rule = 2, moment, NULL), 'goal': if(rule = 2, goal, NULL)}},
-        {{'key': if(rule IS NULL OR rule = 3, digested, NULL), 'url': NULL::INTEGER,
+        {{'key': if(rule IS NULL OR rule = 3, digest_key, NULL), 'url': NULL::INTEGER,
             'moment': if(rule = 3, moment, NULL), 'goal': if(rule = 3, goal, NULL)}}
     ], lambda tie: tie.key IS NOT NULL) AS ties
     FROM ({wanted_keys(items, "position, rule, goal")})

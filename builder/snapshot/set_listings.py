@@ -11,7 +11,7 @@ records are in the set and are not tombstones.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from builder.snapshot import scratch
+from builder.snapshot import scratch_tables
 from builder.snapshot.draft import Query
 from builder.snapshot.sql import Statements
 from functions.database import engine
@@ -111,11 +111,11 @@ class SetIndex:
         """Return the query of the new rows of sets; `earlier` are the paths of touched files."""
         values = {"sets": list(earlier)}
         with engine.reading("the index of sets"):
-            self._connection.execute(scratch.create("earlier_sets"))
+            self._connection.execute(scratch_tables.create("earlier_sets"))
             if earlier:
                 for sql in (_EARLIER_COUNTS, _EARLIER_RANGES, _EARLIER_SETS):
                     self._connection.execute(sql, values)
-            self._connection.execute(scratch.ensure("repository_set_names"))
+            self._connection.execute(scratch_tables.ensure("repository_set_names"))
             self._connection.execute(_SET_NAMES)
             self._connection.execute(_SET_TOTALS, {"sequence": self._sequence})
         return _SET_ROWS, {"most": float(layout.GROUP_ROWS * layout.SETS_GROUPS)}

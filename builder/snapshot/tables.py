@@ -1,8 +1,8 @@
 """Tables of the next snapshot, built from the last snapshot and the changes.
 
 The changes are the DuckDB tables `new_versions` and `superseded_versions`, which they replace.
-builder.snapshot.scratch describes them. Each table gets a new run, into which small preceding runs
-are merged (see compaction). The files of touched sets are rewritten.
+builder.snapshot.scratch_tables describes them. Each table gets a new run. Small preceding runs are
+merged into it (see compaction). The files of touched sets are rewritten.
 """
 
 from collections.abc import Iterable, Mapping

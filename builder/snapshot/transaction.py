@@ -72,13 +72,13 @@ class Transaction:
     store: Writer
     catalogue: Catalogue
     configuration: Configuration
-    outside: Runtime
+    runtime: Runtime
     pointer: Pointer
     tag: str | None
     before: Manifest
 
     @staticmethod
-    def of(store: Writer, configuration: Configuration, outside: Runtime) -> "Transaction":
+    def of(store: Writer, configuration: Configuration, runtime: Runtime) -> "Transaction":
         """Return the newest snapshot as a base. Raises NothingPublished if there is none."""
         catalogue = Catalogue(store)
         pointer, tag = recovery.current(store)
@@ -86,7 +86,7 @@ class Transaction:
         if newest is None:
             raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
         before = catalogue.manifest(newest.snapshot)
-        return Transaction(store, catalogue, configuration, outside, pointer, tag, before)
+        return Transaction(store, catalogue, configuration, runtime, pointer, tag, before)
 
     @contextmanager
     def draft(self) -> Iterator[tuple[engine.Connection, Draft]]:
@@ -94,19 +94,19 @@ class Transaction:
         with tempfile.TemporaryDirectory(prefix="sheaf-publish-") as scratch:
             folder = Path(scratch)
             connection = engine.connect(
-                threads=self.outside.threads,
+                threads=self.runtime.threads,
                 memory_megabytes=self.configuration["publish.memory"],
                 scratch=folder,
             )
             try:
-                tables, threads = self.before.tables, self.outside.threads
+                tables, threads = self.before.tables, self.runtime.threads
                 yield connection, Draft(self.store, connection, folder, tables, None, threads)
             finally:
                 connection.close()
 
     def manifest(self, after: Manifest, draft: Draft) -> Manifest:
         """Return the next manifest: `after` with the draft's tables and the libraries' versions."""
-        return replace(after, tables=draft.tables, libraries=dict(self.outside.libraries))
+        return replace(after, tables=draft.tables, libraries=dict(self.runtime.libraries))
 
 
 class Change(Protocol):
@@ -122,7 +122,7 @@ class Change(Protocol):
 
 
 def revise(
-    store: Writer, configuration: Configuration, outside: Runtime, change: Change
+    store: Writer, configuration: Configuration, runtime: Runtime, change: Change
 ) -> ChangeResult:
     """Make the change the next snapshot, and return when it is in effect.
 
@@ -131,18 +131,18 @@ def revise(
     """
     for _ in range(_TRIES):
         try:
-            return _attempt(store, configuration, outside, change)
+            return _attempt(store, configuration, runtime, change)
         except Conflict:
-            outside.say("another publish came first; starting over from its snapshot")
+            runtime.say("another publish came first; starting over from its snapshot")
     raise Conflict(f"other publishes came first {_TRIES} times; run the command again")
 
 
 def _attempt(
-    store: Writer, configuration: Configuration, outside: Runtime, change: Change
+    store: Writer, configuration: Configuration, runtime: Runtime, change: Change
 ) -> ChangeResult:
-    pointer, tag = complete(store, outside)
+    pointer, tag = complete(store, runtime)
     try:
-        built = _apply_change(store, configuration, outside, change, pointer, tag)
+        built = _apply_change(store, configuration, runtime, change, pointer, tag)
     except Conflict:
         raise
     except StoreError as error:
@@ -157,12 +157,12 @@ def _attempt(
 def _apply_change(
     store: Writer,
     configuration: Configuration,
-    outside: Runtime,
+    runtime: Runtime,
     change: Change,
     pointer: Pointer,
     tag: str | None,
 ) -> ChangeResult:
-    now = outside.clock()
+    now = runtime.clock()
     catalogue = Catalogue(store)
     newest = pointer.newest()
     namespace = configuration["repository.namespace"]
@@ -174,28 +174,28 @@ def _apply_change(
     # A snapshot that is not in effect yet was written in time, by any process.
     late = newest is not None and not pointer.settled and newest.effective <= now
     since = newest.effective if newest and late else UNSTAMPED
-    base = Transaction(store, catalogue, configuration, outside, pointer, tag, before)
+    base = Transaction(store, catalogue, configuration, runtime, pointer, tag, before)
     refusal: NothingSelectedError | None = None
     try:
         built = change.build(base)
     except NothingSelectedError as error:  # an interrupted publish is completed in any case
         built, refusal = ChangeResult(None, 0), error
     if built.manifest is None and _begins(before, since):
-        outside.say(
+        runtime.say(
             f"snapshot {before.snapshot} was published after its instant: it gets a new one"
         )
         built = replace(built, manifest=before)
     if built.manifest is not None:
-        name = recovery.identify_store(store, outside.identity, pointer)
+        name = recovery.identify_store(store, runtime.identity, pointer)
         named = recovery.stamp_identity(built.manifest, before, name)
         ready = Ready(named, since, built.keys)
-        manifest = commit(store, outside, pointer, tag, ready, configuration["publish.lead"])
+        manifest = commit(store, runtime, pointer, tag, ready, configuration["publish.lead"])
         built = replace(built, manifest=manifest)
     else:
         if store.tag(layout.POINTER) != tag:
             raise Conflict("another process changed the store")
         if newest is not None:
-            recovery.identify_store(store, outside.identity, pointer)
+            recovery.identify_store(store, runtime.identity, pointer)
         settle(store, pointer, tag)  # a snapshot that was late has nothing that needs a new instant
     if refusal is not None:
         raise refusal

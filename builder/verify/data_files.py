@@ -71,7 +71,7 @@ _OWING = (
 )
 _REFERRING = (
     "CREATE TABLE held_referring (file INTEGER, position BIGINT, original_name UBIGINT, "
-    "dated BIGINT, digested BIGINT, mark INTEGER, moment BIGINT)"
+    "date_key BIGINT, digest_key BIGINT, url_hash INTEGER, moment BIGINT)"
 )
 _FINDABLE = "CREATE TABLE held_findable (file INTEGER, mark UBIGINT, position BIGINT)"
 _FOUND_BY = (
@@ -82,7 +82,7 @@ _FOUND_BY = (
 _REVISITS = f"(FROM {_FILE} WHERE {lookup.REVISIT})"
 _REFERS = (
     "INSERT INTO held_referring SELECT $number, position, "
-    "if(refers_to IS NULL, NULL, hash(refers_to)), dated, digested, mark, moment "
+    "if(refers_to IS NULL, NULL, hash(refers_to)), date_key, digest_key, url_hash, moment "
     f"FROM ({lookup.wanted_keys(_REVISITS, 'position, refers_to')})"
 )
 _FIELDS = " OR ".join(f"{column.name} IS NOT NULL" for column in schema.CONTENT)

@@ -45,9 +45,10 @@ _BY_FILE = (
         "LEFT JOIN records r ON r.position = t.position "
         "LEFT JOIN referring f ON f.position = t.position "
         "WHERE (r.position IS NOT NULL AND (t.goal IS NULL = (t.moment IS NULL) AND ("
-        "(t.key = f.dated AND t.url IS NULL AND t.goal IS NULL) OR (t.key = f.digested "
-        "AND coalesce(t.url, f.mark) = f.mark AND coalesce(t.moment, f.moment) = f.moment))) "
-        "IS NOT TRUE) OR t.position NOT BETWEEN 1 AND $last GROUP BY t.file",
+        "(t.key = f.date_key AND t.url IS NULL AND t.goal IS NULL) OR (t.key = f.digest_key "
+        "AND coalesce(t.url, f.url_hash) = f.url_hash "
+        "AND coalesce(t.moment, f.moment) = f.moment))) IS NOT TRUE) "
+        "OR t.position NOT BETWEEN 1 AND $last GROUP BY t.file",
     ),
     (
         "revisit-wrong",
@@ -68,11 +69,12 @@ LEFT JOIN originals t ON """
 # its digest. A revisit with an original needs a key of that original.
 _NO_KEY = """
 SELECT count(*), min(f.position) FROM found f WHERE
-    (f.dated IS NOT NULL AND f.position NOT IN (
-        SELECT t.position FROM revisits t JOIN referring d USING (position) WHERE t.key = d.dated))
-    OR (f.original_name IS NULL AND f.digested IS NOT NULL AND f.position NOT IN (
+    (f.date_key IS NOT NULL AND f.position NOT IN (
         SELECT t.position FROM revisits t JOIN referring d USING (position)
-        WHERE t.key = d.digested AND t.url IS NULL AND t.goal IS NULL))
+        WHERE t.key = d.date_key))
+    OR (f.original_name IS NULL AND f.digest_key IS NOT NULL AND f.position NOT IN (
+        SELECT t.position FROM revisits t JOIN referring d USING (position)
+        WHERE t.key = d.digest_key AND t.url IS NULL AND t.goal IS NULL))
     OR (f.original IS NOT NULL AND f.position NOT IN (
         SELECT t.position FROM revisits t JOIN found g USING (position)
         JOIN owed o ON o.position = g.original AND o.key = t.key

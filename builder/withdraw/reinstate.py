@@ -1,7 +1,8 @@
-"""Restore: reverses the withdrawal of items.
+"""Reinstate: reverses the withdrawal of items.
 
-Their metadata is taken from an older snapshot that is still kept. An item without kept metadata
-stays a tombstone, without a reason, and returns with the next ingest of its archive.
+Their metadata is taken from the newest older snapshot that has it. Templates are read again from
+the obi store. An item without kept metadata stays a tombstone, without a reason, and returns with
+the next ingest of its archive.
 """
 
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from builder.snapshot.lookup import find, rows_of
 from builder.snapshot.tables import SnapshotTables
 from builder.snapshot.transaction import ChangeResult, NothingSelectedError, Transaction, revise
 from builder.withdraw.selection import Preview, Selection, gather, names_of, preview
-from builder.withdraw.withdraw import EMPTY, SUPERSEDED, Withdrawn
+from builder.withdraw.withdraw import CREATE_SUPERSEDED, EMPTY, Withdrawn
 from functions.config.configuration import Configuration
 from functions.database import engine
 from functions.snapshot import schema
@@ -26,30 +27,30 @@ from functions.snapshot.store import Writer
 _FIELDS = ", ".join(f"r.{column.name}" for column in schema.CONTENT)
 
 
-def restore(
-    store: Writer, configuration: Configuration, outside: Runtime, selection: Selection
+def reinstate(
+    store: Writer, configuration: Configuration, runtime: Runtime, selection: Selection
 ) -> Withdrawn:
     """Reverse the withdrawal of the selected items, and return when that is in effect.
 
     Raises NothingSelectedError and the errors of transaction.revise.
     """
-    change = _Restoration(selection)
-    built = revise(store, configuration, outside, change)
+    change = _Reinstatement(selection)
+    built = revise(store, configuration, runtime, change)
     return Withdrawn(built, change.identifiers)
 
 
 def preview_selection(
     store: Writer,
     configuration: Configuration,
-    outside: Runtime,
+    runtime: Runtime,
     selection: Selection,
     most: int | None,
 ) -> Preview:
-    """Return a preview of the items to be restored, at most `most` of them; change nothing.
+    """Return a preview of the items to be reinstated, at most `most` of them; change nothing.
 
     Raises NothingSelectedError, NothingPublished and StoreError.
     """
-    base = Transaction.of(store, configuration, outside)
+    base = Transaction.of(store, configuration, runtime)
     with base.draft() as (connection, draft):
         tombstones(base, connection, draft, selection)
         if rows_of(connection, "new_versions"):
@@ -58,7 +59,7 @@ def preview_selection(
 
 
 @dataclass
-class _Restoration:
+class _Reinstatement:
     """Implements transaction.Change."""
 
     selection: Selection
@@ -78,8 +79,8 @@ class _Restoration:
                 raise NothingSelectedError(_lacking(connection))
             moved = revisits.resolve(connection, draft)
             collections.restate(connection, draft, base)
-            filesets.hold(connection, draft)
-            after = SnapshotTables(connection, draft, base.before).items(base.outside.progress)
+            filesets.rewrite_files(connection, draft)
+            after = SnapshotTables(connection, draft, base.before).items(base.runtime.progress)
             return ChangeResult(
                 base.manifest(after, draft),
                 records,
@@ -94,7 +95,7 @@ class _Restoration:
 
 
 def _lacking(connection: engine.Connection) -> str:
-    """Return the reason why no selected item is restored."""
+    """Return the reason why no selected item is reinstated."""
     if rows_of(connection, "withdrawn_items"):
         return (
             "no withdrawn item matches, or no kept snapshot has its metadata: select it by "
@@ -112,7 +113,7 @@ def _lacking(connection: engine.Connection) -> str:
 def tombstones(
     base: Transaction, connection: engine.Connection, draft: Draft, selection: Selection
 ) -> None:
-    """Make the tables of the tombstones to be restored: new, superseded, recovered versions.
+    """Make the tables of the tombstones to be reinstated: new, superseded, recovered versions.
 
     Conditions on data that a tombstone lacks are checked against the recovered metadata.
     """
@@ -130,7 +131,7 @@ def tombstones(
             f"DELETE FROM recovered_versions WHERE ({condition}) IS NOT TRUE", values
         )
         others = "false" if values else "true"
-        # The restored version may be older than the tombstone's last version, and may have other
+        # The recovered version may be older than the tombstone's last version, and may have other
         # sets.
         left = LEFT.format(earlier="list_concat(w.sets, w.left_sets)", now="r.sets")
         connection.execute(
@@ -144,7 +145,7 @@ def tombstones(
         connection.execute(NO_INTAKE_VERSIONS)
         connection.execute(NEW_VERSIONS)
         connection.execute(
-            f"{SUPERSEDED} withdrawn_items "
+            f"{CREATE_SUPERSEDED} withdrawn_items "
             "WHERE identifier IN (SELECT identifier FROM new_versions)"
         )
 

@@ -1,6 +1,7 @@
 """Withdraw: items become tombstones with a reason; a purge removes their metadata.
 
 A tombstone keeps its identifier, sets and reason. It stays even if its archive is ingested again.
+`reinstate` reverses a withdrawal.
 
 A purge removes the metadata from the current data files and retires the older snapshots that hold
 it. Only files with a version of such an item are rewritten, without that version. The details of
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from builder.publish import captures, collections, filesets, revisits
 from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
 from builder.runtime import Runtime
-from builder.snapshot import lookup, scratch
+from builder.snapshot import lookup, scratch_tables
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.expiry import retire, snapshots
 from builder.snapshot.lookup import LOCATED, find_files, locate, rows_of
@@ -50,7 +51,7 @@ _FAULTS = (
     f"ORDER BY {captures.provenance_order('faults')}"
 )
 EMPTY = ", ".join(f"NULL::{column.type} AS {column.name}" for column in schema.CONTENT)
-SUPERSEDED = f"CREATE TABLE superseded_versions AS SELECT {schema.SUPERSEDED} FROM "
+CREATE_SUPERSEDED = f"CREATE TABLE superseded_versions AS SELECT {schema.SUPERSEDED} FROM "
 
 
 def find_all_versions(connection: engine.Connection, draft: Draft, wanted: str) -> int:
@@ -60,7 +61,7 @@ def find_all_versions(connection: engine.Connection, draft: Draft, wanted: str) 
     of URLs (surt and stamp). Returns the number of rows.
     """
     with engine.reading("the last snapshot"):
-        connection.execute(scratch.create("item_versions"))
+        connection.execute(scratch_tables.create("item_versions"))
         records = locate(connection, draft, wanted)
         if not records:
             return 0
@@ -129,7 +130,7 @@ class Withdrawn:
 def withdraw(
     store: Writer,
     configuration: Configuration,
-    outside: Runtime,
+    runtime: Runtime,
     selection: Selection,
     reason: str,
     *,
@@ -142,17 +143,17 @@ def withdraw(
     NothingSelectedError and the errors of transaction.revise and expiry.retire.
     """
     change = _Withdrawal(selection, reason)
-    built = revise(store, configuration, outside, change)
+    built = revise(store, configuration, runtime, change)
     retired: tuple[int, ...] = ()
     if purge:
-        retired = _purge(store, configuration, outside, change.identifiers)
+        retired = _purge(store, configuration, runtime, change.identifiers)
     return Withdrawn(built, change.identifiers, retired, change.standing)
 
 
 def preview_selection(
     store: Writer,
     configuration: Configuration,
-    outside: Runtime,
+    runtime: Runtime,
     selection: Selection,
     most: int | None,
 ) -> Preview:
@@ -160,7 +161,7 @@ def preview_selection(
 
     Raises NothingSelectedError, NothingPublished and StoreError.
     """
-    base = Transaction.of(store, configuration, outside)
+    base = Transaction.of(store, configuration, runtime)
     with base.draft() as (connection, draft):
         choose(connection, draft, selection)
         with engine.reading("the last snapshot"):
@@ -195,7 +196,7 @@ class _Withdrawal:
                 )
                 connection.execute(NO_INTAKE_VERSIONS)
                 connection.execute(NEW_VERSIONS)
-                connection.execute(f"{SUPERSEDED} withdrawn_items")
+                connection.execute(f"{CREATE_SUPERSEDED} withdrawn_items")
                 self.identifiers = names_of(connection, "selected_items")
             records = sum(base.before.kinds().values())
             if not count:
@@ -205,9 +206,9 @@ class _Withdrawal:
             collections.restate(connection, draft, base)
             find_all_versions(connection, draft, "withdrawn_items")
             revisits.add_inheriting(connection, draft)
-            after = SnapshotTables(connection, draft, base.before).items(base.outside.progress)
+            after = SnapshotTables(connection, draft, base.before).items(base.runtime.progress)
             remove_versions(connection, draft)
-            filesets.hush(connection, draft)
+            filesets.clear_withdrawn_results(connection, draft)
             return ChangeResult(
                 base.manifest(after, draft),
                 records,
@@ -230,21 +231,21 @@ def _reason(connection: engine.Connection) -> str | None:
 
 
 def _purge(
-    store: Writer, configuration: Configuration, outside: Runtime, items: Sequence[str]
+    store: Writer, configuration: Configuration, runtime: Runtime, items: Sequence[str]
 ) -> tuple[int, ...]:
     """Retire every snapshot whose files hold metadata of the items; return their numbers.
 
     Also removes the objects that no snapshot names. Raises StoreError if a snapshot could not be
     retired.
     """
-    base = Transaction.of(store, configuration, outside)
-    outside.say(
+    base = Transaction.of(store, configuration, runtime)
+    runtime.say(
         f"purging {len(items):,} items; should this be interrupted, purge them by identifier or "
         'set: `sheaf query "SELECT identifier, reason FROM records WHERE deleted"` lists them'
     )
-    while (wait := (base.before.effective + REMEMBERED - outside.clock()).total_seconds()) > 0:
-        outside.say(f"waiting {wait:.0f} seconds until no reader uses an older snapshot")
-        outside.sleep(wait)
+    while (wait := (base.before.effective + REMEMBERED - runtime.clock()).total_seconds()) > 0:
+        runtime.say(f"waiting {wait:.0f} seconds until no reader uses an older snapshot")
+        runtime.sleep(wait)
     showing = set()
     with base.draft() as (connection, draft):
         with engine.reading("the items"):
@@ -255,7 +256,7 @@ def _purge(
         for number in snapshots(store):
             if number < base.before.snapshot and _shows(base, connection, draft, number):
                 showing.add(number)
-    retired = retire(store, outside, showing).snapshots
+    retired = retire(store, runtime, showing).snapshots
     pointer = base.catalogue.pointer()
     left = [number for number in sorted(showing) if not pointer.is_retired(number)]
     if left:

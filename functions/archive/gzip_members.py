@@ -1,8 +1,9 @@
 """Record stream of a gzip file (RFC 1952) whose records have gzip members of their own.
 
 A section begins with each member that begins with a record; other members continue the record
-before them. Reading leaves a corrupt member where it breaks, and continues at the next member that
-inflates to a record's start.
+before them. A corrupt member gives the bytes before its error, and reading goes on at the next
+member that inflates to a record's start. `take_fault` reports the error; builder.sources.records
+makes a row of `faults` of it.
 
 zlib inflates members that are big or that ISA-L rejects: its state can be copied before each step.
 """

@@ -45,7 +45,7 @@ class RecordHeader:
     mime: bytes = b""
     """The ARC header's media type, or the WARC header's Content-Type, which is the block's."""
     fields: Mapping[bytes, bytes] = field(default_factory=dict)
-    """WARC named fields by lower-case name, at least those in warc.READ_FIELDS; empty for ARC."""
+    """WARC named fields by lower-case name, at least record_header.READ_FIELDS; empty for ARC."""
     is_arc: bool = False
     status: int | None = None
     location: bytes = b""

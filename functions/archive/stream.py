@@ -127,7 +127,8 @@ class RecordStream:
     def damage(self, first: int, last: int) -> str | None:
         """Return what failed in the members from `first` to `last`, None if they are sound.
 
-        The codes are those of the module `section`. Damage is known at a member's end.
+        The codes are CHECKSUM, COMPRESSION and CUT of functions.archive.record. Damage is known at
+        a member's end.
         """
         return None
 

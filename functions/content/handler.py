@@ -16,9 +16,9 @@ from functions.content.capture_row import FIELDS
 from functions.content.delivery import Answer, Delivery, Lying, Sign
 from functions.content.protocols import DIALECTS, Content, ContentError, Contents, Searching
 from functions.content.representation import ArgumentError, Body, ContentRequest, Representation
-from functions.http import exchange, gateway, http_message
+from functions.http import access_log, deadline, gateway, http_message
 from functions.http import http_message as http
-from functions.http.exchange import AccessLog
+from functions.http.access_log import AccessLog
 from functions.http.http_message import OAI_PATH, Call, Reply, unavailable
 from functions.oai.as_of import AsOf
 from functions.oai.repository import Repository
@@ -115,8 +115,8 @@ class ContentApplication:
         with s3_request.count_requests() as cost:
             entry = _LogEntry(self._clock(), call, self._timer, self._log, cost, request)
             try:
-                answer = exchange.answer_within(seconds, lambda: self._answer_call(call, entry))
-            except exchange.DeadlineError:
+                answer = deadline.answer_within(seconds, lambda: self._answer_call(call, entry))
+            except deadline.DeadlineError:
                 self.spent = True
                 _LOG.error("no answer within %.1f s: %a %a", seconds, call.method, call.path)
                 answer = self._write(
@@ -290,7 +290,7 @@ class _LogEntry:
         """Write the entry; `given` bytes were sent."""
         if self._log is not None:
             took = self._timer() - self._begun
-            entry = exchange.log_entry(
+            entry = access_log.log_entry(
                 self._when, self._call, self.answer, self.told, took, self._cost
             )
             self._log.add({**entry, "bytes": given})

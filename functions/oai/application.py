@@ -12,9 +12,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from functions.config.configuration import Configuration
-from functions.http import exchange, gateway, http_message
+from functions.http import access_log, deadline, gateway, http_message
 from functions.http import http_message as http
-from functions.http.exchange import AccessLog
+from functions.http.access_log import AccessLog
 from functions.http.http_message import OAI_PATH, Call, FormError, Reply, unavailable
 from functions.oai.answer import Answer, SetList
 from functions.oai.as_of import AsOf
@@ -103,8 +103,8 @@ class Application:
         call = gateway.read(event, self._mount)
         with s3_request.count_requests() as cost:
             try:
-                reply, answer = exchange.answer_within(seconds, lambda: self._answer_call(call))
-            except exchange.DeadlineError:
+                reply, answer = deadline.answer_within(seconds, lambda: self._answer_call(call))
+            except deadline.DeadlineError:
                 self.spent = True
                 _LOG.error("no answer within %.1f s: %a %a", seconds, call.method, call.path)
                 reply = self._unavailable("This takes too long at the moment; try again later.")
@@ -112,7 +112,7 @@ class Application:
         if self._log is not None:
             took = self._timer() - begun
             told = {**({"request": request} if request else {}), **reply.told}
-            self._log.add(exchange.log_entry(self._clock(), call, answer, told, took, cost))
+            self._log.add(access_log.log_entry(self._clock(), call, answer, told, took, cost))
         return answer
 
     def prepare(self) -> None:

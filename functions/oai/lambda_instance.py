@@ -23,8 +23,8 @@ from typing import Any, Protocol
 
 from functions.config import configuration
 from functions.config.configuration import Configuration
-from functions.http import exchange, gateway, http_message
-from functions.http.exchange import AccessLog
+from functions.http import access_log, deadline, gateway, http_message
+from functions.http.access_log import AccessLog
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.errors import SheafError
 from functions.snapshot.store import Reader
@@ -151,8 +151,8 @@ class Instance:
     def _prepare(self, serving: Serving) -> None:
         """Read ahead for the first request; that request reports any failure."""
         try:
-            exchange.answer_within(_PREPARING, serving.application.prepare)
-        except exchange.DeadlineError:
+            deadline.answer_within(_PREPARING, serving.application.prepare)
+        except deadline.DeadlineError:
             _LOG.warning("read-ahead did not finish within %.1f s", _PREPARING)
             self._let_go(serving)
         except SheafError as error:
@@ -203,7 +203,7 @@ class Instance:
         answer = http_message.write(reply, call)
         took = time.perf_counter() - begun
         told = {"request": request} if request else {}
-        AccessLog(self._write).add(exchange.log_entry(now(), call, answer, told, took))
+        AccessLog(self._write).add(access_log.log_entry(now(), call, answer, told, took))
         return gateway.pack(answer)
 
 

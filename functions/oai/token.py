@@ -4,10 +4,10 @@ A token is a checksum and packed fields, as base64url, which neither URLs nor XM
 checksum covers the namespace and the store's id: positions have a meaning in one store only. It
 finds slips, not forgeries, so every field is tested as well.
 
-The fields begin with the letter of the verb and the version. Then follow numbers of 7 bits a byte,
-lowest first: snapshot, cursor, size and position, then the seconds of start and end plus one, or 0
-for None. Last are prefix, set and `after`, each behind its length. A set that would make the token
-longer than LONGEST is shortened to its first characters and a digest.
+The fields are: the letter of the verb; the token's version; and snapshot, cursor, size, position,
+start and end as numbers of 7 bits a byte, lowest first. Start and end are in seconds plus one; 0
+means None. Last are prefix, set and `after`, each behind its length. A set that would make the
+token longer than LONGEST is shortened to its first characters and a digest.
 """
 
 import base64

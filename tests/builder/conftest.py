@@ -99,17 +99,17 @@ class World:
 
     def publish(self, **settings: str) -> ChangeResult:
         """Publish what is in the intake; settings as in SHEAF_* variables."""
-        return publish(self.store, self.configuration(**settings), self.outside())
+        return publish(self.store, self.configuration(**settings), self.runtime())
 
     def expire(self, keep: int = 1, older: timedelta = timedelta(0)) -> Expired:
         """Retire all snapshots but the newest `keep` and those in effect within `older`."""
-        return expire(self.store, self.outside(), keep, older)
+        return expire(self.store, self.runtime(), keep, older)
 
     def configuration(self, **settings: str) -> Configuration:
         text = f'[repository]\nnamespace = "{settings.pop("namespace", NAMESPACE)}"\n'
         return configuration.parse(text, settings)
 
-    def outside(self) -> Runtime:
+    def runtime(self) -> Runtime:
         return Runtime(
             self.clock, self.clock.sleep, lambda text: None, {"list": "1"}, 1,
             identity=lambda: self.identity,

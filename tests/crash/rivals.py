@@ -60,7 +60,7 @@ def identifier(number: int) -> str:
     return f"oai:{NAMESPACE}:{capture(number).identity}"
 
 
-def outside(said: list[str]) -> Runtime:
+def runtime(said: list[str]) -> Runtime:
     """Return surroundings with the machine's own clock."""
     return Runtime(lambda: datetime.now(UTC), time.sleep, said.append, {}, 1)
 
@@ -89,7 +89,7 @@ def _publishing(store: Writer, first: int, seconds: float) -> dict[str, Any]:
             intake.commit(store, intake.IntakeRun(name, (source,)), Path(scratch))
         titles.update({identifier(item): title for item, title in some.items()})
         try:
-            publish(store, settings(), outside(said))
+            publish(store, settings(), runtime(said))
             counts["publishes"] += 1
         except Conflict:  # others were faster every time; the intake is kept for the next publish
             counts["given up"] += 1
@@ -105,7 +105,7 @@ def _expiring(store: Writer, seconds: float) -> dict[str, Any]:
     end = time.monotonic() + seconds
     while time.monotonic() < end or not done["snapshots"]:
         try:
-            expired = expiry.expire(store, outside([]))
+            expired = expiry.expire(store, runtime([]))
             done["snapshots"] += len(expired.snapshots)
             done["objects"] += expired.objects
             done["expiries"] += 1

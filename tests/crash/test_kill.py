@@ -87,8 +87,8 @@ class Stage:
     def done(self, name: str, later: timedelta = timedelta(0)) -> None:
         """Carry out the command in this process."""
         clock = Clock(self.now + later)
-        outside = Runtime(clock, clock.sleep, lambda text: None, {}, 1, identity=lambda: IDENTITY)
-        COMMANDS[name](self.store, outside)
+        runtime = Runtime(clock, clock.sleep, lambda text: None, {}, 1, identity=lambda: IDENTITY)
+        COMMANDS[name](self.store, runtime)
 
     def objects(self) -> dict[str, bytes]:
         return {key: self.store.read(key) for key in self.store.keys("")}
@@ -105,12 +105,12 @@ class Stage:
     def swept(self, *, thorough: bool = False) -> "Stage":
         """Let whatever a day makes an orphan expire, and somebody write something."""
         now = datetime.now(UTC) + timedelta(days=2)
-        outside = Runtime(
+        runtime = Runtime(
             lambda: now, lambda s: None, lambda text: None, {}, 1, identity=lambda: IDENTITY
         )
         self.store.create("probe", b"")
         self.store.remove("probe")
-        expire(self.store, outside, keep=100)
+        expire(self.store, runtime, keep=100)
         assert list((self.root / ".tmp").iterdir()) == []
         means = VerifyRuntime(lambda: now, lambda total: nullcontext(lambda count: None), 512, 1)
         assert not thorough or verify(self.store, means).findings == ()

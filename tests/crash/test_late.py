@@ -9,7 +9,7 @@ import pytest
 from builder.publish.publish import publish
 from builder.snapshot.transaction import NothingSelectedError
 from builder.store.folder import FolderStore
-from builder.withdraw.reinstate import restore
+from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.snapshot import instant, layout
@@ -73,7 +73,7 @@ def left(world: World, seconds: float) -> datetime:
             raise Killed
 
         with pytest.raises(Killed):
-            publish(Slow(world.root, die), world.configuration(), world.outside())
+            publish(Slow(world.root, die), world.configuration(), world.runtime())
 
     begin(world, ("late", seconds), fill)
     assert not pointer(world).settled
@@ -98,15 +98,15 @@ def without_intake(world: World) -> None:
 
 def taking_down(world: World) -> None:
     withdraw(
-        world.store, world.configuration(), world.outside(),
+        world.store, world.configuration(), world.runtime(),
         Selection(url_prefix="http://h1.example.cz/"), "why",
     )  # fmt: skip
 
 
 def restoring_nothing(world: World) -> None:
     with pytest.raises(NothingSelectedError):
-        restore(
-            world.store, world.configuration(), world.outside(),
+        reinstate(
+            world.store, world.configuration(), world.runtime(),
             Selection(url_prefix="http://h1.example.cz/"),
         )  # fmt: skip
 
@@ -199,7 +199,7 @@ def test_a_rival_wins_between_the_two_writes_of_a_late_pointer(world: World, mor
             other.publish()
 
     store = Slow(world.root, rival)
-    publish(store, world.configuration(), world.outside())
+    publish(store, world.configuration(), world.runtime())
     assert urls(world) == ({"1", "2", "3"} if more_ else {"1", "2"})
     assert stamps(world)["2"] > late[0]
     assert pointer(world).settled
@@ -214,7 +214,7 @@ def test_a_publisher_that_is_late_again_and_again_takes_longer_leads(world: Worl
     world.ingest([capture(1)])
     delays = iter([0.0, 3.0, 5.0, 9.0, 0.0, 0.0])
     store = Slow(world.root, lambda writes: world.clock.sleep(next(delays)))
-    built = publish(store, world.configuration(), world.outside())
+    built = publish(store, world.configuration(), world.runtime())
     assert built.manifest is not None
     assert store.writes == 6  # the empty one, three late ones, one in time, and it is settled
     assert built.manifest.snapshot == 4
@@ -241,7 +241,7 @@ def test_a_manifest_that_an_expiry_removed_is_never_named(world: World) -> None:
                 assert world.expire(keep=9).objects == 2
             return super().replace(key, data, tag)
 
-    publish(Sleeping(world.root), world.configuration(), world.outside())
+    publish(Sleeping(world.root), world.configuration(), world.runtime())
     assert newest(world).effective == stamps(world)["2"]  # it is there
     assert pointer(world).settled
     assert urls(world) == {"1", "2"}

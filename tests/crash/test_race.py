@@ -21,7 +21,7 @@ from lxml import etree
 
 from builder.publish.publish import publish
 from tests.bucket import fresh
-from tests.crash.rivals import Place, outside, settings
+from tests.crash.rivals import Place, runtime, settings
 from tests.extent import SECONDS
 from tests.functions.oai.validity import OAI, valid
 
@@ -121,7 +121,7 @@ def test_publishers_expiry_and_harvester_at_once(place: Place, tmp_path: Path) -
         accounts = [place.finished(worker) for worker in workers]
         expired = place.finished(expiry)
         # What a publisher gave up last is still in the intake.
-        publish(place.store(), settings(), outside([]))
+        publish(place.store(), settings(), runtime([]))
         expected = {name: title for a in accounts for name, title in a["titles"].items()}
 
         def mine() -> dict[str, str]:

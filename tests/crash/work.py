@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builder.ingest.ingest import IngestJob, IngestRuntime, ingest
+from builder.ingest.ingest import IngestJob, IngestOptions, ingest
 from builder.ingest.splits import ArchiveFile
 from builder.ingest.workdir import folder_of, open_workdir
 from builder.publish.publish import publish
@@ -18,7 +18,7 @@ from builder.snapshot.expiry import expire
 from builder.snapshot.transaction import NothingSelectedError
 from builder.sources.rules import DocumentRules
 from builder.store.folder import FolderStore
-from builder.withdraw.reinstate import restore
+from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.config import configuration
@@ -32,26 +32,26 @@ WITHDRAWN = f"oai:{NAMESPACE}:{capture(3).identity}"
 Command = Callable[[FolderStore, Runtime], object]
 
 
-def _withdraw(store: FolderStore, outside: Runtime, *, purge: bool) -> object:
+def _withdraw(store: FolderStore, runtime: Runtime, *, purge: bool) -> object:
     selection = Selection(identifiers=(WITHDRAWN,))
-    return withdraw(store, SETTINGS, outside, selection, "asked for", purge=purge)
+    return withdraw(store, SETTINGS, runtime, selection, "asked for", purge=purge)
 
 
-def _restore(store: FolderStore, outside: Runtime) -> object:
+def _restore(store: FolderStore, runtime: Runtime) -> object:
     try:
-        return restore(store, SETTINGS, outside, Selection(identifiers=(WITHDRAWN,)))
+        return reinstate(store, SETTINGS, runtime, Selection(identifiers=(WITHDRAWN,)))
     except NothingSelectedError:
         return None  # it is restored already, which a person is told
 
 
-def _ingest(store: FolderStore, outside: Runtime) -> object:
+def _ingest(store: FolderStore, runtime: Runtime) -> object:
     """Each time as a run of another name, as two runs of the command are."""
     archive = store.root.parent / "archive.warc.gz"
     taken = len({key.split("/")[1] for key in store.keys("intake/")})
     order = IngestJob((ArchiveFile.of(archive),), (), DocumentRules())
     asked = order.fingerprint([str(archive)], str(store.root))
     with open_workdir(folder_of(store.root / layout.TEMPORARY, asked)) as held:
-        return ingest(store, order, held, IngestRuntime(_Unseen()), f"run-{taken}")
+        return ingest(store, order, held, IngestOptions(_Unseen()), f"run-{taken}")
 
 
 class _Unseen:
@@ -65,11 +65,11 @@ class _Unseen:
 
 
 COMMANDS: dict[str, Command] = {
-    "publish": lambda store, outside: publish(store, SETTINGS, outside),
-    "withdraw": lambda store, outside: _withdraw(store, outside, purge=False),
-    "purge": lambda store, outside: _withdraw(store, outside, purge=True),
+    "publish": lambda store, runtime: publish(store, SETTINGS, runtime),
+    "withdraw": lambda store, runtime: _withdraw(store, runtime, purge=False),
+    "purge": lambda store, runtime: _withdraw(store, runtime, purge=True),
     "restore": _restore,
-    "expire": lambda store, outside: expire(store, outside),
+    "expire": lambda store, runtime: expire(store, runtime),
     "ingest": _ingest,
 }
 
@@ -134,9 +134,9 @@ def work(name: str, root: Path, start: Clock, at: int, counted: Path, every: boo
         killer.step("sleep")
         start.sleep(seconds)
 
-    outside = Runtime(start, sleep, lambda text: None, {}, 1, identity=lambda: IDENTITY)
+    runtime = Runtime(start, sleep, lambda text: None, {}, 1, identity=lambda: IDENTITY)
     with tempfile.TemporaryDirectory() as scratch:
         tempfile.tempdir = scratch
         killer.watch()
-        COMMANDS[name](FolderStore(root), outside)
+        COMMANDS[name](FolderStore(root), runtime)
     counted.write_text("\n".join(killer.changes))

@@ -21,7 +21,7 @@ from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
-from tests.clock import CLOCK, surrounded
+from tests.clock import CLOCK, make_context
 
 Surround = Callable[[argparse.Namespace], Context]
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
@@ -39,7 +39,7 @@ class Result:
         return json.loads(self.out)
 
 
-def sheaf(*arguments: object, surround: Surround = surrounded) -> Result:
+def sheaf(*arguments: object, surround: Surround = make_context) -> Result:
     """Carry out the command in this process, by the clock of the tests unless told otherwise."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from builder.snapshot import set_listings
 from builder.snapshot.expiry import retire
-from builder.withdraw.reinstate import restore
+from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection as Chosen
 from builder.withdraw.withdraw import withdraw
 from functions.oai.repository import RecordSelection, Repository
@@ -68,17 +68,17 @@ class Both:
             self.world.clock.sleep(120)
             chosen = Chosen(identifiers=tuple(map(name, numbers)))
             store, settings_ = self.world.store, self.world.configuration()
-            withdraw(store, settings_, self.world.outside(), chosen, "asked for")
+            withdraw(store, settings_, self.world.runtime(), chosen, "asked for")
             self.withdrawn.update(numbers)
             self._remember({name(n): None for n in numbers})
 
-    def restore(self, *numbers: int) -> None:
+    def reinstate(self, *numbers: int) -> None:
         """Restore what was withdrawn; `items` says what comes back."""
         numbers = tuple(n for n in numbers if n in self.withdrawn)
         if numbers:
             self.world.clock.sleep(120)
             chosen = Chosen(identifiers=tuple(map(name, numbers)))
-            restore(self.world.store, self.world.configuration(), self.world.outside(), chosen)
+            reinstate(self.world.store, self.world.configuration(), self.world.runtime(), chosen)
             self.withdrawn.difference_update(numbers)
             self._remember({name(n): Item(self.items[n]) for n in numbers})
 
@@ -170,7 +170,7 @@ def test_what_left_is_told_through_all_that_happens_to_a_store() -> None:
         some.alike()
         some.withdraw(0, 2)
         some.alike()
-        some.restore(0)
+        some.reinstate(0)
         for number in range(COUNT // 2):
             some.publish({number: ("d:b", "m:y:z")})
         some.alike()
@@ -189,9 +189,9 @@ def test_what_comes_back_of_an_older_snapshot_has_left_what_it_was_in_since() ->
         some.publish({3: ("d:b", "m:y")})
         some.withdraw(3)
         some.world.clock.sleep(120)
-        assert retire(some.world.store, some.world.outside(), {2}).snapshots == (2,)
+        assert retire(some.world.store, some.world.runtime(), {2}).snapshots == (2,)
         some.items[3] = ("d:a:www", "m:x")
-        some.restore(3)
+        some.reinstate(3)
         some.alike()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.ingest import inputs
+from builder.ingest import bucket_files
 from builder.ingest.splits import ArchiveFile
 from functions.store.connection import BucketConnection
 from tests.bucket import Bucket, administrator
@@ -181,7 +181,7 @@ def test_the_process_ends_in_good_order(home: Home, bucket: Bucket, go: int) -> 
 def test_an_object_is_read_in_parts_from_anywhere(bucket: Bucket, tmp_path: Path) -> None:
     data = (tmp_path / "a.warc.gz").read_bytes()
     connection = BucketConnection(endpoint=bucket.endpoint, part=7000)
-    (file,) = inputs.find(f"s3://{bucket.bucket}/other.warc", connection, bucket.environment)
+    (file,) = bucket_files.find(f"s3://{bucket.bucket}/other.warc", connection, bucket.environment)
     assert file == ArchiveFile(
         Path("other.warc"),
         file.address,
@@ -189,7 +189,7 @@ def test_an_object_is_read_in_parts_from_anywhere(bucket: Bucket, tmp_path: Path
         file.modified,
         f"s3://{bucket.bucket}/other.warc",
     )
-    with inputs.open_object(file, connection, bucket.environment) as stream:
+    with bucket_files.open_object(file, connection, bucket.environment) as stream:
         assert stream.read() == data
         assert stream.read() == b""
         for place in (0, len(data) - 10, 6999, 7001, len(data) + 5):
@@ -202,16 +202,16 @@ def test_an_object_that_is_replaced_or_removed_meanwhile(bucket: Bucket) -> None
     client = administrator(bucket.endpoint)
     connection = BucketConnection(endpoint=bucket.endpoint, part=1 << 16)
     place = f"s3://{bucket.bucket}/other.warc"
-    (file,) = inputs.find(place, connection, bucket.environment)
-    with inputs.open_object(file, connection, bucket.environment) as stream:
+    (file,) = bucket_files.find(place, connection, bucket.environment)
+    with bucket_files.open_object(file, connection, bucket.environment) as stream:
         client.put_object(Bucket=bucket.bucket, Key="other.warc", Body=os.urandom(file.bytes))
         with pytest.raises(OSError, match="removed or replaced during the ingest"):
             stream.read()
-    (other,) = inputs.find(place, connection, bucket.environment)
+    (other,) = bucket_files.find(place, connection, bucket.environment)
     assert other != file
     client.delete_object(Bucket=bucket.bucket, Key="other.warc")
     with pytest.raises(OSError, match="removed or replaced during the ingest"):
-        inputs.open_object(file, connection, bucket.environment)
+        bucket_files.open_object(file, connection, bucket.environment)
 
 
 def test_a_server_that_does_not_answer_ends_it_and_nothing_read_is_lost(
@@ -224,19 +224,19 @@ def test_a_server_that_does_not_answer_ends_it_and_nothing_read_is_lost(
     with proxied(bucket.endpoint) as proxy:
         monkeypatch.setenv("SHEAF_STORE_ENDPOINT", proxy.url)
         monkeypatch.setattr("builder.ingest.splits.TOGETHER", 1)
-        found = inputs.find
+        found = bucket_files.find
 
         def outage(*given: object) -> list[ArchiveFile]:
             files = found(*given)  # type: ignore[arg-type]
             _break(proxy)
             return files
 
-        monkeypatch.setattr(inputs, "find", outage)
+        monkeypatch.setattr(bucket_files, "find", outage)
         failed = home("ingest", "--jobs", "1", local, place)
         assert failed.code == 2
         assert "the server is busy or failing" in one_line(failed.err)
     monkeypatch.setenv("SHEAF_STORE_ENDPOINT", bucket.endpoint)
-    monkeypatch.setattr(inputs, "find", found)
+    monkeypatch.setattr(bucket_files, "find", found)
     again = home("ingest", "--json", "--jobs", "1", local, place)
     assert again.code == 0, again.err
     assert "resuming: 1 of 2 files were read before" in again.err

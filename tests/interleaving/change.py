@@ -8,7 +8,7 @@ from typing import Any
 from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.snapshot.expiry import expire
-from builder.withdraw.reinstate import restore
+from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.config.configuration import Configuration
@@ -34,8 +34,8 @@ class Context:
 class Publication:
     """`sheaf publish`."""
 
-    def work(self, store: Any, settings: Configuration, outside: Runtime) -> Any:
-        return publish(store, settings, outside)
+    def work(self, store: Any, settings: Configuration, runtime: Runtime) -> Any:
+        return publish(store, settings, runtime)
 
     def allowed(self, met: Context) -> Allowed:
         return {name: (item,) for name, item in ingested(met.state, met.runs).items()}
@@ -48,8 +48,8 @@ class Withdrawal:
     selection: Selection
     purge: bool = False
 
-    def work(self, store: Any, settings: Configuration, outside: Runtime) -> Any:
-        return withdraw(store, settings, outside, self.selection, "asked for", purge=self.purge)
+    def work(self, store: Any, settings: Configuration, runtime: Runtime) -> Any:
+        return withdraw(store, settings, runtime, self.selection, "asked for", purge=self.purge)
 
     def allowed(self, met: Context) -> Allowed:
         return {
@@ -67,8 +67,8 @@ class Restoration:
 
     selection: Selection
 
-    def work(self, store: Any, settings: Configuration, outside: Runtime) -> Any:
-        return restore(store, settings, outside, self.selection)
+    def work(self, store: Any, settings: Configuration, runtime: Runtime) -> Any:
+        return reinstate(store, settings, runtime, self.selection)
 
     def allowed(self, met: Context) -> Allowed:
         found: dict[str, tuple[Item, ...]] = {}
@@ -95,8 +95,8 @@ class Expiration:
     keep: int
     older: timedelta
 
-    def work(self, store: Any, settings: Configuration, outside: Runtime) -> Any:
-        return expire(store, outside, self.keep, self.older)
+    def work(self, store: Any, settings: Configuration, runtime: Runtime) -> Any:
+        return expire(store, runtime, self.keep, self.older)
 
     def allowed(self, met: Context) -> Allowed:
         return {}

@@ -34,7 +34,7 @@ class Killed(BaseException):
 class Change(Protocol):
     """What an operation does."""
 
-    def work(self, store: Any, settings: Configuration, outside: Runtime) -> Any: ...
+    def work(self, store: Any, settings: Configuration, runtime: Runtime) -> Any: ...
 
 
 class Operation:
@@ -125,12 +125,12 @@ class Operation:
 
     def _run(self) -> None:
         self._go.acquire()
-        outside = Runtime(
+        runtime = Runtime(
             self._clock, self._sleep, lambda text: None, {}, 1, identity=lambda: IDENTITY
         )
         try:
             if not self._dead:
-                self.result = self.change.work(self._store, SETTINGS, outside)
+                self.result = self.change.work(self._store, SETTINGS, runtime)
         except Killed:
             pass
         except SheafError as error:

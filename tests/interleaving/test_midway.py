@@ -61,7 +61,7 @@ def change(world: World) -> None:
 
 def take_down(world: World) -> None:
     chosen = Selection(identifiers=tuple(name(number) for number in GONE))
-    withdraw(world.store, world.configuration(), world.outside(), chosen, "asked for")
+    withdraw(world.store, world.configuration(), world.runtime(), chosen, "asked for")
 
 
 def retire(world: World) -> None:

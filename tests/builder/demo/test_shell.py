@@ -77,9 +77,9 @@ def test_what_a_command_prints_is_checked(tmp_path: Path) -> None:
 
 def test_a_server_that_does_not_start_says_why(tmp_path: Path) -> None:
     config = tmp_path / "sheaf.toml"
-    outside = from_environment(argparse.Namespace())
+    runtime = from_environment(argparse.Namespace())
     with (
         pytest.raises(UsageError, match=str(config)),
-        Shell(outside, config).serve(["serve", "--port", "0"]),
+        Shell(runtime, config).serve(["serve", "--port", "0"]),
     ):
         pass

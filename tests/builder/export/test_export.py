@@ -52,7 +52,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> World:
         world.ingest([capture(n, title=str(number)) for n in range(number * 7, 40)])
         world.publish()
     chosen = Selection(set="domain:cz:example:h3")
-    withdraw(world.store, world.configuration(), world.outside(), chosen, "asked for")
+    withdraw(world.store, world.configuration(), world.runtime(), chosen, "asked for")
     world.clock.sleep(100)
     world.expire(keep=4)
     world.ingest([capture(500)])
@@ -98,7 +98,7 @@ def become(world: World, other: World) -> None:
 
 
 def exported(world: World, target: Writer, **options: Any) -> CopyResult:
-    return export(world.store, target, world.outside(), **options)
+    return export(world.store, target, world.runtime(), **options)
 
 
 def verified(world: World, store: Writer) -> Verified:
@@ -252,7 +252,7 @@ def test_what_the_store_retires_the_copy_does_too(
 def test_a_copy_of_a_copy_and_back(source: World, target: Writer, tmp_path: Path) -> None:
     exported(source, target)
     back = FolderStore(tmp_path / "back")
-    export(target, back, source.outside())
+    export(target, back, source.runtime())
     assert contents(back) == contents(target)
 
 
@@ -397,7 +397,7 @@ def test_the_source_may_be_expired_meanwhile(
                 become(source, later)
             return super().open(key)
 
-    done = export(Expiring(source.root), target, source.outside())
+    done = export(Expiring(source.root), target, source.runtime())
     assert problems(source, target) == []
     if calls >= at:
         assert done.snapshots[-1] in {6, 7}
@@ -431,8 +431,8 @@ def test_a_publish_that_is_about_to_tell_that_it_was_in_time_is_waited_for(
         source.clock.sleep(seconds)
         (source.root / layout.POINTER).write_bytes(pointer.to_json())
 
-    outside = replace(source.outside(), sleep=sleep)
-    assert export(source.store, target, outside).snapshots[-1] == 7
+    runtime = replace(source.runtime(), sleep=sleep)
+    assert export(source.store, target, runtime).snapshots[-1] == 7
     assert problems(source, target) == []
 
 
@@ -513,7 +513,7 @@ def test_the_store_itself_and_an_empty_source(source: World, tmp_path: Path) -> 
     with pytest.raises(ForeignTarget, match="the store itself"):
         exported(source, source.store)
     with pytest.raises(NothingPublished):
-        export(FolderStore(tmp_path / "empty"), source.store, source.outside())
+        export(FolderStore(tmp_path / "empty"), source.store, source.runtime())
 
 
 def test_a_folder_that_holds_something_else(source: World, target: Writer) -> None:
@@ -588,6 +588,6 @@ def test_a_bucket_is_a_target_and_a_source(
     assert (again.objects, again.there) == (0, there.objects)
     assert not verified(source, bucket).damaged
     back = FolderStore(tmp_path / "back")
-    export(bucket, back, source.outside())
+    export(bucket, back, source.runtime())
     assert contents(back).keys() == contents(source.store).keys()
     assert problems(source, back) == []

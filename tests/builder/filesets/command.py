@@ -12,7 +12,7 @@ from builder.filesets import wiring
 from builder.store.folder import FolderStore
 from tests.builder.filesets.server import Server
 from tests.builder.filesets.world import World
-from tests.clock import surrounded
+from tests.clock import make_context
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Command:
         """Run it, and return what it printed."""
         self.capsys.readouterr()
         given = [*arguments, "--config", str(self.folder / "sheaf.toml")]
-        assert cli.main(given, surrounded) == code, self.capsys.readouterr()
+        assert cli.main(given, make_context) == code, self.capsys.readouterr()
         found = self.capsys.readouterr()
         return found.out, found.err
 

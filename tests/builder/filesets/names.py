@@ -4,7 +4,7 @@ import re
 import socket
 from dataclasses import dataclass, field
 
-from builder.http.addresses import Guard, SocketAddress, is_public
+from builder.http.addresses import PublicAddresses, SocketAddress, is_public
 from builder.http.errors import FetchError
 from tests.builder.filesets.server import Server
 
@@ -20,7 +20,7 @@ class Names:
 
     server: Server
     elsewhere: dict[str, str] = field(default_factory=dict)
-    guard: Guard = field(default_factory=lambda: Guard(frozenset({80, 443})))
+    guard: PublicAddresses = field(default_factory=lambda: PublicAddresses(frozenset({80, 443})))
 
     def addresses(self, host: str, port: int) -> list[tuple[socket.AddressFamily, SocketAddress]]:
         if _LITERAL.fullmatch(host):

@@ -10,7 +10,7 @@ from builder.demo.site import Shelf, serve_shelf
 from builder.filesets import wiring
 from builder.filesets.item import IngestOutcome, IngestRequest
 from builder.filesets.wiring import Materials, make_ways
-from builder.http.addresses import Guard, networks
+from builder.http.addresses import PublicAddresses, networks
 from builder.runtime import Clock
 from builder.store.folder import FolderStore
 from functions.config.configuration import Configuration
@@ -31,7 +31,7 @@ def fetch(
 ) -> IngestOutcome:
     """Ask the platform at `base` for the dataset, and archive it."""
     stop = threading.Event()
-    guard = Guard(frozenset({int(base.rpartition(":")[2])}), networks(["127.0.0.0/8"]))
+    guard = PublicAddresses(frozenset({int(base.rpartition(":")[2])}), networks(["127.0.0.0/8"]))
     materials = Materials(
         store=store,
         settings=settings,

@@ -20,7 +20,7 @@ from builder.store.folder import FolderStore
 from tests.builder.filesets.body import digest
 from tests.builder.filesets.invenio import BODIES, Site
 from tests.builder.filesets.server import Server, silent
-from tests.clock import surrounded
+from tests.clock import make_context
 
 SHEAF = [sys.executable, "-m", "builder"]
 
@@ -65,7 +65,9 @@ class Here(Site):
     def run(self, *arguments: str) -> str:
         """Run a command to its end, within this process."""
         self.capsys.readouterr()
-        assert cli.main([*arguments, "--config", str(self.folder / "sheaf.toml")], surrounded) == 0
+        assert (
+            cli.main([*arguments, "--config", str(self.folder / "sheaf.toml")], make_context) == 0
+        )
         return self.capsys.readouterr().out
 
     def results(self, *urls: str) -> dict[str, str]:

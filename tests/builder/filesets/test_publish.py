@@ -230,7 +230,7 @@ def test_withdrawn_datasets_stay_so_and_no_table_tells_of_them(world: World) -> 
     begun(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=IngestRequest("u1")))
     change = Selection((NAME,), None, None, None, None, None)
     withdraw.withdraw(
-        world.store, world.configuration(), world.outside(), change, "a secret", purge=True
+        world.store, world.configuration(), world.runtime(), change, "a secret", purge=True
     )
     assert rows(world, "SELECT DISTINCT identifier FROM files") == [
         (f"oai:{NAMESPACE}:dataset,invenio,data.example,x1",)
@@ -258,7 +258,7 @@ def test_what_was_told_of_a_withdrawn_dataset_before_it_was_listed_goes_too(worl
     publish(world, outcome(item("a.csv")))
     change = Selection((NAME,), None, None, None, None, None)
     withdraw.withdraw(
-        world.store, world.configuration(), world.outside(), change, "a secret", purge=True
+        world.store, world.configuration(), world.runtime(), change, "a secret", purge=True
     )
     told = "SELECT base_url, manifest IS NULL FROM ingest_fileset_platform ORDER BY ALL"
     assert rows(world, told) == [(URL, True), (DOI, True), ("u1", False)]
@@ -270,9 +270,9 @@ def test_what_was_told_of_a_withdrawn_dataset_before_it_was_listed_goes_too(worl
 def test_restored_datasets_have_their_files_again(world: World) -> None:
     begun(world, outcome(item("a.csv", "b.csv")))
     change = Selection((NAME,), None, None, None, None, None)
-    withdraw.withdraw(world.store, world.configuration(), world.outside(), change, "why")
+    withdraw.withdraw(world.store, world.configuration(), world.runtime(), change, "why")
     assert rows(world, "SELECT count(*) FROM files") == [(0,)]
-    reinstate.restore(world.store, world.configuration(), world.outside(), change)
+    reinstate.reinstate(world.store, world.configuration(), world.runtime(), change)
     assert rows(world, "SELECT kind, deleted FROM records") == [("fileset", False)]
     assert rows(world, "SELECT count(*) FROM files") == [(2,)]
     publish(world, outcome(item("a.csv", "b.csv"), existing=True))
@@ -304,10 +304,10 @@ def test_datasets_are_shown_before_they_are_withdrawn_by_their_set(world: World)
     begun(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=IngestRequest("u1")))
     asked = Selection((), "platform:invenio", None, None, None, None)
     shown = withdraw.preview_selection(
-        world.store, world.configuration(), world.outside(), asked, None
+        world.store, world.configuration(), world.runtime(), asked, None
     )
     assert (shown.count, shown.datasets, shown.hosts) == (2, 2, ())
     assert {one.title for one in shown.items} == {"Dataset 1", "Heights of <larches> & firs"}
-    withdraw.withdraw(world.store, world.configuration(), world.outside(), asked, "why")
+    withdraw.withdraw(world.store, world.configuration(), world.runtime(), asked, "why")
     assert rows(world, "SELECT count(*) FROM filesets") == [(0,)]
     assert rows(world, "SELECT count(*) FROM files") == [(0,)]

@@ -157,22 +157,22 @@ def test_a_copy_has_what_is_kept_and_goes_on_where_it_was_broken_off(
     world: World, tmp_path: Path
 ) -> None:
     target = FolderStore(tmp_path / "copy")
-    done = export(world.store, target, world.outside())
+    done = export(world.store, target, world.runtime())
     there = {key: target.read(key) for key in target.keys("filesets/")}
     assert there == {key: world.store.read(key) for key in world.store.keys("filesets/")}
     assert checked(world, target).findings == ()
-    again = export(world.store, target, world.outside())
+    again = export(world.store, target, world.runtime())
     assert (again.objects, again.there) == (0, done.objects + done.there)
     (tmp_path / "copy" / BASE / "files" / "a.csv").write_bytes(b"")
     (tmp_path / "copy" / BASE / "fileset.json").unlink()
-    assert export(world.store, target, world.outside()).objects == 2
+    assert export(world.store, target, world.runtime()).objects == 2
     assert checked(world, target).findings == ()
 
 
 def test_unfinished_places_are_not_copied(world: World, tmp_path: Path) -> None:
     write(world, f"{place.place(item('c.csv'))}files/c.csv", b"12345")
     target = FolderStore(tmp_path / "copy")
-    export(world.store, target, world.outside())
+    export(world.store, target, world.runtime())
     assert len([*target.keys("filesets/")]) == 3
 
 
@@ -180,17 +180,17 @@ def test_what_is_damaged_is_not_copied(world: World, tmp_path: Path) -> None:
     write(world, f"{BASE}files/b.csv", b"x" * 6)
     target = FolderStore(tmp_path / "copy")
     with pytest.raises(DamagedStore, match=r"b\.csv of .* differs from its record"):
-        export(world.store, target, world.outside())
+        export(world.store, target, world.runtime())
     assert f"{BASE}files/b.csv" not in {*target.keys("filesets/")}
     assert f"{BASE}fileset.json" not in {*target.keys("filesets/")}
 
 
 def test_a_record_that_is_another_by_now_is_copied_anew(world: World, tmp_path: Path) -> None:
     target = FolderStore(tmp_path / "copy")
-    export(world.store, target, world.outside())
+    export(world.store, target, world.runtime())
     text = (world.root / BASE / "fileset.json").read_text()
     write(world, f"{BASE}fileset.json", text.replace("data/csv", "x").encode() + b" ")
-    assert export(world.store, target, world.outside()).objects == 1
+    assert export(world.store, target, world.runtime()).objects == 1
     assert target.read(f"{BASE}fileset.json") == world.store.read(f"{BASE}fileset.json")
 
 
@@ -198,4 +198,4 @@ def test_a_place_with_something_else_is_no_target(world: World, tmp_path: Path) 
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / "notes.txt").write_text("mine")
     with pytest.raises(ForeignTarget):
-        export(world.store, FolderStore(tmp_path / "copy"), world.outside())
+        export(world.store, FolderStore(tmp_path / "copy"), world.runtime())

@@ -16,13 +16,13 @@ from builder.gather.fetch_file import FileFetcher
 from builder.gather.session import GatherJob, GatherReport, GatherSession, hold_store
 from builder.gather.state import DAY, FileChoice
 from builder.http import url
-from builder.http.addresses import Guard, networks
+from builder.http.addresses import PublicAddresses, networks
 from builder.http.client import HttpClient
 from builder.http.limits import Limits
 from builder.http.politeness import HostPolicy, HostQueue
 from builder.obi import log, replay
 from builder.obi.content import TEMPLATE, Incidence, Refipo, Row, Version
-from builder.obi.run import ObiRun, Outside, Purpose, claim, history
+from builder.obi.run import ObiRun, ObiRuntime, Purpose, claim, history
 from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store
 from functions.database import engine
@@ -51,12 +51,12 @@ class World:
     wanted: dict[str, list[Refipo]] = field(default_factory=dict)
 
     @property
-    def outside(self) -> Outside:
-        return Outside(self.clock, self.clock.sleep, self.said.append)
+    def runtime(self) -> ObiRuntime:
+        return ObiRuntime(self.clock, self.clock.sleep, self.said.append)
 
     def refer(self, urls: Sequence[str], format_: str | None = None, handle: str = HANDLE) -> int:
         """Ingest a template that refers to these URLs, and to no others."""
-        run = claim(self.store, Purpose("ingest", "test", f"{self.clock.now}"), self.outside)
+        run = claim(self.store, Purpose("ingest", "test", f"{self.clock.now}"), self.runtime)
         run.turn()
         done = run.commit(self.referring(run, urls, format_, handle))
         self.clock.sleep(1)
@@ -94,12 +94,12 @@ class World:
         self._hold = hold_store(self.folder / "work", self.store.address)
         hold = self._hold.__enter__()
         client = HttpClient(
-            agent="Sheaf/test", addresses=Guard(ports, networks(["127.0.0.0/8"])),
+            agent="Sheaf/test", addresses=PublicAddresses(ports, networks(["127.0.0.0/8"])),
             hosts=HostQueue(self.policy, stop), stop=stop,
         )  # fmt: skip
         fetcher = FileFetcher(client=client, limits=self.limits, scratch=hold.scratch)
         order = GatherJob(FileChoice(30 * DAY, DAY, again=again, **choice), "test", **given)
-        return GatherSession(self.store, hold, self.outside, fetcher, order)
+        return GatherSession(self.store, hold, self.runtime, fetcher, order)
 
     def end(self) -> None:
         """Let go of the hold that a session has."""

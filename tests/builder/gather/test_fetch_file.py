@@ -26,7 +26,7 @@ from builder.gather.fetch_file import (
     Unchanged,
     follow_redirects,
 )
-from builder.http.addresses import Guard, networks
+from builder.http.addresses import PublicAddresses, networks
 from builder.http.client import HttpClient
 from builder.http.errors import Deferred, FetchError
 from builder.http.limits import Limits
@@ -49,7 +49,7 @@ def site() -> Iterator[Site]:
 @pytest.fixture
 def fetcher(site: Site, tmp_path: Path) -> FileFetcher:
     stop = threading.Event()
-    guard = Guard(frozenset({site.port}), networks(["127.0.0.0/8"]))
+    guard = PublicAddresses(frozenset({site.port}), networks(["127.0.0.0/8"]))
     hosts = HostQueue(HostPolicy(concurrent=4), stop)
     client = HttpClient(agent=AGENT, addresses=guard, hosts=hosts, stop=stop)
     return FileFetcher(client=client, limits=LIMITS, scratch=tmp_path)
@@ -60,8 +60,8 @@ def guarded(
 ) -> FileFetcher:
     """Return a fetcher that may ask other ports and networks."""
     own = fetcher.client.addresses
-    assert isinstance(own, Guard)
-    guard = Guard(frozenset(own.ports if ports is None else ports), networks(allowed))
+    assert isinstance(own, PublicAddresses)
+    guard = PublicAddresses(frozenset(own.ports if ports is None else ports), networks(allowed))
     return replace(fetcher, client=replace(fetcher.client, addresses=guard))
 
 

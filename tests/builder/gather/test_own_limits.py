@@ -3,11 +3,11 @@
 import pytest
 
 from builder.gather.state import OwnLimits
-from builder.http.addresses import Guard, networks
+from builder.http.addresses import PublicAddresses, networks
 from builder.http.errors import OUTCOMES
 from builder.http.limits import Limits
 
-GUARD = Guard(frozenset({80, 8080}), networks(["10.0.0.0/8", "fd00::/8"]))
+GUARD = PublicAddresses(frozenset({80, 8080}), networks(["10.0.0.0/8", "fd00::/8"]))
 OWN = OwnLimits(GUARD, Limits(bytes=10_000), obey=True)
 
 

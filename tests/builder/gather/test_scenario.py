@@ -353,7 +353,7 @@ def test_only_what_templates_still_refer_to(world: World) -> None:
 
 def test_what_came_while_a_batch_waited_for_its_turn_counts(world: World) -> None:
     world.refer([world.site.url("/a")])
-    earlier = claim(world.store, Purpose("ingest", "test", "later"), world.outside)
+    earlier = claim(world.store, Purpose("ingest", "test", "later"), world.runtime)
     world.clock.sleep(1)
     wait = world.clock.sleep
 

@@ -12,7 +12,7 @@ import pytest
 
 from builder.harvest.client import OaiClient, OaiSettings
 from builder.harvest.errors import Unanswered
-from builder.http.addresses import Anywhere
+from builder.http.addresses import AnyAddresses
 from builder.http.client import HttpClient
 from builder.http.errors import Deferred
 from builder.http.limits import Limits, RetryPolicy
@@ -87,7 +87,7 @@ class Waits(threading.Event):
 def client(base: str, stop: threading.Event, **more: object) -> OaiClient:
     limits = Limits(connect=20, first_byte=20, total=60, rate=1, bytes=1_000_000)
     hosts = HostQueue(HostPolicy(concurrent=2, forgives=0), threading.Event())
-    http = HttpClient(agent="Sheaf/1", addresses=Anywhere(), hosts=hosts, stop=stop)
+    http = HttpClient(agent="Sheaf/1", addresses=AnyAddresses(), hosts=hosts, stop=stop)
     given: dict[str, object] = {"say": lambda text: None, "retry": RetryPolicy(first=0.5), **more}
     return OaiClient(base, http, OaiSettings(limits=limits, **given))  # type: ignore[arg-type]
 

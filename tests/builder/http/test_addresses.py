@@ -2,7 +2,7 @@
 
 import pytest
 
-from builder.http.addresses import Guard, is_public, networks
+from builder.http.addresses import PublicAddresses, is_public, networks
 from builder.http.errors import FetchError
 
 PUBLIC = ["8.8.8.8", "193.6.1.1", "2001:4860:4860::8888", "2a00:1450:4001::1", "64:ff9b::808:808",
@@ -44,25 +44,25 @@ def test_networks_can_be_allowed() -> None:
 )
 def test_what_names_this_machine_is_refused_however_it_is_written(host: str) -> None:
     with pytest.raises(FetchError) as told:
-        Guard(frozenset({80})).addresses(host, 80)
+        PublicAddresses(frozenset({80})).addresses(host, 80)
     assert told.value.code == "address-refused"
 
 
 @pytest.mark.parametrize(("host", "detail"), [("127.0.0.1", "127.0.0.1"), ("0", "0 is 0.0.0.0")])
 def test_an_address_is_told_once(host: str, detail: str) -> None:
     with pytest.raises(FetchError) as told:
-        Guard(frozenset({80})).addresses(host, 80)
+        PublicAddresses(frozenset({80})).addresses(host, 80)
     assert told.value.detail == detail
 
 
 def test_ports() -> None:
     with pytest.raises(FetchError) as told:
-        Guard(frozenset({80, 443})).addresses("127.0.0.1", 22)
+        PublicAddresses(frozenset({80, 443})).addresses("127.0.0.1", 22)
     assert told.value.code == "port-refused"
 
 
 @pytest.mark.parametrize("host", ["no-such-host.invalid", "a" * 64 + ".example", "", "x..y"])
 def test_a_name_without_address(host: str) -> None:
     with pytest.raises(FetchError) as told:
-        Guard(frozenset({80})).addresses(host, 80)
+        PublicAddresses(frozenset({80})).addresses(host, 80)
     assert told.value.code in {"dns", "address-refused"}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from builder.http.addresses import Anywhere
+from builder.http.addresses import AnyAddresses
 from builder.http.client import FetchRequest, HttpClient
 from builder.http.errors import Deferred, FetchError
 from builder.http.limits import Limits, RetryPolicy
@@ -31,7 +31,7 @@ def client() -> Iterator[HttpClient]:
     stop = threading.Event()
     hosts = HostQueue(HostPolicy(concurrent=4, forgives=0), stop)
     made = HttpClient(
-        agent="Sheaf/test", addresses=Anywhere(), hosts=hosts, stop=stop, keep_alive=True
+        agent="Sheaf/test", addresses=AnyAddresses(), hosts=hosts, stop=stop, keep_alive=True
     )
     with closing(made):
         yield made

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from builder.errors import UsageError
-from builder.http.addresses import Anywhere
+from builder.http.addresses import AnyAddresses
 from builder.http.connections import Connections, tls_context
 from builder.http.errors import FetchError
 from builder.http.limits import Budget, Limits
@@ -124,7 +124,7 @@ def site() -> Iterator[Site]:
 
 
 def line(given: Proxies, tls: ssl.SSLContext | None = None) -> Connections:
-    return Connections(Anywhere(), tls or tls_context(), given)
+    return Connections(AnyAddresses(), tls or tls_context(), given)
 
 
 def asked(line: Connections, url: str, **headers: str) -> tuple[int, bytes]:

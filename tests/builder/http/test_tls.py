@@ -15,7 +15,7 @@ from cryptography.x509.oid import NameOID
 
 from builder.gather.fetch_file import FileContent, FileFetcher, Known, Result
 from builder.http import connections
-from builder.http.addresses import Guard, networks
+from builder.http.addresses import PublicAddresses, networks
 from builder.http.client import HttpClient
 from builder.http.errors import FetchError
 from builder.http.limits import Limits
@@ -73,7 +73,7 @@ def asked(
             tls = ssl.create_default_context(cafile=trusted.file)
         client = HttpClient(
             agent="Sheaf/test",
-            addresses=Guard(frozenset({site.port}), networks(["127.0.0.0/8"])),
+            addresses=PublicAddresses(frozenset({site.port}), networks(["127.0.0.0/8"])),
             hosts=HostQueue(HostPolicy(), stop),
             stop=stop,
             tls=tls,

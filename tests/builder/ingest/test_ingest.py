@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder.ingest import ingest, workdir
-from builder.ingest.ingest import IngestJob, IngestRuntime
+from builder.ingest.ingest import IngestJob, IngestOptions
 from builder.ingest.result import IngestResult
 from builder.ingest.splits import ArchiveFile
 from builder.intake import rows
@@ -60,7 +60,7 @@ def ingested(
     seen = Seen()
     order = IngestJob(tuple(ArchiveFile.of(path) for path in files), SETS, RULES)
     asked = order.fingerprint(list(map(str, files)), str(root))
-    means = IngestRuntime(seen, jobs, seen.said.append, split)
+    means = IngestOptions(seen, jobs, seen.said.append, split)
     with workdir.open_workdir(workdir.folder_of(root / ".tmp", asked)) as held:
         done = ingest.ingest(FolderStore(root), order, held, means, name)
     return done, seen

@@ -9,7 +9,7 @@ from typing import Any
 from builder.ingest import workdir
 from builder.obi.content import Row
 from builder.obi.history import Committed
-from builder.obi.run import Outside, Purpose, claim
+from builder.obi.run import ObiRuntime, Purpose, claim
 from builder.redif.ingest import RedifJob, RedifRuntime, ingest
 from builder.redif.staging import Acceptance, FileOrigin
 from tests.builder.conftest import World
@@ -27,8 +27,8 @@ class Repec(World):
     clients: list[Client] = field(default_factory=list)
 
     @property
-    def run_outside(self) -> Outside:
-        return Outside(self.clock, self.clock.sleep, lambda text: None)
+    def run_outside(self) -> ObiRuntime:
+        return ObiRuntime(self.clock, self.clock.sleep, lambda text: None)
 
     def take(self, **more: bytes | None) -> None:
         """Ingest the tree with other files below aaa/wpaper; None removes one."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.obi.run import Outside
+from builder.obi.run import ObiRuntime
 from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store
 from tests.bucket import fresh
@@ -23,8 +23,8 @@ class Time:
     said: list[str] = field(default_factory=list)
 
     @property
-    def outside(self) -> Outside:
-        return Outside(self.clock, self.clock.sleep, self.said.append)
+    def runtime(self) -> ObiRuntime:
+        return ObiRuntime(self.clock, self.clock.sleep, self.said.append)
 
 
 @pytest.fixture

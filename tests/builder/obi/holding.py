@@ -35,7 +35,7 @@ def version(where: str, data: bytes, identifier: str, kind: str = TEMPLATE) -> V
 
 def ingested(store: Store, time: Time, texts: dict[str, str]) -> Committed:
     """Store templates in a run of their own."""
-    run = claim(store, INGEST, time.outside)
+    run = claim(store, INGEST, time.runtime)
     data = {handle: text.encode() for handle, text in sorted(texts.items())}
     rows: list[Row] = []
     for (handle, body), where in zip(data.items(), run.put_all(data.items()), strict=True):
@@ -46,7 +46,7 @@ def ingested(store: Store, time: Time, texts: dict[str, str]) -> Committed:
 
 def gathered(store: Store, time: Time, folder: Path) -> Committed:
     """Store files: one of a long URL, one that is large, and one that was redirected."""
-    run = claim(store, GATHER, time.outside)
+    run = claim(store, GATHER, time.runtime)
     large = folder / "large"
     large.write_bytes(bytes(range(256)) * (5 << 10))  # copies are not made of it in memory
     rows: list[Row] = [
@@ -64,7 +64,7 @@ def filled(store: Store, time: Time, folder: Path) -> list[Committed]:
     """Fill an empty store."""
     first = ingested(store, time, {f"{HANDLE}-{n}": f"Template {n}\n" for n in range(20)})
     time.clock.sleep(60)
-    given_up: ObiRun = claim(store, Purpose("gather", "x", "x"), time.outside)
+    given_up: ObiRun = claim(store, Purpose("gather", "x", "x"), time.runtime)
     given_up.put(URL, b"half")
     given_up.abandon("of no use")
     time.clock.sleep(60)

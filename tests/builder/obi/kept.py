@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-from builder.obi.claim import Outside, Purpose
+from builder.obi.claim import ObiRuntime, Purpose
 from builder.obi.content import Incidence, Redirect, Row, SeenRow, Version
 from builder.obi.run import claim
 from builder.store.folder import FolderStore
@@ -46,8 +46,8 @@ class Kept:
     ) -> None:
         """Commit a run that stores bytes by id."""
         now = datetime.fromtimestamp(tist, UTC) + timedelta(minutes=5)
-        outside = Outside(lambda: now, lambda seconds: None, lambda text: None)
-        run = claim(self.store, Purpose(kind, f"of {tist}", str(tist)), outside, tist=tist)
+        runtime = ObiRuntime(lambda: now, lambda seconds: None, lambda text: None)
+        run = claim(self.store, Purpose(kind, f"of {tist}", str(tist)), runtime, tist=tist)
         run.turn()
         rows = list(self._rows(run.tist, stored, list(run.put_all(stored.items()))))
         for origin, target in (redirects or {}).items():

@@ -67,7 +67,7 @@ def first(fault: Fault, count: int = 1) -> Callable[[Seen], Fault | None]:
 def test_a_large_object_comes_through(
     bucket: Bucket, proxy: Proxy, time: Time, large: Path, fault: Fault, count: int
 ) -> None:
-    run = claim(bucket, GATHER, time.outside)
+    run = claim(bucket, GATHER, time.runtime)
     proxy.fault = first(fault, count)
     where = run.put_file(URL, large)
     assert bucket.read(where) == DATA
@@ -85,7 +85,7 @@ def test_a_large_object_that_was_altered_on_its_way_is_written_again(
         closing(fresh(weed_server)) as direct,
         closing(direct.through(proxy.url)) as bucket,
     ):
-        run = claim(bucket, GATHER, time.outside)
+        run = claim(bucket, GATHER, time.runtime)
         proxy.fault = first(Altered(), 2)
         assert bucket.read(run.put_file(URL, large)) == DATA
 
@@ -93,7 +93,7 @@ def test_a_large_object_that_was_altered_on_its_way_is_written_again(
 def test_a_small_object_whose_answer_was_lost_is_written(
     bucket: Bucket, proxy: Proxy, time: Time
 ) -> None:
-    run = claim(bucket, GATHER, time.outside)
+    run = claim(bucket, GATHER, time.runtime)
     proxy.fault = first(Lost())
     (where,) = run.put_all([(URL, b"small")])
     assert bucket.read(where) == b"small"
@@ -104,7 +104,7 @@ def test_a_small_object_whose_answer_was_lost_is_written(
 def test_a_large_object_that_is_refused_is_told(
     bucket: Bucket, proxy: Proxy, time: Time, large: Path, status: tuple[int, str]
 ) -> None:
-    run = claim(bucket, GATHER, time.outside)
+    run = claim(bucket, GATHER, time.runtime)
     proxy.fault = first(Answer(*status), 9)
     with pytest.raises(StoreError, match=r"a.pdf: (permission denied|the object is larger)"):
         run.put_file(URL, large)
@@ -149,7 +149,7 @@ def test_a_large_object_is_never_in_memory(weed_server: str, time: Time, tmp_pat
         for number in range(64):
             out.write(bytes([number]) * (1 << 20))
     with closing(fresh(weed_server)) as bucket:
-        run = claim(bucket, GATHER, time.outside)
+        run = claim(bucket, GATHER, time.runtime)
         tracemalloc.start()
         try:
             where = run.put_file(URL, path)
@@ -165,7 +165,7 @@ def test_a_large_object_is_never_in_memory(weed_server: str, time: Time, tmp_pat
 @pytest.mark.sampled(2)
 def test_many_at_once_stop_at_the_first_refusal(bucket: Bucket, proxy: Proxy, time: Time) -> None:
     """And what was to be written behind it is not asked for to the end."""
-    run = claim(bucket, GATHER, time.outside)
+    run = claim(bucket, GATHER, time.runtime)
     proxy.fault = lambda seen: Answer(403, "AccessDenied") if "-50" in seen.path else None
     asked: list[int] = []
 

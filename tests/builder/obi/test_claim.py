@@ -11,7 +11,7 @@ import pytest
 from builder.obi import key
 from builder.obi.claim import OpenedRun, give_up
 from builder.obi.history import standing
-from builder.obi.run import Committed, Outside, Purpose, abandon, claim, history
+from builder.obi.run import Committed, ObiRuntime, Purpose, abandon, claim, history
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import Conflict, StoreError
 from tests.builder.obi.conftest import Time
@@ -25,7 +25,7 @@ def test_a_clock_that_went_back_a_day_is_refused(store: Store, time: Time) -> No
     ingested(store, time, {HANDLE: "x"})
     time.clock.now -= timedelta(days=1)
     with pytest.raises(StoreError, match=r"clock shows 2026-11-20T10:00:00Z.*the last run was at"):
-        claim(store, INGEST, time.outside)
+        claim(store, INGEST, time.runtime)
     assert len(standing(store)) == 1
 
 
@@ -36,7 +36,7 @@ def test_a_clock_that_is_a_little_behind_is_no_fault(
 ) -> None:
     ingested(store, time, {HANDLE: "x"})
     time.clock.now -= timedelta(seconds=seconds)
-    assert claim(store, INGEST, time.outside).tist == NOW + 1
+    assert claim(store, INGEST, time.runtime).tist == NOW + 1
 
 
 @pytest.mark.sampled(3)
@@ -44,44 +44,44 @@ def test_a_run_of_a_given_time(store: Store, time: Time) -> None:
     """History is replayed: each run at its date."""
     dates = [datetime(2025, 1, day, tzinfo=UTC) for day in (5, 6, 7)]
     for date in dates:
-        run = claim(store, INGEST, time.outside, tist=int(date.timestamp()))
+        run = claim(store, INGEST, time.runtime, tist=int(date.timestamp()))
         run.commit([])
     assert [run.tist for run in history(store)] == [d.timestamp() for d in dates]
     assert history(store)[0].begun == time.clock.now
     with pytest.raises(StoreError, match="a run of 2025-01-06T00:00:00Z is too early"):
-        claim(store, INGEST, time.outside, tist=int(dates[1].timestamp()))
+        claim(store, INGEST, time.runtime, tist=int(dates[1].timestamp()))
     with pytest.raises(StoreError, match="is in the future"):
-        claim(store, INGEST, time.outside, tist=NOW + 1)
+        claim(store, INGEST, time.runtime, tist=NOW + 1)
     with pytest.raises(key.BadTist, match="9 to 11 digits"):
-        claim(store, INGEST, time.outside, tist=12)
-    assert claim(store, INGEST, time.outside).tist == NOW
+        claim(store, INGEST, time.runtime, tist=12)
+    assert claim(store, INGEST, time.runtime).tist == NOW
 
 
 def test_a_given_time_goes_on_with_its_own_run_alone(store: Store, time: Time) -> None:
-    first = claim(store, INGEST, time.outside, tist=NOW - 10)
-    second = claim(store, INGEST, time.outside, tist=NOW - 5)
-    assert claim(store, INGEST, time.outside, tist=NOW - 10).tist == first.tist
-    assert claim(store, GATHER, time.outside).tist == NOW
+    first = claim(store, INGEST, time.runtime, tist=NOW - 10)
+    second = claim(store, INGEST, time.runtime, tist=NOW - 5)
+    assert claim(store, INGEST, time.runtime, tist=NOW - 10).tist == first.tist
+    assert claim(store, GATHER, time.runtime).tist == NOW
     second.abandon("x")
     with pytest.raises(StoreError, match="has a run of"):
-        claim(store, INGEST, time.outside, tist=NOW - 5)
+        claim(store, INGEST, time.runtime, tist=NOW - 5)
 
 
 def test_the_time_of_an_abandoned_run_is_given_to_nobody(store: Store, time: Time) -> None:
-    claim(store, INGEST, time.outside, tist=NOW - 10).abandon("x")
+    claim(store, INGEST, time.runtime, tist=NOW - 10).abandon("x")
     with pytest.raises(StoreError, match="was abandoned, and its time cannot be used again"):
-        claim(store, INGEST, time.outside, tist=NOW - 10)
-    assert claim(store, INGEST, time.outside, tist=NOW - 11).tist == NOW - 11
+        claim(store, INGEST, time.runtime, tist=NOW - 10)
+    assert claim(store, INGEST, time.runtime, tist=NOW - 11).tist == NOW - 11
 
 
 def test_an_abandoned_run_of_a_wrong_clock_stands_in_nobody_s_way(store: Store, time: Time) -> None:
     time.clock.now += timedelta(days=3650)
-    run = claim(store, INGEST, time.outside)
+    run = claim(store, INGEST, time.runtime)
     time.clock.now -= timedelta(days=3650)
     with pytest.raises(StoreError, match="correct the clock"):
-        claim(store, GATHER, time.outside)
-    abandon(store, run.tist, "the clock was wrong", time.outside)
-    assert claim(store, GATHER, time.outside).tist == NOW
+        claim(store, GATHER, time.runtime)
+    abandon(store, run.tist, "the clock was wrong", time.runtime)
+    assert claim(store, GATHER, time.runtime).tist == NOW
 
 
 @pytest.mark.sampled(3)
@@ -91,9 +91,9 @@ def test_two_writers_in_the_same_second(store: Store) -> None:
 
     def write(name: str) -> Committed:
         time = Time()
-        outside = Outside(time.clock, lambda seconds: None, time.said.append)
+        runtime = ObiRuntime(time.clock, lambda seconds: None, time.said.append)
         together.wait(30)
-        run = claim(store, Purpose("ingest", name, name), outside)
+        run = claim(store, Purpose("ingest", name, name), runtime)
         data = name.encode()
         where = run.put(HANDLE, data)
         while True:
@@ -122,12 +122,12 @@ def test_two_writers_in_the_same_second(store: Store) -> None:
 @pytest.mark.sampled(3)
 def test_two_who_go_on_with_one_run_write_it_once(store: Store) -> None:
     """The same command was given twice: both find the run open, and write the same."""
-    run = claim(store, PURPOSE, Time().outside)
+    run = claim(store, PURPOSE, Time().runtime)
     together = threading.Barrier(2)
 
     def go_on(_: int) -> Committed:
         together.wait(30)
-        return written(store, Time().outside)
+        return written(store, Time().runtime)
 
     with ThreadPoolExecutor(2) as pool:
         done = set(pool.map(lambda n: go_on(n).tist, range(2)))
@@ -156,9 +156,9 @@ def test_a_run_that_a_later_one_could_not_know_of_begins_anew(tmp_path: Path, ti
     ahead = Time()
     ahead.clock.now += timedelta(seconds=5)
     store.meanwhile = lambda: (
-        claim(FolderStore(tmp_path), GATHER, ahead.outside).commit([]) and None
+        claim(FolderStore(tmp_path), GATHER, ahead.runtime).commit([]) and None
     )
-    run = claim(store, INGEST, time.outside)
+    run = claim(store, INGEST, time.runtime)
     assert run.tist == NOW + 6
     assert [r.tist for r in run.turn()] == [NOW + 5]
     assert run.commit([]).previous == history(store)[0].digest
@@ -169,9 +169,9 @@ def test_a_run_that_a_later_one_could_not_know_of_begins_anew(tmp_path: Path, ti
 
 def test_a_run_that_a_later_one_waits_for_goes_on(tmp_path: Path, time: Time) -> None:
     store = FolderStore(tmp_path)
-    first = claim(store, INGEST, time.outside)
-    second = claim(store, GATHER, time.outside)
-    again = claim(store, INGEST, time.outside)
+    first = claim(store, INGEST, time.runtime)
+    second = claim(store, GATHER, time.runtime)
+    again = claim(store, INGEST, time.runtime)
     assert again.tist == first.tist
     done = again.commit([])
     assert second.commit([]).previous == done.digest
@@ -183,9 +183,9 @@ def test_a_run_that_was_cut_off_before_it_could_look_begins_anew(
     """It opened a run, behind which somebody else had committed, and was killed at once."""
     store = FolderStore(tmp_path)
     opened = OpenedRun(NOW - 50, "ingest", "RePEc", INGEST.asked, "", time.clock.now, None)
-    claim(store, GATHER, time.outside).commit([])
+    claim(store, GATHER, time.runtime).commit([])
     store.create(key.run(opened.tist) + "open.json", opened.document())
-    run = claim(store, INGEST, time.outside)
+    run = claim(store, INGEST, time.runtime)
     assert run.tist == NOW + 1
     run.commit([])
     assert len(history(store)) == 2
@@ -193,12 +193,12 @@ def test_a_run_that_was_cut_off_before_it_could_look_begins_anew(
 
 def test_a_later_run_found_committed_ends_this_one(tmp_path: Path, time: Time) -> None:
     store = FolderStore(tmp_path)
-    run = claim(store, INGEST, time.outside)
+    run = claim(store, INGEST, time.runtime)
     other = OpenedRun(NOW + 9, "gather", "x", "x", "", time.clock.now, None)
     store.create(key.run(other.tist) + "open.json", other.document())
     give_up(store, run.tist, "x", time.clock.now)
     Time()
-    done = claim(store, Purpose("gather", "x", "x"), time.outside, tist=other.tist).commit([])
+    done = claim(store, Purpose("gather", "x", "x"), time.runtime, tist=other.tist).commit([])
     with pytest.raises(Conflict, match="was too late"):
         run.turn()
     assert history(store) == (done,)
@@ -216,5 +216,5 @@ def test_a_disk_that_folds_case_is_refused(tmp_path: Path, time: Time) -> None:
             return self.tag("PROBE") is not None
 
     with pytest.raises(StoreError, match="differ by case"):
-        claim(Folding(tmp_path), INGEST, time.outside)
+        claim(Folding(tmp_path), INGEST, time.runtime)
     assert not FolderStore(tmp_path).folds_case()

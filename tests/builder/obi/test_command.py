@@ -56,7 +56,7 @@ def test_verify_tells_of_runs_and_what_is_wrong_with_them(home: Home) -> None:
 def test_a_run_that_nobody_goes_on_with_is_named(home: Home) -> None:
     time = Time()
     time.clock.now = time.clock.now.replace(year=2099)
-    run = claim(FolderStore(home.folder / "store"), GATHER, time.outside)
+    run = claim(FolderStore(home.folder / "store"), GATHER, time.runtime)
     told = home("verify")
     assert told.code == 0
     assert "(obi-run-unfinished)" in told.out

@@ -51,7 +51,7 @@ class Archive:
         return self.world.store
 
     def export(self, source: Store, target: Store) -> CopyResult:
-        return export(source, target, self.world.outside())
+        return export(source, target, self.world.runtime())
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_a_copy_is_brought_up_to_date(archive: Archive, tmp_path: Path) -> None:
     archive.export(archive.store, target)
     time = archive.time
     ingested(archive.store, time, {HANDLE: "new"})
-    unfinished = claim(archive.store, GATHER, time.outside)
+    unfinished = claim(archive.store, GATHER, time.runtime)
     unfinished.put(LONG, b"x")
     done = archive.export(archive.store, target)
     assert done.objects == 5  # the object, and what belongs to the run itself
@@ -201,7 +201,7 @@ def test_another_store_is_not_written_over(archive: Archive, tmp_path: Path) -> 
 
 def test_expiry_leaves_the_obi_store_alone(archive: Archive) -> None:
     """Runs of which no snapshot shows anything, an open one, and what belongs to none."""
-    run = claim(archive.store, INGEST, archive.time.outside)
+    run = claim(archive.store, INGEST, archive.time.runtime)
     run.put(HANDLE, b"x")
     archive.store.create("obi/123/456/7891/stray", b"x")
     archive.store.create("records/captures/" + "0" * 32 + ".parquet", b"of no snapshot")

@@ -72,7 +72,7 @@ def test_a_process_may_be_killed_at_any_change(tmp_path: Path, count: int) -> No
         assert killed(store.root, Time(), at) is None
         over = consistent(store, 0)
         lacks_commit_alone = any("log.jsonl.gz" in m for m in standing(store).values())
-        run = written(store, Time().outside)
+        run = written(store, Time().runtime)
         if over or lacks_commit_alone:  # it counted already, so this is the next one
             assert [r.tist for r in history(store)] == [run.tist - 1, run.tist]
             assert expected.items() <= objects(store).items()
@@ -87,13 +87,13 @@ def test_what_was_cut_off_can_be_given_up(tmp_path: Path, count: int) -> None:
         store = FolderStore(tmp_path / str(at))
         assert killed(store.root, Time(), at) is None
         begun = [tist for tist, members in standing(store).items() if is_open(members)]
-        later = claim(store, GATHER, Time().outside, wait=5)
+        later = claim(store, GATHER, Time().runtime, wait=5)
         if begun:
             before = objects(store)
             if "log.jsonl.gz" not in standing(store)[begun[0]]:
                 with pytest.raises(StoreError, match=f"--abandon {begun[0]}"):
                     later.turn()
-                abandon(store, begun[0], "it died", Time().outside)
+                abandon(store, begun[0], "it died", Time().runtime)
             later.turn()
             assert before.items() <= objects(store).items()  # nothing goes
         later.commit([])
@@ -149,7 +149,7 @@ def test_a_bucket_may_be_lost_at_any_write(buckets: Callable[[], Breaking], thro
         store = buckets()
         store.left, store.through = step, through
         try:
-            written(store, Time().outside)
+            written(store, Time().runtime)
         except Cut:
             pass
         else:
@@ -158,7 +158,7 @@ def test_a_bucket_may_be_lost_at_any_write(buckets: Callable[[], Breaking], thro
         store.left = 1 << 30
         over = consistent(store, 0)
         lacks_commit_alone = any("log.jsonl.gz" in m for m in standing(store).values())
-        written(store, Time().outside)
+        written(store, Time().runtime)
         if not (over or lacks_commit_alone):
             expected = expected or objects(store)
             assert objects(store) == expected

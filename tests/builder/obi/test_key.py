@@ -155,7 +155,7 @@ def test_a_key_that_s3_would_refuse_is_not_written(moto_server: str, time: Time)
     with closing(fresh(moto_server)) as plain:
         prefix = "p" * 250 + "/" + "q" * 250 + "/" + "r" * 250 + "/" + "s" * 40
         with closing(Bucket(plain.endpoint, plain.bucket, prefix)) as deep:
-            run = claim(deep, GATHER, time.outside)
+            run = claim(deep, GATHER, time.runtime)
             with pytest.raises(StoreError, match="longer than the 1,024 bytes that S3 allows"):
                 run.put("x" * 240, b"x")
             with pytest.raises(StoreError, match="use a shorter prefix"):

@@ -17,7 +17,7 @@ from builder.publish.publish import publish
 from builder.store.s3 import S3Store
 from builder.verify import obi_history
 from builder.verify.verify import VerifyRuntime, verify
-from builder.withdraw.reinstate import restore
+from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.database import engine
@@ -223,7 +223,7 @@ def test_captures_and_templates_lie_side_by_side(repec: Repec) -> None:
 def test_a_withdrawn_template_stays_away_whatever_is_ingested(repec: Repec) -> None:
     published(repec, 1, 2)
     chosen = Selection(identifiers=(ONE,))
-    withdraw(repec.store, repec.configuration(), repec.outside(), chosen, "asked for")
+    withdraw(repec.store, repec.configuration(), repec.runtime(), chosen, "asked for")
     repec.take(a=paper(1, "Other rugs"))
     assert repec.publish().changed == 0
     repec.take(a=None)
@@ -234,7 +234,7 @@ def test_a_withdrawn_template_stays_away_whatever_is_ingested(repec: Repec) -> N
         assert state(client)[ONE][1]
     for file in Catalogue(repec.store).files(manifest(repec), "records"):
         assert b"Other rugs" not in repec.store.read(file.key)
-    restored = restore(repec.store, repec.configuration(), repec.outside(), chosen)
+    restored = reinstate(repec.store, repec.configuration(), repec.runtime(), chosen)
     assert restored.built.restored == 1
     with repec.asked() as client:
         back = state(client)[ONE]
@@ -435,7 +435,7 @@ def test_a_dead_publish_is_completed_by_the_next(repec: Repec) -> None:
             raise StoreError("the disk is full")
 
     with pytest.raises(StoreError):
-        publish(Full(repec.root), repec.configuration(), repec.outside())
+        publish(Full(repec.root), repec.configuration(), repec.runtime())
     assert repec.publish().new == 3
 
 
@@ -458,7 +458,7 @@ def _change_and_loss(repec: Repec) -> None:
 def _published_alike(repec: Repec, store: S3Store) -> None:
     for place in repec.store.keys("obi/"):
         store.create(place, repec.store.read(place))
-    built = publish(store, repec.configuration(), repec.outside())
+    built = publish(store, repec.configuration(), repec.runtime())
     assert built.manifest is not None
     own, there = manifest(repec), built.manifest
     assert own.tables == there.tables
@@ -497,10 +497,10 @@ def test_whatever_happens_harvesters_miss_nothing(repec: Repec) -> None:
         number = draw.choice(sorted(there) or [0])
         chosen = Selection(identifiers=(f"{PREFIX}RePEc:aaa:wpaper:{number}",))
         if number in withdrawn:
-            restore(repec.store, repec.configuration(), repec.outside(), chosen)
+            reinstate(repec.store, repec.configuration(), repec.runtime(), chosen)
             withdrawn.discard(number)
         elif there and draw.random() < 0.4:
-            withdraw(repec.store, repec.configuration(), repec.outside(), chosen, "asked for")
+            withdraw(repec.store, repec.configuration(), repec.runtime(), chosen, "asked for")
             withdrawn.add(number)
         with repec.asked(pages_records=3) as client:
             whole = state(client)

@@ -31,7 +31,7 @@ def version(where: str, data: bytes, identifier: str, kind: str = TEMPLATE) -> V
 
 @pytest.mark.sampled(3)
 def test_a_run_counts_once_it_is_committed(store: Store, time: Time, tmp_path: Path) -> None:
-    run = claim(store, INGEST, time.outside)
+    run = claim(store, INGEST, time.runtime)
     assert run.tist == 1795255200
     assert run.turn() == ()
     template, body = b"Template-Type: x\n", b"%PDF" * 100_000
@@ -65,11 +65,11 @@ def test_a_run_counts_once_it_is_committed(store: Store, time: Time, tmp_path: P
 
 @pytest.mark.sampled(3)
 def test_runs_are_chained(store: Store, time: Time) -> None:
-    first = claim(store, INGEST, time.outside).commit([])
-    second = claim(store, INGEST, time.outside).commit([])
+    first = claim(store, INGEST, time.runtime).commit([])
+    second = claim(store, INGEST, time.runtime).commit([])
     assert (second.tist, second.previous) == (first.tist + 1, first.digest)
     assert second.documents is None
-    third = claim(store, INGEST, time.outside)
+    third = claim(store, INGEST, time.runtime)
     assert third.turn() == (first, second) == history(store)
     store.remove(key.run(first.tist) + "commit.json")
     with pytest.raises(DamagedStore, match="removed or edited"):
@@ -80,7 +80,7 @@ def test_runs_are_chained(store: Store, time: Time) -> None:
 def test_many_at_once(store: Store, time: Time) -> None:
     """More than a bucket is given ahead of what is yielded."""
     objects = [(f"RePEc:aaa:wpaper:{n}", f"number {n}\n".encode()) for n in range(90)]
-    run = claim(store, INGEST, time.outside)
+    run = claim(store, INGEST, time.runtime)
     expected = [key.key(run.tist, name) for name, _ in objects]
     assert run.put(*objects[7]) == expected[7]
     assert list(run.put_all(iter(objects))) == expected
@@ -93,7 +93,7 @@ def test_many_at_once(store: Store, time: Time) -> None:
 
 @pytest.mark.sampled(3)
 def test_nothing_is_overwritten(store: Store, time: Time, tmp_path: Path) -> None:
-    run = claim(store, INGEST, time.outside)
+    run = claim(store, INGEST, time.runtime)
     large, other = tmp_path / "large", tmp_path / "other"
     large.write_bytes(b"a" * (9 << 20))
     other.write_bytes(b"b" * (9 << 20))
@@ -117,7 +117,7 @@ def test_nothing_is_overwritten(store: Store, time: Time, tmp_path: Path) -> Non
 
 
 def test_a_log_follows_from_its_rows(store: Store, time: Time) -> None:
-    run = claim(store, INGEST, time.outside)
+    run = claim(store, INGEST, time.runtime)
     done = run.commit([version("k", b"", HANDLE)])
     packed = store.read(key.run(run.tist) + "log.jsonl.gz")
     assert packed[:10] == b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"  # no time, no name
@@ -128,28 +128,28 @@ def test_a_log_follows_from_its_rows(store: Store, time: Time) -> None:
 
 @pytest.mark.sampled(3)
 def test_a_run_goes_on_where_the_same_is_asked(store: Store, time: Time) -> None:
-    run = claim(store, INGEST, time.outside)
+    run = claim(store, INGEST, time.runtime)
     run.put(HANDLE, b"x")
     time.clock.sleep(86_400)
-    again = claim(store, INGEST, time.outside)
+    again = claim(store, INGEST, time.runtime)
     assert again.tist == run.tist
     again.put(HANDLE, b"x")
     done = again.commit([])
     assert run.commit([]) == done  # whoever comes second finds it done
-    assert claim(store, INGEST, time.outside).tist == run.tist + 86_400
+    assert claim(store, INGEST, time.runtime).tist == run.tist + 86_400
 
 
 def test_an_abandoned_run_counts_no_more(store: Store, time: Time) -> None:
-    run = claim(store, INGEST, time.outside)
+    run = claim(store, INGEST, time.runtime)
     run.put(HANDLE, b"x")
-    abandon(store, run.tist, "not wanted", time.outside)
-    abandon(store, run.tist, "not wanted", time.outside)  # as it is
+    abandon(store, run.tist, "not wanted", time.runtime)
+    abandon(store, run.tist, "not wanted", time.runtime)  # as it is
     with pytest.raises(StoreError, match="another process abandoned"):
         run.commit([])
     assert history(store) == ()
     with pytest.raises(StoreError, match="has no run 1795255201"):
-        abandon(store, run.tist + 1, "", time.outside)
-    other = claim(store, INGEST, time.outside)
+        abandon(store, run.tist + 1, "", time.runtime)
+    other = claim(store, INGEST, time.runtime)
     assert other.tist == run.tist + 1
     done = other.commit([])
     assert done.previous is None
@@ -159,9 +159,9 @@ def test_an_abandoned_run_counts_no_more(store: Store, time: Time) -> None:
 
 @pytest.mark.sampled(3)
 def test_a_run_waits_for_those_before_it(store: Store, time: Time) -> None:
-    first = claim(store, INGEST, time.outside)
+    first = claim(store, INGEST, time.runtime)
     gather = Purpose("gather", "all", "all")
-    second = claim(store, gather, time.outside, wait=30)
+    second = claim(store, gather, time.runtime, wait=30)
     assert second.tist == first.tist + 1
     with pytest.raises(StoreError, match=r"ingest of RePEc.*sheaf obi --abandon 1795255200"):
         second.turn()
@@ -178,7 +178,7 @@ def test_a_run_that_lacks_its_commit_alone_is_completed_by_the_next(
     class Cut(Exception):
         pass
 
-    run = claim(store, INGEST, time.outside)
+    run = claim(store, INGEST, time.runtime)
     create = store.create
 
     def cut(name: str, data: bytes) -> None:
@@ -191,7 +191,7 @@ def test_a_run_that_lacks_its_commit_alone_is_completed_by_the_next(
         run.commit([version("k", b"", HANDLE)], [(HANDLE, [], {})])
     store.create = create  # type: ignore[method-assign]
     time.clock.sleep(5)
-    later = claim(store, Purpose("gather", "x", "x"), time.outside)
+    later = claim(store, Purpose("gather", "x", "x"), time.runtime)
     assert [r.tist for r in later.turn()] == [run.tist]
     (found,) = history(store)
     assert found.counts == {"version": 1}
@@ -202,7 +202,7 @@ def test_a_run_that_lacks_its_commit_alone_is_completed_by_the_next(
 def test_a_log_is_read_a_little_at_a_time(tmp_path: Path, time: Time) -> None:
     """Rows pack well: a log of some 100 KB holds 30 MB of them."""
     store = FolderStore(tmp_path)
-    run = claim(store, INGEST, time.outside)
+    run = claim(store, INGEST, time.runtime)
     done = run.commit(version("k" * 3000, b"", f"{HANDLE}-{n}") for n in range(9_000))
     assert done.log_bytes < 1 << 20
     tracemalloc.start()

@@ -284,7 +284,7 @@ def test_each_defect_has_its_code(
 def test_an_open_run_is_noted(tmp_path: Path, time: Time) -> None:
     store = FolderStore(tmp_path / "store")
     filled_in(store.root, time)
-    run = claim(store, GATHER, time.outside)
+    run = claim(store, GATHER, time.runtime)
     run.put(URL, b"x")
     assert found(store) == {("obi-run-unfinished", key.run(run.tist) + "open.json")}
     assert not verify(store, MEANS).damaged
@@ -302,4 +302,4 @@ def test_a_store_of_a_broken_chain_is_not_gone_on_with(tmp_path: Path, time: Tim
     store = FolderStore(tmp_path / "store")
     edited_commit(store, filled_in(store.root, time))
     with pytest.raises(DamagedStore, match="removed or edited"):
-        claim(store, GATHER, time.outside).turn()
+        claim(store, GATHER, time.runtime).turn()

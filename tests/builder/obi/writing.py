@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 from builder.obi.content import FILE, Redirect, Row
-from builder.obi.run import Committed, Outside, Purpose, claim
+from builder.obi.run import Committed, ObiRuntime, Purpose, claim
 from builder.store.folder import FolderStore
 from tests.builder.conftest import Clock
 from tests.builder.obi.holding import HANDLE, LONG, URL, Store, version
@@ -13,9 +13,9 @@ from tests.crash.work import Killer
 PURPOSE = Purpose("ingest", "RePEc", "RePEc, in the midst of which it ends")
 
 
-def written(store: Store, outside: Outside) -> Committed:
+def written(store: Store, runtime: ObiRuntime) -> Committed:
     """Write a run with objects of every sort; the same again is the same run, or the next one."""
-    run = claim(store, PURPOSE, outside)
+    run = claim(store, PURPOSE, runtime)
     run.turn()
     templates = {f"{HANDLE}-{n}": f"Template {n}\n".encode() for n in range(2)}
     rows: list[Row] = []
@@ -38,5 +38,5 @@ def work(root: Path, start: Clock, at: int, counted: Path, every: bool) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         tempfile.tempdir = scratch
         killer.watch()
-        written(FolderStore(root), Outside(start, start.sleep, lambda text: None))
+        written(FolderStore(root), ObiRuntime(start, start.sleep, lambda text: None))
     counted.write_text(str(killer.count))

@@ -110,7 +110,7 @@ def test_names_of_local_files_mean_nothing(world: World, tmp_path: Path) -> None
 
     for number in range(4):
         world.ingest([capture(1, title=str(number))])
-    publish(Renamed(world.root), world.configuration(), world.outside())
+    publish(Renamed(world.root), world.configuration(), world.runtime())
     assert state(world)[0] == "3"
 
 
@@ -167,8 +167,8 @@ def test_of_two_in_one_part_the_later_counts_whatever_the_threads(
     for threads in (1, 4):
         world = make_world(f"of-{threads}")
         world.ingest(both)
-        outside = replace(world.outside(), threads=threads)
-        manifest = publish(world.store, world.configuration(), outside).manifest
+        runtime = replace(world.runtime(), threads=threads)
+        manifest = publish(world.store, world.configuration(), runtime).manifest
         assert manifest is not None
         files = list(Catalogue(world.store).files(manifest, "records"))
         found.append([file.key for file in files])

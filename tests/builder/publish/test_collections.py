@@ -15,7 +15,7 @@ from builder.publish.collections import FACETS, SHOWN
 from builder.publish.publish import publish
 from builder.snapshot.transaction import NothingSelectedError
 from builder.sources.events import Capture
-from builder.withdraw.reinstate import restore
+from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
 from functions.database import engine
 from functions.oai.repository import PublishedRecord
@@ -182,7 +182,7 @@ def test_a_collection_without_captures_is_deleted_and_comes_back(world: World) -
     assert gone is not None
     assert gone.deleted
     assert gone.sets == (NEWS,)
-    restore(world.store, world.configuration(), world.outside(), Selection(set=NEWS))
+    reinstate(world.store, world.configuration(), world.runtime(), Selection(set=NEWS))
     assert true(world, NEWS)
     assert told(world, NEWS)["captures"] == 4
 
@@ -314,7 +314,7 @@ def _history(tmp_path_factory: pytest.TempPathFactory, pick: random.Random) -> N
                 if how == "withdraw":
                     taken(world, selection)
                 else:
-                    restore(world.store, world.configuration(), world.outside(), selection)
+                    reinstate(world.store, world.configuration(), world.runtime(), selection)
             except NothingSelectedError:
                 continue
         listed = records(world)
@@ -394,7 +394,7 @@ def test_a_publish_into_an_old_collection_reads_little(
     store, base = Watched(world.root), newest(world)
     records = {f.key: f.bytes for f in Catalogue(world.store).files(base, "records")}
     world.ingest([hosted(999_999)], (NEWS,))
-    publish(store, world.configuration(), world.outside())
+    publish(store, world.configuration(), world.runtime())
     read = sum(size for key, size in records.items() if key in store.asked)
     assert read < sum(records.values()) / 10
 

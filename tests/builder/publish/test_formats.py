@@ -21,7 +21,7 @@ from tests.functions.oai.client import configured
 
 def published(world: World, **digests: str) -> ChangeResult:
     world.clock.sleep(60)
-    return publish(world.store, world.configuration(), world.outside(), digests)
+    return publish(world.store, world.configuration(), world.runtime(), digests)
 
 
 def newest(world: World) -> Manifest:
@@ -93,7 +93,7 @@ def test_one_that_came_too_late_for_its_instant_gets_a_later_one(world: World) -
         raise Died
 
     with pytest.raises(Died):
-        publish(Slow(world.root, die), world.configuration(), world.outside(), {"a": "2"})
+        publish(Slow(world.root, die), world.configuration(), world.runtime(), {"a": "2"})
     late = newest(world)
     assert late.formats == {"a": Making("2", late.effective, 2)}
     assert published(world, a="2").manifest is not None

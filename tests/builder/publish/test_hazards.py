@@ -59,7 +59,7 @@ def urls(world: World) -> set[str]:
     return {r.fields["url"].rpartition("/")[2] for r in records}
 
 
-def outside(clock: Clock) -> Runtime:
+def runtime(clock: Clock) -> Runtime:
     return Runtime(clock, clock.sleep, lambda text: None, {}, 1)
 
 
@@ -97,10 +97,10 @@ def test_a_rival_may_publish_at_any_moment(world: World, at: int, more: bool) ->
         other.publish()
 
     store = Touchy(world.store, at, rival)
-    publish(cast(FolderStore, store), SETTINGS, outside(world.clock))
+    publish(cast(FolderStore, store), SETTINGS, runtime(world.clock))
     if store.left > 0:
         rival()  # the publish was over before
-    publish(world.store, SETTINGS, outside(world.clock))
+    publish(world.store, SETTINGS, runtime(world.clock))
     assert urls(world) == ({"1", "2", "3"} if more else {"1"})
     assert list(world.store.keys(layout.INTAKE)) == []
 
@@ -123,10 +123,10 @@ def test_of_two_publishers_of_one_intake_one_reports_its_records(world: World) -
     rivals: list[ChangeResult] = []
 
     def rival() -> None:
-        surroundings = replace(outside(Clock(begun.now)), publisher="b")
+        surroundings = replace(runtime(Clock(begun.now)), publisher="b")
         rivals.append(publish(world.store, SETTINGS, surroundings))
 
-    surroundings = replace(outside(world.clock), publisher="a", say=said.append)
+    surroundings = replace(runtime(world.clock), publisher="a", say=said.append)
     store = cast(FolderStore, Overtaken(world.store, 1_000, rival))
     built = publish(store, SETTINGS, surroundings)
     assert [one.new for one in (*rivals, built)] == [2, 0]
@@ -140,7 +140,7 @@ def test_a_long_wait_is_announced_before_it_with_its_reason(world: World) -> Non
     begin(world, "hazards", published)
     ahead = Clock(world.clock.now + timedelta(minutes=115))
     world.ingest([capture(2)])
-    publish(world.store, SETTINGS, outside(ahead))
+    publish(world.store, SETTINGS, runtime(ahead))
     world.ingest([capture(3)])
     told: list[str] = []
     sleeps: list[tuple[float, int]] = []
@@ -149,7 +149,7 @@ def test_a_long_wait_is_announced_before_it_with_its_reason(world: World) -> Non
         sleeps.append((seconds, len(told)))
         world.clock.sleep(seconds)
 
-    publish(world.store, SETTINGS, replace(outside(world.clock), say=told.append, sleep=sleep))
+    publish(world.store, SETTINGS, replace(runtime(world.clock), say=told.append, sleep=sleep))
     (notice,) = [text for text in told if "waits" in text]
     ((seconds, before),) = [(s, n) for s, n in sleeps if s > 60]
     assert told.index(notice) < before
@@ -165,7 +165,7 @@ def test_a_publish_soon_after_another_announces_nothing(world: World) -> None:
     world.ingest([capture(1)])
     world.publish()
     world.ingest([capture(2)])
-    publish(world.store, SETTINGS, replace(outside(world.clock), say=told.append))
+    publish(world.store, SETTINGS, replace(runtime(world.clock), say=told.append))
     assert not [text for text in told if "waits" in text]
 
 
@@ -184,10 +184,10 @@ def test_a_publish_may_end_at_any_call(world: World, at: int) -> None:
     world.ingest([capture(2), capture(1, title="changed")])
 
     try:
-        publish(cast(FolderStore, Touchy(world.store, at, _die)), SETTINGS, outside(world.clock))
+        publish(cast(FolderStore, Touchy(world.store, at, _die)), SETTINGS, runtime(world.clock))
     except Killed:
         assert urls(world) in ({"1"}, {"1", "2"})
-    publish(world.store, SETTINGS, outside(world.clock))
+    publish(world.store, SETTINGS, runtime(world.clock))
     assert urls(world) == {"1", "2"}
     assert list(world.store.keys(layout.INTAKE)) == []
 
@@ -204,7 +204,7 @@ def test_an_instant_that_passed_before_the_pointer_is_not_kept(world: World) -> 
                 world.clock.sleep(next(leaps))
 
     began = world.clock.now
-    manifest = publish(Slow(world.root), SETTINGS, outside(world.clock)).manifest
+    manifest = publish(Slow(world.root), SETTINGS, runtime(world.clock)).manifest
     assert manifest is not None
     assert (manifest.effective - began).total_seconds() > 30
     assert manifest.snapshot == 2
@@ -238,7 +238,7 @@ def test_an_intake_that_cannot_be_removed_is_told_and_published(world: World) ->
     surroundings = Runtime(world.clock, world.clock.sleep, said.append, {}, 1)
     assert publish(Stuck(world.root), SETTINGS, surroundings).new == 1
     assert "stuck" in said[-1]
-    assert publish(world.store, SETTINGS, outside(world.clock)).unchanged == 1
+    assert publish(world.store, SETTINGS, runtime(world.clock)).unchanged == 1
 
 
 def _write_part(folder: Path) -> None:

@@ -17,7 +17,7 @@ from builder.publish.publish import publish
 from builder.snapshot.expiry import expire, snapshots
 from builder.snapshot.recovery import current, rebuilt
 from builder.store.folder import FolderStore
-from builder.withdraw.reinstate import restore
+from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.database import engine
@@ -118,14 +118,14 @@ def test_a_publish_that_lost_to_a_purge_leaves_nothing_that_is_kept(world: World
         assert taken(world, ITEM, purge=True).retired == (1, 2)
 
     world.ingest([capture(n) for n in range(100, 100 + new)])
-    built = publish(interrupted(world, "create", purge), world.configuration(), world.outside())
+    built = publish(interrupted(world, "create", purge), world.configuration(), world.runtime())
     assert built.new == new
     assert set(snapshots(world.store)) > {2, 3}
     anew = rebuilt(world.store)
     assert anew is not None
     assert anew.is_retired(2)
     world.clock.sleep(100)
-    done = expire(world.store, world.outside(), keep=30, older=timedelta(days=14))
+    done = expire(world.store, world.runtime(), keep=30, older=timedelta(days=14))
     assert 2 not in done.kept
     taken(world, ITEM, purge=True)
     assert 2 not in snapshots(world.store)
@@ -137,7 +137,7 @@ def test_a_purge_takes_what_a_dead_publish_left(world: World) -> None:
     published(world)
     world.ingest([capture(n) for n in range(100, 140)])
     with pytest.raises(Killed):
-        publish(interrupted(world, "create", die), world.configuration(), world.outside())
+        publish(interrupted(world, "create", die), world.configuration(), world.runtime())
     assert taken(world, ITEM, purge=True).retired == (1,)
     assert showing(world, world.store) == []
     assert world.publish().new == 40
@@ -150,7 +150,7 @@ def unavailable() -> None:
 def test_a_withdrawal_that_cannot_say_that_it_was_in_time_is_one_all_the_same(world: World) -> None:
     published(world)
     done = withdraw(
-        interrupted(world, "replace", unavailable, at=2), world.configuration(), world.outside(),
+        interrupted(world, "replace", unavailable, at=2), world.configuration(), world.runtime(),
         Selection(url_prefix="http://h3.example.cz/"), REASON, purge=True,
     )  # fmt: skip
     assert done.built.withdrawn == len(done.identifiers) > 0
@@ -176,7 +176,7 @@ def test_an_answer_that_was_lost_and_a_rival_that_went_on(world: World) -> None:
             return found
 
     done = withdraw(
-        Lost(world.root), world.configuration(), world.outside(),
+        Lost(world.root), world.configuration(), world.runtime(),
         Selection(url_prefix="http://h3.example.cz/"), REASON,
     )  # fmt: skip
     assert done.built.withdrawn == len(done.identifiers) > 0
@@ -203,7 +203,7 @@ def test_an_expiry_comes_between_the_steps_of_a_purge(
     store = Interrupted(
         world.store, kind, lambda: met.append(world.expire(keep=2)), at, after=after
     )
-    withdraw(cast(Writer, store), world.configuration(), world.outside(), ITEM, REASON, purge=True)
+    withdraw(cast(Writer, store), world.configuration(), world.runtime(), ITEM, REASON, purge=True)
     assert met
     assert showing(world, world.store) == []
     assert problems(world) == []
@@ -211,13 +211,13 @@ def test_an_expiry_comes_between_the_steps_of_a_purge(
 
 def test_a_purge_that_is_waited_for_with_a_clock_that_is_set_back(world: World) -> None:
     published(world)
-    outside, back = world.outside(), iter([-1.0, 0.0])
+    runtime, back = world.runtime(), iter([-1.0, 0.0])
 
     def sleep(seconds: float) -> None:
         world.clock.sleep(seconds + (next(back, 0.0) if seconds > 30 else 0.0))
 
     done = withdraw(
-        world.store, world.configuration(), replace(outside, sleep=sleep), ITEM, REASON, purge=True
+        world.store, world.configuration(), replace(runtime, sleep=sleep), ITEM, REASON, purge=True
     )
     assert done.retired == (1,)
     assert showing(world, world.store) == []
@@ -230,12 +230,12 @@ def test_what_is_ingested_while_a_publish_begins_is_not_thrown_away(world: World
     world.clock.sleep(100)
 
     def back() -> None:
-        awaited = restore(world.store, world.configuration(), world.outside(), ITEM).built
+        awaited = reinstate(world.store, world.configuration(), world.runtime(), ITEM).built
         assert awaited.unchanged == 1
         world.ingest([capture(3)])
 
     # The first listing is that of the snapshots, the second that of the intake.
-    publish(interrupted(world, "keys", back, at=2), world.configuration(), world.outside())
+    publish(interrupted(world, "keys", back, at=2), world.configuration(), world.runtime())
     assert not records(world)[name(3)].deleted
 
 
@@ -243,7 +243,7 @@ def test_a_pointer_is_settled_where_there_is_nothing_to_stamp_anew(world: World)
     published(world, 10)
     world.ingest([capture(1)], digest="another file, the same captures")
     with pytest.raises(Killed):
-        publish(interrupted(world, "replace", die, at=2), world.configuration(), world.outside())
+        publish(interrupted(world, "replace", die, at=2), world.configuration(), world.runtime())
     world.clock.sleep(100)
     assert not Catalogue(world.store).pointer().settled
     world.publish()
@@ -303,7 +303,7 @@ def lost_race(world: World) -> None:
     both = interrupted(world, "create", rival)
     with pytest.raises(Killed):
         publish(cast(Writer, Interrupted(both, "replace", die)), world.configuration(),
-                world.outside())  # fmt: skip
+                world.runtime())  # fmt: skip
 
 
 @pytest.mark.sampled(2)
@@ -323,7 +323,7 @@ def test_a_pointer_can_be_made_anew(
     assert world.publish().new in (1, 11)  # what was killed left its intake
     assert have.items() <= records(world).items()
     assert problems(world) == []
-    export(world.store, FolderStore(tmp_path / "copy"), world.outside())
+    export(world.store, FolderStore(tmp_path / "copy"), world.runtime())
 
 
 def test_a_store_without_snapshots_has_no_pointer(world: World) -> None:
@@ -390,7 +390,7 @@ def behind(world: World, folder: Path) -> FolderStore:
     """Publish three items, copy the store, publish the item; return the copy."""
     published(world, 3)
     copy = FolderStore(folder / "copy")
-    export(world.store, copy, world.outside())
+    export(world.store, copy, world.runtime())
     world.ingest([capture(3)])
     world.publish()
     world.clock.sleep(100)
@@ -412,7 +412,7 @@ def test_what_was_purged_while_it_was_exported_is_not_at_the_copy(
                 taken(world, ITEM, purge=True)
                 world.clock.sleep(100)
 
-    export(world.store, Meanwhile(copy.root), world.outside())
+    export(world.store, Meanwhile(copy.root), world.runtime())
     assert showing(world, world.store) == []
     assert showing(world, copy) == []
     assert problems(world, copy) == []
@@ -425,27 +425,27 @@ def test_what_was_purged_after_an_export_died_is_not_at_the_copy(
 ) -> None:
     copy = behind(world, tmp_path)
     with pytest.raises(Killed):
-        export(world.store, cast(Writer, Interrupted(copy, kind, die)), world.outside())
+        export(world.store, cast(Writer, Interrupted(copy, kind, die)), world.runtime())
     assert showing(world, copy) != []
     taken(world, ITEM, purge=True)
     world.clock.sleep(100)
-    export(world.store, copy, world.outside())
+    export(world.store, copy, world.runtime())
     assert showing(world, copy) == []
 
 
 def test_a_target_that_lost_its_pointer_is_not_set_back(world: World, tmp_path: Path) -> None:
     published(world, 3)
     copy = World(tmp_path / "copy", world.clock, runs=50)
-    export(world.store, copy.store, world.outside())
+    export(world.store, copy.store, world.runtime())
     one_more(copy)
     (copy.root / layout.POINTER).unlink()
     for settled in copy.root.glob("snapshots/*/settled"):
         with pytest.raises(ForeignTarget, match="without its pointer"):
-            export(world.store, copy.store, world.outside())
+            export(world.store, copy.store, world.runtime())
         settled.unlink()
     # The witness still says that something was published here.
     with pytest.raises(ForeignTarget, match="without its pointer"):
-        export(world.store, copy.store, world.outside())
+        export(world.store, copy.store, world.runtime())
 
 
 def test_a_store_that_is_new_or_whole_has_lost_nothing(world: World) -> None:
@@ -462,7 +462,7 @@ def test_a_store_that_is_new_or_whole_has_lost_nothing(world: World) -> None:
 def test_what_a_first_publish_that_died_has_left_is_no_loss(world: World) -> None:
     world.ingest([capture(1)])
     with pytest.raises(Killed):
-        publish(interrupted(world, "replace", die, at=2), world.configuration(), world.outside())
+        publish(interrupted(world, "replace", die, at=2), world.configuration(), world.runtime())
     assert snapshots(world.store) == [1]
     current(world.store)
     assert world.publish().new == 1
@@ -483,7 +483,7 @@ def test_two_expiries_of_one_second_do_not_take_each_other_s_lease_for_theirs(
 
     for name_ in ("one", "other"):
         root = Path(shutil.copytree(world.root, tmp_path / name_))
-        expire(Noting(root), world.outside(), keep=1)
+        expire(Noting(root), world.runtime(), keep=1)
     first, second = (lease for lease in leases if lease is not None)
     assert replace(first, holder="") == replace(second, holder="")
     assert first != second

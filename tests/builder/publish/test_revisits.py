@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builder.sources.events import Capture
-from builder.withdraw.reinstate import restore
+from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.database import engine
@@ -293,7 +293,7 @@ def test_a_withdrawn_original_leaves_nothing_in_its_revisits(world: World) -> No
     world.ingest([O5])
     assert world.publish().moved == 2
     selection = Selection(identifiers=(name(secret),))
-    withdraw(world.store, world.configuration(), world.outside(), selection, "law", purge=True)
+    withdraw(world.store, world.configuration(), world.runtime(), selection, "law", purge=True)
     check(world, [O5, *some])
     assert "A secret" not in everything(world)
     world.expire()
@@ -310,7 +310,7 @@ def test_what_a_withdrawn_original_gave_under_another_digest_goes_as_well(world:
     world.ingest([replace(one, content_digest_declared=second)])
     assert world.publish().moved == 1
     selection = Selection(identifiers=(name(one),))
-    withdraw(world.store, world.configuration(), world.outside(), selection, "law", purge=True)
+    withdraw(world.store, world.configuration(), world.runtime(), selection, "law", purge=True)
     files = Catalogue(world.store).files(manifest_of(world), "records")
     with engine.connect() as connection:
         titles = connection.execute(
@@ -324,9 +324,9 @@ def test_a_revisit_that_comes_back_tells_of_the_set_that_it_left(world: World) -
     one, again = made(1, "http://a.cz/1", "D1"), revisit(7, "http://a.cz/1", "D1")
     world.ingest([one, again])
     world.publish()
-    where = (world.store, world.configuration(), world.outside())
+    where = (world.store, world.configuration(), world.runtime())
     withdraw(*where, Selection(identifiers=(name(one), name(again))), "law")
-    restore(*where, Selection(identifiers=(name(again),)))
+    reinstate(*where, Selection(identifiers=(name(again),)))
     (row,) = rows(world)
     assert (row["sets"], row["left_sets"]) == (["domain:cz:a"], ["mime:text:html"])
 
@@ -337,9 +337,9 @@ def test_a_revisit_that_is_ingested_again_has_no_set_of_its_dead_original(world:
     one, again = made(1, "http://a.cz/1", "D1", **place), revisit(7, "http://a.cz/1", "D1")
     world.ingest([one, again])
     world.publish()
-    where = (world.store, world.configuration(), world.outside())
+    where = (world.store, world.configuration(), world.runtime())
     withdraw(*where, Selection(identifiers=(name(again),)), "law", purge=True)
-    restore(*where, Selection(identifiers=(name(again),)))
+    reinstate(*where, Selection(identifiers=(name(again),)))
     world.ingest([again])
     world.publish()
     plain = {"content_mime_type": "text/plain", "sets": ("domain:cz:a", "mime:text:plain")}
@@ -354,10 +354,12 @@ def test_a_withdrawn_original_comes_back_to_its_revisits(world: World) -> None:
     world.ingest([O1, one])
     world.publish()
     selection = Selection(identifiers=(name(O1),))
-    done = withdraw(world.store, world.configuration(), world.outside(), selection, "law")
+    done = withdraw(world.store, world.configuration(), world.runtime(), selection, "law")
     assert done.built.moved == 1
     check(world, [one])
-    assert restore(world.store, world.configuration(), world.outside(), selection).built.moved == 1
+    assert (
+        reinstate(world.store, world.configuration(), world.runtime(), selection).built.moved == 1
+    )
     check(world, [O1, one])
 
 
@@ -366,10 +368,10 @@ def test_a_withdrawn_revisit_comes_back_with_the_original_of_then(world: World) 
     world.ingest([O1, one])
     world.publish()
     selection = Selection(identifiers=(name(one),))
-    withdraw(world.store, world.configuration(), world.outside(), selection, "law")
+    withdraw(world.store, world.configuration(), world.runtime(), selection, "law")
     world.ingest([O5])
     world.publish()
-    restore(world.store, world.configuration(), world.outside(), selection)
+    reinstate(world.store, world.configuration(), world.runtime(), selection)
     check(world, [O1, O5, one])
 
 
@@ -486,12 +488,12 @@ def test_whatever_is_done_revisits_have_the_original_that_the_rules_say(
             world.publish()
         elif action == "withdraw" and there:
             key = data.draw(st.sampled_from(sorted(there)))
-            withdraw(world.store, world.configuration(), world.outside(),
+            withdraw(world.store, world.configuration(), world.runtime(),
                      Selection(identifiers=(key,)), "law")  # fmt: skip
             gone[key] = there.pop(key)
         elif action == "restore" and gone:
             key = data.draw(st.sampled_from(sorted(gone)))
-            restore(world.store, world.configuration(), world.outside(),
+            reinstate(world.store, world.configuration(), world.runtime(),
                     Selection(identifiers=(key,)))  # fmt: skip
             there[key] = gone.pop(key)
         check(world, list(there.values()))

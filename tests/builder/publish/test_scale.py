@@ -36,10 +36,10 @@ def generated(root: Path) -> FolderStore:
 def made(store: FolderStore, threads: int, memory: int) -> Manifest:
     """Publish what is in the store's intake."""
     text = f'[repository]\nnamespace = "a.example.org"\n[publish]\nmemory = {memory}\n'
-    outside = Runtime(
+    runtime = Runtime(
         lambda: datetime.now(UTC), lambda seconds: None, lambda text: None, {}, threads
     )
-    manifest = publish(store, configuration.parse(text, {}), outside).manifest
+    manifest = publish(store, configuration.parse(text, {}), runtime).manifest
     assert manifest is not None
     return manifest
 

@@ -59,7 +59,7 @@ def measured() -> Iterator[Peak]:
 
 @contextmanager
 def drafted(world: World) -> Iterator[tuple[engine.Connection, Draft]]:
-    with Transaction.of(world.store, world.configuration(), world.outside()).draft() as made:
+    with Transaction.of(world.store, world.configuration(), world.runtime()).draft() as made:
         yield made
 
 
@@ -111,7 +111,7 @@ def test_withdrawing_one_item_reads_and_writes_few_files(
     item = f"oai:archive.example.org:{capture(503).identity}"
     store = Watched(world.root)
     selection = Selection(identifiers=(item,))
-    withdraw(store, world.configuration(), world.outside(), selection, "asked for")
+    withdraw(store, world.configuration(), world.runtime(), selection, "asked for")
     # The item's, and that of the collection that it is in.
     assert len(store.asked & tables["lookup"]) <= 2
     assert len(store.asked & tables["records"]) == 2
@@ -144,7 +144,7 @@ def test_files_are_chosen_alike_whatever_comes_at_once(
 def test_of_a_whole_repository_only_what_is_withdrawn_is_looked_at_to_restore(many: World) -> None:
     selection = Selection(url_prefix="http://h3.example.cz/3")
     with drafted(many) as (connection, draft):
-        base = Transaction.of(many.store, many.configuration(), many.outside())
+        base = Transaction.of(many.store, many.configuration(), many.runtime())
         reinstate.tombstones(base, connection, draft, selection)
         ((rows,),) = connection.execute(
             "SELECT coalesce(max(estimated_size), 0) FROM duckdb_tables()"
@@ -155,7 +155,7 @@ def test_of_a_whole_repository_only_what_is_withdrawn_is_looked_at_to_restore(ma
 def test_to_restore_nothing_of_what_is_not_withdrawn_comes_along(world: World) -> None:
     published(world)
     taken(world, Selection(set="domain:cz:example:h3"))
-    base = Transaction.of(world.store, world.configuration(), world.outside())
+    base = Transaction.of(world.store, world.configuration(), world.runtime())
     with base.draft() as (connection, draft):
         reinstate.tombstones(base, connection, draft, Selection(digest="A"))
         counts = connection.execute(

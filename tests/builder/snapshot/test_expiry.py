@@ -135,7 +135,7 @@ def test_what_the_pointer_names_stays(world: World) -> None:
         world.ingest([capture(number)])
         world.publish()
     assert world.expire().snapshots == ()
-    assert retire(world.store, world.outside(), {1, 2}).snapshots == ()
+    assert retire(world.store, world.runtime(), {1, 2}).snapshots == ()
     world.clock.sleep(61)
     assert world.expire().snapshots == (1, 2)
 
@@ -210,7 +210,7 @@ def test_an_expiry_may_end_anywhere_and_is_completed(world: World, published: Pu
                 raise Killed
 
         try:
-            expire(Watched(other.root, die), other.outside())
+            expire(Watched(other.root, die), other.runtime())
         except Killed:
             assert urls(other) == {"0", "1", "2"}
         else:
@@ -248,16 +248,16 @@ def test_a_lease_is_prolonged_and_taken_over(
             leases.add(found.until)
             world.clock.sleep(40)
 
-    expire(Watched(world.root, slow), world.outside(), keep=3)
+    expire(Watched(world.root, slow), world.runtime(), keep=3)
     assert len(leases) > 2
     taken: list[Pointer] = []
 
     def slower(key: str) -> None:
         if key != layout.POINTER and not taken:
             world.clock.sleep(300)
-            taken.append(complete(world.store, world.outside())[0])
+            taken.append(complete(world.store, world.runtime())[0])
 
-    expire(Watched(world.root, slower), world.outside(), keep=2)
+    expire(Watched(world.root, slower), world.runtime(), keep=2)
     assert taken[0].expiry is None
     assert pointer(world) == taken[0]
     assert sound(world)
@@ -272,8 +272,8 @@ def test_an_expiry_that_somebody_has_begun_is_waited_for(
     begun = replace(pointer(world), expiry=Expiry((1,), until))
     world.store.replace(layout.POINTER, begun.to_json(), tag)
     said: list[str] = []
-    outside = Runtime(world.clock, world.clock.sleep, said.append, {}, 1)
-    found, _ = complete(world.store, outside)
+    runtime = Runtime(world.clock, world.clock.sleep, said.append, {}, 1)
+    found, _ = complete(world.store, runtime)
     assert world.clock.now >= until
     assert "waiting" in said[0]
     assert len(said) == 1
@@ -295,7 +295,7 @@ def test_a_publish_settles_the_pointer_while_an_expiry_goes_on(
         if key != layout.POINTER and not pointer(world).settled:
             settle(world.store, unsettled, tag)
 
-    assert expire(Watched(world.root, settling), world.outside()).snapshots == (1, 2)
+    assert expire(Watched(world.root, settling), world.runtime()).snapshots == (1, 2)
     assert world.clock.now - began < timedelta(seconds=10)
     assert pointer(world).settled
     assert pointer(world).expiry is None
@@ -311,7 +311,7 @@ def test_two_expiries_at_once_are_one_after_the_other(world: World, published: P
             others.append(Expired((), (), 0))
             others.append(world.expire(keep=2))
 
-    done = expire(Watched(world.root, rival), world.outside(), keep=1)
+    done = expire(Watched(world.root, rival), world.runtime(), keep=1)
     assert others[1].snapshots == (1, 2)
     assert done.snapshots == (3,)
     assert pointer(world).retired == ((1, 3),)
@@ -396,9 +396,9 @@ def test_an_expiry_in_the_midst_of_a_publish(
         assert set(lost) <= mine
 
     said: list[str] = []
-    outside = Runtime(world.clock, world.clock.sleep, said.append, {"list": "1"}, 1)
+    runtime = Runtime(world.clock, world.clock.sleep, said.append, {"list": "1"}, 1)
     store = Meddled(world.root, at, meddle)
-    built = publish(store, world.configuration(), outside)
+    built = publish(store, world.configuration(), runtime)
     assert bool(lost) == (age > DAY)
     assert any("starting over" in text for text in said) == (age > DAY)
     assert built.manifest is not None
@@ -417,11 +417,11 @@ def test_a_publish_that_takes_over_orphans_of_a_killed_one_does_not_lose_them(
         raise Killed
 
     with pytest.raises(Killed):
-        publish(Meddled(world.root, "views.sql", die), world.configuration(), world.outside())
+        publish(Meddled(world.root, "views.sql", die), world.configuration(), world.runtime())
     world.clock.sleep(2 * DAY.total_seconds())
     aged(world, 2 * DAY, layout.RECORDS)
     store = Meddled(world.root, "current.json", lambda: world.expire(keep=9))
-    publish(store, world.configuration(), world.outside())
+    publish(store, world.configuration(), world.runtime())
     assert urls(world) == {"0", "7"}
     assert sound(world)
 
@@ -438,7 +438,7 @@ def test_an_expiry_that_finds_the_store_changed_every_time_says_so(
         world.store.replace(key, changes[-1].to_json(), world.store.tag(key))
 
     with pytest.raises(Conflict, match="run the command again"):
-        expire(Watched(world.root, rival), world.outside())
+        expire(Watched(world.root, rival), world.runtime())
     assert len(changes) == 8
     assert pointer(world) == changes[-1]
 

@@ -199,7 +199,7 @@ def test_a_publish_that_dies_at_the_witness_leaves_a_store_that_is_read_and_publ
         filled(world)
     world.ingest([capture(n) for n in range(50, 55)])
     with pytest.raises(Killed):
-        publish(Ending(world.root, behind=behind), world.configuration(), world.outside())
+        publish(Ending(world.root, behind=behind), world.configuration(), world.runtime())
     world.clock.sleep(100)
     assert recovery.current(world.store)[0] == pointer(world)
     page = asked(client(world, guarded=True), **LIST)

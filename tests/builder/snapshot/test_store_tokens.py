@@ -55,7 +55,7 @@ def test_a_copy_keeps_the_id_until_it_is_published_to(world: World, tmp_path: Pa
     filled(world)
     early = token_of(world)
     copy = World(tmp_path / "copy", world.clock, runs=50, identity="c" * 32)
-    export(world.store, copy.store, world.outside())
+    export(world.store, copy.store, world.runtime())
     assert pointer(copy).store == witness(copy).store == world.identity
     assert goes_on(world, early, copy.store)
     for one, first in ((world, 60), (copy, 80)):

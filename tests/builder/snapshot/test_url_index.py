@@ -3,7 +3,7 @@
 import pytest
 
 from builder.verify.verify import VerifyRuntime, verify
-from builder.withdraw.reinstate import restore
+from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.content.search import CaptureSearch
@@ -52,13 +52,13 @@ def everything(world: World) -> list[int]:
 
 
 def damage(world: World) -> set[str]:
-    means = VerifyRuntime(world.clock, world.outside().progress, 512, 1)
+    means = VerifyRuntime(world.clock, world.runtime().progress, 512, 1)
     return {finding.code for finding in verify(world.store, means).findings}
 
 
 def withdrawn(world: World, *identifiers: str) -> None:
     selection = Selection(identifiers=identifiers)
-    withdraw(world.store, world.configuration(), world.outside(), selection, "asked")
+    withdraw(world.store, world.configuration(), world.runtime(), selection, "asked")
 
 
 def test_a_date_is_fourteen_digits(world: World) -> None:
@@ -139,7 +139,7 @@ def test_what_comes_back_is_found_again(world: World) -> None:
     withdrawn(world, identifier)
     assert len(everything(world)) == 3
     selection = Selection(identifiers=(identifier,))
-    restore(world.store, world.configuration(), world.outside(), selection)
+    reinstate(world.store, world.configuration(), world.runtime(), selection)
     assert len(everything(world)) == len(rows(world)) == 4
     assert damage(world) == set()
 

@@ -16,7 +16,7 @@ from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.manifest import Span
 from tests.bucket import Bucket
 from tests.builder.conftest import World, capture
-from tests.builder.publish.test_hazards import SETTINGS, Killed, Touchy, outside, urls
+from tests.builder.publish.test_hazards import SETTINGS, Killed, Touchy, runtime, urls
 from tests.extent import EVERY
 from tests.proxy import Answer, Lost, Proxy, Seen, proxied
 
@@ -83,9 +83,9 @@ def test_a_rival_may_publish_at_any_moment(begun: Bucketed, at: int) -> None:
         other.publish()
 
     store = Touchy(begun.store, at, rival)
-    publish(cast(FolderStore, store), SETTINGS, outside(begun.clock))
+    publish(cast(FolderStore, store), SETTINGS, runtime(begun.clock))
     assert store.left <= 0
-    publish(begun.store, SETTINGS, outside(begun.clock))
+    publish(begun.store, SETTINGS, runtime(begun.clock))
     assert urls(begun) == {"1", "2", "3"}
     assert list(begun.store.keys(layout.INTAKE)) == []
 
@@ -99,9 +99,9 @@ def _die() -> None:
 def test_a_publish_may_end_at_any_call(begun: Bucketed, at: int) -> None:
     begun.ingest([capture(2), capture(1, title="changed")])
     with pytest.raises(Killed):
-        publish(cast(FolderStore, Touchy(begun.store, at, _die)), SETTINGS, outside(begun.clock))
+        publish(cast(FolderStore, Touchy(begun.store, at, _die)), SETTINGS, runtime(begun.clock))
     assert urls(begun) in ({"1"}, {"1", "2"})
-    publish(begun.store, SETTINGS, outside(begun.clock))
+    publish(begun.store, SETTINGS, runtime(begun.clock))
     assert urls(begun) == {"1", "2"}
     assert list(begun.store.keys(layout.INTAKE)) == []
 
@@ -156,7 +156,7 @@ def test_what_is_retired_is_removed_and_what_is_needed_stays(
         other.clock.sleep(100)
     become(world, other)
     (name,) = withdraw.withdraw(
-        world.store, SETTINGS, outside(world.clock), Selection(url_prefix="http://h2."), "why"
+        world.store, SETTINGS, runtime(world.clock), Selection(url_prefix="http://h2."), "why"
     ).identifiers
     world.clock.sleep(100)
     before = set(world.store.keys(""))

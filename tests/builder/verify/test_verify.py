@@ -57,7 +57,7 @@ def fill(world: World) -> None:
         world.publish()
         if number == 4:
             chosen = Selection(set="domain:cz:example:h3")
-            withdraw(world.store, world.configuration(), world.outside(), chosen, "asked for")
+            withdraw(world.store, world.configuration(), world.runtime(), chosen, "asked for")
         if number == 6:
             world.clock.sleep(100)
             world.expire(keep=2)
@@ -785,7 +785,7 @@ def test_sets_without_turns_are_put_right_by_the_next_publish(world: World) -> N
     world.publish()
     for number in (0, 1):
         chosen = Selection(set=f"m:{number}")
-        withdraw(world.store, world.configuration(), world.outside(), chosen, "asked for")
+        withdraw(world.store, world.configuration(), world.runtime(), chosen, "asked for")
     ((key, rows, values),) = sets_of(world)
     for row in values:
         if not row["live"]:

@@ -8,7 +8,7 @@ import pytest
 from builder.snapshot.expiry import snapshots
 from builder.snapshot.transaction import NothingSelectedError
 from builder.sources.events import Fault
-from builder.withdraw.reinstate import restore
+from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Item, Preview, Selection, preview
 from builder.withdraw.withdraw import Withdrawn, preview_selection, withdraw
 from functions.database import engine
@@ -29,7 +29,7 @@ def name(number: int) -> str:
 
 def taken(world: World, selection: Selection, *, purge: bool = False) -> Withdrawn:
     return withdraw(
-        world.store, world.configuration(), world.outside(), selection, REASON, purge=purge
+        world.store, world.configuration(), world.runtime(), selection, REASON, purge=purge
     )
 
 
@@ -118,7 +118,7 @@ def test_nothing_of_its_metadata_is_left_in_the_current_data_files(world: World)
 )
 def test_items_are_selected(world: World, selection: Selection, count: int) -> None:
     published(world)
-    where = (world.store, world.configuration(), world.outside())
+    where = (world.store, world.configuration(), world.runtime())
     assert preview_selection(*where, selection, None).count == count
 
 
@@ -132,7 +132,7 @@ def test_items_are_selected(world: World, selection: Selection, count: int) -> N
 )
 def test_what_is_selected_is_withdrawn(world: World, selection: Selection, count: int) -> None:
     published(world)
-    where = (world.store, world.configuration(), world.outside())
+    where = (world.store, world.configuration(), world.runtime())
     found = {item.identifier for item in preview_selection(*where, selection, None).items}
     done = taken(world, selection)
     assert done.built.withdrawn == len(found) == count
@@ -191,10 +191,10 @@ def test_restoring_brings_back_what_an_older_snapshot_has(world: World) -> None:
     published(world)
     before = records(world)
     taken(world, Selection(set="domain:cz:example:h3"))
-    done = restore(
+    done = reinstate(
         world.store,
         world.configuration(),
-        world.outside(),
+        world.runtime(),
         Selection(url_prefix="http://h3.example.cz/3"),
     )
     assert (done.built.restored, done.built.unchanged) == (2, 0)  # /3 and /37
@@ -212,12 +212,12 @@ def test_what_no_snapshot_has_any_more_comes_back_with_its_archive(world: World)
     assert snapshots(world.store) == [2]
     by_prefix = Selection(url_prefix="http://h3.example.cz/3")
     with pytest.raises(NothingSelectedError, match="identifier or set"):
-        restore(world.store, world.configuration(), world.outside(), by_prefix)
+        reinstate(world.store, world.configuration(), world.runtime(), by_prefix)
     by_name = Selection(identifiers=(name(3),))
-    done = restore(world.store, world.configuration(), world.outside(), by_name)
+    done = reinstate(world.store, world.configuration(), world.runtime(), by_name)
     assert (done.built.restored, done.built.unchanged) == (0, 1)
     with pytest.raises(NothingSelectedError, match="items without metadata"):
-        restore(world.store, world.configuration(), world.outside(), by_name)
+        reinstate(world.store, world.configuration(), world.runtime(), by_name)
     assert records(world)[name(3)].deleted
     world.ingest([capture(3)])
     assert world.publish().changed == 1
@@ -258,8 +258,8 @@ def test_what_waits_for_its_archive_can_be_withdrawn_again(world: World) -> None
     published(world)
     by_name = Selection(identifiers=(name(3),))
     taken(world, by_name, purge=True)
-    restore(world.store, world.configuration(), world.outside(), by_name)
-    found = preview_selection(world.store, world.configuration(), world.outside(), by_name, 5)
+    reinstate(world.store, world.configuration(), world.runtime(), by_name)
+    found = preview_selection(world.store, world.configuration(), world.runtime(), by_name, 5)
     assert found == Preview(1, (Item(name(3), None, None, None),), ((None, 1),))
     assert taken(world, by_name).built.withdrawn == 1
     world.ingest([capture(3)])

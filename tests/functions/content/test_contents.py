@@ -128,11 +128,11 @@ def test_a_collection_has_no_bytes(stored: Stored) -> None:
 )
 def test_a_name_leads_nowhere_else(stored: Stored, name: str) -> None:
     """Even where it comes out of an index that somebody made for it."""
-    outside = warc(http(PAGE))
-    (stored.folder.parent / "outside.warc").write_bytes(outside)
+    runtime = warc(http(PAGE))
+    (stored.folder.parent / "outside.warc").write_bytes(runtime)
     (stored.folder / "folder").mkdir()
     (stored.folder / "link").symlink_to(stored.folder.parent)
-    stored.put("a.warc", outside)
+    stored.put("a.warc", runtime)
     listed = stored.one()
     led = replace(listed, fields={**listed.fields, "warc_filename": name})
     assert refused(stored, led) in ("not-at-hand", "unplaced", "damaged")

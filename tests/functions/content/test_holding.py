@@ -189,7 +189,7 @@ def test_an_object_that_is_gone_or_altered_is_told(world: World) -> None:
 def test_nothing_of_a_withdrawn_dataset_is_given(world: World) -> None:
     begin(world, "one file of a dataset", one_file)
     withdraw(
-        world.store, world.configuration(), world.outside(), Selection(identifiers=(NAME,)), "x"
+        world.store, world.configuration(), world.runtime(), Selection(identifiers=(NAME,)), "x"
     )
     assert code(world, NAME) == code(world, NAME, file="a.csv") == "withdrawn"
 
@@ -253,7 +253,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     world.take(b=named(2, title="On Carpets"), d=paper(4))
     world.publish()
     chosen = Selection(identifiers=tuple(f"{PREFIX}{handle(number)}" for number in (3, 5)))
-    withdraw(world.store, world.configuration(), world.outside(), chosen, "a court said so")
+    withdraw(world.store, world.configuration(), world.runtime(), chosen, "a court said so")
     yield Library(world, rugs, one)
     world.close()
 

@@ -95,7 +95,7 @@ def history(world: World, seed: int, count: int) -> Held:
         if turn == 1:
             chosen = random.sample(held(world, manifest).listed, 12)
             selection = Selection(identifiers=tuple(capture.identifier for capture in chosen))
-            withdraw(world.store, world.configuration(), world.outside(), selection, "asked")
+            withdraw(world.store, world.configuration(), world.runtime(), selection, "asked")
     return held(world, manifest)
 
 

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from functions.http import exchange
+from functions.http import deadline
 from functions.oai.application import Application
 from tests.functions.oai.client import configured, event
 
@@ -30,23 +30,23 @@ class Thread:
 
 
 def test_what_is_ready_in_time_is_returned_or_raised():
-    assert exchange.answer_within(5, lambda: 7) == 7
-    assert exchange.answer_within(None, lambda: 7) == 7
-    assert exchange.answer_within(5, lambda: None) is None
+    assert deadline.answer_within(5, lambda: 7) == 7
+    assert deadline.answer_within(None, lambda: 7) == 7
+    assert deadline.answer_within(5, lambda: None) is None
     for seconds in (5, None):
         with pytest.raises(ZeroDivisionError):
-            exchange.answer_within(seconds, lambda: 1 / 0)
+            deadline.answer_within(seconds, lambda: 1 / 0)
 
 
 def test_without_a_deadline_there_is_no_thread():
-    assert exchange.answer_within(None, threading.current_thread) is threading.current_thread()
-    assert exchange.answer_within(5, threading.current_thread) is not threading.current_thread()
+    assert deadline.answer_within(None, threading.current_thread) is threading.current_thread()
+    assert deadline.answer_within(5, threading.current_thread) is not threading.current_thread()
 
 
 def test_the_context_is_the_caller_s():
     found: ContextVar[list[int]] = ContextVar("found")
     found.set([])
-    exchange.answer_within(5, lambda: found.get().append(7))
+    deadline.answer_within(5, lambda: found.get().append(7))
     assert found.get() == [7]
 
 
@@ -63,8 +63,8 @@ def test_what_never_ends_is_stopped_in_silence(seconds, capfd):
                 continue
 
     began = time.monotonic()
-    with pytest.raises(exchange.DeadlineError):
-        exchange.answer_within(seconds, run)
+    with pytest.raises(deadline.DeadlineError):
+        deadline.answer_within(seconds, run)
     assert time.monotonic() - began < 10
     assert told.begun.wait(5)
     assert told.ended()
@@ -79,8 +79,8 @@ def test_what_waits_ends_behind_its_wait(capfd):
         release.wait()
         pytest.fail("it went on")
 
-    with pytest.raises(exchange.DeadlineError):
-        exchange.answer_within(0.05, run)
+    with pytest.raises(deadline.DeadlineError):
+        deadline.answer_within(0.05, run)
     release.set()
     assert told.ended()
     assert capfd.readouterr() == ("", "")

@@ -1,7 +1,7 @@
-"""Scratch tables of a publish, a withdrawal and a restoration: all that their modules share.
+"""Scratch tables of a publish, a withdrawal and a reinstatement: all that their modules share.
 
 They exist in the DuckDB database of one change and are gone with it. Modules create and read them
-by name, so this list is their contract. It names each module that writes or reads a table.
+by name, so this list is their contract: it names each module that writes or reads a table.
 """
 
 from collections.abc import Iterable
@@ -59,7 +59,7 @@ _GIVEN_RESULT = (
 )
 _REVISED = (
     "deleted BOOLEAN, reason VARCHAR, sets VARCHAR[], left_sets VARCHAR[], document VARCHAR, "
-    "was BIGINT"
+    "old_position BIGINT"
 )
 _COLLECTION = "identifier VARCHAR, set_spec VARCHAR, deleted BOOLEAN, document VARCHAR"
 _SOUGHT = "key BIGINT, url INTEGER, moment BIGINT, address VARCHAR, second BIGINT, digest VARCHAR"
@@ -71,10 +71,11 @@ _ORIGINAL = (
     "title VARCHAR, sets VARCHAR[]"
 )
 _POSITION, _IDENTIFIER = "position BIGINT", "identifier VARCHAR"
-_NAME = "listing VARCHAR, name VARCHAR"
 _REVISERS = (
     "publish.collections publish.filesets publish.harvested publish.revisits publish.templates"
 )
+
+_CHANGES = "publish.publish withdraw.reinstate withdraw.withdraw"
 
 # fmt: off
 _DECLARED = (
@@ -86,22 +87,21 @@ _DECLARED = (
         "publish.precedence publish.templates withdraw.reinstate withdraw.selection"),
     _table("prepared_versions", _VERSION,
         "Versions to publish, except captures that are published as the intake has them.",
-        f"publish.captures publish.publish {_REVISERS} withdraw.reinstate withdraw.withdraw"),
+        f"publish.captures {_REVISERS} {_CHANGES}"),
     _table("intake_versions", _VERSION,
-        "View of new captures that are published as the intake has them; often empty.",
-        "publish.captures", "publish.revisits"),
+        "View of new captures that are published as they are in the intake; often empty.",
+        f"publish.captures {_CHANGES}", "publish.revisits"),
     _table("new_versions", _VERSION,
         "View of all versions to publish: `prepared_versions` and `intake_versions`.",
-        "publish.captures publish.revisits",
-        "publish.collections publish.revisit_search snapshot.set_listings snapshot.tables "
-        "withdraw.reinstate"),
+        f"publish.captures publish.revisits {_CHANGES}",
+        "publish.collections publish.revisit_search snapshot.set_listings snapshot.tables"),
     _table("superseded_versions", _SUPERSEDED, "The listed versions that `new_versions` replace.",
-        f"publish.captures publish.publish {_REVISERS} withdraw.withdraw",
+        f"publish.captures {_REVISERS} {_CHANGES}",
         "publish.revisit_search snapshot.set_listings snapshot.tables"),
     # Look-ups.
     _table("version_positions", "identifier VARCHAR, position BIGINT",
         "The possible positions of the versions of the items that were looked up last.",
-        "snapshot.lookup"),
+        "snapshot.lookup", "withdraw.withdraw"),
     _table("leftover_urls", _POSITION,
         "Positions whose rows leave the table of URLs (temporary table).", "snapshot.lookup"),
     # Captures, faults and sources of the intake.
@@ -122,7 +122,7 @@ _DECLARED = (
     _table("compared_captures", "old_position BIGINT, identifier VARCHAR, sets VARCHAR[], "
         f"{_CAPTURE}, left_sets VARCHAR[], changed BOOLEAN",
         "Captures that are in the intake and published: united, and whether that is a change.",
-        "publish.precedence", "publish.captures"),
+        "publish.precedence publish.captures"),
     _table("withdrawn_places", "source VARCHAR, place BIGINT",
         "File and offset of records of withdrawn items: details of their faults are not published.",
         "publish.captures withdraw.withdraw"),
@@ -140,8 +140,8 @@ _DECLARED = (
         "Positions of published revisits whose original may differ now.", "publish.revisits"),
     _table("affected_revisits", _RECORD, "The published revisits at these positions.",
         "publish.revisits"),
-    _table("pending_revisits", f"{_VERSION}, earlier VARCHAR[], was BIGINT",
-        "New and affected revisits without inherited values; `was` is the published position.",
+    _table("pending_revisits", f"{_VERSION}, earlier VARCHAR[], old_position BIGINT",
+        "New and affected revisits without inherited values.",
         "publish.revisits", "publish.revisit_search"),
     _table("revisit_matches", "identifier VARCHAR, rule INTEGER, goal BIGINT, original BIGINT",
         "Original of each revisit, the rule that found it, and the original's date as `goal`.",
@@ -149,7 +149,7 @@ _DECLARED = (
     _table("matched_originals", _ORIGINAL, "The originals that were found, and their values.",
         "publish.revisit_search", "publish.revisits"),
     _table("resolved_revisits", "identifier VARCHAR, kind VARCHAR, deleted BOOLEAN, "
-        f"reason VARCHAR, sets VARCHAR[], {_CAPTURE}, document VARCHAR, was BIGINT, "
+        f"reason VARCHAR, sets VARCHAR[], {_CAPTURE}, document VARCHAR, old_position BIGINT, "
         "left_sets VARCHAR[]",
         "The pending revisits with the values of their originals.", "publish.revisits"),
     _table("changed_revisits", _POSITION, "Positions of affected revisits that changed.",
@@ -160,8 +160,8 @@ _DECLARED = (
         "Positions of revisits that may have values of these originals.", "publish.revisits"),
     # Search for originals.
     _table("revisit_searches", "identifier VARCHAR, address VARCHAR, digest VARCHAR, "
-        "referred VARCHAR, second BIGINT, moment BIGINT, mark INTEGER, digested BIGINT, "
-        "dated BIGINT, upto BIGINT, since BIGINT",
+        "referred VARCHAR, second BIGINT, moment BIGINT, url_hash INTEGER, digest_key BIGINT, "
+        "date_key BIGINT, upto BIGINT, since BIGINT",
         "Keys that each revisit searches for, and the seconds from which it searches on.",
         "publish.revisit_search"),
     _table("new_originals", f"position BIGINT, {_VERSION}",
@@ -198,7 +198,7 @@ _DECLARED = (
     _table("template_documents", "handle VARCHAR, sets VARCHAR[], document VARCHAR",
         "Sets and documents of those that are not lost.", "publish.templates"),
     _table("revised_templates", f"identifier VARCHAR, {_REVISED}",
-        "New versions of templates; `was` is the published position.", "publish.templates"),
+        "New versions of templates.", "publish.templates"),
     # Filesets.
     _table("intake_results", _GIVEN_RESULT, "The intake's results of requests, in order of `turn`.",
         "publish.filesets"),
@@ -211,12 +211,12 @@ _DECLARED = (
     _table("result_steps", "identifier VARCHAR, turn BIGINT, existing BOOLEAN, gone BOOLEAN, "
         "version VARCHAR, version_order VARCHAR, step BIGINT",
         "Steps of each dataset: consecutive results for one version are one step.",
-        "publish.precedence"),
+        "publish.precedence", "publish.filesets"),
     _table("decisive_results", f"{_GIVEN_RESULT}, known_version VARCHAR, onward BOOLEAN",
         "The one result that changes each dataset; `onward` if the listed version was older.",
         "publish.precedence", "publish.filesets"),
     _table("revised_filesets", f"identifier VARCHAR, kind VARCHAR, {_REVISED}",
-        "New versions of datasets; `was` is the published position.", "publish.filesets"),
+        "New versions of datasets.", "publish.filesets"),
     _table("newest_results", _RESULT, "The newest result for each requested URL.",
         "publish.filesets"),
     _table("prepared_datasets", _IDENTIFIER, "Those in `prepared_versions`.", "publish.filesets"),
@@ -239,9 +239,9 @@ _DECLARED = (
         "id VARCHAR, specs VARCHAR[], sets VARCHAR[], gone BOOLEAN, digests VARCHAR[], "
         "document VARCHAR", "The items of these records.", "publish.harvested"),
     _table("revised_harvests", f"identifier VARCHAR, {_REVISED}",
-        "New versions of harvested items; `was` is the published position.", "publish.harvested"),
-    _table("repository_set_names", _NAME, "Names that other repositories give to their sets.",
-        "publish.harvested snapshot.set_listings"),
+        "New versions of harvested items.", "publish.harvested"),
+    _table("repository_set_names", "listing VARCHAR, name VARCHAR",
+        "Names that repositories give to their sets.", "publish.harvested snapshot.set_listings"),
     # Tables and sets of the next snapshot.
     _table("superseded_positions", _POSITION,
         "Superseded positions of the runs that are rewritten.", "snapshot.tables"),
@@ -270,8 +270,8 @@ _DECLARED = (
         "snapshot.set_listings"),
     _table("earlier_sets", "listing VARCHAR, turns INTEGER[], name VARCHAR",
         "Sets of the last snapshot in files that change.", "snapshot.set_listings"),
-    _table("known_set_names", _NAME, "Names of sets, given by templates and repositories.",
-        "snapshot.set_listings"),
+    _table("known_set_names", "listing VARCHAR, name VARCHAR",
+        "Names of sets, given by templates and repositories.", "snapshot.set_listings"),
     _table("set_totals", "listing VARCHAR, live BIGINT, name VARCHAR, turns INTEGER[]",
         "Live records of each set, its name and the publishes that emptied or filled it.",
         "snapshot.set_listings"),

@@ -1,18 +1,21 @@
-"""The scratch tables of a publish are those that builder.snapshot.scratch declares."""
+"""The scratch tables of a publish are those that builder.snapshot.scratch_tables declares."""
 
 import ast
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import builder
 from builder.harvest import ingest as harvests
-from builder.snapshot import scratch
-from builder.withdraw.reinstate import restore
+from builder.snapshot import scratch_tables
+from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.database import engine
@@ -114,10 +117,10 @@ def takedown(world: Repec) -> None:
         f"oai:{NAMESPACE}:dataset,invenio,data.example,41",
         f"{PREFIX}RePEc:aaa:wpaper:1",
     )
-    arguments = world.store, world.configuration(), world.outside(), Selection(identifiers=names)
+    arguments = world.store, world.configuration(), world.runtime(), Selection(identifiers=names)
     withdraw(*arguments, "by order")
     world.clock.sleep(100)
-    restore(*arguments)
+    reinstate(*arguments)
 
 
 def test_a_change_makes_the_tables_that_are_declared(
@@ -125,13 +128,31 @@ def test_a_change_makes_the_tables_that_are_declared(
 ) -> None:
     fill(world)
     takedown(world)
-    made = {name: seen.pop(name) for name in [*seen] if name not in scratch.REPLAYED}
-    assert seen.keys() == {*scratch.REPLAYED}
-    assert made == {name: {table.columns} for name, table in scratch.TABLES.items()}
+    made = {name: seen.pop(name) for name in [*seen] if name not in scratch_tables.REPLAYED}
+    assert seen.keys() == {*scratch_tables.REPLAYED}
+    assert made == {name: {table.columns} for name, table in scratch_tables.TABLES.items()}
+
+
+def imported(tree: ast.Module) -> list[str]:
+    """Return the texts that other modules give this one to execute, as constants of theirs."""
+    found: list[str] = []
+    modules: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("builder"):
+            for name in node.names:
+                value = getattr(import_module(str(node.module)), name.name)
+                found += [value] if isinstance(value, str) else []
+                if isinstance(value, ModuleType):
+                    modules[name.asname or name.name] = value.__name__
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            value = getattr(sys.modules.get(modules.get(node.value.id, "")), node.attr, None)
+            found += [value] if isinstance(value, str) else []
+    return found
 
 
 def sql_of(path: Path) -> str:
-    """Return the texts of a module except docstrings, with its file of SQL.
+    """Return the texts of a module except docstrings, with its file of SQL and what it imports.
 
     `{...}` stands for an inserted value.
     """
@@ -145,6 +166,7 @@ def sql_of(path: Path) -> str:
     }
     beside = path.with_suffix(".sql")
     texts = [beside.read_text("utf-8")] if beside.exists() else []
+    texts += imported(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             texts.append("".join(
@@ -164,8 +186,8 @@ def pattern(name: str) -> str:
 def test_a_module_that_mentions_a_table_is_its_writer_or_reader() -> None:
     paths = [path for room in ROOMS for path in sorted((BUILDER / room).glob("*.py"))]
     modules = {f"{path.parent.name}.{path.stem}": sql_of(path) for path in paths}
-    del modules["snapshot.scratch"]
-    for name, table in scratch.TABLES.items():
+    del modules["snapshot.scratch_tables"]
+    for name, table in scratch_tables.TABLES.items():
         found = {module for module, sql in modules.items() if re.search(pattern(name), sql)}
         assert found == {*table.writers, *table.readers}, name
         assert not {*table.writers} & {*table.readers}, name
@@ -175,7 +197,7 @@ def test_a_module_that_mentions_a_table_is_its_writer_or_reader() -> None:
 
 
 def test_a_name_is_distinct_and_says_what_the_table_holds() -> None:
-    assert len(scratch.TABLES) == len(scratch._DECLARED)
-    for name, table in scratch.TABLES.items():
+    assert len(scratch_tables.TABLES) == len(scratch_tables._DECLARED)
+    for name, table in scratch_tables.TABLES.items():
         assert re.fullmatch("[a-z]+(_[a-z]+)+", name), name
         assert table.holds.endswith("."), name
