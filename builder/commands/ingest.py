@@ -14,21 +14,21 @@ from builder.context import Context
 from builder.errors import UsageError
 from builder.harvest import ingest as aggregation
 from builder.harvest.ingest import Gathered
-from builder.ingest import ingest, workdir
-from builder.ingest.ingest import IngestOptions
+from builder.ingest import ingest, parts, workdir
+from builder.ingest.ingest import IngestJob, IngestOptions
+from builder.ingest.parts import read_part
+from builder.ingest.plan import IngestPlan, read_plan, write_plan
 from builder.ingest.result import IngestResult
 from builder.ingest.splits import ArchiveFile
 from builder.intake import intake
-from builder.obi.key import DAY_START, parse_tist
 from builder.obi.run import ObiRuntime
 from builder.progress import Phase, Progress
 from builder.publish.harvested import KIND
 from builder.redif import ingest as redif
 from builder.redif.account import RedifReport
 from builder.redif.ingest import RedifJob, is_done
-from builder.redif.source import STDIN, Sources, sort_sources, tarballs
-from builder.redif.staging import Acceptance, can_be_named
-from builder.sources.events import FAULT_CODES
+from builder.redif.source import STDIN, Sources, sort_sources
+from builder.redif.staging import Acceptance
 from builder.sources.rules import DocumentRules, SetRule
 from builder.text import tally
 from functions.oai.render import check
@@ -84,12 +84,20 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="folder for intermediate results (default: .tmp/ of a store in a folder; sheaf/ "
         "in $XDG_CACHE_HOME or ~/.cache for a bucket)",
     )  # fmt: skip
+    parser.add_argument("--run", dest="plan", metavar="RUN", help="with part and commit: the run")
+    parser.add_argument("--index", type=int, metavar="N", help="with part: the chunk, from 0")
+    parser.add_argument(
+        "--chunk", type=int, default=256, metavar="MB", help="with plan: size of one (default: 256)"
+    )
     parser.add_argument(
         "--strict", action="store_true", help="exit with 1 if the data has any fault"
     )
     parser.epilog = (
         "A file fails if it cannot be read. It also fails if it has faults and no captures, and "
-        "either you named it or its name or content says that it is an archive."
+        "either you named it or its name or content says that it is an archive.\n\n"
+        "Many machines: `ingest plan SOURCE...` divides web archives into chunks and prints the "
+        "RUN; `ingest part --run RUN --index N` reads chunk N, on any machine, in any order; "
+        "`ingest commit --run RUN` makes one run of all parts. (A source of such a name: ./plan.)"
     )
 
 
@@ -98,19 +106,19 @@ def run(context: Context) -> int:
 
     Captures and harvested records go into the intake, templates into the obi store.
     """
-    arguments, settings = context.arguments, context.configuration
+    arguments = context.arguments
+    if arguments.sources and arguments.sources[0] in _STEPS:
+        return _STEPS[arguments.sources[0]](context)
+    if arguments.plan is not None or arguments.index is not None:
+        raise UsageError("--run and --index expect `sheaf ingest part` or `sheaf ingest commit`")
     if arguments.jobs < 1:
         raise UsageError(f"--jobs {arguments.jobs}: expected a number from 1")
-    if arguments.collection and "collection" not in settings["sets.by"]:
-        raise UsageError("--collection is given, but sets.by does not name collection")
-    sets = ingest.collection_sets(arguments.collection)
-    accepted = _acceptance(arguments.accept_loss)
-    connection = BucketConnection.of(settings)
-    asked = _sources(context)
+    sets, accepted = _sets(context), Acceptance.of(arguments.accept_loss)
+    connection, asked = BucketConnection.of(context.configuration), _sources(context)
     harvests = {source: aggregation.find(source) for source in asked if source != STDIN}
     rest = [source for source in asked if not harvests.get(source)]
     sources = sort_sources(rest, connection, context.environment)
-    orders = _orders(arguments, sources, accepted)
+    orders = redif.jobs(arguments.file, arguments.tist, sources.redif, accepted)
     if arguments.collection and not sources.archives:
         raise UsageError("--collection needs an archive file: ReDIF has series")
     context.store.tag(layout.POINTER)  # an unreachable store is reported now, not after hours
@@ -122,7 +130,7 @@ def run(context: Context) -> int:
     faults, failed = any(account.codes for account in accounts if account), False
     if folders := [*dict.fromkeys(folder for found in harvests.values() for folder in found)]:
         gathered = _harvests(context, folders)
-        told.append(_harvest_text(context, gathered))
+        told.append(gathered.text(_list_offered(context)))
         document["harvested"] = asdict(gathered)
         faults = faults or gathered.unreadable > 0
     if sources.archives:
@@ -135,6 +143,14 @@ def run(context: Context) -> int:
     return 1 if failed or (arguments.strict and faults) else 0
 
 
+def _sets(context: Context) -> tuple[str, ...]:
+    """Return the sets of all captures."""
+    given = context.arguments.collection
+    if given and "collection" not in context.configuration["sets.by"]:
+        raise UsageError("--collection is given, but sets.by does not name collection")
+    return ingest.collection_sets(given)
+
+
 def _sources(context: Context) -> list[str]:
     """Return the sources of the arguments, else the configured one."""
     given, own = context.arguments.sources, context.configuration["redif.directory"]
@@ -145,31 +161,6 @@ def _sources(context: Context) -> list[str]:
             "nothing to read: name a SOURCE, or set redif.directory to a folder of ReDIF"
         )
     return [str(context.configuration_path.parent / own)]
-
-
-def _orders(
-    arguments: argparse.Namespace, sources: Sources, accepted: Acceptance
-) -> list[RedifJob]:
-    """Return the runs for the ReDIF sources, in order."""
-    tist = None if arguments.tist is None else parse_tist(arguments.tist, "--tist", DAY_START)
-    if tist is not None and len(arguments.file) + bool(sources.redif) != 1:
-        raise UsageError("--tist expects either one TARBALL or SOURCEs of ReDIF")
-    replayed = tarballs(arguments.file, tist)
-    orders = [RedifJob((origin,), at, accepted) for origin, at in replayed]
-    if sources.redif:
-        orders.append(RedifJob(sources.redif, tist, accepted))
-    return orders
-
-
-def _acceptance(given: Sequence[str | None]) -> Acceptance:
-    archives = [one.lower().removeprefix("repec:") for one in given if one]
-    for one in archives:
-        if not can_be_named(one):
-            raise UsageError(
-                f"--accept-loss {one}: expected an archive such as aaa or RePEc:aaa; to accept "
-                "all losses, write --accept-loss after the sources"
-            )
-    return Acceptance(None in given, frozenset(archives))
 
 
 def _redif(context: Context, order: RedifJob) -> RedifReport | None:
@@ -195,6 +186,24 @@ def _archives(
     context: Context, sources: Sources, sets: tuple[str, ...], connection: BucketConnection
 ) -> IngestResult:
     """Read the web archive files into the intake."""
+    job = _job(context, sources, sets)
+    asked = replace(job, files=()).fingerprint(sources.archives, context.store.address)
+    folder = workdir.folder_of(_home(context), None if STDIN in sources.archives else asked)
+    with workdir.open_workdir(folder) as held:
+        if STDIN in sources.archives:
+            job = replace(job, files=(*job.files, _spool(held.folder)))
+        with Progress(job.bytes, len(job.files)) as bar:
+            return ingest.ingest(
+                context.store,
+                job,
+                held,
+                IngestOptions(bar, context.arguments.jobs, context.say, connection=connection),
+                intake.run_name(context.now()),
+            )
+
+
+def _job(context: Context, sources: Sources, sets: tuple[str, ...]) -> IngestJob:
+    """Return the job for the web archive files."""
     settings = context.configuration
     rules = DocumentRules(
         redirects="redirects" in settings["documents.include"],
@@ -206,20 +215,60 @@ def _archives(
         collections=sets,
     )
     home = context.configuration_path.parent
-    files = [file.relative_to(home) for file in sources.files]
-    asked = ingest.IngestJob((), sets, rules).fingerprint(sources.archives, context.store.address)
-    folder = workdir.folder_of(_home(context), None if STDIN in sources.archives else asked)
-    with workdir.open_workdir(folder) as held:
-        if STDIN in sources.archives:
-            files.append(_spool(held.folder))
-        with Progress(sum(file.bytes for file in files), len(files)) as bar:
-            return ingest.ingest(
-                context.store,
-                ingest.IngestJob(tuple(files), sets, rules),
-                held,
-                IngestOptions(bar, context.arguments.jobs, context.say, connection=connection),
-                intake.run_name(context.now()),
-            )
+    return IngestJob(tuple(file.relative_to(home) for file in sources.files), sets, rules)
+
+
+def _plan(context: Context) -> int:
+    """Divide web archives into chunks, which `part` reads."""
+    arguments, connection = context.arguments, BucketConnection.of(context.configuration)
+    if arguments.chunk < 1:
+        raise UsageError(f"--chunk {arguments.chunk}: expected a number from 1")
+    if STDIN in arguments.sources:
+        raise UsageError("standard input cannot be read in parts: ingest it without plan")
+    sources = sort_sources(arguments.sources[1:], connection, context.environment)
+    if sources.redif or not sources.files:
+        raise UsageError("plan expects web archives or indexes: ingest other sources without it")
+    job = _job(context, sources, _sets(context))
+    run = intake.run_name(context.now())
+    made = write_plan(context.store, run, job, arguments.chunk << 20)
+    text = f"run {run}: {tally(made.files, 'file')} in {tally(made.chunks, 'chunk')}"
+    context.result(text, {"run": run, "chunks": made.chunks, "files": made.files})
+    return 0
+
+
+def _part(context: Context) -> int:
+    """Read one chunk."""
+    plan = _find_plan(context)
+    if context.arguments.index is None:
+        raise UsageError("ingest part needs --index N, the number of the chunk, from 0")
+    with workdir.open_workdir(workdir.folder_of(_home(context), None)) as held:
+        connection = BucketConnection.of(context.configuration)
+        part = read_part(context.store, plan, context.arguments.index, held.parts, connection)
+    text = f"part {context.arguments.index} of run {plan.run}: {tally(part.captures, 'capture')}"
+    context.result(text, {"run": plan.run, "captures": part.captures, "files": list(part.files)})
+    return 0
+
+
+def _commit(context: Context) -> int:
+    """Make one run of all parts."""
+    plan = _find_plan(context)
+    with workdir.open_workdir(workdir.folder_of(_home(context), None)) as held:
+        with held.scratch() as scratch:
+            connection = BucketConnection.of(context.configuration)
+            done = parts.commit(context.store, plan, scratch, context.say, connection)
+        held.remove()
+    context.result(done.text(), done.document())
+    return 1 if any(source.failed for source in done.run.sources) else 0
+
+
+def _find_plan(context: Context) -> IngestPlan:
+    if context.arguments.plan is None or context.arguments.sources[1:]:
+        raise UsageError("ingest part and ingest commit expect --run RUN, and no SOURCE")
+    return read_plan(context.store, context.arguments.plan)
+
+
+_STEPS = {"plan": _plan, "part": _part, "commit": _commit}
+"""The steps of an ingest by many machines, by the first argument."""
 
 
 def _harvests(context: Context, folders: Sequence[Path]) -> Gathered:
@@ -233,28 +282,10 @@ def _harvests(context: Context, folders: Sequence[Path]) -> Gathered:
     return gathered
 
 
-def _harvest_text(context: Context, gathered: Gathered) -> str:
-    """Return a summary, with the formats that are not published yet."""
-    lines = [
-        f"{tally(gathered.records, 'record')} of {tally(gathered.harvests, 'harvest')}, "
-        f"{gathered.deleted:,} deleted, ready to publish"
-    ]
-    if gathered.unreadable:
-        left_out = tally(gathered.unreadable, "record is skipped", "records are skipped")
-        lines.append(f"{left_out}: {FAULT_CODES[aggregation.UNREADABLE]}")
+def _list_offered(context: Context) -> frozenset[str]:
+    """Return the prefixes of the formats that harvested items are offered in."""
     formats, _ = check.open_formats(context.configuration)
-    for prefix, (schema, namespace) in sorted(gathered.formats.items()):
-        row = formats.get(prefix)
-        if row is None or KIND not in row.crosswalks:
-            lines += [
-                f"{prefix} is not offered: add this row to formats.toml in the folder "
-                "formats.templates to offer it",
-                "  [[format]]",
-                *(f"  {name} = {json.dumps(value, ensure_ascii=False)}" for name, value in (
-                    ("prefix", prefix), ("schema", schema), ("namespace", namespace))),
-                '  crosswalks = { harvested = "harvested-raw.xml" }',
-            ]  # fmt: skip
-    return "\n".join(lines)
+    return frozenset(row.prefix for row in formats.of_kind(KIND))
 
 
 def _home(context: Context) -> Path:

@@ -6,7 +6,7 @@ keeps its identifier if this is of the oai scheme. Each record says where it was
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,8 @@ from builder.harvest.version import HarvestedRow
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.parquet.writer import RowWriter
-from builder.sources.events import Fault
+from builder.sources.events import FAULT_CODES, Fault
+from builder.text import tally
 from functions.snapshot import oai_name
 from functions.snapshot.instant import from_datestamp
 from functions.snapshot.item_tables import INTAKE, NAMES
@@ -70,6 +71,27 @@ class Gathered:
     deleted: int = 0
     unreadable: int = 0
     formats: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def text(self, offered: Collection[str]) -> str:
+        """Return a summary, with the formats that are not `offered` yet."""
+        lines = [
+            f"{tally(self.records, 'record')} of {tally(self.harvests, 'harvest')}, "
+            f"{self.deleted:,} deleted, ready to publish"
+        ]
+        if self.unreadable:
+            left_out = tally(self.unreadable, "record is skipped", "records are skipped")
+            lines.append(f"{left_out}: {FAULT_CODES[UNREADABLE]}")
+        for prefix, (schema, namespace) in sorted(self.formats.items()):
+            if prefix not in offered:
+                values = {"prefix": prefix, "schema": schema, "namespace": namespace}
+                lines += [
+                    f"{prefix} is not offered: add this row to formats.toml in the folder "
+                    "formats.templates to offer it",
+                    "  [[format]]",
+                    *(f"  {k} = {json.dumps(v, ensure_ascii=False)}" for k, v in values.items()),
+                    '  crosswalks = { harvested = "harvested-raw.xml" }',
+                ]
+        return "\n".join(lines)
 
 
 def find(source: str) -> tuple[Path, ...]:

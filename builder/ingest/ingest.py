@@ -30,7 +30,7 @@ from functions.snapshot.store import Writer
 from functions.store.connection import BucketConnection
 
 _MEMORY = 1024  # megabytes, of DuckDB while it joins rows
-_VERSION = 3  # of the contents of a work folder
+_VERSION = 4  # of the contents of a work folder
 
 
 class Watch(Protocol):
@@ -105,7 +105,7 @@ def ingest(
     work_state = work.begin(run=name, split=options.split or splits.size(job.bytes, options.jobs))
     with (
         work.scratch() as scratch,
-        closing(_connect(scratch, options.jobs)) as connection,
+        closing(connect(scratch, options.jobs)) as connection,
     ):
         state = _Ingest(job, work, options, connection)
         state.resume(int(work_state["split"]))
@@ -126,7 +126,8 @@ def ingest(
     return IngestResult(run, tuple(state.whole))
 
 
-def _connect(scratch: Path, jobs: int) -> engine.Connection:
+def connect(scratch: Path, jobs: int) -> engine.Connection:
+    """Return the database that joins rows; `scratch` is an empty folder for it."""
     with engine.reading(str(scratch)):
         return engine.connect(threads=jobs, memory_megabytes=_MEMORY, scratch=scratch)
 
@@ -149,7 +150,7 @@ def _find_resumable(
     return intake.IntakeRun(name, run.sources), False
 
 
-def _is_failed(file: ArchiveFile, source: intake.IntakeSource) -> bool:
+def is_failed(file: ArchiveFile, source: intake.IntakeSource) -> bool:
     """Return whether a file that should have captures gave none or could not be read.
 
     A file should have captures if the user named it, or if its name or content is an archive's. An
@@ -218,7 +219,7 @@ class _Ingest:
         source = pieces[0].source
         if len(pieces) > 1:
             source = workdir.join_ranges(pieces, self._done[splits.digest(file)].source.digest)
-        return replace(source, failed=_is_failed(file, source))
+        return replace(source, failed=is_failed(file, source))
 
     def rows(self) -> Iterator[Path]:
         """Write the rows of all files in order, as few files, each when it is requested."""

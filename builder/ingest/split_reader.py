@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, cast
 from builder.ingest.cdx import reader
 from builder.ingest.cdx.block import IndexFile
 from builder.ingest.pool import Advance
-from builder.ingest.splits import ArchiveFile, Measured, Split
+from builder.ingest.splits import Measured, Split
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.sources import recognise
@@ -44,7 +44,7 @@ class Task:
     `threads` may read one index in parallel.
     """
 
-    stretches: tuple[Split, ...]
+    splits: tuple[Split, ...]
     folder: Path
     sets: tuple[str, ...]
     rules: DocumentRules
@@ -82,25 +82,27 @@ class SplitResult:
         Raises OSError, ValueError, KeyError and TypeError if the part is damaged.
         """
         return tuple(
-            SplitResult(
-                Split(**{**one.pop("stretch"), "file": _file(one.pop("file"))}),
-                _source(one.pop("source")),
-                part,
-                first=_edge(one.pop("first")),
-                next=_edge(one.pop("next")),
-                own=tuple(one.pop("own")),
-                **one,
-            )
-            for one in json.loads((part / _READINGS).read_bytes())
+            SplitResult.of(one, part) for one in json.loads((part / _READINGS).read_bytes())
+        )
+
+    @staticmethod
+    def of(document: dict[str, Any], part: Path) -> "SplitResult":
+        """Return the result that `document` describes, with its rows in `part`."""
+        one = dict(document)
+        return SplitResult(
+            Split.of(one.pop("split")),
+            _source(one.pop("source")),
+            part,
+            first=_edge(one.pop("first")),
+            next=_edge(one.pop("next")),
+            own=tuple(one.pop("own")),
+            **one,
         )
 
     def document(self) -> dict[str, Any]:
         """Return the result as a JSON document."""
-        split = {"kind": self.split.kind, "start": self.split.start, "end": self.split.end}
-        file = {**asdict(self.split.file), "path": os.fspath(self.split.file.path)}
         return {
-            "stretch": split,
-            "file": file,
+            "split": self.split.document(),
             "source": asdict(self.source),
             "captures_at": self.captures_at,
             "faults_at": self.faults_at,
@@ -108,10 +110,6 @@ class SplitResult:
             "next": self.next and asdict(self.next),
             "own": self.own,
         }
-
-
-def _file(document: dict[str, Any]) -> ArchiveFile:
-    return ArchiveFile(**{**document, "path": Path(document["path"])})
 
 
 def _edge(document: dict[str, Any] | None) -> Edge | None:
@@ -132,8 +130,8 @@ def carry_out(task: Task, advance: Advance) -> list[SplitResult]:
             rows = IntakeWriter(draft, PART)
             try:
                 found = [
-                    _Stretch(task, number, rows, part).read(advance)
-                    for number in range(len(task.stretches))
+                    _SplitReading(task, number, rows, part).read(advance)
+                    for number in range(len(task.splits))
                 ]
             except BaseException:
                 with contextlib.suppress(StoreError):  # the original error reports a full disk
@@ -150,14 +148,14 @@ def carry_out(task: Task, advance: Advance) -> list[SplitResult]:
     return found
 
 
-class _Stretch:
+class _SplitReading:
     """The reading of one split: rows are written as they come, and counted."""
 
     def __init__(self, task: Task, number: int, rows: IntakeWriter, part: Path) -> None:
-        split = task.stretches[number]
+        split = task.splits[number]
         self._task = task
         self._number = number
-        self._stretch = split
+        self._split = split
         self._rows = rows
         self._part = part
         self._at = (rows.captured, rows.faulted)
@@ -181,8 +179,8 @@ class _Stretch:
             detail = error.strerror or str(error)
             self._fault(Fault(self._name, None, "unreadable", None, detail, "passed over"))
         captures = self._own_captures + self._rows.captured - self._at[0]
-        self._tell(advance, self._stretch.bytes)
-        of = self._stretch.file
+        self._tell(advance, self._split.bytes)
+        of = self._split.file
         source = intake.IntakeSource(
             source=self._name,
             digest=digest,
@@ -197,10 +195,10 @@ class _Stretch:
             collections=tuple(s for s in self._task.sets if s.startswith("collection:")),
             **asdict(self._crawl),
         )
-        return SplitResult(self._stretch, source, self._part, *self._at, *self._edges, self._own)
+        return SplitResult(self._split, source, self._part, *self._at, *self._edges, self._own)
 
     def _open(self) -> BufferedReader:
-        file = self._stretch.file
+        file = self._split.file
         if file.flaw:
             raise OSError(file.flaw)
         if file.address:
@@ -213,9 +211,9 @@ class _Stretch:
 
     def _read(self, file: BufferedReader, advance: Advance) -> tuple[str, str]:
         """Return the file's format and, if it was read completely, its digest."""
-        if self._stretch.kind == "digest":
+        if self._split.kind == "digest":
             return "", hashlib.file_digest(file, "sha256").hexdigest()
-        whole = self._stretch.kind == "whole"
+        whole = self._split.kind == "whole"
         head = recognise.read_head(file)
         file.seek(0)
         if whole and (listed := reader.find_form(head)):
@@ -226,8 +224,8 @@ class _Stretch:
         form = recognise.recognise(head) or ""
         sought = recognise.is_zip(head)  # read by its directory, even if it is no WACZ
         stream: Any = Measured(file) if whole and not sought else file
-        start, end = self._stretch.start, self._stretch.end
-        likely = self._stretch.file.is_likely
+        start, end = self._split.start, self._split.end
+        likely = self._split.file.is_likely
         events = read_archive(stream, self._name, self._task.rules, start, end, further=likely)
         self._take(events, stream, advance)
         form = events.form or form
@@ -274,11 +272,11 @@ class _Stretch:
             else:
                 self._skips[event.reason] += 1
             if number % _REPORT_EVERY == 0:
-                self._tell(advance, stream.tell() - self._stretch.start)
+                self._tell(advance, stream.tell() - self._split.start)
 
     def _tell(self, advance: Advance, read: int) -> None:
         captures = self._own_captures + self._rows.captured - self._at[0]
-        read = min(max(read, self._told), self._stretch.bytes)
+        read = min(max(read, self._told), self._split.bytes)
         advance(read - self._told, captures - self._counted)
         self._told, self._counted = read, captures
 

@@ -10,8 +10,8 @@ import hashlib
 import io
 import os
 import stat
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -122,6 +122,17 @@ class Split:
     start: int = 0
     end: int | None = None
 
+    @staticmethod
+    def of(document: Mapping[str, Any]) -> "Split":
+        """Return the split that a JSON document describes. Raises KeyError, TypeError."""
+        file = document["file"]
+        return Split(**{**document, "file": ArchiveFile(**{**file, "path": Path(file["path"])})})
+
+    def document(self) -> dict[str, Any]:
+        """Return the split, with the facts about its file, as a JSON document."""
+        file = {**asdict(self.file), "path": os.fspath(self.file.path)}
+        return {"file": file, "kind": self.kind, "start": self.start, "end": self.end}
+
     @property
     def bytes(self) -> int:
         """Number of archive bytes: 0 for a digest, because its file is read otherwise too."""
@@ -221,10 +232,10 @@ def digest(file: ArchiveFile) -> Split:
     return Split(file, "digest")
 
 
-def together(stretches: Sequence[Split], most: int) -> Iterator[tuple[Split, ...]]:
+def together(some: Sequence[Split], most: int) -> Iterator[tuple[Split, ...]]:
     """Yield the splits in groups to read together: whole files up to `most` bytes."""
     held: list[Split] = []
-    for split in stretches:
+    for split in some:
         alone = split.kind != "whole"
         full = sum(s.bytes for s in held) + split.bytes > most or len(held) == TOGETHER
         if held and (alone or full):

@@ -85,13 +85,16 @@ class IntakeSource:
 class IntakeRun:
     """A finished run of `sheaf ingest`, or of `sheaf fileset`, which has results of requests.
 
-    `harvested` counts the records that came from other repositories.
+    `harvested` counts the records that came from other repositories. `parts` are the data files, in
+    order, of a run that many machines wrote; other runs have the files that are listed.
     """
 
     name: str
     sources: tuple[IntakeSource, ...]
     results: int = 0
     harvested: int = 0
+    parts: tuple[str, ...] = ()
+    """Names below the run's prefix, such as part-000000-1f2e/captures-000000.parquet."""
 
 
 def run_name(now: datetime) -> str:
@@ -102,6 +105,10 @@ def run_name(now: datetime) -> str:
 def part_path(folder: Path, table: str, name: str) -> Path:
     """Return the path in `folder` for the rows of `table` in a part of that name."""
     return folder / f"{table}-{name}{_suffix(table)}"
+
+
+def _table_of(name: str) -> str:
+    return name.rpartition("/")[2].partition("-")[0]
 
 
 def _suffix(table: str) -> str:
@@ -118,6 +125,7 @@ def commit(
     stay full.
     """
     prefix = layout.run_prefix(run.name)
+    needed = {prefix + name for name in run.parts}
     moved: list[str] = []
     try:
         for path in _parts(folder) if parts is None else parts:
@@ -126,7 +134,7 @@ def commit(
         sources = _sources(run, folder)
         moved.append(prefix + sources.name)
         _move(store, moved[-1], sources, keep=False)
-        gone = set(moved).difference(store.keys(prefix))
+        gone = needed.union(moved).difference(store.keys(prefix))
         if gone:
             raise StoreError(f"{min(gone)} was removed during the ingest; ingest again")
         store.create(prefix + layout.RUN_SUMMARY, summary(run))
@@ -165,6 +173,8 @@ def summary(run: IntakeRun) -> bytes:
         document["results"] = run.results
     if run.harvested:
         document["harvested"] = run.harvested
+    if run.parts:
+        document["parts"] = run.parts
     return json.dumps(document, indent=1).encode()
 
 
@@ -214,11 +224,12 @@ def runs(store: Writer) -> Iterator[IntakeRun]:
                 )
                 results = int(document.get("results", 0))
                 records = int(document.get("harvested", 0))
+                parts = tuple(map(str, document.get("parts", ())))
             except OlderSchemaError as error:
                 raise _older(key) from error
             except (KeyError, TypeError, AttributeError, ValueError) as error:
                 raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
-            yield IntakeRun(key.split("/")[1], sources, results, records)
+            yield IntakeRun(key.split("/")[1], sources, results, records, parts)
 
 
 def _older(key: str) -> OlderSchemaError:
@@ -234,7 +245,9 @@ def keys_of(store: Writer, some: Iterable[IntakeRun]) -> list[str]:
 
 def files(store: Writer, run: IntakeRun, table: str) -> list[str]:
     """Return the local paths of the run's files of `table`. Raises OlderSchemaError."""
-    keys = list(store.keys(f"{layout.run_prefix(run.name)}{table}"))
+    prefix = layout.run_prefix(run.name)
+    keys = list(store.keys(f"{prefix}{table}"))
+    keys += [prefix + name for name in run.parts if _table_of(name) == table]
     for key in keys:
         if not key.endswith(_suffix(table)):
             raise _older(key)

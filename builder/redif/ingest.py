@@ -6,7 +6,7 @@ comparison with the store and for the writing. Nothing is written before that.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,13 +17,14 @@ from builder.ingest import pool
 from builder.ingest.workdir import Work
 from builder.intake.intake import writing
 from builder.obi.content import FaultRow, Row, Version
+from builder.obi.key import DAY_START, parse_tist
 from builder.obi.replay import fold
 from builder.obi.run import ObiRun, ObiRuntime, Purpose, claim, history
 from builder.redif import tarball
 from builder.redif.account import RedifReport, build_report
 from builder.redif.entry import LogEntries, Parents, stretches
 from builder.redif.parse import parse
-from builder.redif.source import tree_members
+from builder.redif.source import tarballs, tree_members
 from builder.redif.spool import LARGEST, Flaw, RedifFile, Segment, Spool
 from builder.redif.staging import Acceptance, FileOrigin, compare, stage
 from functions.database import engine
@@ -67,6 +68,23 @@ class RedifRuntime:
     bar: Bar
     jobs: int = 1
     largest: int = LARGEST
+
+
+def jobs(
+    files: Sequence[str],
+    time: str | None,
+    origins: tuple[FileOrigin, ...],
+    accepted: Acceptance,
+) -> list[RedifJob]:
+    """Return the runs in order: of tarballs at their dates, and one of the other sources.
+
+    `time` dates the one tarball, or else the sources. Raises UsageError.
+    """
+    tist = None if time is None else parse_tist(time, "--tist", DAY_START)
+    if tist is not None and len(files) + bool(origins) != 1:
+        raise UsageError("--tist expects either one TARBALL or SOURCEs of ReDIF")
+    found = [RedifJob((origin,), at, accepted) for origin, at in tarballs(files, tist)]
+    return [*found, RedifJob(origins, tist, accepted)] if origins else found
 
 
 def is_done(store: Writer, order: RedifJob) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from builder.errors import UsageError
 from builder.obi.content import SOURCE, TEMPLATE
 from builder.redif.parse import TABLES, path
 from builder.redif.spool import Flaw, Segment
@@ -226,9 +227,21 @@ class Acceptance:
     archives: Collection[str] = ()
     """Names of folders, in lower case."""
 
+    @staticmethod
+    def of(given: Sequence[str | None]) -> "Acceptance":
+        """Return what the values of --accept-loss accept; None: all. Raises UsageError."""
+        archives = [one.lower().removeprefix("repec:") for one in given if one]
+        for one in archives:
+            if not can_be_named(one):
+                raise UsageError(
+                    f"--accept-loss {one}: expected an archive such as aaa or RePEc:aaa; to accept "
+                    "all losses, write --accept-loss after the sources"
+                )
+        return Acceptance(None in given, frozenset(archives))
+
 
 def can_be_named(archive: str) -> bool:
-    """Return whether --accept-loss can name a folder: a code of three in lower case."""
+    """Return whether a folder is an archive's: a code of three in lower case."""
     return len(archive) == 3 and archive.isascii() and archive.isalnum()
 
 

@@ -11,6 +11,8 @@ from functions.store.catalog import Catalogue
 
 ORPHAN_AGE = timedelta(days=1)
 """Younger objects that no snapshot names may belong to a publish in progress."""
+PLAN_AGE = timedelta(days=14)
+"""A planned run may wait that long for machines that read its parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +55,17 @@ def orphans(
 def _unfinished_runs(store: Writer, now: datetime) -> list[str]:
     """Return the keys of old intake runs without a summary: their ingest was interrupted."""
     runs: dict[str, list[str]] = {}
-    young = set()
+    newest: dict[str, datetime] = {}
     for entry in store.entries(layout.INTAKE):
         run = layout.run_prefix(entry.key.split("/")[1])
         runs.setdefault(run, []).append(entry.key)
-        if entry.modified > now - ORPHAN_AGE:
-            young.add(run)
-    return [
-        key
-        for run, keys in runs.items()
-        if run not in young and run + layout.RUN_SUMMARY not in keys
-        for key in keys
-    ]
+        newest[run] = max(entry.modified, newest.get(run, entry.modified))
+    found = []
+    for run, keys in runs.items():
+        age = PLAN_AGE if run + layout.PLAN in keys else ORPHAN_AGE
+        if newest[run] <= now - age and run + layout.RUN_SUMMARY not in keys:
+            found += keys
+    return found
 
 
 def references_of(manifest: Manifest) -> list[LeafReference]:

@@ -26,6 +26,8 @@ WITNESS = "snapshots/newest.json"
 INTAKE = "intake/"
 TEMPORARY = ".tmp/"
 RUN_SUMMARY = "run.json"
+PLAN = "plan.json"
+"""The plan of a run that many processes write (builder.ingest.plan)."""
 
 GROUP_ROWS = 4096
 """Rows of a row group, which one page reads. Between 2,000 and 10,000, this measured best."""

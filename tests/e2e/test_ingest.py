@@ -41,6 +41,46 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return [warc(tmp_path / f"{n}.warc.gz", PAGES) for n in range(3)]
 
 
+def test_an_ingest_in_three_steps(home: Home, files: list[Path], tmp_path: Path) -> None:
+    made = home("ingest", "plan", *files, "--json")
+    assert made.code == 0, made.err
+    run, chunks = made.json["run"], made.json["chunks"]
+    assert chunks == len(files)
+    early = home("ingest", "commit", "--run", run)
+    assert early.code == 2
+    assert f"3 of 3 parts of run {run} are missing: 0, 1, 2." in one_line(early.err)
+    assert home("publish").code == 2  # nothing of it is visible
+    for number in (2, 0, 1, 1):
+        done = home("ingest", "part", "--run", run, "--index", number)
+        assert (done.code, done.out) == (0, f"part {number} of run {run}: 3 captures\n"), done.err
+    done = home("ingest", "commit", "--run", run)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("9 captures from 3 files, ready to publish\n")
+    assert "3 new" in home("publish").out
+    assert home("verify").code == 0
+    again = home("ingest", "commit", "--run", run)
+    assert again.code == 2
+    assert f"there is no run {run} to go on with" in one_line(again.err)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["part"], "expect --run RUN, and no SOURCE"),
+        (["commit", "a.warc.gz", "--run", "x"], "expect --run RUN, and no SOURCE"),
+        (["part", "--run", "x"], "there is no run x to go on with"),
+        (["plan"], "plan expects web archives or indexes"),
+        (["plan", "-"], "standard input cannot be read in parts"),
+        (["plan", ".", "--chunk", "0"], "--chunk 0: expected a number from 1"),
+        (["a.warc.gz", "--index", "0"], "--run and --index expect `sheaf ingest part`"),
+    ],
+)
+def test_a_mistake_in_a_step_is_one_line(home: Home, given: list[str], said: str) -> None:
+    result = home("ingest", *given)
+    assert result.code == 2
+    assert said in one_line(result.err)
+
+
 def test_an_interrupted_ingest_goes_on(
     home: Home, files: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

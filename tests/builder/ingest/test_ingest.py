@@ -275,13 +275,13 @@ def test_joining_ranges_sends_no_values_row_by_row(
 ) -> None:
     """Each value sent alone costs a third of a millisecond; archives have millions alike."""
     seen: list[Counted] = []
-    connected = ingest._connect
+    connected = ingest.connect
 
     def counted(*given: Any) -> Any:
         seen.append(Counted(connected(*given)))
         return seen[-1]
 
-    monkeypatch.setattr(ingest, "_connect", counted)
+    monkeypatch.setattr(ingest, "connect", counted)
     for count in (30, 120):
         path = archive(tmp_path / f"{count}.warc", count, few=1)
         ingested(tmp_path / f"store-{count}", [path], path.stat().st_size // 3)

@@ -123,7 +123,7 @@ def _emptied(part: Path) -> None:
 
 
 def _other(part: Path) -> None:
-    (part / "readings.json").write_text(json.dumps([{"stretch": {}}]))
+    (part / "readings.json").write_text(json.dumps([{"split": {}}]))
 
 
 @pytest.mark.sampled(3)
@@ -252,7 +252,7 @@ def test_a_file_that_vanishes_while_its_ranges_are_read(
     real = ingest.carry_out
 
     def vanishing(task: Task, advance: Advance) -> list[SplitResult]:
-        (one, *_) = task.stretches
+        (one, *_) = task.splits
         if one.kind == lost and (lost == "digest" or one.start):
             files[0].unlink(missing_ok=True)
         return real(task, advance)

@@ -192,6 +192,16 @@ def test_an_intake_of_which_one_file_is_young_is_being_written(
     assert world.expire(keep=9).objects == 0
 
 
+def test_a_run_that_is_planned_may_wait_for_two_weeks(world: World, published: Publisher) -> None:
+    published(world, 1)
+    for name in ("plan.json", "part-000000.json"):
+        world.store.create(f"intake/planned/{name}", b"{}")
+    aged(world, 13 * DAY)
+    assert world.expire(keep=9).objects == 0
+    aged(world, 15 * DAY)
+    assert world.expire(keep=9).objects == 2
+
+
 def test_an_expiry_may_end_anywhere_and_is_completed(world: World, published: Publisher) -> None:
     """By another expiry or by a publish, once its lease has ended.
 
