@@ -9,7 +9,7 @@ SIDE_BY_SIDE := -n 4 --dist worksteal
 # test runs compiles Sheaf: a minute of two processors.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test prove-aws clients check bench house format clean
+.PHONY: demo test prove-aws prove-engines clients check bench house format clean
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -29,6 +29,12 @@ test: $(READY)
 # what it has to skip. PROOF="tests/aws/test_deploy.py" proves a part, PYTHON313=... names a Python.
 prove-aws:
 	infra/prove.sh $(PROOF)
+
+# The engines of `sheaf ingest` for real: Dask's processes, one of which is killed.
+prove-engines: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade \
+		--target .engines -r infra/requirements-engines.txt
+	PYTHONPATH=.engines $(BIN)/python -m pytest tests/builder/ingest/test_engines.py
 
 # Harvests with other people's clients, and validates and replays what is exported with their tools.
 # Those in Perl are installed first where that can be done, py-wacz into .venv-wacz, pywb into
@@ -73,4 +79,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .venv-aws .venv-wacz .venv-pywb .npm-wabac build *.egg-info demo-store
+	rm -rf $(VENV) .engines .venv-aws .venv-wacz .venv-pywb .npm-wabac build *.egg-info demo-store

@@ -25,6 +25,7 @@ HEAVY = {
     "boto3": "builder/store/aws.py",
     "botocore": "builder/store/aws.py",
     "chardetng_py": "builder/sources/charset.py",
+    "distributed": "builder/ingest/engines.py",
     "duckdb": "functions/database/engine.py",
     "jinja2": "functions/oai/render/loop.py functions/oai/render/template.py",
     "obstore": "functions/store/client.py",

@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -15,11 +14,11 @@ from builder.errors import UsageError
 from builder.harvest import ingest as aggregation
 from builder.harvest.ingest import Gathered
 from builder.ingest import ingest, parts, workdir
+from builder.ingest.engines import ENGINES, EngineOptions, PartTask
 from builder.ingest.ingest import IngestJob, IngestOptions
 from builder.ingest.parts import read_part
 from builder.ingest.plan import IngestPlan, read_plan, write_plan
 from builder.ingest.result import IngestResult
-from builder.ingest.splits import ArchiveFile
 from builder.intake import intake
 from builder.obi.run import ObiRuntime
 from builder.progress import Phase, Progress
@@ -29,7 +28,7 @@ from builder.redif.account import RedifReport
 from builder.redif.ingest import RedifJob, is_done
 from builder.redif.source import STDIN, Sources, sort_sources
 from builder.redif.staging import Acceptance
-from builder.sources.rules import DocumentRules, SetRule
+from builder.sources.rules import DocumentRules
 from builder.text import tally
 from functions.oai.render import check
 from functions.snapshot import layout
@@ -39,38 +38,25 @@ from functions.store.connection import BucketConnection
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "sources",
-        nargs="*",
-        metavar="SOURCE",
-        help="ARC, WARC, WACZ, CDX, CDXJ files; trees and tarballs of ReDIF; folders of "
-        "any of these, or of `sheaf harvest`; s3://bucket/prefix; - for stdin "
-        "(default: redif.directory)",
-    )
+        "sources", nargs="*", metavar="SOURCE",
+        help="ARC, WARC, WACZ, CDX, CDXJ files; trees and tarballs of ReDIF; folders of any of "
+        "these, or of `sheaf harvest`; s3://bucket/prefix; - for stdin (default: redif.directory)",
+    )  # fmt: skip
     parser.add_argument(
-        "-f",
-        "--file",
-        action="append",
-        default=[],
-        metavar="TARBALL",
-        help="a tarball of ReDIF, dated by its name or by --tist; several are read in the "
-        "order of their dates, before any SOURCE",
-    )
+        "-f", "--file", action="append", default=[], metavar="TARBALL",
+        help="a tarball of ReDIF, dated by its name or by --tist; several are read in the order of "
+        "their dates, before any SOURCE",
+    )  # fmt: skip
     parser.add_argument(
-        "--tist",
-        metavar="TIME",
-        help="date of the one TARBALL, or of the ReDIF in the SOURCEs: seconds since 1970, or "
-        "a date",
-    )
+        "--tist", metavar="TIME", help="date of the one TARBALL, or of the ReDIF in the SOURCEs: "
+        "seconds since 1970, or a date",
+    )  # fmt: skip
     parser.add_argument(
-        "--accept-loss",
-        action="append",
-        nargs="?",
-        default=[],
-        metavar="ARCHIVE",
-        help="delete missing templates, however many: those of ARCHIVE, such as aaa, even if "
-        "its folder or its aaaarch.rdf is missing; without a name, those of all archives "
-        "that were read completely, and those outside of archives' folders",
-    )
+        "--accept-loss", action="append", nargs="?", default=[], metavar="ARCHIVE",
+        help="delete missing templates, however many: those of ARCHIVE, such as aaa, even if its "
+        "folder or its aaaarch.rdf is missing; without a name, those of all archives that were "
+        "read completely, and those outside of archives' folders",
+    )  # fmt: skip
     parser.add_argument(
         "--collection", action="append", default=[], metavar="SPEC",
         help="collection of all captures, with levels separated by colons",
@@ -89,6 +75,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--chunk", type=int, default=256, metavar="MB", help="with plan: size of one (default: 256)"
     )
+    parser.add_argument("--engine", choices=ENGINES, help="what reads web archives in parts")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="of the engine: tcp://host:8786")
     parser.add_argument(
         "--strict", action="store_true", help="exit with 1 if the data has any fault"
     )
@@ -109,6 +97,8 @@ def run(context: Context) -> int:
     arguments = context.arguments
     if arguments.sources and arguments.sources[0] in _STEPS:
         return _STEPS[arguments.sources[0]](context)
+    if arguments.engine:
+        return _run_engine(context)
     if arguments.plan is not None or arguments.index is not None:
         raise UsageError("--run and --index expect `sheaf ingest part` or `sheaf ingest commit`")
     if arguments.jobs < 1:
@@ -191,7 +181,7 @@ def _archives(
     folder = workdir.folder_of(_home(context), None if STDIN in sources.archives else asked)
     with workdir.open_workdir(folder) as held:
         if STDIN in sources.archives:
-            job = replace(job, files=(*job.files, _spool(held.folder)))
+            job = replace(job, files=(*job.files, held.spool(sys.stdin.buffer)))
         with Progress(job.bytes, len(job.files)) as bar:
             return ingest.ingest(
                 context.store,
@@ -204,35 +194,45 @@ def _archives(
 
 def _job(context: Context, sources: Sources, sets: tuple[str, ...]) -> IngestJob:
     """Return the job for the web archive files."""
-    settings = context.configuration
-    rules = DocumentRules(
-        redirects="redirects" in settings["documents.include"],
-        errors="errors" in settings["documents.include"],
-        titles=settings["documents.titles"],
-        domain_sets="domain" in settings["sets.by"],
-        mime_sets="mime" in settings["sets.by"],
-        set_rules=tuple(map(SetRule.from_table, settings["sets.rules"])),
-        collections=sets,
-    )
-    home = context.configuration_path.parent
+    home, rules = context.configuration_path.parent, DocumentRules.of(context.configuration, sets)
     return IngestJob(tuple(file.relative_to(home) for file in sources.files), sets, rules)
+
+
+def _write_plan(context: Context, given: Sequence[str]) -> IngestPlan:
+    """Divide web archives into chunks, and keep the plan in the store."""
+    arguments, connection = context.arguments, BucketConnection.of(context.configuration)
+    if arguments.chunk < 1:
+        raise UsageError(f"--chunk {arguments.chunk}: expected a number from 1")
+    if STDIN in given:
+        raise UsageError("standard input cannot be read in parts: ingest it by itself")
+    sources = sort_sources(given, connection, context.environment)
+    if sources.redif or not sources.files:
+        raise UsageError("parts are of web archives or indexes: ingest other sources by themselves")
+    job, run = _job(context, sources, _sets(context)), intake.run_name(context.now())
+    return write_plan(context.store, run, job, arguments.chunk << 20)
+
+
+def _run_engine(context: Context) -> int:
+    """Read all parts by an engine, and commit them."""
+    arguments = context.arguments
+    plan, (uri, base) = _write_plan(context, arguments.sources), context.store_uri()
+    folder = Path(arguments.work).absolute() if arguments.work else None
+    task = PartTask(uri, base.absolute(), context.configuration, plan.run, folder)
+    left = parts.list_missing(context.store, plan)
+    if len(left) < plan.chunks:
+        context.say(f"resuming: {plan.chunks - len(left):,} of {plan.chunks:,} parts are there")
+    with Phase("reading", len(left), " parts") as advance:
+        options = EngineOptions(arguments.jobs, arguments.scheduler or "")
+        for _ in ENGINES[arguments.engine](task, left, options):
+            advance(1)
+    return _commit_parts(context, plan)
 
 
 def _plan(context: Context) -> int:
     """Divide web archives into chunks, which `part` reads."""
-    arguments, connection = context.arguments, BucketConnection.of(context.configuration)
-    if arguments.chunk < 1:
-        raise UsageError(f"--chunk {arguments.chunk}: expected a number from 1")
-    if STDIN in arguments.sources:
-        raise UsageError("standard input cannot be read in parts: ingest it without plan")
-    sources = sort_sources(arguments.sources[1:], connection, context.environment)
-    if sources.redif or not sources.files:
-        raise UsageError("plan expects web archives or indexes: ingest other sources without it")
-    job = _job(context, sources, _sets(context))
-    run = intake.run_name(context.now())
-    made = write_plan(context.store, run, job, arguments.chunk << 20)
-    text = f"run {run}: {tally(made.files, 'file')} in {tally(made.chunks, 'chunk')}"
-    context.result(text, {"run": run, "chunks": made.chunks, "files": made.files})
+    plan = _write_plan(context, context.arguments.sources[1:])
+    text = f"run {plan.run}: {tally(plan.files, 'file')} in {tally(plan.chunks, 'chunk')}"
+    context.result(text, {"run": plan.run, "chunks": plan.chunks, "files": plan.files})
     return 0
 
 
@@ -251,7 +251,10 @@ def _part(context: Context) -> int:
 
 def _commit(context: Context) -> int:
     """Make one run of all parts."""
-    plan = _find_plan(context)
+    return _commit_parts(context, _find_plan(context))
+
+
+def _commit_parts(context: Context, plan: IngestPlan) -> int:
     with workdir.open_workdir(workdir.folder_of(_home(context), None)) as held:
         with held.scratch() as scratch:
             connection = BucketConnection.of(context.configuration)
@@ -291,10 +294,3 @@ def _list_offered(context: Context) -> frozenset[str]:
 def _home(context: Context) -> Path:
     """Return the folder for work in progress: from the arguments, else in the store's scratch."""
     return Path(context.arguments.work) if context.arguments.work else context.scratch()
-
-
-def _spool(folder: Path) -> ArchiveFile:
-    path = folder / "stdin"
-    with intake.writing(folder), path.open("wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
-    return replace(ArchiveFile.of(path, "-"), named=True)

@@ -131,6 +131,17 @@ def _read_splits(
     return part
 
 
+def list_missing(store: Writer, plan: IngestPlan) -> list[int]:
+    """Return the numbers of the chunks whose part is not there.
+
+    Raises UsageError if the run is committed.
+    """
+    there = set(store.keys(layout.run_prefix(plan.run)))
+    if plan.key(layout.RUN_SUMMARY) in there:
+        raise UsageError(f"run {plan.run} is committed already: run `sheaf publish`")
+    return [n for n in range(plan.chunks) if plan.key(_name(n)) not in there]
+
+
 def commit(
     store: Writer,
     plan: IngestPlan,
@@ -142,11 +153,7 @@ def commit(
 
     Raises UsageError if a part is missing, and StoreError.
     """
-    there = set(store.keys(layout.run_prefix(plan.run)))
-    if plan.key(layout.RUN_SUMMARY) in there:
-        raise UsageError(f"run {plan.run} is committed already: run `sheaf publish`")
-    missing = [n for n in range(plan.chunks) if plan.key(_name(n)) not in there]
-    if missing:
+    if missing := list_missing(store, plan):
         listed = ", ".join(map(str, missing[:_NAMED])) + (", ..." if missing[_NAMED:] else "")
         raise UsageError(
             f"{len(missing):,} of {plan.chunks:,} parts of run {plan.run} are missing: {listed}. "

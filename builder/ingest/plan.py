@@ -9,9 +9,11 @@ Below the prefix of the run:
 Chunks are numbered from 0. The reader of one chunk reads `plan.json` and one page.
 """
 
+import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from io import BytesIO
 from typing import Any
 
@@ -44,6 +46,8 @@ class IngestPlan:
     sets: tuple[str, ...]
     rules: DocumentRules
     reader: tuple[str, ...]
+    digest: str
+    """SHA-256 of all pages: an equal plan has the same files and chunks."""
 
     def key(self, name: str) -> str:
         """Return the key of an object of the run."""
@@ -62,20 +66,37 @@ def split_file(file: ArchiveFile, most: int) -> tuple[Split, ...]:
 
 
 def write_plan(store: Writer, run: str, job: IngestJob, most: int) -> IngestPlan:
-    """Write the plan of a job, in chunks of about `most` bytes. Raises StoreError."""
+    """Write the plan of a job, in chunks of about `most` bytes, and return it.
+
+    If a run of an equal plan is not committed yet, its plan is returned instead. Raises StoreError.
+    """
     every = [split for file in job.files for split in split_file(file, most)]
     chunks = list(splits.together(every, most))
+    lines = [json.dumps([split.document() for split in chunk]) + "\n" for chunk in chunks]
     plan = IngestPlan(
-        run, len(chunks), len(job.files), job.bytes, job.sets, job.rules, reader_version()
-    )
+        run, len(chunks), len(job.files), job.bytes, job.sets, job.rules, reader_version(),
+        hashlib.sha256("".join(lines).encode()).hexdigest(),
+    )  # fmt: skip
+    if found := _find_equal(store, plan):
+        return found
     for first in range(0, len(chunks), PAGE):
-        lines = (
-            json.dumps([split.document() for split in chunk]) + "\n"
-            for chunk in chunks[first : first + PAGE]
-        )
-        store.put(plan.key(_page(first)), BytesIO("".join(lines).encode()))
+        store.put(plan.key(_page(first)), BytesIO("".join(lines[first : first + PAGE]).encode()))
     store.create(plan.key(layout.PLAN), json.dumps(asdict(plan), indent=1).encode())
     return plan
+
+
+def _find_equal(store: Writer, plan: IngestPlan) -> IngestPlan | None:
+    """Return the plan of the newest uncommitted run that is equal but for its name."""
+    keys = set(store.keys(layout.INTAKE))
+    for key in sorted(keys, reverse=True):
+        run = key.split("/")[1]
+        prefix = layout.run_prefix(run)
+        if key == prefix + layout.PLAN and prefix + layout.RUN_SUMMARY not in keys:
+            with suppress(UsageError, DamagedStore):  # removed meanwhile, or of another version
+                found = read_plan(store, run)
+                if found == replace(plan, run=run):
+                    return found
+    return None
 
 
 def read_plan(store: Reader, run: str) -> IngestPlan:

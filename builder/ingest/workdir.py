@@ -28,6 +28,7 @@ from typing import BinaryIO
 from builder.errors import UsageError
 from builder.ingest.cdx import columns as index_columns
 from builder.ingest.split_reader import SplitResult
+from builder.ingest.splits import ArchiveFile
 from builder.intake import intake
 from builder.intake.intake import WORK_PREFIX, writing
 from builder.sources.side_records import Crawl
@@ -124,6 +125,13 @@ class Work:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def spool(self, stream: BinaryIO) -> ArchiveFile:
+        """Return a file of what the stream yields, which the user named."""
+        path = self.folder / "stdin"
+        with writing(self.folder), path.open("wb") as file:
+            shutil.copyfileobj(stream, file, 1 << 20)
+        return replace(ArchiveFile.of(path, "-"), named=True)
 
     def remove(self) -> None:
         """Remove the work folder: it is committed, or empty."""

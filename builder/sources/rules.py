@@ -8,6 +8,7 @@ from typing import Any
 from builder.sources import identity
 from functions.archive.message import HttpHead
 from functions.archive.record import RecordHeader, skip_reason_by_type
+from functions.config.configuration import Configuration
 from functions.snapshot import oai_name
 
 _HEAD = re.compile("[A-Za-z][A-Za-z0-9+-]*://[^/?#]*")  # scheme and host, the same in any case
@@ -97,6 +98,19 @@ class DocumentRules:
     collections: tuple[str, ...] = ()
     head_bytes: int = 1 << 18
     """Bytes of a payload, before and after decoding, that are read for type and title."""
+
+    @staticmethod
+    def of(settings: Configuration, collections: tuple[str, ...]) -> "DocumentRules":
+        """Return the rules of a configuration for an archive in these sets of collections."""
+        return DocumentRules(
+            redirects="redirects" in settings["documents.include"],
+            errors="errors" in settings["documents.include"],
+            titles=settings["documents.titles"],
+            domain_sets="domain" in settings["sets.by"],
+            mime_sets="mime" in settings["sets.by"],
+            set_rules=tuple(map(SetRule.from_table, settings["sets.rules"])),
+            collections=collections,
+        )
 
 
 REDIRECTS = frozenset({300, 301, 302, 303, 305, 307, 308})
