@@ -97,8 +97,10 @@ def _rows(store: FolderStore | S3Store) -> Iterator[tuple[Any, ...]]:
             query.prepare(connection, store, _PUBLISHED)
             with engine.reading(_VIEW):
                 yield from connection.execute(_PUBLISHED).fetchall()
-        for run in runs(store):
-            files = intake.files(store, run, "filesets")
+        found = list(runs(store))
+        keys = intake.keys_of(store, found)
+        for run in found:
+            files = intake.files(store, [run], keys, "filesets")
             if files:
                 with engine.reading(f"the intake's run {run.name}"):
                     sql = f"SELECT {_COLUMNS} FROM {line_table(files, intake.FILESETS)}"

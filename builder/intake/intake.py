@@ -8,12 +8,13 @@ import contextlib
 import errno
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
 
 from builder.intake.lines import SUFFIX, LineWriter
+from builder.threads import map_in_order
 from functions.snapshot import item_tables, layout, schema
 from functions.snapshot.errors import (
     NO_SPACE,
@@ -49,6 +50,9 @@ TABLES = {
 }
 _LINES = frozenset({"sources", "filesets"})
 """The small tables, as JSON lines; the others are in Parquet."""
+
+_THREADS = 32  # that read summaries and fetch files: many runs have a small file each
+_FEW = 4  # runs that are listed one by one: one listing also names runs that are not finished
 
 WORK_PREFIX = "ingest-"
 """How the name of an ingest's work folder begins; such folders may be in `layout.TEMPORARY`."""
@@ -207,29 +211,38 @@ def runs(store: Writer) -> Iterator[IntakeRun]:
 
     Raises DamagedStore, NewerSchema or OlderSchemaError.
     """
-    for key in store.keys(layout.INTAKE):
-        if key.endswith("/" + layout.RUN_SUMMARY):
-            try:
-                document = json.loads(store.read(key))
-            except MissingObject:
-                continue  # meanwhile published by another process
-            except ValueError as error:
-                raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
-            try:
-                check_version(document["schema"])
-                known = {f.name for f in fields(IntakeSource)}
-                sources = tuple(
-                    IntakeSource(**{k: v for k, v in s.items() if k in known})
-                    for s in document["sources"]
-                )
-                results = int(document.get("results", 0))
-                records = int(document.get("harvested", 0))
-                parts = tuple(map(str, document.get("parts", ())))
-            except OlderSchemaError as error:
-                raise _older(key) from error
-            except (KeyError, TypeError, AttributeError, ValueError) as error:
-                raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
-            yield IntakeRun(key.split("/")[1], sources, results, records, parts)
+    keys = [key for key in store.keys(layout.INTAKE) if key.endswith("/" + layout.RUN_SUMMARY)]
+    read = map_in_order(lambda key: _read_summary(store, key), keys, _THREADS, 2 * _THREADS)
+    for key, data in zip(keys, read, strict=True):
+        if data is not None:
+            yield _parse_run(key, data)
+
+
+def _read_summary(store: Writer, key: str) -> bytes | None:
+    try:
+        return store.read(key)
+    except MissingObject:
+        return None  # meanwhile published by another process
+
+
+def _parse_run(key: str, data: bytes) -> IntakeRun:
+    try:
+        document = json.loads(data)
+    except ValueError as error:
+        raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
+    try:
+        check_version(document["schema"])
+        known = {f.name for f in fields(IntakeSource)}
+        sources = tuple(
+            IntakeSource(**{k: v for k, v in s.items() if k in known}) for s in document["sources"]
+        )
+        results, records = int(document.get("results", 0)), int(document.get("harvested", 0))
+        parts = tuple(map(str, document.get("parts", ())))
+    except OlderSchemaError as error:
+        raise _older(key) from error
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
+    return IntakeRun(key.split("/")[1], sources, results, records, parts)
 
 
 def _older(key: str) -> OlderSchemaError:
@@ -238,29 +251,45 @@ def _older(key: str) -> OlderSchemaError:
     )
 
 
-def keys_of(store: Writer, some: Iterable[IntakeRun]) -> list[str]:
-    """Return the keys of all objects of the runs; fewer if another process is discarding them."""
-    return [key for run in some for key in store.keys(layout.run_prefix(run.name))]
+def keys_of(store: Writer, some: Sequence[IntakeRun]) -> dict[str, list[str]]:
+    """Return the keys of the objects of each run; fewer if another process is discarding them.
 
-
-def files(store: Writer, run: IntakeRun, table: str) -> list[str]:
-    """Return the local paths of the run's files of `table`. Raises OlderSchemaError."""
-    prefix = layout.run_prefix(run.name)
-    keys = list(store.keys(f"{prefix}{table}"))
-    keys += [prefix + name for name in run.parts if _table_of(name) == table]
-    for key in keys:
-        if not key.endswith(_suffix(table)):
-            raise _older(key)
-    return [str(store.local(key)) for key in keys]
-
-
-def discard(store: Writer, run: IntakeRun) -> None:
-    """Remove a published run. Its summary is removed last, so that no object is forgotten.
-
-    If the removal is interrupted, the next publish finds the run unchanged.
+    Few runs are listed one by one, many together.
     """
-    prefix = layout.run_prefix(run.name)
-    for key in list(store.keys(prefix)):
-        if key != prefix + layout.RUN_SUMMARY:
-            store.remove(key)
-    store.remove(prefix + layout.RUN_SUMMARY)
+    found: dict[str, list[str]] = {run.name: [] for run in some}
+    prefixes = [layout.run_prefix(run.name) for run in some]
+    for prefix in prefixes if len(prefixes) <= _FEW else [layout.INTAKE]:
+        for key in store.keys(prefix):
+            name = key.split("/")[1]
+            if name in found:
+                found[name].append(key)
+    return found
+
+
+def files(
+    store: Writer, some: Sequence[IntakeRun], keys: Mapping[str, Sequence[str]], table: str
+) -> list[str]:
+    """Return the local paths of the runs' files of `table`, in order; `keys` are all keys.
+
+    Raises OlderSchemaError.
+    """
+    wanted = []
+    for run in some:
+        prefix = layout.run_prefix(run.name)
+        own = [key for key in keys[run.name] if key.startswith(prefix + table)]
+        for key in own:
+            if not key.endswith(_suffix(table)):
+                raise _older(key)
+        wanted += own + [prefix + name for name in run.parts if _table_of(name) == table]
+    local = map_in_order(store.local, wanted, _THREADS, 2 * _THREADS)
+    return [str(path) for path in local]
+
+
+def discard(store: Writer, some: Sequence[IntakeRun]) -> None:
+    """Remove published runs. A run's summary is removed last, so that no object is forgotten.
+
+    If the removal is interrupted, the next publish finds unchanged what is left.
+    """
+    keys = [key for own in keys_of(store, some).values() for key in own]
+    store.remove(*(key for key in keys if not key.endswith("/" + layout.RUN_SUMMARY)))
+    store.remove(*(layout.run_prefix(run.name) + layout.RUN_SUMMARY for run in some))

@@ -109,6 +109,7 @@ class _Intake:
         self._digests = formats
         self._runtime = runtime
         self._runs: list[intake.IntakeRun] = []
+        self._keys: dict[str, list[str]] = {}
 
     def build(self, base: Transaction) -> ChangeResult:
         """Build on the newest snapshot from the runs that are there now."""
@@ -119,11 +120,11 @@ class _Intake:
             raise NothingToPublish("nothing to publish: run `sheaf ingest` first")
         if not self._runs and not new_runs:
             return self._rebuild(base)
-        held = intake.keys_of(self._store, self._runs)
+        self._keys = intake.keys_of(self._store, self._runs)
         try:
             return self._build(base, new_runs)
         except StoreError as error:
-            if held != intake.keys_of(self._store, self._runs):
+            if self._keys != intake.keys_of(self._store, self._runs):
                 raise Conflict("another process published the intake") from error
             raise
 
@@ -137,8 +138,7 @@ class _Intake:
     def clean_up(self) -> None:
         """Discard the runs that were published."""
         try:
-            for run in self._runs:
-                intake.discard(self._store, run)
+            intake.discard(self._store, self._runs)
         except StoreError as error:  # published already; the next publish finds the run unchanged
             self._runtime.say(f"the intake could not be removed: {error}")
 
@@ -228,7 +228,7 @@ class _Intake:
         return found
 
     def _files(self, table: str) -> list[str]:
-        return [path for run in self._runs for path in intake.files(self._store, run, table)]
+        return intake.files(self._store, self._runs, self._keys, table)
 
 
 def _nothing(connection: engine.Connection) -> None:

@@ -19,7 +19,8 @@ NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
 
 def rows(store: FolderStore) -> list[tuple[str, str, str | None]]:
     """Return deed, status and kind of each row of the intake."""
-    files = [path for run in intake.runs(store) for path in intake.files(store, run, "filesets")]
+    found = list(intake.runs(store))
+    files = intake.files(store, found, intake.keys_of(store, found), "filesets")
     connection = engine.connect(threads=1)
     sql = f"SELECT deed, status, kind FROM {line_table(files, intake.FILESETS)} ORDER BY ALL"
     return connection.execute(sql, {"files": files}).fetchall() if files else []

@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import permutations
+from itertools import count, permutations
 from pathlib import Path
 from typing import Any
 
@@ -102,11 +102,11 @@ def test_names_of_local_files_mean_nothing(world: World, tmp_path: Path) -> None
     """Those of a bucket's objects are of this machine's making."""
 
     class Renamed(FolderStore):
-        count = 99
+        numbers = count(99, -1)
 
         def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
-            self.count -= 1
-            return Path(shutil.copy(super().local(key), tmp_path / f"{self.count}.parquet"))
+            name = f"{next(self.numbers)}.parquet"
+            return Path(shutil.copy(super().local(key), tmp_path / name))
 
     for number in range(4):
         world.ingest([capture(1, title=str(number))])

@@ -55,10 +55,9 @@ def published(root: Path, threads: int, memory: int) -> list[str]:
 
 def test_captures_are_generated_alike_one_by_one_and_in_bulk(tmp_path: Path) -> None:
     store = generated(tmp_path)
-    (run,) = intake.runs(store)
-    rows = engine.connect().execute(
-        f"SELECT * FROM {engine.table('$files')}", {"files": intake.files(store, run, "captures")}
-    )
+    found = list(intake.runs(store))
+    files = intake.files(store, found, intake.keys_of(store, found), "captures")
+    rows = engine.connect().execute(f"SELECT * FROM {engine.table('$files')}", {"files": files})
     names = [column.name for column in intake.CAPTURES[2:]]
     for row, one in zip(rows.fetchall(), captures(COUNT, seed=3), strict=True):
         values = [getattr(one, name) for name in names]
