@@ -23,7 +23,7 @@ demo: $(READY)
 
 # Takes a sample of the cases of long tests; ALL=1 takes all (see tests/extent.py).
 test: $(READY)
-	$(if $(ALL),TEST_ALL=1) $(BIN)/python -m pytest $(SIDE_BY_SIDE)
+	$(if $(ALL),TEST_ALL=1 )$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 # What is deployed to AWS, proved without an account; installs into .venv-aws what it takes, and says
 # what it has to skip. PROOF="tests/aws/test_deploy.py" proves a part, PYTHON313=... names a Python.

@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from bench.house import ROOMS, duplicate_classes, folders, imports, participles, room_of
+from bench.house import (
+    ROOMS,
+    duplicate_classes,
+    folders,
+    imports,
+    longest_chain,
+    participles,
+    room_of,
+)
 from builder.cli import import_command
 from builder.command_table import COMMANDS, FAMILIES, GROUPS
 
@@ -17,6 +25,8 @@ LOOSE = 11
 """The most modules that stand loose in `builder/`."""
 FULL = 20
 """The most modules of a folder."""
+CHAIN = 15
+"""The most modules that import one another, one after the other."""
 DEPLOYED = {"duckdb", "jinja2", "markupsafe", "obstore"}  # markupsafe is a part of jinja2
 OPTIONAL = {"brotli", "isal", "zstandard"}  # what is deployed does without them
 HEAVY = {
@@ -76,6 +86,10 @@ def test_each_package_is_a_room() -> None:
     for room in ROOMS:
         path = ROOT / room.replace(".", "/")
         assert path.is_dir() or path.with_suffix(".py").exists(), room
+
+
+def test_no_chain_of_imports_is_long() -> None:
+    assert len(longest_chain()) <= CHAIN
 
 
 def test_few_modules_stand_loose() -> None:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,10 @@ from builder.errors import UsageError
 from builder.harvest import ingest as aggregation
 from builder.harvest.ingest import Gathered
 from builder.ingest import ingest, parts, workdir
-from builder.ingest.engines import ENGINES, EngineOptions, PartTask
-from builder.ingest.ingest import IngestJob, IngestOptions
-from builder.ingest.parts import read_part
-from builder.ingest.plan import IngestPlan, read_plan, write_plan
+from builder.ingest.engines import ENGINES, EngineOptions
+from builder.ingest.ingest import IngestOptions
+from builder.ingest.parts import PartTask, carry_out_part, read_part
+from builder.ingest.plan import IngestJob, IngestPlan, read_plan, write_plan
 from builder.ingest.result import IngestResult
 from builder.intake import intake
 from builder.obi.run import ObiRuntime
@@ -223,7 +224,7 @@ def _run_engine(context: Context) -> int:
         context.say(f"resuming: {plan.chunks - len(left):,} of {plan.chunks:,} parts are there")
     with Phase("reading", len(left), " parts") as advance:
         options = EngineOptions(arguments.jobs, arguments.scheduler or "")
-        for _ in ENGINES[arguments.engine](task, left, options):
+        for _ in ENGINES[arguments.engine](partial(carry_out_part, task), left, options):
             advance(1)
     return _commit_parts(context, plan)
 

@@ -4,7 +4,6 @@ Results are kept until everything is committed, so that nothing is read twice af
 The output does not depend on the splits or the number of processes.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -14,23 +13,17 @@ from typing import Protocol
 
 from builder.errors import UsageError
 from builder.ingest import pool, splits, workdir
-from builder.ingest.result import IngestResult
+from builder.ingest.plan import IngestJob
+from builder.ingest.result import IngestResult, is_failed
 from builder.ingest.split_reader import SplitResult, Task, carry_out
 from builder.ingest.splits import ArchiveFile, Split
 from builder.ingest.workdir import Work
 from builder.intake import intake, rows
-from builder.sources import identity
-from builder.sources.events import HARMLESS_CODES
-from builder.sources.rules import DocumentRules
-from functions import distribution
 from functions.database import engine
 from functions.snapshot import layout, oai_name
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import Writer
 from functions.store.connection import BucketConnection
-
-_MEMORY = 1024  # megabytes, of DuckDB while it joins rows
-_VERSION = 4  # of the contents of a work folder
 
 
 class Watch(Protocol):
@@ -43,30 +36,6 @@ class Watch(Protocol):
     def advance(self, read: int, captures: int, files: int) -> None:
         """Called with bytes read, captures found and files finished since the last call."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class IngestJob:
-    """Job of an ingest: the files, the sets of all captures, and the rules for documents."""
-
-    files: tuple[ArchiveFile, ...]
-    sets: tuple[str, ...]
-    rules: DocumentRules
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of all files."""
-        return sum(file.bytes for file in self.files)
-
-    def fingerprint(self, sources: Sequence[str], store: str) -> str:
-        """Return a text that identifies the job, whatever its files contain.
-
-        It includes the version of the reader.
-        """
-        columns = [(c.name, c.type) for table in intake.TABLES.values() for c in table]
-        versions = [_VERSION, distribution.version(), identity.suffix_list_version()]
-        places = [s if "://" in s else str(Path(s).absolute()) for s in sources]
-        return json.dumps([versions, columns, store, places, self.sets, repr(self.rules)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +74,7 @@ def ingest(
     work_state = work.begin(run=name, split=options.split or splits.size(job.bytes, options.jobs))
     with (
         work.scratch() as scratch,
-        closing(connect(scratch, options.jobs)) as connection,
+        closing(workdir.connect(scratch, options.jobs)) as connection,
     ):
         state = _Ingest(job, work, options, connection)
         state.resume(int(work_state["split"]))
@@ -126,12 +95,6 @@ def ingest(
     return IngestResult(run, tuple(state.whole))
 
 
-def connect(scratch: Path, jobs: int) -> engine.Connection:
-    """Return the database that joins rows; `scratch` is an empty folder for it."""
-    with engine.reading(str(scratch)):
-        return engine.connect(threads=jobs, memory_megabytes=_MEMORY, scratch=scratch)
-
-
 def _find_resumable(
     store: Writer, run: intake.IntakeRun, name: str
 ) -> tuple[intake.IntakeRun, bool]:
@@ -148,18 +111,6 @@ def _find_resumable(
         store.remove(*list(store.keys(prefix)))
         return run, False
     return intake.IntakeRun(name, run.sources), False
-
-
-def is_failed(file: ArchiveFile, source: intake.IntakeSource) -> bool:
-    """Return whether a file that should have captures gave none or could not be read.
-
-    A file should have captures if the user named it, or if its name or content is an archive's. An
-    intact archive may have none.
-    """
-    if "unreadable" in source.codes:
-        return True
-    expected = file.is_expected or source.format != ""
-    return expected and not source.captures and not HARMLESS_CODES.issuperset(source.codes)
 
 
 @dataclass

@@ -9,8 +9,9 @@ file whose ranges do not join is read in one piece, as a part of its own. The ro
 are; `run.json` names them in the order of the plan.
 """
 
-import json
+import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -18,17 +19,26 @@ from pathlib import Path
 
 from builder.errors import UsageError
 from builder.ingest import workdir
-from builder.ingest.ingest import connect, is_failed
-from builder.ingest.plan import IngestPlan, read_chunk, reader_version
+from builder.ingest.plan import (
+    IngestPart,
+    IngestPlan,
+    find_part,
+    part_name,
+    read_chunk,
+    read_plan,
+    reader_version,
+)
 from builder.ingest.pool import Advance
-from builder.ingest.result import IngestResult
+from builder.ingest.result import IngestResult, is_failed
 from builder.ingest.split_reader import PART, SplitResult, Task, carry_out
 from builder.ingest.splits import ArchiveFile, Split
 from builder.intake import intake, rows
+from builder.store.s3 import open_store
 from builder.threads import map_in_order
+from functions.config.configuration import Configuration
 from functions.database import engine
 from functions.snapshot import layout
-from functions.snapshot.errors import Conflict, DamagedStore, MissingObject
+from functions.snapshot.errors import Conflict, DamagedStore
 from functions.snapshot.store import Writer
 from functions.store.connection import BucketConnection
 
@@ -37,39 +47,17 @@ _NAMED = 5  # missing parts
 
 
 @dataclass(frozen=True, slots=True)
-class IngestPart:
-    """Result of one chunk: that of each split, and the data files, named below the run's prefix.
+class PartTask:
+    """What a machine needs to read parts of a run; the credentials are in its environment.
 
-    `changed` are the labels of files that changed while they were read.
+    `folder` is for unfinished files (None: the machine's own for temporary files).
     """
 
-    results: tuple[SplitResult, ...]
-    files: tuple[str, ...]
-    changed: tuple[str, ...] = ()
-
-    @property
-    def captures(self) -> int:
-        """Number of captures of all splits."""
-        return sum(result.source.captures for result in self.results)
-
-    def document(self) -> bytes:
-        """Return the part as JSON."""
-        results = [result.document() for result in self.results]
-        found = {"results": results, "files": self.files, "changed": self.changed}
-        return json.dumps(found).encode()
-
-
-def find_part(store: Writer, plan: IngestPlan, index: int) -> IngestPart | None:
-    """Return the part of a chunk, None if it was not written yet. Raises StoreError."""
-    key = plan.key(_name(index))
-    try:
-        found = json.loads(store.read(key))
-        results = tuple(SplitResult.of(one, Path(_name(index))) for one in found["results"])
-        return IngestPart(results, tuple(found["files"]), tuple(found["changed"]))
-    except MissingObject:
-        return None
-    except (KeyError, TypeError, ValueError) as error:
-        raise DamagedStore(f"{key} is damaged: {error!r}; remove it, and read it again") from error
+    store: str
+    base: Path
+    settings: Configuration
+    run: str
+    folder: Path | None = None
 
 
 def read_part(
@@ -97,6 +85,18 @@ def read_part(
     return _read_splits(store, plan, index, chunk, folder, connection, advance)
 
 
+def carry_out_part(task: PartTask, index: int) -> int:
+    """Read one chunk and return its number. Raises UsageError and StoreError."""
+    store = open_store(task.store, task.base, task.settings, os.environ)
+    try:
+        plan, connection = read_plan(store, task.run), BucketConnection.of(task.settings)
+        with tempfile.TemporaryDirectory(prefix="sheaf-part-", dir=task.folder) as folder:
+            read_part(store, plan, index, Path(folder), connection)
+    finally:
+        store.close()
+    return index
+
+
 def _read_splits(
     store: Writer,
     plan: IngestPlan,
@@ -122,7 +122,7 @@ def _read_splits(
     files = dict.fromkeys(split.file for split in chunk)
     part = IngestPart(results, tuple(names), tuple(f.label for f in files if f.has_changed()))
     try:
-        store.create(plan.key(_name(index)), part.document())
+        store.create(plan.key(part_name(index)), part.document())
     except Conflict:
         found = find_part(store, plan, index)
         if found is not None and found.files != part.files:  # else our own write arrived twice
@@ -139,7 +139,7 @@ def list_missing(store: Writer, plan: IngestPlan) -> list[int]:
     there = set(store.keys(layout.run_prefix(plan.run)))
     if plan.key(layout.RUN_SUMMARY) in there:
         raise UsageError(f"run {plan.run} is committed already: run `sheaf publish`")
-    return [n for n in range(plan.chunks) if plan.key(_name(n)) not in there]
+    return [n for n in range(plan.chunks) if plan.key(part_name(n)) not in there]
 
 
 def commit(
@@ -161,7 +161,7 @@ def commit(
         )
     with intake.writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    with closing(connect(folder, 1)) as database:
+    with closing(workdir.connect(folder, 1)) as database:
         return _Commit(store, plan, folder, say, connection, database).run()
 
 
@@ -208,7 +208,7 @@ class _Commit:
     def _find(self, index: int) -> IngestPart:
         part = find_part(self.store, self.plan, index)
         if part is None:
-            raise DamagedStore(f"{self.plan.key(_name(index))} was removed during the commit")
+            raise DamagedStore(f"{self.plan.key(part_name(index))} was removed during the commit")
         return part
 
     def _add(self, part: IngestPart) -> None:
@@ -275,7 +275,3 @@ class _Commit:
                 path.unlink(missing_ok=True)
                 path.symlink_to(self.store.local(self.plan.key(name)))
         return folder
-
-
-def _name(index: int) -> str:
-    return f"part-{index:06}.json"

@@ -11,16 +11,18 @@ Chunks are numbered from 0. The reader of one chunk reads `plan.json` and one pa
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 from builder.errors import UsageError
 from builder.ingest import splits
-from builder.ingest.ingest import IngestJob
+from builder.ingest.split_reader import SplitResult
 from builder.ingest.splits import ArchiveFile, Split
+from builder.intake import intake
 from builder.sources import identity
 from builder.sources.rules import DocumentRules, SetRule
 from functions import distribution
@@ -28,8 +30,33 @@ from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import Reader, Writer
 
+_VERSION = 4  # of the contents of a work folder
 PAGE = 500
 """Chunks of a page: few, because each reader of a chunk reads the whole page."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestJob:
+    """Job of an ingest: the files, the sets of all captures, and the rules for documents."""
+
+    files: tuple[ArchiveFile, ...]
+    sets: tuple[str, ...]
+    rules: DocumentRules
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all files."""
+        return sum(file.bytes for file in self.files)
+
+    def fingerprint(self, sources: Sequence[str], store: str) -> str:
+        """Return a text that identifies the job, whatever its files contain.
+
+        It includes the version of the reader.
+        """
+        columns = [(c.name, c.type) for table in intake.TABLES.values() for c in table]
+        versions = [_VERSION, distribution.version(), identity.suffix_list_version()]
+        places = [s if "://" in s else str(Path(s).absolute()) for s in sources]
+        return json.dumps([versions, columns, store, places, self.sets, repr(self.rules)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +79,29 @@ class IngestPlan:
     def key(self, name: str) -> str:
         """Return the key of an object of the run."""
         return layout.run_prefix(self.run) + name
+
+
+@dataclass(frozen=True, slots=True)
+class IngestPart:
+    """Result of one chunk: that of each split, and the data files, named below the run's prefix.
+
+    `changed` are the labels of files that changed while they were read.
+    """
+
+    results: tuple[SplitResult, ...]
+    files: tuple[str, ...]
+    changed: tuple[str, ...] = ()
+
+    @property
+    def captures(self) -> int:
+        """Number of captures of all splits."""
+        return sum(result.source.captures for result in self.results)
+
+    def document(self) -> bytes:
+        """Return the part as JSON."""
+        results = [result.document() for result in self.results]
+        found = {"results": results, "files": self.files, "changed": self.changed}
+        return json.dumps(found).encode()
 
 
 def reader_version() -> tuple[str, ...]:
@@ -134,6 +184,24 @@ def read_chunks(store: Reader, plan: IngestPlan) -> Iterator[tuple[Split, ...]]:
     for first in range(0, plan.chunks, PAGE):
         for line in store.read(plan.key(_page(first))).splitlines():
             yield _parse(line)
+
+
+def find_part(store: Writer, plan: IngestPlan, index: int) -> IngestPart | None:
+    """Return the part of a chunk, None if it was not written yet. Raises StoreError."""
+    key = plan.key(part_name(index))
+    try:
+        found = json.loads(store.read(key))
+        results = tuple(SplitResult.of(one, Path(part_name(index))) for one in found["results"])
+        return IngestPart(results, tuple(found["files"]), tuple(found["changed"]))
+    except MissingObject:
+        return None
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedStore(f"{key} is damaged: {error!r}; remove it, and read it again") from error
+
+
+def part_name(index: int) -> str:
+    """Return the name of a part's object below the run's prefix."""
+    return f"part-{index:06}.json"
 
 
 def _parse(line: bytes) -> tuple[Split, ...]:

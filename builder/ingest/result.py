@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from builder.ingest.splits import ArchiveFile
 from builder.intake.intake import IntakeRun, IntakeSource
-from builder.sources.events import FAULT_CODES
+from builder.sources.events import FAULT_CODES, HARMLESS_CODES
 from builder.sources.rules import SETTINGS
 from builder.text import tally
 
@@ -84,3 +85,15 @@ def _faults(sources: Sequence[IntakeSource]) -> list[str]:
         f'{tally(codes.total(), "fault")}, {rows} of `sheaf query "FROM faults"` once published:',
         *(f"  {n:,} {code}: {FAULT_CODES[code]}" for code, n in codes.most_common()),
     ]
+
+
+def is_failed(file: ArchiveFile, source: IntakeSource) -> bool:
+    """Return whether a file that should have captures gave none or could not be read.
+
+    A file should have captures if the user named it, or if its name or content is an archive's. An
+    intact archive may have none.
+    """
+    if "unreadable" in source.codes:
+        return True
+    expected = file.is_expected or source.format != ""
+    return expected and not source.captures and not HARMLESS_CODES.issuperset(source.codes)

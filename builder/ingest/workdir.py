@@ -39,6 +39,7 @@ from functions.store.folder_lock import lock_folder, lock_holder, remove_abandon
 KEPT = 14 * 86400.0
 """Seconds for which an abandoned work folder is kept."""
 
+_MEMORY = 1024  # megabytes, of DuckDB while it joins rows
 _BEGUN = "begun.json"
 _PARTS = "parts"
 _PASSING = "passing-"  # work that cannot be continued
@@ -142,6 +143,12 @@ class Work:
         if self.folder.name.startswith(WORK_PREFIX + _PASSING) or not _holds_parts(self.parts):
             self.remove()
         self._lock.close()
+
+
+def connect(scratch: Path, jobs: int) -> engine.Connection:
+    """Return the database that joins rows; `scratch` is an empty folder for it."""
+    with engine.reading(str(scratch)):
+        return engine.connect(threads=jobs, memory_megabytes=_MEMORY, scratch=scratch)
 
 
 @contextmanager

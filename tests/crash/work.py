@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builder.ingest.ingest import IngestJob, IngestOptions, ingest
+from builder.ingest.ingest import IngestOptions, ingest
+from builder.ingest.plan import IngestJob
 from builder.ingest.splits import ArchiveFile
 from builder.ingest.workdir import folder_of, open_workdir
 from builder.publish.publish import publish

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from builder.ingest import engines, parts, splits
-from builder.ingest.engines import ENGINES, EngineOptions, PartTask
+from builder.ingest import parts, splits
+from builder.ingest.engines import ENGINES, EngineOptions, Work
 from tests.e2e.conftest import Home, make_home, warc
 from tests.e2e.test_commands import PAGES, one_line
 
@@ -58,8 +58,8 @@ def test_an_engine_gives_what_one_process_gives(
 def test_a_driver_that_was_interrupted_goes_on(
     home: Home, files: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(task: PartTask, left: Sequence[int], options: EngineOptions) -> Iterator[int]:
-        yield from ENGINES["local"](task, left[:2], options)
+    def interrupted(work: Work, left: Sequence[int], options: EngineOptions) -> Iterator[int]:
+        yield from ENGINES["local"](work, left[:2], options)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -104,7 +104,7 @@ def test_a_part_that_cannot_be_written_ends_the_ingest(
     def refused(*_: Any) -> None:
         raise parts.Conflict("the store is read-only")
 
-    monkeypatch.setattr(engines, "read_part", refused)
+    monkeypatch.setattr(parts, "read_part", refused)
     done = home("ingest", *files, "--engine", "local", "--jobs", "1")
     assert (done.code, one_line(done.err)) == (2, "sheaf: the store is read-only")
 

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder.ingest import ingest, workdir
-from builder.ingest.ingest import IngestJob, IngestOptions
+from builder.ingest.ingest import IngestOptions
+from builder.ingest.plan import IngestJob
 from builder.ingest.result import IngestResult
 from builder.ingest.splits import ArchiveFile
 from builder.intake import rows
@@ -275,13 +276,13 @@ def test_joining_ranges_sends_no_values_row_by_row(
 ) -> None:
     """Each value sent alone costs a third of a millisecond; archives have millions alike."""
     seen: list[Counted] = []
-    connected = ingest.connect
+    connected = workdir.connect
 
     def counted(*given: Any) -> Any:
         seen.append(Counted(connected(*given)))
         return seen[-1]
 
-    monkeypatch.setattr(ingest, "connect", counted)
+    monkeypatch.setattr(workdir, "connect", counted)
     for count in (30, 120):
         path = archive(tmp_path / f"{count}.warc", count, few=1)
         ingested(tmp_path / f"store-{count}", [path], path.stat().st_size // 3)

@@ -15,9 +15,8 @@ import pytest
 
 from builder.errors import UsageError
 from builder.ingest import parts, plan, splits
-from builder.ingest.ingest import IngestJob
 from builder.ingest.parts import IngestPart, commit, find_part, read_part
-from builder.ingest.plan import IngestPlan, read_chunks, read_plan, write_plan
+from builder.ingest.plan import IngestJob, IngestPlan, read_chunks, read_plan, write_plan
 from builder.ingest.result import IngestResult
 from builder.ingest.splits import ArchiveFile, Split
 from builder.intake import intake

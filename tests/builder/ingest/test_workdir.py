@@ -106,7 +106,7 @@ def test_files_that_came_or_went_meanwhile(tmp_path: Path, monkeypatch: pytest.M
 
 
 def _folder(root: Path, files: list[Path]) -> Path:
-    from builder.ingest.ingest import IngestJob
+    from builder.ingest.plan import IngestJob
     from tests.builder.ingest.test_ingest import RULES, SETS
 
     asked = IngestJob((), SETS, RULES).fingerprint(list(map(str, files)), str(root))
