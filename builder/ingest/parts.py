@@ -1,8 +1,9 @@
 """Parts of an ingest that many processes or machines share, and their commit as one run.
 
-A part is the result of one chunk of the plan. Its rows are objects of their own. `part-NNNNNN.json`
-is written last and only once, and makes them count. So a chunk may be read again, or twice at once:
-the first process to write that object wins, and the others remove their rows.
+`sheaf ingest plan` divides the files into numbered chunks (builder.ingest.plan). A part is the
+result of one chunk. Its rows are objects of their own. `part-NNNNNN.json` is written last and only
+once, and makes them count. So a chunk may be read again, or twice at once: the first process to
+write that object wins, and the others remove their rows.
 
 The commit needs all parts. It joins the ranges of large files as builder.ingest.ingest does, and a
 file whose ranges do not join is read in one piece, as a part of its own. The rows stay where they

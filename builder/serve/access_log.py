@@ -1,7 +1,8 @@
-"""Access log of the local server: one line for each request that is answered, to a file or stderr.
+"""Where `sheaf serve` writes its access log: to a file or to standard error.
 
-functions.http.access_log makes the lines (JSON). A request that is no valid HTTP has no line. The
-file may be rotated, truncated or written to by other processes.
+functions.http.access_log.log_entry makes the lines, one JSON object each, and names their fields. A
+request that is no valid HTTP has no line. The file may be rotated, truncated or written to by other
+processes.
 """
 
 import fcntl

@@ -4,7 +4,10 @@ During the removal, the pointer holds an entry with the instant until which it m
 that finds this entry waits, then checks that all objects it wrote still exist. So a publish in
 progress never loses objects unnoticed. An interrupted expiry is completed by the next process. Data
 files are removed first, then leaves, then manifests: so the remaining objects can always be found.
-`orphans` adds what interrupted ingests and publishes left behind.
+
+Never removed: the newest snapshot, and any snapshot for REMEMBERED (a minute) after it was
+superseded, because the pointer names it. Objects of interrupted publishes and ingests go after
+ORPHAN_AGE (a day), planned ingests after PLAN_AGE (14 days).
 """
 
 import secrets

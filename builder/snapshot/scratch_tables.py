@@ -1,4 +1,4 @@
-"""Scratch tables of a publish, a withdrawal and a reinstatement: all that their modules share.
+"""Scratch tables of a publish, a withdrawal and a reinstatement, with writers and readers.
 
 They exist in the DuckDB database of one change and are gone with it. Modules create and read them
 by name, so this list is their contract: it names each module that writes or reads a table.
@@ -275,13 +275,13 @@ _DECLARED = (
     _table("set_totals", "listing VARCHAR, live BIGINT, name VARCHAR, turns INTEGER[]",
         "Live records of each set, its name and the publishes that emptied or filled it.",
         "snapshot.set_listings"),
-    # Withdrawals and restorations.
+    # Withdrawals and reinstatements.
     _table("wanted_items", _IDENTIFIER, "Items that were named by identifier.",
         "withdraw.selection withdraw.withdraw"),
     _table("selected_items", _RECORD, "Listed versions that match the operator's selection.",
         "withdraw.selection withdraw.withdraw", "withdraw.reinstate"),
     _table("withdrawn_items", _RECORD,
-        "Those to withdraw; in a restoration, those that are withdrawn.",
+        "Those to withdraw; in a reinstatement, those that are withdrawn.",
         "withdraw.withdraw withdraw.reinstate", "publish.templates"),
     _table("item_versions", "position BIGINT, sets VARCHAR[], source VARCHAR, place BIGINT, "
         "surt VARCHAR, stamp BIGINT",
@@ -294,7 +294,7 @@ _DECLARED = (
 )
 # fmt: on
 TABLES = {table.name: table for table in _DECLARED}
-"""The scratch tables by name. Names have two words, so that they are found by their text."""
+"""By name. Names here have two words, so that they are found by their text."""
 
 REPLAYED = (*obi.TABLES, "archive", "seen", "fault", "logged")
-"""Tables that builder.obi.replay makes of the obi store's logs; publish.templates reads them."""
+"""Made of the obi store's logs by builder.obi.replay (columns there), for publish.templates."""

@@ -59,7 +59,7 @@ class ChangeResult:
     copies: int = 0
     faults: int = 0
     withdrawn: int = 0
-    restored: int = 0
+    reinstated: int = 0
     moved: int = 0
     keys: tuple[str, ...] = ()
     deleted: int = 0

@@ -1,4 +1,4 @@
-"""Reader of the records of one ARC or WARC file: captures, skipped records and faults in order."""
+"""Reads the records of an archive file; functions.archive.gzip_members passes over damage."""
 
 from collections.abc import Iterator
 from dataclasses import replace

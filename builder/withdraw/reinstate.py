@@ -84,7 +84,7 @@ class _Reinstatement:
             return ChangeResult(
                 base.manifest(after, draft),
                 records,
-                restored=back,
+                reinstated=back,
                 unchanged=count - back,
                 moved=moved,
                 keys=tuple(draft.written),

@@ -16,7 +16,7 @@ def text(done: Withdrawn) -> str:
     built = done.built
     counts = {
         "withdrawn": built.withdrawn,
-        "reinstated": built.restored,
+        "reinstated": built.reinstated,
         "to return with the next ingest of their archive": built.unchanged,
         "of their revisits changed": built.moved,
     }
@@ -87,7 +87,7 @@ def document(done: Withdrawn) -> dict[str, Any]:
         "snapshot": manifest.snapshot if manifest else None,
         "effective": instant.to_text(manifest.effective) if manifest else None,
         "withdrawn": done.built.withdrawn,
-        "restored": done.built.restored,
+        "reinstated": done.built.reinstated,
         "awaited": done.built.unchanged,
         "moved": done.built.moved,
         "identifiers": list(done.identifiers),

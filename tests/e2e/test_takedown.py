@@ -68,7 +68,7 @@ def test_withdrawn_items_stay_so_when_their_archive_comes_again(
     preview = published("reinstate", "--identifier", name, "--dry-run").out
     assert "2007-11-05T12:00:00Z  http://blog.knihovna.cz/\n" in preview
     back = published("reinstate", "--identifier", name, "--json").json
-    assert (back["restored"], back["identifiers"]) == (1, [name])
+    assert (back["reinstated"], back["identifiers"]) == (1, [name])
     assert identifier(published, "http://blog.knihovna.cz/") == name
 
 

@@ -235,7 +235,7 @@ def test_a_withdrawn_template_stays_away_whatever_is_ingested(repec: Repec) -> N
     for file in Catalogue(repec.store).files(manifest(repec), "records"):
         assert b"Other rugs" not in repec.store.read(file.key)
     restored = reinstate(repec.store, repec.configuration(), repec.runtime(), chosen)
-    assert restored.built.restored == 1
+    assert restored.built.reinstated == 1
     with repec.asked() as client:
         back = state(client)[ONE]
     assert not back[1]

@@ -197,7 +197,7 @@ def test_restoring_brings_back_what_an_older_snapshot_has(world: World) -> None:
         world.runtime(),
         Selection(url_prefix="http://h3.example.cz/3"),
     )
-    assert (done.built.restored, done.built.unchanged) == (2, 0)  # /3 and /37
+    assert (done.built.reinstated, done.built.unchanged) == (2, 0)  # /3 and /37
     after = records(world)
     assert after[name(3)].fields == before[name(3)].fields
     assert after[name(3)].sets == before[name(3)].sets
@@ -215,7 +215,7 @@ def test_what_no_snapshot_has_any_more_comes_back_with_its_archive(world: World)
         reinstate(world.store, world.configuration(), world.runtime(), by_prefix)
     by_name = Selection(identifiers=(name(3),))
     done = reinstate(world.store, world.configuration(), world.runtime(), by_name)
-    assert (done.built.restored, done.built.unchanged) == (0, 1)
+    assert (done.built.reinstated, done.built.unchanged) == (0, 1)
     with pytest.raises(NothingSelectedError, match="items without metadata"):
         reinstate(world.store, world.configuration(), world.runtime(), by_name)
     assert records(world)[name(3)].deleted
