@@ -96,14 +96,14 @@ def run(context: Context) -> int:
     Captures and harvested records go into the intake, templates into the obi store.
     """
     arguments = context.arguments
+    if arguments.jobs < 1:
+        raise UsageError(f"--jobs {arguments.jobs}: expected a number from 1")
     if arguments.sources and arguments.sources[0] in _STEPS:
         return _STEPS[arguments.sources[0]](context)
     if arguments.engine:
         return _run_engine(context)
     if arguments.plan is not None or arguments.index is not None:
         raise UsageError("--run and --index expect `sheaf ingest part` or `sheaf ingest commit`")
-    if arguments.jobs < 1:
-        raise UsageError(f"--jobs {arguments.jobs}: expected a number from 1")
     sets, accepted = _sets(context), Acceptance.of(arguments.accept_loss)
     connection, asked = BucketConnection.of(context.configuration), _sources(context)
     harvests = {source: aggregation.find(source) for source in asked if source != STDIN}
@@ -262,7 +262,8 @@ def _commit_parts(context: Context, plan: IngestPlan) -> int:
             done = parts.commit(context.store, plan, scratch, context.say, connection)
         held.remove()
     context.result(done.text(), done.document())
-    return 1 if any(source.failed for source in done.run.sources) else 0
+    strict = context.arguments.strict
+    return int(any(s.failed or (strict and s.faults) for s in done.run.sources))
 
 
 def _find_plan(context: Context) -> IngestPlan:

@@ -109,6 +109,13 @@ def test_a_part_that_cannot_be_written_ends_the_ingest(
     assert (done.code, one_line(done.err)) == (2, "sheaf: the store is read-only")
 
 
+def test_faults_end_with_1_if_that_is_wanted(home: Home, files: list[Path]) -> None:
+    files[0].write_bytes(files[0].read_bytes()[:-9])
+    arguments = ("ingest", *files, "--engine", "local", "--jobs", "1")
+    assert (home(*arguments).code, home(*arguments, "--strict").code) == (0, 1)
+    assert home("ingest", *files, "--engine", "local", "--jobs", "0").code == 2
+
+
 def test_what_an_engine_does_not_read(home: Home, files: list[Path]) -> None:
     done = home("ingest", "-", "--engine", "local")
     assert done.code == 2
