@@ -30,8 +30,11 @@ test: $(READY)
 prove-aws:
 	infra/prove.sh $(PROOF)
 
-# The engines of `sheaf ingest` for real: Dask's processes, one of which is killed.
+# The engines of `sheaf ingest` for real: Dask, of which a process is killed, and Spark, for which a
+# missing Java is installed where that can be done.
 prove-engines: $(READY)
+	command -v java >/dev/null || (apt-get update -qq && apt-get install -y -qq \
+		default-jre-headless) >/dev/null 2>&1 || echo "no Java: Spark is not proved" >&2
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade \
 		--target .engines -r infra/requirements-engines.txt
 	PYTHONPATH=.engines $(BIN)/python -m pytest tests/builder/ingest/test_engines.py

@@ -49,6 +49,7 @@ HEAVY = {
     "publicsuffixlist": "builder/sources/identity.py",
     "pypdfium2": "builder/gather/pdf_text.py",
     "warcio": "builder/demo/crawl.py builder/export/warc.py",
+    "pyspark": "builder/ingest/engines.py",
     "tqdm": "builder/progress.py",
     "zstandard": "functions/archive/zstd.py",
 }

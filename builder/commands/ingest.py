@@ -77,7 +77,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--chunk", type=int, default=256, metavar="MB", help="with plan: size of one (default: 256)"
     )
     parser.add_argument("--engine", choices=ENGINES, help="what reads web archives in parts")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="of the engine: tcp://host:8786")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="such as tcp://host:8786 of Dask")
     parser.add_argument(
         "--strict", action="store_true", help="exit with 1 if the data has any fault"
     )

@@ -4,6 +4,8 @@ To add one, write a function that applies `work` to each number, in any order an
 machine, and yields the results; name it in ENGINES. Its package is an extra of Sheaf.
 """
 
+import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +13,7 @@ from typing import Any
 
 from builder.errors import UsageError
 from builder.ingest import pool
-from functions.snapshot.errors import StoreError
+from functions.snapshot.errors import SheafError, StoreError
 
 Work = Callable[[int], int]
 """Reads the chunk of a number, and returns the number. It can be pickled."""
@@ -56,5 +58,36 @@ def _read_on_dask(work: Work, indexes: Sequence[int], options: EngineOptions) ->
             yield future.result()
 
 
-ENGINES: Mapping[str, Engine] = {"local": _read_locally, "dask": _read_on_dask}
+def _read_on_spark(work: Work, indexes: Sequence[int], options: EngineOptions) -> Iterator[int]:
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise UsageError("the engine spark needs `pip install sheaf-archive[spark]`") from error
+    builder = SparkSession.builder.appName("sheaf ingest")
+    if options.scheduler:
+        builder = builder.master(options.scheduler)
+    elif "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit, which sets it, has a master
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        builder = builder.master(f"local[{options.jobs}]")
+    with builder.getOrCreate() as session:
+        chunks = session.sparkContext.parallelize(indexes, len(indexes))
+        for done in chunks.map(partial(_try_work, work)).collect():
+            if isinstance(done, str):
+                raise StoreError(done)
+            yield done
+
+
+def _try_work(work: Work, index: int) -> int | str:
+    """Return the result, or the message of an error: Spark would make a traceback of it."""
+    try:
+        return work(index)
+    except SheafError as error:
+        return str(error)
+
+
+ENGINES: Mapping[str, Engine] = {
+    "local": _read_locally,
+    "dask": _read_on_dask,
+    "spark": _read_on_spark,
+}
 """Each engine by the name that --engine gives it."""

@@ -1,6 +1,7 @@
 """The engines of `sheaf ingest`: each gives what one process gives, also where work was cut off."""
 
 import os
+import shutil
 import signal
 import threading
 import time
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from builder.ingest import parts, splits
+from builder.ingest import parts, plan, splits
 from builder.ingest.engines import ENGINES, EngineOptions, Work
 from tests.e2e.conftest import Home, make_home, warc
 from tests.e2e.test_commands import PAGES, one_line
@@ -22,6 +23,10 @@ COUNT = 6
 def engine(request: pytest.FixtureRequest) -> str:
     if request.param == "dask":
         pytest.importorskip("distributed", reason="no distributed: `make prove-engines` has it")
+    if request.param == "spark":
+        pytest.importorskip("pyspark", reason="no pyspark: `make prove-engines` has it")
+        if shutil.which("java") is None:
+            pytest.skip("no java: apt-get install default-jre-headless")
     return str(request.param)
 
 
@@ -96,6 +101,15 @@ def _kill_when_begun(home: Home, process: int) -> None:
     while not list(intake.glob("*/plan.json")) and time.monotonic() < until:
         time.sleep(0.01)
     os.kill(process, signal.SIGKILL)
+
+
+def test_what_a_worker_refuses_is_one_line(
+    home: Home, engine: str, files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "reader_version", lambda: ("0.0.1", "x"))
+    done = home("ingest", *files, "--engine", engine, "--jobs", "2")
+    assert done.code == 2
+    assert "use one version for all parts" in done.err.splitlines()[-1]
 
 
 def test_a_part_that_cannot_be_written_ends_the_ingest(
