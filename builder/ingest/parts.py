@@ -155,7 +155,7 @@ def commit(
     Raises UsageError if a part is missing, and StoreError.
     """
     if missing := list_missing(store, plan):
-        listed = ", ".join(map(str, missing[:_NAMED])) + (", ..." if missing[_NAMED:] else "")
+        listed = ", ".join(map(str, missing[:_NAMED])) + (" and more" if missing[_NAMED:] else "")
         raise UsageError(
             f"{len(missing):,} of {plan.chunks:,} parts of run {plan.run} are missing: {listed}. "
             f"Run `sheaf ingest part --run {plan.run} --index {missing[0]}`"

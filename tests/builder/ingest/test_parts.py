@@ -212,7 +212,7 @@ def test_what_is_missing_is_named(store: FolderStore, crawl: list[Path], tmp_pat
     with pytest.raises(UsageError) as missing:
         committed(store, made, tmp_path / "scratch")
     count = made.chunks - 1
-    assert f"{count} of {made.chunks} parts of run run are missing: 1, 2, 3, 4, 5, ..." in str(
+    assert f"{count} of {made.chunks} parts of run run are missing: 1, 2, 3, 4, 5 and more" in str(
         missing.value
     )
     assert "`sheaf ingest part --run run --index 1`" in str(missing.value)
