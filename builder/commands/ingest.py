@@ -224,7 +224,8 @@ def _run_engine(context: Context) -> int:
         context.say(f"resuming: {plan.chunks - len(left):,} of {plan.chunks:,} parts are there")
     with Phase("reading", len(left), " parts") as advance:
         options = EngineOptions(arguments.jobs, arguments.scheduler or "")
-        for _ in ENGINES[arguments.engine](partial(carry_out_part, task), left, options):
+        work = partial(carry_out_part, task)
+        for _ in ENGINES[arguments.engine](work, left, options) if left else ():
             advance(1)
     return _commit_parts(context, plan)
 

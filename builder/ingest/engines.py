@@ -42,6 +42,7 @@ def _call(one: Callable[[], int], advance: pool.Advance) -> int:
 def _read_on_dask(work: Work, indexes: Sequence[int], options: EngineOptions) -> Iterator[int]:
     try:
         from distributed import Client, as_completed
+        from distributed.scheduler import KilledWorker
     except ImportError as error:
         raise UsageError("the engine dask needs `pip install sheaf-archive[dask]`") from error
     # Without a scheduler, Dask starts processes on this machine.
@@ -55,7 +56,13 @@ def _read_on_dask(work: Work, indexes: Sequence[int], options: EngineOptions) ->
         # A part may be read twice, so that a worker that is lost costs its parts only.
         futures = client.map(work, indexes, pure=False)
         for future in as_completed(futures):
-            yield future.result()
+            try:
+                yield future.result()
+            except KilledWorker as error:
+                raise StoreError(
+                    "workers of Dask died again and again, perhaps because memory ran out: run "
+                    "the command again with a smaller --chunk"
+                ) from error
 
 
 def _read_on_spark(work: Work, indexes: Sequence[int], options: EngineOptions) -> Iterator[int]:

@@ -89,10 +89,16 @@ def read_part(
 def carry_out_part(task: PartTask, index: int) -> int:
     """Read one chunk and return its number. Raises UsageError and StoreError."""
     store = open_store(task.store, task.base, task.settings, os.environ)
+    home = task.folder or Path(tempfile.gettempdir())
     try:
         plan, connection = read_plan(store, task.run), BucketConnection.of(task.settings)
-        with tempfile.TemporaryDirectory(prefix="sheaf-part-", dir=task.folder) as folder:
-            read_part(store, plan, index, Path(folder), connection)
+        with intake.writing(home):
+            home.mkdir(parents=True, exist_ok=True)
+            folder = Path(tempfile.mkdtemp(prefix="sheaf-part-", dir=home))
+        try:
+            read_part(store, plan, index, folder, connection)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
     finally:
         store.close()
     return index

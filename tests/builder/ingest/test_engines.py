@@ -103,6 +103,18 @@ def _kill_when_begun(home: Home, process: int) -> None:
     os.kill(process, signal.SIGKILL)
 
 
+def test_parts_that_are_all_there_are_committed(
+    home: Home, engine: str, files: list[Path], tmp_path: Path
+) -> None:
+    made = home("ingest", "plan", *files, "--json").json
+    for number in range(made["chunks"]):
+        assert home("ingest", "part", "--run", made["run"], "--index", number).code == 0
+    work = ("--work", tmp_path / "new" / "folder")
+    done = home("ingest", *files, "--engine", engine, *work)
+    assert (done.code, "resuming: 6 of 6 parts are there" in done.err) == (0, True)
+    assert home("ingest", *files, "--engine", engine, "--jobs", "1", *work).code == 0
+
+
 def test_what_a_worker_refuses_is_one_line(
     home: Home, engine: str, files: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
