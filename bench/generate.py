@@ -87,8 +87,9 @@ def captures(count: int, seed: int = 1) -> Iterator[Capture]:
         )
 
 
-def _sql(count: int, seed: int) -> str:
+def _sql(count: int, seed: int, revisits: int) -> str:
     """Return the rows of intake.CAPTURES of the numbers in $first to $end."""
+    last = revisits - 1  # the number before it has the same digest
     hosts = max(1, count // 40)
     words = f"[{', '.join(repr(word) for word in _WORDS)}]"
     types = f"[{', '.join(repr(f'{major}/{minor}') for major, minor in _DRAWN)}]"
@@ -120,7 +121,9 @@ def _sql(count: int, seed: int) -> str:
         "content_charset_source": "if(minor = 'html', 'declared', NULL)",
         "content_languages": "if(minor = 'html', 'cs', NULL)",
         "title": f"if(minor = 'html', {title}, NULL)",
-        "warc_record_type": "'response'",
+        "warc_record_type": f"if(number % {revisits} = {last}, 'revisit', 'response')"
+        if revisits
+        else "'response'",
         "warc_filename": f"format('harvest-{{:05d}}.warc.gz', number // {PER_FILE})",
         "warc_record_offset": f"number % {PER_FILE} * 14000",
         "warc_record_length": "14000",
@@ -155,10 +158,13 @@ SELECT {columns} FROM dealt
 """
 
 
-def fill(store: Writer, count: int, folder: Path, seed: int = 1) -> None:
-    """Write an intake run of `count` generated captures into the store, a part for each file."""
+def fill(store: Writer, count: int, folder: Path, seed: int = 1, revisits: int = 0) -> None:
+    """Write an intake run of `count` generated captures into the store, a part for each file.
+
+    Every one in `revisits`, an even number, is a revisit of the capture before it; 0 for none.
+    """
     connection = engine.connect(threads=2, memory_megabytes=1024)
-    sql = _sql(count, seed)
+    sql = _sql(count, seed, revisits)
     for first in range(0, count, PER_FILE):
         values = {"first": first, "end": min(count, first + PER_FILE)}
         path = folder / f"captures-{first // PER_FILE:06}.parquet"

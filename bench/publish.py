@@ -1,6 +1,6 @@
 """What the first publish of a large intake costs: time, memory, scratch disk, bytes a capture.
 
-    python -m bench.publish [--captures 1000000] [--runs 5] [--memory 2048] [--folder /tmp]
+    python -m bench.publish [--captures 1000000] [--runs 5] [--memory 2048] [--revisits 0]
 
 The intake is generated, one part for each archive file. Each publish is a process of its own, whose
 peak memory is what the system says. The baseline, in turn with it: DuckDB sorts the same rows by
@@ -135,11 +135,11 @@ def once(work: Callable[[Path, Path, int], Cost], folder: Path, memory: int) -> 
         shutil.rmtree(scratch)
 
 
-def run(folder: Path, count: int, runs: int, memory: int) -> None:
+def run(folder: Path, count: int, runs: int, memory: int, revisits: int) -> None:
     """Generate, publish and sort in turn, and print the tables."""
     (folder / "parts").mkdir()
     began = time.perf_counter()
-    fill(FolderStore(folder / "store"), count, folder / "parts")
+    fill(FolderStore(folder / "store"), count, folder / "parts", revisits=revisits)
     shutil.rmtree(folder / "parts")
     print(f"{count:,} captures, generated in {time.perf_counter() - began:.0f} s; {runs} runs\n")
     works = {"publish": published, "baseline: sort by DuckDB alone": sorted_}
@@ -175,10 +175,13 @@ def main() -> None:
     parser.add_argument("--captures", type=int, default=1_000_000)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--memory", type=int, default=2048, help="publish.memory, megabytes")
+    parser.add_argument(
+        "--revisits", type=int, default=0, help="every one in so many captures is a revisit"
+    )
     parser.add_argument("--folder", type=Path, help="where to work; about 2 GB for 10 million")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-        run(Path(folder), arguments.captures, arguments.runs, arguments.memory)
+        run(Path(folder), arguments.captures, arguments.runs, arguments.memory, arguments.revisits)
 
 
 if __name__ == "__main__":

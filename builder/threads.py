@@ -3,7 +3,7 @@
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
@@ -11,6 +11,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 _TICK = 0.2  # seconds
+_REQUESTS = 16
 
 
 def map_in_order(
@@ -38,6 +39,13 @@ def map_in_order(
         if stop is not None:
             stop.set()
         pool.shutdown(cancel_futures=True)
+
+
+def map_requests(call: Callable[[S], T], items: Sequence[S]) -> list[T]:
+    """Return the result of each call, in order. Calls wait for a store; some run in parallel."""
+    if len(items) < 2:
+        return [call(item) for item in items]
+    return list(map_in_order(call, items, _REQUESTS, 2 * _REQUESTS))
 
 
 class ThreadCrew(Generic[T]):

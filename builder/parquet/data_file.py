@@ -7,6 +7,7 @@ when cut out. builder.parquet.writer writes the files; here nothing needs pyarro
 """
 
 import hashlib
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ _BY_TYPE = {
 _THOROUGH = ("url", "url_surtkey", "surt", "refers_to_url", "title", "document", "manifest")
 T = TypeVar("T")
 _NOTHING = memoryview(bytes(1 << 20))
+_CHUNK = 1 << 20  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,22 +162,36 @@ class Written:
 def describe_file(
     path: Path, metadata: Any, bounds: Sequence[tuple[Key, Key]], ends: Sequence[int]
 ) -> Written:
-    """Describe a finished file by its metadata, its row groups' bounds and its parts' ends.
+    """Describe a finished file by its metadata and its row groups' bounds and ends.
 
-    A part is one row group, or all of them if there is only one part.
+    A row group ends with its own footer.
     """
     spans = [group_span(metadata.row_group(n)) for n in range(metadata.num_row_groups)]
-    if len(ends) < len(spans):
-        ends = [offset + length for _, offset, length in spans]
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()[:32]
+        checks = [
+            checksum(file, offset, end - offset)
+            for (_, offset, _), end in zip(spans, ends, strict=True)
+        ]
     return Written(
         path,
         digest,
         path.stat().st_size,
         metadata.serialized_size + 8,  # the footer's length and the closing magic follow it
         tuple(
-            RowGroup(first, last, rows, offset, length, end - offset - length)
-            for (first, last), (rows, offset, length), end in zip(bounds, spans, ends, strict=True)
+            RowGroup(first, last, rows, offset, length, end - offset - length, check)
+            for (first, last), (rows, offset, length), end, check in zip(
+                bounds, spans, ends, checks, strict=True
+            )
         ),
     )
+
+
+def checksum(file: BinaryIO, offset: int, length: int) -> int:
+    """Return the CRC-32 of `length` bytes of a file from `offset`, or of fewer at its end."""
+    file.seek(offset)
+    found = 0
+    while length > 0 and (piece := file.read(min(length, _CHUNK))):
+        found = zlib.crc32(piece, found)
+        length -= len(piece)
+    return found

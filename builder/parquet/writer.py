@@ -213,22 +213,21 @@ def _write_file(path: Path, groups: Sequence[pa.Table], table: str, target: pa.S
         "use_dictionary": chosen.dictionaries,
         "store_schema": False,  # each of its types has an equivalent in Parquet
     }
-    parts = [[one] for one in groups] if table in layout.SERVED else [groups]
     with _writing(path):
         with path.open("wb") as file:
             ends, footers = [], []
-            for part in parts:
-                footers.append(_write_part(file, target, part, settings))
+            for group in groups:
+                footers.append(_write_part(file, target, group, settings))
                 ends.append(file.tell())
-            if len(parts) > 1:
+            if len(groups) > 1:
                 file.write(_join_footers(footers))
         return describe_file(path, pq.read_metadata(path), bounds, ends)
 
 
 def _write_part(
-    file: BinaryIO, target: pa.Schema, groups: Sequence[pa.Table], settings: Mapping[str, Any]
+    file: BinaryIO, target: pa.Schema, group: pa.Table, settings: Mapping[str, Any]
 ) -> pq.FileMetaData:
-    """Write row groups and their footer to the end of the file; return the metadata."""
+    """Write a row group and its footer to the end of the file; return the metadata."""
     made: list[pq.FileMetaData] = []
     part = ParquetPart(file)
     with pa.PythonFile(part, mode="w") as sink:
@@ -236,8 +235,7 @@ def _write_part(
         try:
             for piece in part.lead():
                 sink.write(piece)
-            for group in groups:
-                writer.write_table(group, row_group_size=layout.GROUP_ROWS)
+            writer.write_table(group, row_group_size=layout.GROUP_ROWS)
         finally:
             writer.close()
     return made[0]

@@ -28,8 +28,9 @@ from builder.publish.precedence import (
     UNITED,
 )
 from builder.snapshot import scratch_tables
-from builder.snapshot.draft import RECORDS_RATIO, Draft, Query, runs_to_merge
-from builder.snapshot.lookup import find, find_files
+from builder.snapshot.compaction import RECORDS_RATIO, runs_to_merge
+from builder.snapshot.draft import Draft, Query
+from builder.snapshot.lookup import fetch_groups, find
 from builder.snapshot.sql import Statements
 from functions.database import engine
 from functions.snapshot import layout, schema
@@ -245,7 +246,7 @@ def _gather_provenance(
         {"files": paths} if paths else {},
     )
     sources: Query = (f"SELECT DISTINCT source FROM intake_{table}", {})
-    earlier = draft.paths(find_files(connection, draft, table, sources))
+    earlier = fetch_groups(connection, draft, table, sources)
     values = {}
     known = ""
     if earlier:

@@ -14,7 +14,7 @@ from typing import Any
 
 from builder.snapshot import scratch_tables
 from builder.snapshot.draft import Draft
-from builder.snapshot.lookup import find, find_files, put, rows_of
+from builder.snapshot.lookup import fetch_groups, find, put, rows_of
 from builder.snapshot.sql import Statements
 from builder.snapshot.transaction import Transaction
 from functions.database import engine
@@ -117,10 +117,10 @@ def restate(connection: engine.Connection, draft: Draft, base: Transaction, adde
 
 def _tally(connection: engine.Connection, draft: Draft) -> None:
     """Make `collection_tallies`, and replace the rows of touched collections in `tallies`."""
-    files = find_files(
+    files = fetch_groups(
         connection, draft, "tallies", ("SELECT collection FROM touched_collections", {})
     )
-    values: dict[str, Any] = {"files": draft.paths(files)} if files else {}
+    values: dict[str, Any] = {"files": files} if files else {}
     earlier = _FILES if files else _NOTHING
     connection.execute(_COLLECTION_TALLIES.format(changes=_CHANGES, earlier=earlier), values)
     put(

@@ -17,7 +17,7 @@ from builder.intake.intake import FILESETS
 from builder.intake.lines import line_table
 from builder.publish.precedence import LEFT, LISTED_RESULTS, offer_results
 from builder.snapshot.draft import Draft
-from builder.snapshot.lookup import find, find_files, put, rows_of
+from builder.snapshot.lookup import fetch_groups, find, put, rows_of
 from builder.snapshot.sql import Statements
 from functions.database import engine
 from functions.snapshot import item_tables, schema
@@ -100,7 +100,7 @@ def revise(
             "CREATE TABLE requested_urls AS SELECT DISTINCT base_url FROM intake_results"
         )
     with engine.reading("the last snapshot"):
-        earlier = draft.paths(find_files(connection, draft, RESULTS, ("FROM requested_urls", {})))
+        earlier = fetch_groups(connection, draft, RESULTS, ("FROM requested_urls", {}))
         values = {"earlier": earlier} if earlier else {}
         connection.execute(_EARLIER_RESULTS.format(_EARLIER if earlier else _NO_EARLIER), values)
         for sql in (_STALE_RESULTS, _IDENTIFIED_RESULTS):

@@ -6,9 +6,9 @@ left. Many captures can have the same digest; only those dated in the best secon
 """
 
 from builder.publish.precedence import INHERITED
-from builder.snapshot import lookup
+from builder.snapshot import match_keys
 from builder.snapshot.draft import Draft
-from builder.snapshot.lookup import find_files, rows_of
+from builder.snapshot.lookup import fetch_groups, rows_of
 from functions.database import engine
 
 _FILES = engine.table("$files")
@@ -16,7 +16,7 @@ _FILES = engine.table("$files")
 # The search goes back from the second `upto`, and then forward from the second `since`.
 _SEARCHES = (
     "CREATE TABLE revisit_searches AS SELECT *, moment AS upto, moment + 1 AS since "
-    f"FROM ({lookup.wanted_keys('pending_revisits', 'identifier')})"
+    f"FROM ({match_keys.wanted_keys('pending_revisits', 'identifier')})"
 )
 _SOUGHT = (
     "(SELECT date_key AS key FROM revisit_searches WHERE date_key IS NOT NULL "
@@ -24,15 +24,15 @@ _SOUGHT = (
 )
 # Unpublished rows have no position: negative numbers stand for rows of `new_versions`. Only rows
 # with a sought key are kept.
-_NAMED = f"(SELECT identifier AS position, * FROM new_versions WHERE {lookup.ORIGINAL})"
+_NAMED = f"(SELECT identifier AS position, * FROM new_versions WHERE {match_keys.ORIGINAL})"
 _NEW_ORIGINALS = (
     "CREATE TABLE new_originals AS SELECT -row_number() OVER () AS position, * FROM new_versions "
-    f"WHERE {lookup.ORIGINAL} "
-    f"AND identifier IN (SELECT position FROM ({lookup.original_keys(_NAMED)}) "
+    f"WHERE {match_keys.ORIGINAL} "
+    f"AND identifier IN (SELECT position FROM ({match_keys.original_keys(_NAMED)}) "
     f"WHERE key IN (SELECT key FROM {_SOUGHT}))"
 )
 _CANDIDATES = (
-    f"CREATE TABLE candidate_originals AS FROM ({lookup.original_keys('new_originals')}) "
+    f"CREATE TABLE candidate_originals AS FROM ({match_keys.original_keys('new_originals')}) "
     f"WHERE key IN (SELECT key FROM {_SOUGHT})"
 )
 _MORE_CANDIDATES = (
@@ -41,7 +41,7 @@ _MORE_CANDIDATES = (
     "AND position NOT IN (SELECT position FROM superseded_versions)"
 )
 _VALUES = (
-    f"identifier, url AS address, {lookup.SECOND} AS second, "
+    f"identifier, url AS address, {match_keys.SECOND} AS second, "
     "[content_digest, content_digest_declared] AS digests, content_damaged IS NOT NULL AS damaged, "
     f"{', '.join(INHERITED)}, list_filter(sets, lambda s: starts_with(s, 'mime:')) AS sets"
 )
@@ -104,7 +104,7 @@ _CANDIDATE_RECORDS = (
 _PLACES = "SELECT DISTINCT position FROM candidate_positions WHERE position > 0"
 _MORE_RECORDS = (
     f"INSERT INTO candidate_records SELECT position, {_VALUES} FROM {_FILES} "
-    f"WHERE position IN ({_PLACES}) AND {lookup.ORIGINAL}"
+    f"WHERE position IN ({_PLACES}) AND {match_keys.ORIGINAL}"
 )
 _MATCHES = {
     1: "f.address = h.address AND f.second = h.second",
@@ -165,9 +165,9 @@ class RevisitSearch:
         """Make `candidate_originals`: the rows of live originals that have a sought key."""
         self._connection.execute(_NEW_ORIGINALS)
         self._connection.execute(_CANDIDATES)
-        files = find_files(self._connection, self._draft, "originals", (_SOUGHT[1:-1], {}))
+        files = fetch_groups(self._connection, self._draft, "originals", (_SOUGHT[1:-1], {}))
         if files:
-            self._connection.execute(_MORE_CANDIDATES, {"files": self._draft.paths(files)})
+            self._connection.execute(_MORE_CANDIDATES, {"files": files})
             delete_superseded(self._connection, self._draft, "candidate_originals")
 
     def _apply(self, rule: int) -> bool:
@@ -178,9 +178,9 @@ class RevisitSearch:
             return False
         execute(_CANDIDATE_POSITIONS.format(same=_SAME[rule]))
         execute(_CANDIDATE_RECORDS)
-        files = find_files(self._connection, self._draft, "records", (_PLACES, {}))
+        files = fetch_groups(self._connection, self._draft, "records", (_PLACES, {}))
         if files:
-            execute(_MORE_RECORDS, {"files": self._draft.paths(files)})
+            execute(_MORE_RECORDS, {"files": files})
         execute(_BEST_ORIGINALS.format(matches=_MATCHES[rule]))
         execute(_NEW_MATCHES, {"rule": rule})
         execute(_NEW_MATCHED)
@@ -193,9 +193,9 @@ class RevisitSearch:
 
 def delete_superseded(connection: engine.Connection, draft: Draft, table: str) -> None:
     """Delete from a table the positions that a published version has superseded."""
-    dead = find_files(connection, draft, "dead", (f"SELECT position FROM {table}", {}))
+    dead = fetch_groups(connection, draft, "dead", (f"SELECT position FROM {table}", {}))
     if dead:
         connection.execute(
             f"DELETE FROM {table} WHERE position IN (SELECT position FROM {_FILES})",
-            {"files": draft.paths(dead)},
+            {"files": dead},
         )

@@ -18,9 +18,9 @@ again (builder.snapshot.lookup). If their original or its values differ, they ch
 
 from builder.publish.precedence import INHERITED, LEFT, OWN_VALUES, TAKEN
 from builder.publish.revisit_search import RevisitSearch, delete_superseded
-from builder.snapshot import lookup, scratch_tables
+from builder.snapshot import match_keys, scratch_tables
 from builder.snapshot.draft import Draft, Query
-from builder.snapshot.lookup import find_files, rows_of
+from builder.snapshot.lookup import fetch_groups, rows_of
 from builder.snapshot.sql import Statements
 from functions.database import engine
 from functions.snapshot import schema
@@ -29,18 +29,18 @@ _SQL = Statements(__file__)
 
 _FILES = engine.table("$files")
 _MIME = "list_filter({sets}, lambda s: starts_with(s, 'mime:'))"
-_GONE = lookup.original_keys(f"(FROM superseded_versions WHERE {lookup.ORIGINAL})")
+_GONE = match_keys.original_keys(f"(FROM superseded_versions WHERE {match_keys.ORIGINAL})")
 
-_NEW_ORIGINALS = f"(SELECT 0 AS position, * FROM new_versions WHERE {lookup.ORIGINAL})"
+_NEW_ORIGINALS = f"(SELECT 0 AS position, * FROM new_versions WHERE {match_keys.ORIGINAL})"
 _CHANGED_ORIGINALS = _SQL.get(
-    "changed_originals", new_keys=lookup.original_keys(_NEW_ORIGINALS), old_keys=_GONE
+    "changed_originals", new_keys=match_keys.original_keys(_NEW_ORIGINALS), old_keys=_GONE
 )
 _AFFECTED_POSITIONS = _SQL.get("affected_positions", files=_FILES)
 _COLUMNS = ", ".join(f"r.{name}" for name in schema.names("records"))
 _AFFECTED_REVISITS = _SQL.get(
-    "affected_revisits", columns=_COLUMNS, files=_FILES, revisit=lookup.REVISIT
+    "affected_revisits", columns=_COLUMNS, files=_FILES, revisit=match_keys.REVISIT
 )
-_PENDING_REVISITS = _SQL.get("pending_revisits", own_values=OWN_VALUES, revisit=lookup.REVISIT)
+_PENDING_REVISITS = _SQL.get("pending_revisits", own_values=OWN_VALUES, revisit=match_keys.REVISIT)
 _LISTS = ", ".join(
     f"CASE WHEN p.{name} IS NULL AND m.{name} IS NOT NULL THEN '{name}' END" for name in INHERITED
 )
@@ -54,14 +54,15 @@ _RESOLVED_REVISITS = _SQL.get(
 )
 _DIFFERS = " OR ".join(f"n.{name} IS DISTINCT FROM o.{name}" for name in TAKEN)
 _CHANGED_REVISITS = _SQL.get("changed_revisits", differs=_DIFFERS)
-_NEW_VERSIONS = _SQL.get("new_versions", revisit=lookup.REVISIT)
+_NEW_VERSIONS = _SQL.get("new_versions", revisit=match_keys.REVISIT)
 _ADD_PREPARED = _SQL.get("prepared_versions")
 _ADD_SUPERSEDED = _SQL.get("superseded_versions", superseded=schema.SUPERSEDED)
 
 _INHERITING_REVISITS = _SQL.get("inheriting_revisits", files=_FILES)
 # An item that once had another digest or date also had other keys.
-_FORMER_ORIGINALS = "CREATE TABLE former_originals AS " + lookup.original_keys(
-    f"(FROM {_FILES} WHERE position IN (SELECT position FROM item_versions) AND {lookup.ORIGINAL})"
+_VERSIONS = f"(FROM {_FILES} WHERE position IN (SELECT position FROM item_versions) AND {{}})"
+_FORMER_ORIGINALS = "CREATE TABLE former_originals AS " + match_keys.original_keys(
+    _VERSIONS.format(match_keys.ORIGINAL)
 )
 _ADD_ITEM_VERSIONS = _SQL.get("item_versions", files=_FILES)
 
@@ -75,7 +76,7 @@ def resolve(connection: engine.Connection, draft: Draft) -> int:
     with engine.reading("the revisits"):
         connection.execute(scratch_tables.create("revisit_matches"))
         fresh = connection.execute(
-            f"SELECT count(*) FROM new_versions WHERE {lookup.REVISIT}"
+            f"SELECT count(*) FROM new_versions WHERE {match_keys.REVISIT}"
         ).fetchall()
         published = _find_affected(connection, draft)
         if not fresh[0][0] and not published:
@@ -85,7 +86,7 @@ def resolve(connection: engine.Connection, draft: Draft) -> int:
         connection.execute(_RESOLVED_REVISITS)
         connection.execute(_CHANGED_REVISITS)
         connection.execute(_NEW_VERSIONS)
-        connection.execute(f"DELETE FROM prepared_versions WHERE {lookup.REVISIT}")
+        connection.execute(f"DELETE FROM prepared_versions WHERE {match_keys.REVISIT}")
         connection.execute(_ADD_PREPARED)
         connection.execute(_ADD_SUPERSEDED)
         moved = rows_of(connection, "changed_revisits")
@@ -99,22 +100,22 @@ def resolve(connection: engine.Connection, draft: Draft) -> int:
 def add_inheriting(connection: engine.Connection, draft: Draft) -> None:
     """Add to `item_versions` the revisits that inherited from a superseded original."""
     with engine.reading("the revisits"):
-        versions = find_files(
+        versions = fetch_groups(
             connection, draft, "records", ("SELECT position FROM item_versions", {})
         )
         if not versions or not draft.tables.get("revisits"):
             return
-        connection.execute(_FORMER_ORIGINALS, {"files": draft.paths(versions)})
+        connection.execute(_FORMER_ORIGINALS, {"files": versions})
         keys: Query = ("SELECT DISTINCT key FROM former_originals", {})
-        files = find_files(connection, draft, "revisits", keys)
+        files = fetch_groups(connection, draft, "revisits", keys)
         if not files:
             return
-        connection.execute(_INHERITING_REVISITS, {"files": draft.paths(files)})
-        records = find_files(
+        connection.execute(_INHERITING_REVISITS, {"files": files})
+        records = fetch_groups(
             connection, draft, "records", ("SELECT position FROM inheriting_revisits", {})
         )
         if records:
-            connection.execute(_ADD_ITEM_VERSIONS, {"files": draft.paths(records)})
+            connection.execute(_ADD_ITEM_VERSIONS, {"files": records})
 
 
 def _find_affected(connection: engine.Connection, draft: Draft) -> int:
@@ -122,18 +123,18 @@ def _find_affected(connection: engine.Connection, draft: Draft) -> int:
     files = []
     if draft.tables.get("revisits"):
         connection.execute(_CHANGED_ORIGINALS)
-        files = find_files(
+        files = fetch_groups(
             connection, draft, "revisits", ("SELECT DISTINCT key FROM changed_originals", {})
         )
     records = []
     if files:
-        connection.execute(_AFFECTED_POSITIONS, {"files": draft.paths(files)})
+        connection.execute(_AFFECTED_POSITIONS, {"files": files})
         delete_superseded(connection, draft, "affected_positions")
-        records = find_files(
+        records = fetch_groups(
             connection, draft, "records", ("SELECT position FROM affected_positions", {})
         )
     if records:
-        connection.execute(_AFFECTED_REVISITS, {"files": draft.paths(records)})
+        connection.execute(_AFFECTED_REVISITS, {"files": records})
     else:
         connection.execute(scratch_tables.create("affected_revisits"))
     return rows_of(connection, "affected_revisits")

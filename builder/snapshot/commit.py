@@ -36,12 +36,13 @@ class Ready:
     """A complete manifest that lacks only its number and instant.
 
     Sequences and formats whose instant is `since` or later take effect with this snapshot. `keys`
-    are the objects that were written for it.
+    are the objects that were written for it. `catalogue` has the leaves that were read or written.
     """
 
     manifest: Manifest
     since: datetime
     keys: tuple[str, ...]
+    catalogue: Catalogue
 
 
 def commit(
@@ -71,7 +72,7 @@ def commit(
         stamped = _stamp(ready, number, effective, skipped)
         manifest = replace(stamped, publisher=runtime.publisher)
         _announce(runtime, newest, effective, lead)
-        if not _claim(store, manifest, tag):
+        if not _claim(store, ready.catalogue, manifest, tag):
             skipped.append(number)  # left by an interrupted publish
             continue
         lead *= 2
@@ -176,12 +177,12 @@ def _stamp(ready: Ready, number: int, effective: datetime, skipped: list[int]) -
     )
 
 
-def _claim(store: Writer, manifest: Manifest, tag: str | None) -> bool:
+def _claim(store: Writer, catalogue: Catalogue, manifest: Manifest, tag: str | None) -> bool:
     """Write the snapshot's views and manifest; return False if other files have their keys.
 
     Raises Conflict if a leaf is gone and the pointer's tag has changed.
     """
-    number, catalogue = manifest.snapshot, Catalogue(store)
+    number = manifest.snapshot
     try:
         statements = views.store_views(catalogue, manifest)
     except MissingObject as error:

@@ -1,37 +1,28 @@
-"""Draft of a snapshot: writes its data files and leaves, and plans which runs it merges.
+"""Draft of a snapshot: reads the last snapshot's files, and writes data files and leaves.
 
-Data files and leaves are named by their content. A run is a span of the log whose files are
-sorted as a whole: one publish, or several that were merged. Each publish adds a run and merges
-the preceding runs into it while they are not much larger. So small publishes end up in few
-runs, and a row is rewritten about as often as its run doubles. If half of a run is superseded,
-the run is rewritten without the superseded rows.
+Data files and leaves are named by their content.
 """
 
 import hashlib
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from builder.parquet.data_file import Written
+from builder.parquet.data_file import Written, checksum
 from builder.parquet.writer import batches, segments, write_table
+from builder.threads import map_requests
 from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
-from functions.snapshot.manifest import DataFile, Leaf, LeafReference, Span
+from functions.snapshot.manifest import DataFile, Leaf, LeafReference, RowGroup, Span
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
 Query = tuple[str, Mapping[str, Any]]
 """A statement and the values of its parameters."""
-RECORDS_RATIO = 2
-"""A run of records is merged if it has less than this many times the rows collected so far."""
-LOOKUP_RATIO = 4
-"""The same for the tables `lookup` and `dead`: their rows are short, and each run costs a read."""
-MOST_ROWS = 1 << 22
-"""Maximum number of rows of a merged run of records."""
 
 
 class Draft:
@@ -46,6 +37,7 @@ class Draft:
         store: Writer,
         connection: engine.Connection,
         folder: Path,
+        catalogue: Catalogue,
         tables: Mapping[str, tuple[LeafReference, ...]],
         sound: dict[str, str] | None = None,
         threads: int = 1,
@@ -53,7 +45,7 @@ class Draft:
         self._store = store
         self._connection = connection
         self._folder = folder
-        self._catalogue = Catalogue(store)
+        self._catalogue = catalogue
         self.tables = dict(tables)
         self.written: list[str] = []
         self._sound = {} if sound is None else sound
@@ -67,7 +59,13 @@ class Draft:
     def over(self, tables: Mapping[str, tuple[LeafReference, ...]]) -> "Draft":
         """Return a draft over another snapshot's tables, with the same store and database."""
         return Draft(
-            self._store, self._connection, self._folder, tables, self._sound, self._threads
+            self._store,
+            self._connection,
+            self._folder,
+            self._catalogue,
+            tables,
+            self._sound,
+            self._threads,
         )
 
     def write(
@@ -127,32 +125,55 @@ class Draft:
 
     def files(self, leaves: Iterable[LeafReference]) -> list[DataFile]:
         """Return the data files that the leaves describe."""
-        return [file for leaf in leaves for file in self._catalogue.leaf(leaf).files]
+        return [file for files in self.leaf_files(list(leaves)) for file in files]
+
+    def leaf_files(self, leaves: Sequence[LeafReference]) -> list[tuple[DataFile, ...]]:
+        """Return the data files of each leaf. Leaves are read in parallel."""
+        return [leaf.files for leaf in map_requests(self._catalogue.leaf, leaves)]
 
     def paths(self, files: Iterable[DataFile]) -> list[str]:
-        """Return the local paths of the files.
+        """Return the local paths of the files, which are read in parallel.
 
         Each file is read once in full, so that damage is not copied under a new name. Raises
         DamagedStore if a file's content does not match its name. Also raises MissingObject and
         StoreError.
         """
-        return [self._sound.get(file.key) or self._check(file.key) for file in files]
+        return map_requests(lambda file: self._whole(file.key), list(files))
 
-    def _check(self, key: str) -> str:
-        path = self._store.local(key)
-        try:
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-        except FileNotFoundError as error:
-            raise MissingObject(f"{key} no longer exists") from error
-        except OSError as error:
-            raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-        if digest[:32] != layout.digest_of(key):
-            raise DamagedStore(
-                f"{key} is damaged: its content does not match its name; restore a copy of it "
-                "(run `sheaf verify` to see what else is wrong)"
-            )
-        self._sound[key] = str(path)
+    def group_paths(self, found: Sequence[tuple[DataFile, Sequence[RowGroup]]]) -> list[str]:
+        """Return local paths of files that hold those row groups of data files.
+
+        From a bucket, only the bytes of the row groups are read, unless they are most of the file.
+        Their checksums are compared. Raises as `paths` does.
+        """
+        return [path for paths in map_requests(self._parts, found) for path in paths]
+
+    def _parts(self, found: tuple[DataFile, Sequence[RowGroup]]) -> list[str]:
+        file, groups = found
+        many = 2 * len(groups) > len(file.groups) > 1
+        if many or any(group.check is None for group in groups):
+            return [self._whole(file.key)]
+        paths = self._store.parts(file.key, file.bytes, [group.span for group in groups])
+        for number, group in enumerate(groups):
+            name = f"{file.key} {group.offset}"
+            if name not in self._sound:
+                path = paths[number] if len(paths) == len(groups) else paths[0]
+                with _reading(file.key, path) as source:
+                    if checksum(source, *group.span) != group.check:
+                        raise _damage_of(
+                            file.key, f"the checksum of its row group at {group.offset}"
+                        )
+                self._sound[name] = str(path)
+        return list(map(str, paths))
+
+    def _whole(self, key: str) -> str:
+        if key not in self._sound:
+            path = self._store.local(key)
+            with _reading(key, path) as source:
+                digest = hashlib.file_digest(source, "sha256").hexdigest()
+            if digest[:32] != layout.digest_of(key):
+                raise _damage_of(key, "its name")
+            self._sound[key] = str(path)
         return self._sound[key]
 
     def _put(self, table: str, written: Written) -> DataFile:
@@ -170,9 +191,11 @@ class Draft:
         for number in range(parts):
             start, end = (len(files) * n // parts for n in (number, number + 1))
             some = tuple(files[start:end])
-            data = Leaf(some).to_json()
+            leaf = Leaf(some)
+            data = leaf.to_json()
             key = layout.leaf_key(hashlib.sha256(data).hexdigest()[:32])
             self._store.put(key, io.BytesIO(data))
+            self._catalogue.remember(key, leaf)
             self.written.append(key)
             yield LeafReference(
                 key=key,
@@ -185,65 +208,20 @@ class Draft:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class LeafRun:
-    """A run: its span of the log and its leaves."""
-
-    span: Span
-    leaves: tuple[LeafReference, ...]
-
-    @property
-    def rows(self) -> int:
-        """Rows in the run's files, superseded ones included."""
-        return sum(leaf.rows for leaf in self.leaves)
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrite:
-    """Adjacent runs that become one. If `fresh`, the rows of this publish are appended."""
-
-    runs: tuple[LeafRun, ...]
-    fresh: bool
-
-    def span(self, fresh: Span) -> Span:
-        """Return the span of the resulting run; `fresh` is the span of this publish."""
-        first = self.runs[0].span.first if self.runs else fresh.first
-        return Span(first, fresh.last if self.fresh else self.runs[-1].span.last)
+@contextmanager
+def _reading(key: str, path: Path) -> Iterator[BufferedReader]:
+    """Context of a data file's local copy, open for reading."""
+    try:
+        with path.open("rb") as source:
+            yield source
+    except FileNotFoundError as error:
+        raise MissingObject(f"{key} no longer exists") from error
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def leaf_runs(leaves: Sequence[LeafReference]) -> list[LeafRun]:
-    """Return a table's runs in the order of the log."""
-    found = []
-    for span, some in groupby(leaves, key=lambda leaf: leaf.span):
-        assert span is not None
-        found.append(LeafRun(Span(*span), tuple(some)))
-    return found
-
-
-def runs_to_merge(rows: Sequence[int], fresh: int, ratio: int, most: int | None = None) -> int:
-    """Return how many of the last runs, of `rows` rows each, are merged with `fresh` new rows."""
-    total, count = fresh, 0
-    for size in reversed(rows):
-        if size >= ratio * total or (most is not None and size + total > most):
-            break
-        total += size
-        count += 1
-    return count
-
-
-def plan_rewrites(
-    some: Sequence[LeafRun], fresh: int, live: Callable[[Span], int]
-) -> list[Rewrite]:
-    """Return the rewrites of the records in the order of the log; that of this publish is last.
-
-    `live` gives the number of rows of a span that are listed after this publish of `fresh` rows.
-    """
-    listed = [live(run.span) for run in some]
-    merged = runs_to_merge(listed, fresh, RECORDS_RATIO, MOST_ROWS)
-    kept = len(some) - merged
-    found = [
-        Rewrite((run,), fresh=False)
-        for run, count in zip(some[:kept], listed[:kept], strict=True)
-        if count == 0 or run.rows > 2 * count + layout.GROUP_ROWS
-    ]
-    return [*found, Rewrite(tuple(some[kept:]), fresh=True)]
+def _damage_of(key: str, what: str) -> DamagedStore:
+    return DamagedStore(
+        f"{key} is damaged: its content does not match {what}; restore a copy of it "
+        "(run `sheaf verify` to see what else is wrong)"
+    )

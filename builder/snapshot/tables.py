@@ -10,16 +10,15 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from builder.runtime import Advance, Progress
-from builder.snapshot import lookup, set_listings
-from builder.snapshot.draft import (
+from builder.snapshot import lookup, match_keys, set_listings
+from builder.snapshot.compaction import (
     LOOKUP_RATIO,
-    Draft,
-    Query,
     Rewrite,
     leaf_runs,
     plan_rewrites,
     runs_to_merge,
 )
+from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import rows_of
 from builder.snapshot.set_listings import NewRun, SetIndex
 from functions.database import engine
@@ -51,17 +50,18 @@ _OWN_DEAD = (
 )
 _OWN_RECORDS = f"(FROM {engine.table('$records')} WHERE position >= $base AND {{}})"
 _OWN_REVISITS = (
-    f"(FROM {_OWN_RECORDS.format(lookup.REVISIT)} LEFT JOIN revisit_matches USING (identifier))"
+    f"(FROM {_OWN_RECORDS.format(match_keys.REVISIT)} LEFT JOIN revisit_matches USING (identifier))"
 )
+_OWN_ORIGINALS = match_keys.original_keys(_OWN_RECORDS.format(match_keys.ORIGINAL))
 _OWN_TIES = {
     # table: the query of its rows, the condition on records, the maximum rows of a record
-    "originals": (lookup.original_keys(_OWN_RECORDS.format(lookup.ORIGINAL)), lookup.ORIGINAL, 2),
-    "revisits": (lookup.keys_of_revisits(_OWN_REVISITS), lookup.REVISIT, 3),
+    "originals": (_OWN_ORIGINALS, match_keys.ORIGINAL, 2),
+    "revisits": (match_keys.keys_of_revisits(_OWN_REVISITS), match_keys.REVISIT, 3),
 }
 _TIES_EACH = 2  # usual number of rows of a record
 _OWN_URLS = lookup.url_rows(_OWN_RECORDS.format(lookup.LISTED_CAPTURE))
-_UNRESOLVED = f"{lookup.REVISIT} AND refers_to IS NULL"
-_ASKED = ("deleted", lookup.ORIGINAL, lookup.REVISIT, _UNRESOLVED, lookup.LISTED_CAPTURE)
+_UNRESOLVED = f"{match_keys.REVISIT} AND refers_to IS NULL"
+_ASKED = ("deleted", match_keys.ORIGINAL, match_keys.REVISIT, _UNRESOLVED, lookup.LISTED_CAPTURE)
 _COUNTS = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in _ASKED)
 _THERE = f"WHERE position IN (SELECT position FROM {engine.table('$there')})"
 
@@ -141,7 +141,7 @@ class SnapshotTables:
             sets=sets,
             emptied=emptied,
             tombstones=self._before.tombstones + self._more("deleted"),
-            revisits=self._before.revisits + self._more(lookup.REVISIT),
+            revisits=self._before.revisits + self._more(match_keys.REVISIT),
             unresolved=self._before.unresolved + self._more(_UNRESOLVED),
             tables=self._draft.tables,
         )

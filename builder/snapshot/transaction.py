@@ -99,8 +99,15 @@ class Transaction:
                 scratch=folder,
             )
             try:
-                tables, threads = self.before.tables, self.runtime.threads
-                yield connection, Draft(self.store, connection, folder, tables, None, threads)
+                draft = Draft(
+                    self.store,
+                    connection,
+                    folder,
+                    self.catalogue,
+                    self.before.tables,
+                    threads=self.runtime.threads,
+                )
+                yield connection, draft
             finally:
                 connection.close()
 
@@ -188,7 +195,7 @@ def _apply_change(
     if built.manifest is not None:
         name = recovery.identify_store(store, runtime.identity, pointer)
         named = recovery.stamp_identity(built.manifest, before, name)
-        ready = Ready(named, since, built.keys)
+        ready = Ready(named, since, built.keys, catalogue)
         manifest = commit(store, runtime, pointer, tag, ready, configuration["publish.lead"])
         built = replace(built, manifest=manifest)
     else:

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from builder.threads import map_requests
 from functions.database import engine
 from functions.snapshot import instant, item_tables, obi, schema
 from functions.snapshot.manifest import DataFile, Manifest
@@ -38,6 +39,9 @@ def store_views(catalogue: Catalogue, manifest: Manifest) -> str:
     Data files are named below DuckDB's variable `root`, which ends with a slash. If it is not set,
     they are relative to the store's root, and DuckDB must be started there.
     """
+    tables = dict.fromkeys(name for names in TABLES.values() for name in names)
+    leaves = [leaf for table in tables for leaf in manifest.tables.get(table, ())]
+    map_requests(catalogue.leaf, leaves)  # now they are in the cache
     return naming(manifest, lambda table: catalogue.files(manifest, table))
 
 

@@ -10,7 +10,7 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -22,6 +22,7 @@ _BESIDE = ".d"  # suffix of the name of a file's folder
 _MOST = 4096  # objects in a batch
 _BYTES = 32 << 20
 _CHUNK = 1 << 20  # bytes
+_TRIES = 100
 
 
 @contextmanager
@@ -149,3 +150,38 @@ def read_chunks(source: BinaryIO, key: str) -> Iterator[bytes]:
         if not chunk:
             return
         yield chunk
+
+
+def put_in_place(path: Path, target: Path, move: Callable[[Path, Path], None]) -> None:
+    """Move the file into place, with its missing folders. Raises OSError."""
+    for left in reversed(range(_TRIES)):
+        try:
+            move(path, target)
+            break
+        except FileNotFoundError:
+            if not left or not path.exists():
+                raise
+        if _link_with_folders(path, target):
+            break
+
+
+def _link_with_folders(path: Path, target: Path) -> bool:
+    """Put the file into place together with its missing folders, in one step.
+
+    A folder without the file could vanish at once, because a process that removes the last object
+    of a folder also removes the folder. Returns False if another process changed the folders.
+    """
+    missing = target.parent
+    while not missing.parent.exists():
+        missing = missing.parent
+    with folder_beside(path) as tree:
+        inside = tree / target.relative_to(missing)
+        inside.parent.mkdir(parents=True, exist_ok=True)
+        os.link(path, inside)
+        try:
+            tree.rename(missing)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST):
+                return False
+            raise
+    return True

@@ -16,6 +16,7 @@ from typing import BinaryIO
 from builder.store.durable import (
     batches,
     folder_beside,
+    put_in_place,
     sweep,
     sync,
     sync_file,
@@ -28,7 +29,6 @@ from functions.snapshot.store import ListedObject, Sink
 from functions.store.store_reader import FolderReader
 
 _LOCK = ".lock"
-_TRIES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,20 +248,15 @@ def _unless_missing(error: OSError) -> None:
 
 def _try_link(path: Path, target: Path) -> bool:
     """Link the file into place without a sync; return whether the file was linked."""
-    for left in reversed(range(_TRIES)):
-        try:
-            os.link(path, target)
-        except FileExistsError:
-            return False
-        except FileNotFoundError:
-            if not path.exists():
-                return False  # not written, because its place was already taken
-            if not left:
-                raise
-            target.parent.mkdir(parents=True, exist_ok=True)
-        else:
-            return True
-    raise AssertionError("unreachable")
+    try:
+        put_in_place(path, target, os.link)
+    except FileExistsError:
+        return False
+    except FileNotFoundError:
+        if path.exists():
+            raise
+        return False  # not written, because its place was already taken
+    return True
 
 
 def _link(path: Path, target: Path) -> None:
@@ -273,18 +268,7 @@ def _link(path: Path, target: Path) -> None:
 
 
 def _place(path: Path, target: Path, move: Callable[[Path, Path], None]) -> None:
-    """Move the file at `path` into place durably; `move` is os.replace or os.link.
-
-    Raises OSError. The target's folder may vanish at any time, because a process that removes the
-    last object of a folder also removes the folder.
-    """
-    for left in reversed(range(_TRIES)):
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            move(path, target)
-            break
-        except FileNotFoundError:
-            if not left or not path.exists():
-                raise
+    """Move the file at `path` into place durably; `move` is os.replace or os.link."""
+    put_in_place(path, target, move)
     with contextlib.suppress(FileNotFoundError):  # the object and its folder were removed again
         sync(target.parent)

@@ -5,10 +5,11 @@ atomic. If a server ignored conditions, two publishers could overwrite each othe
 server is tested before the first such write.
 """
 
+import io
 import secrets
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,12 +22,14 @@ from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.layout import StoreAddress, is_key
 from functions.snapshot.store import ListedObject, Sink
 from functions.store.connection import BucketConnection
+from functions.store.mirror import SMALL, Mirror
 from functions.store.store_reader import BucketReader, bucket_of
 
 _LONGEST = 1024  # bytes of an S3 key; some compatible servers do not check it
 _THREADS = 16
 _CHUNK = 1 << 20  # bytes
 _AHEAD = 64  # small objects in memory at a time
+_EXACT = 1 << 15  # bytes: a publish reads many row groups in parallel, so bytes count
 
 PROOF = ".conditional"
 """Key of the object that tests whether the server honours conditions; never listed."""
@@ -43,7 +46,8 @@ class S3Store(BucketReader):
         self, address: StoreAddress, connection: BucketConnection, environment: Mapping[str, str]
     ) -> None:
         self._client = S3Client(address, connection, environment)
-        super().__init__(address, self._client, limit=None)
+        self._mirror = Mirror(self._client, None, small=_EXACT)
+        super().__init__(address, self._client, None, cache=self._mirror)
         self._proof = threading.Lock()
         self._proved = False
 
@@ -51,20 +55,26 @@ class S3Store(BucketReader):
         """Write an object that is named by its content; an existing one is kept.
 
         An object larger than a part is sent in parts, a few of which are in memory at a time. A
-        local file is kept as well, because a publish reads again what it wrote.
+        small one takes one request. A local file is kept as well, because a publish reads again
+        what it wrote.
         """
         name = self._name(key)
-        if self._client.has(name):
-            return
         start = source.tell()
+        if _is_small(source):
+            with suppress(Conflict):
+                self.create(key, source.read())
+        elif not self._client.has(name):
+            self._send(name, source)
+        path = getattr(source, "name", None)
+        if start == 0 and isinstance(path, str | Path):
+            self._mirror.adopt(name, Path(path))
+
+    def _send(self, name: str, source: BinaryIO) -> None:
         width = self._client.connection.concurrency
         with Multipart(self._client, name, width, absent=False) as sink:
             while chunk := source.read(_CHUNK):
                 sink.write(chunk)
             sink.end()
-        path = getattr(source, "name", None)
-        if start == 0 and isinstance(path, str | Path):
-            self._mirror.adopt(name, Path(path))
 
     def create(self, key: str, data: bytes) -> None:
         """Write a new object. Raises Conflict if it exists."""
@@ -212,6 +222,16 @@ class S3Store(BucketReader):
             f"{self.address}: this server ignores {header}, so two publishers could overwrite each "
             "other; Sheaf needs one that honours conditional writes (see docs/reference/store.md)"
         )
+
+
+def _is_small(source: BinaryIO) -> bool:
+    """Return whether the rest of the stream is known to be short."""
+    if not source.seekable():
+        return False
+    start = source.tell()
+    size = source.seek(0, io.SEEK_END) - start
+    source.seek(start)
+    return size <= SMALL
 
 
 def _marks_a_folder(one: Listed) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from builder.snapshot import lookup
+from builder.snapshot import lookup, match_keys
 from builder.snapshot.consistency import DISTINCT
 from builder.store.durable import read_chunks
 from builder.store.findings import Finding
@@ -67,7 +67,7 @@ _OWED = (
 )
 _OWING = (
     "INSERT INTO held_owed SELECT $number, key, url, moment, position FROM "
-    f"({lookup.original_keys(f'(FROM {_FILE} WHERE {lookup.ORIGINAL})')})"
+    f"({match_keys.original_keys(f'(FROM {_FILE} WHERE {match_keys.ORIGINAL})')})"
 )
 _REFERRING = (
     "CREATE TABLE held_referring (file INTEGER, position BIGINT, original_name UBIGINT, "
@@ -79,11 +79,11 @@ _FOUND_BY = (
     f"SELECT $number, hash({lookup.URL_SURT}, {lookup.URL_STAMP}), position FROM {_FILE} "
     f"WHERE {lookup.LISTED_CAPTURE}"
 )
-_REVISITS = f"(FROM {_FILE} WHERE {lookup.REVISIT})"
+_REVISITS = f"(FROM {_FILE} WHERE {match_keys.REVISIT})"
 _REFERS = (
     "INSERT INTO held_referring SELECT $number, position, "
     "if(refers_to IS NULL, NULL, hash(refers_to)), date_key, digest_key, url_hash, moment "
-    f"FROM ({lookup.wanted_keys(_REVISITS, 'position, refers_to')})"
+    f"FROM ({match_keys.wanted_keys(_REVISITS, 'position, refers_to')})"
 )
 _FIELDS = " OR ".join(f"{column.name} IS NOT NULL" for column in schema.CONTENT)
 _FULL = (

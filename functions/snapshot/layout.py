@@ -40,7 +40,7 @@ LEAF_FILES = 64
 INLINED = 1 << 16
 """Approximate number of bytes of leaves that a manifest itself holds."""
 SERVED = ("sets", "records", "copies", "lookup", "dead", "documents", "urls")
-"""Tables that requests read: each of their row groups has its own footer."""
+"""Tables that requests read: their leaves are inlined in the manifest, if they fit."""
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 _NAMED = re.compile(

@@ -18,7 +18,8 @@ class RowGroup:
     """Rows that are read together: bounds, count, and their byte range.
 
     The next `tail` bytes are a footer for this row group alone, so a file that ends there is a
-    Parquet file. `tail` is 0 if there is no such footer, as in tables that no request reads.
+    Parquet file. `check` is the CRC-32 of the bytes of `span`. Earlier versions of Sheaf wrote no
+    such footer for some tables (`tail` is 0) and no checksum (None).
     """
 
     first: Key
@@ -27,6 +28,7 @@ class RowGroup:
     offset: int
     length: int
     tail: int = 0
+    check: int | None = None
 
     @property
     def span(self) -> tuple[int, int]:
@@ -67,7 +69,7 @@ class Leaf:
                 "key": f.key,
                 "bytes": f.bytes,
                 "footer": f.footer,
-                "groups": [[g.first, g.last, g.rows, g.offset, g.length, g.tail] for g in f.groups],
+                "groups": [_values(group) for group in f.groups],
             }
             for f in self.files
         ]
@@ -91,13 +93,20 @@ class Leaf:
                     f["bytes"],
                     f["footer"],
                     tuple(
-                        RowGroup(key(first), key(last), rows, offset, length, tail)
-                        for first, last, rows, offset, length, tail in f["groups"]
+                        RowGroup(key(first), key(last), rows, offset, length, tail, *check)
+                        for first, last, rows, offset, length, tail, *check in f["groups"]
                     ),
                 )
                 for f in listed
             )
         )
+
+
+def _values(group: RowGroup) -> list[Any]:
+    check = [] if group.check is None else [group.check]
+    return [
+        group.first, group.last, group.rows, group.offset, group.length, group.tail, *check,
+    ]  # fmt: skip
 
 
 def document(data: bytes, what: str) -> Any:

@@ -125,6 +125,10 @@ class Catalogue:
 
         return self._cache.get(reference.key, lambda: self._parse(reference.key, parse))
 
+    def remember(self, key: str, leaf: Leaf) -> None:
+        """Keep a leaf that was just written, so that it need not be read."""
+        self._cache.get(key, lambda: leaf)
+
     def _parse(self, key: str, parse: Callable[[bytes], T]) -> T:
         try:
             return parse(self.reader.read(key))

@@ -16,7 +16,8 @@ from functions.store.scratch import Extent, Scratch
 
 T = TypeVar("T")
 
-SMALL = 1 << 20  # bytes: an object up to this size is fetched whole; the request is the main cost
+SMALL = 1 << 20
+"""Bytes of an object that is fetched whole; the request is the main cost."""
 KEPT = 20.0
 """Seconds for which a returned file stays, whatever the limit; its caller opens it in this time."""
 
@@ -67,8 +68,11 @@ class Mirror:
         limit: int | None,
         clock: Callable[[], float] = time.monotonic,
         kept: float = KEPT,
+        small: int = SMALL,
     ) -> None:
+        """Objects of up to `small` bytes are fetched whole, and also gaps of half of that."""
         self._client = client
+        self._small = small
         self._limit = limit
         self._kept = kept
         self._clock = clock
@@ -116,7 +120,7 @@ class Mirror:
 
     def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> list[Path]:
         """Return files of the spans of an object of `size` bytes, as Reader.parts does."""
-        if size <= SMALL:
+        if size <= self._small:
             return [self.local(key, None)]
         wanted = [Extent(start, start + length) for start, length in spans]
         while True:
@@ -194,10 +198,10 @@ class Mirror:
         part = self._client.connection.part
         if wanted is None:
             first = [Extent(0, part)]
-        elif not exactly and max((e.end for e in wanted), default=0) <= SMALL:
-            first = [Extent(0, SMALL)]
+        elif not exactly and max((e.end for e in wanted), default=0) <= self._small:
+            first = [Extent(0, self._small)]
         else:
-            first = scratch.cut_extents(scratch.merge_extents(wanted, SMALL // 2), part)[
+            first = scratch.cut_extents(scratch.merge_extents(wanted, self._small // 2), part)[
                 : self._width
             ]
         pieces = self._side_by_side(
@@ -215,7 +219,7 @@ class Mirror:
             held.extents = scratch.merge_extents(first, 0, held.size)
 
     def _fetch(self, key: str, held: _Held, missing: Sequence[Extent]) -> None:
-        near = scratch.merge_extents(missing, SMALL // 2, held.size)
+        near = scratch.merge_extents(missing, self._small // 2, held.size)
         with held.path.open("r+b") as file:
 
             def fetch(asked: Extent, stopped: Callable[[], bool]) -> None:

@@ -1,5 +1,6 @@
 """Row groups with footers of their own: what a request cuts out of a data file is a file itself."""
 
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def files(store: Any, table: str) -> list[tuple[DataFile, Path]]:
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("table", layout.SERVED[:4])
+@pytest.mark.parametrize("table", ["sets", "records", "originals", "revisits", "faults"])
 def test_a_row_group_that_is_cut_out_is_a_parquet_file(
     store: Any, table: str, tmp_path: Path
 ) -> None:
@@ -42,6 +43,9 @@ def test_a_row_group_that_is_cut_out_is_a_parquet_file(
         for number, group in enumerate(file.groups):
             assert group.tail > 0
             offset, size = group.span
+            with path.open("rb") as source:
+                source.seek(offset)
+                assert zlib.crc32(source.read(size)) == group.check
             cut = tmp_path / f"{number}.parquet"
             with path.open("rb") as source, cut.open("wb") as target:
                 source.seek(offset)
@@ -54,13 +58,7 @@ def test_a_row_group_that_is_cut_out_is_a_parquet_file(
             assert connection.execute(sql, {"file": str(cut)}).fetchall() == [(group.rows,)]
             cut.unlink()
         many += len(file.groups) > 1
-    assert many or table == "sets"
-
-
-def test_no_other_table_has_them(store: Any) -> None:
-    several = [f for f, _ in files(store, "originals") if len(f.groups) > 1]
-    assert several
-    assert {group.tail for file in several for group in file.groups} == {0}
+    assert many or table not in ("records", "originals")
 
 
 def test_they_take_little(store: Any) -> None:

@@ -6,8 +6,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.snapshot import draft
-from builder.snapshot.draft import LOOKUP_RATIO, MOST_ROWS, RECORDS_RATIO, LeafRun, Rewrite
+from builder.snapshot import compaction
+from builder.snapshot.compaction import LOOKUP_RATIO, MOST_ROWS, RECORDS_RATIO, LeafRun, Rewrite
 from functions.snapshot import layout
 from functions.snapshot.manifest import LeafReference, Span
 
@@ -26,7 +26,7 @@ def published(rows: list[int], ratio: int, most: int | None = None) -> tuple[lis
     runs: list[int] = []
     longest = written = 0
     for fresh in rows:
-        count = draft.runs_to_merge(runs, fresh, ratio, most)
+        count = compaction.runs_to_merge(runs, fresh, ratio, most)
         merged = sum(runs[len(runs) - count :]) + fresh
         runs[len(runs) - count :] = [merged]
         written += merged
@@ -70,25 +70,25 @@ def test_whatever_is_published_runs_stay_few(rows: list[int], ratio: int) -> Non
 
 @given(st.lists(st.integers(0, MOST_ROWS), max_size=20), st.integers(1, MOST_ROWS))
 def test_no_run_grows_beyond_the_most_by_merging(rows: list[int], fresh: int) -> None:
-    count = draft.runs_to_merge(rows, fresh, RECORDS_RATIO, MOST_ROWS)
+    count = compaction.runs_to_merge(rows, fresh, RECORDS_RATIO, MOST_ROWS)
     assert count == 0 or sum(rows[len(rows) - count :]) + fresh <= MOST_ROWS
 
 
 def test_leaves_with_one_span_are_one_run() -> None:
     leaves = [leaf(1, 9), leaf(10, 12, part=1), leaf(10, 12, part=2), leaf(13, 13)]
-    found = draft.leaf_runs(leaves)
+    found = compaction.leaf_runs(leaves)
     assert [run.span for run in found] == [Span(1, 9), Span(10, 12), Span(13, 13)]
     assert [len(run.leaves) for run in found] == [1, 2, 1]
     assert found[1].rows == 6
-    assert draft.leaf_runs([]) == []
+    assert compaction.leaf_runs([]) == []
 
 
 def planned(listed: dict[int, int], runs: list[LeafRun], fresh: int) -> list[Rewrite]:
-    return draft.plan_rewrites(runs, fresh, lambda span: listed[span.first])
+    return compaction.plan_rewrites(runs, fresh, lambda span: listed[span.first])
 
 
 def test_the_publish_s_own_run_is_last_and_takes_small_ones_along() -> None:
-    runs = draft.leaf_runs([leaf(1, 1000), leaf(1001, 1010), leaf(1011, 1015)])
+    runs = compaction.leaf_runs([leaf(1, 1000), leaf(1001, 1010), leaf(1011, 1015)])
     plan = planned({1: 1000, 1001: 10, 1011: 5}, runs, fresh=6)
     assert plan == [Rewrite(tuple(runs[1:]), fresh=True)]
     assert plan[0].span(Span(1016, 1021)) == Span(1001, 1021)
@@ -96,7 +96,9 @@ def test_the_publish_s_own_run_is_last_and_takes_small_ones_along() -> None:
 
 def test_a_run_of_which_little_is_listed_is_rewritten_alone() -> None:
     rows = 3 * layout.GROUP_ROWS
-    runs = draft.leaf_runs([leaf(1, rows), leaf(rows + 1, 2 * rows), leaf(2 * rows + 1, 3 * rows)])
+    runs = compaction.leaf_runs(
+        [leaf(1, rows), leaf(rows + 1, 2 * rows), leaf(2 * rows + 1, 3 * rows)]
+    )
     # The first is half superseded and a bit, the second not at all, of the third nothing is left.
     listed = {1: layout.GROUP_ROWS - 1, rows + 1: rows, 2 * rows + 1: 0}
     plan = planned(listed, runs, fresh=1)
@@ -109,7 +111,7 @@ def test_a_run_of_which_little_is_listed_is_rewritten_alone() -> None:
 
 def test_one_that_is_half_listed_is_left_alone() -> None:
     rows = 3 * layout.GROUP_ROWS
-    runs = draft.leaf_runs([leaf(1, rows)])
+    runs = compaction.leaf_runs([leaf(1, rows)])
     assert planned({1: layout.GROUP_ROWS}, runs, fresh=1) == [Rewrite((), fresh=True)]
 
 

@@ -504,7 +504,7 @@ def test_parts_are_files_of_their_own_and_neighbours_one_request(
 def test_a_small_object_comes_whole_whichever_part_is_asked_for(
     bucket: Bucket, proxy: Proxy
 ) -> None:
-    data = DATA[: 1 << 20]
+    data = DATA[: 1 << 15]
     bucket.put("x", io.BytesIO(data))
     proxy.seen.clear()
     assert bucket.parts("x", len(data), [(7, 9)])[0].read_bytes() == data

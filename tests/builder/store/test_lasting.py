@@ -24,7 +24,7 @@ class Disk:
         self.places: set[Path] = set()  # folders in which a place is not synced yet
         monkeypatch.setattr(os, "fsync", self._sync)
         monkeypatch.setattr(module, "sync_system", self._sync_all)
-        for name in ("link", "replace"):
+        for name in ("link", "replace", "rename"):
             monkeypatch.setattr(os, name, self._placing(getattr(os, name)))
 
     def _sync(self, handle: int) -> None:
@@ -40,12 +40,17 @@ class Disk:
 
     def _placing(self, move: Callable[[Path, Path], None]) -> Callable[[Path, Path], None]:
         def placing(path: Path, target: Path) -> None:
-            status = path.stat()
-            if self.synced.get(status.st_ino) != status.st_size:
-                self.torn.append(target)
+            if ".tmp" in target.parts:  # not in its place yet
+                move(path, target)
+                return
+            inside = [one.relative_to(path) for one in path.rglob("*") if one.is_file()]
+            for one in inside if path.is_dir() else [Path()]:
+                status = (path / one).stat()
+                if self.synced.get(status.st_ino) != status.st_size:
+                    self.torn.append(target / one)
+                self.placed.append(target / one)
+                self.places.add((target / one).parent)
             move(path, target)
-            self.placed.append(target)
-            self.places.add(target.parent)
 
         return placing
 

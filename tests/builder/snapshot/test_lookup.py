@@ -1,0 +1,152 @@
+"""Look-ups read the row groups that can hold a key, and nothing else, and check what they read."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from builder.snapshot.draft import Draft
+from builder.snapshot.lookup import fetch_groups, find_groups
+from builder.snapshot.transaction import Transaction
+from builder.store.folder import FolderStore
+from functions.database import engine
+from functions.snapshot import layout
+from functions.snapshot.errors import DamagedStore
+from functions.snapshot.manifest import DataFile
+from functions.store.catalog import Catalogue
+from tests.bucket import Bucket
+from tests.builder.conftest import World, capture
+from tests.builder.withdraw.test_withdraw import newest
+
+ROWS, GROUPS = 8, 4  # rows of a row group, row groups of a file
+
+
+class Watched(FolderStore):
+    """A folder that notes what is read of data files: spans, or None for a whole file."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.reads: list[tuple[str, Sequence[tuple[int, int]] | None]] = []
+
+    def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> Sequence[Path]:
+        self.reads.append((key, tuple(spans)))
+        return super().parts(key, size, spans)
+
+    def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
+        if spans is None:
+            self.reads.append((key, None))
+        return super().local(key, spans)
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setattr(layout, "GROUP_ROWS", ROWS)
+    monkeypatch.setattr(layout, "FILE_GROUPS", GROUPS)
+    monkeypatch.setattr(layout, "LEAF_FILES", 2)
+    world = World(tmp_path / "store")
+    world.ingest([capture(n) for n in range(200)])
+    world.publish()
+    return world
+
+
+@contextmanager
+def drafted(world: World, store: FolderStore) -> Iterator[tuple[engine.Connection, Draft]]:
+    with Transaction.of(store, world.configuration(), world.runtime()).draft() as made:
+        yield made
+
+
+def position_files(world: World) -> list[DataFile]:
+    return list(Catalogue(world.store).files(newest(world), "records"))
+
+
+def test_few_rows_are_read_by_row_group(world: World) -> None:
+    files = position_files(world)
+    store = Watched(world.root)
+    with drafted(world, store) as (connection, draft):
+        # The first row group of the first file, the second and the fourth of the third.
+        keys = "SELECT unnest([1, 8, 75, 76, 90])"
+        found = find_groups(connection, draft, "records", (keys, {}))
+        assert [(f.key, g) for f, g in found] == [
+            (files[0].key, [files[0].groups[0]]),
+            (files[2].key, [files[2].groups[1], files[2].groups[3]]),
+        ]
+        paths = fetch_groups(connection, draft, "records", (keys, {}))
+        sql = f"SELECT position FROM {engine.table('$files')} WHERE position IN ({keys}) ORDER BY 1"
+        assert connection.execute(sql, {"files": paths}).fetchall() == [
+            (1,), (8,), (75,), (76,), (90,)
+        ]  # fmt: skip
+    spans = {file.key: tuple(group.span for group in groups) for file, groups in found}
+    assert dict(store.reads) == spans
+
+
+def test_a_file_of_which_most_is_wanted_is_read_whole(world: World) -> None:
+    files = position_files(world)
+    store = Watched(world.root)
+    with drafted(world, store) as (connection, draft):
+        fetch_groups(connection, draft, "records", ("SELECT unnest(range(1, 18))", {}))
+    assert store.reads == [(files[0].key, None)]
+
+
+def test_leaves_that_cannot_hold_a_key_are_not_read(world: World) -> None:
+    store, leaves = Watched(world.root), newest(world).tables["records"]
+    seen: list[str] = []
+    read: Callable[[str], bytes] = store.read
+    store.read = lambda key: seen.append(key) or read(key)  # type: ignore[method-assign,func-returns-value]
+    with drafted(world, store) as (connection, draft):
+        draft._catalogue._cache._values.clear()  # the manifest holds small leaves itself
+        seen.clear()
+        fetch_groups(connection, draft, "records", ("SELECT 190", {}))
+    assert seen == [leaves[-1].key]
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_damaged_row_group_is_refused_if_it_is_read(world: World, wanted: bool) -> None:
+    file = position_files(world)[0]
+    path = world.root / file.key
+    data = bytearray(path.read_bytes())
+    data[file.groups[1].offset + 20] ^= 1
+    path.write_bytes(data)
+    key = file.groups[1 if wanted else 0].first
+    with drafted(world, FolderStore(world.root)) as (connection, draft):
+        if not wanted:
+            assert fetch_groups(connection, draft, "records", (f"SELECT {key}", {}))
+            return
+        with pytest.raises(DamagedStore, match=f"{file.key} is damaged.*checksum of its row group"):
+            fetch_groups(connection, draft, "records", (f"SELECT {key}", {}))
+
+
+def test_a_store_without_checksums_is_read_by_whole_files(world: World) -> None:
+    """Earlier versions wrote neither checksums nor, in some tables, footers of row groups."""
+    store = Watched(world.root)
+    with drafted(world, store) as (connection, draft):
+        keys = ("SELECT 1", {})
+        [(file, groups)] = find_groups(connection, draft, "records", keys)
+        old = [replace(group, check=None) for group in groups]
+        draft.group_paths([(file, old)])
+    assert store.reads == [(file.key, None)]
+
+
+def test_a_bucket_sends_the_row_groups_alone(
+    world: World, make_bucket: Callable[..., Bucket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builder.store.s3._EXACT", 0)
+    bucket = make_bucket()
+    for key in world.store.keys(""):
+        with world.store.open(key) as source:
+            bucket.put(key, source)
+    cold = Bucket(bucket.endpoint, bucket.bucket)
+    sent: list[tuple[str, int]] = []
+    piece = cold._client.piece
+
+    def note(key: str, offset: int, length: int, *more: object, **given: object) -> object:
+        sent.append((key.removeprefix("store/"), length))
+        return piece(key, offset, length, *more, **given)  # type: ignore[arg-type]
+
+    cold._client.piece = note  # type: ignore[method-assign,assignment]
+    with Transaction.of(cold, world.configuration(), world.runtime()).draft() as (conn, draft):
+        found = find_groups(conn, draft, "records", ("SELECT unnest([1, 90])", {}))
+        sent.clear()
+        draft.group_paths(found)
+    assert sorted(sent) == sorted((f.key, sum(g.span[1] for g in groups)) for f, groups in found)
