@@ -80,13 +80,12 @@ class Transaction:
     @staticmethod
     def of(store: Writer, configuration: Configuration, runtime: Runtime) -> "Transaction":
         """Return the newest snapshot as a base. Raises NothingPublished if there is none."""
-        catalogue = Catalogue(store)
         pointer, tag = recovery.current(store)
         newest = pointer.newest()
         if newest is None:
             raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
-        before = catalogue.manifest(newest.snapshot)
-        return Transaction(store, catalogue, configuration, runtime, pointer, tag, before)
+        before = Catalogue(store).manifest(newest.snapshot)
+        return Transaction(store, Catalogue(store), configuration, runtime, pointer, tag, before)
 
     @contextmanager
     def draft(self) -> Iterator[tuple[engine.Connection, Draft]]:
@@ -170,12 +169,14 @@ def _apply_change(
     tag: str | None,
 ) -> ChangeResult:
     now = runtime.clock()
+    # Without the leaves that the manifest holds: the next manifest, which may not hold them, names
+    # their objects, so these must be whole.
     catalogue = Catalogue(store)
     newest = pointer.newest()
     namespace = configuration["repository.namespace"]
     nothing = Manifest(0, UNSTAMPED, namespace, (), {})
     recovery.check(store, pointer, tag)
-    before = catalogue.manifest(newest.snapshot) if newest else nothing
+    before = Catalogue(store).manifest(newest.snapshot) if newest else nothing
     _check(before, namespace)
     remove_leftovers(store, before.skipped[-_LEFTOVERS:])
     # A snapshot that is not in effect yet was written in time, by any process.

@@ -68,11 +68,11 @@ class Mirror:
         limit: int | None,
         clock: Callable[[], float] = time.monotonic,
         kept: float = KEPT,
-        small: int = SMALL,
+        small: int | None = None,
     ) -> None:
-        """Objects of up to `small` bytes are fetched whole, and also gaps of half of that."""
+        """Fetch whole objects of up to `small` bytes (SMALL), and also gaps of half of that."""
         self._client = client
-        self._small = small
+        self._small = SMALL if small is None else small
         self._limit = limit
         self._kept = kept
         self._clock = clock
