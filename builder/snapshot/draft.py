@@ -81,7 +81,7 @@ class Draft:
         called with the number of rows written.
         """
         files = []
-        with engine.reading(f"the table {table}"):
+        with engine.reading(f"the table {table}"), engine.spilling(self._connection):
             rows = (
                 batch
                 for sql, values in queries
@@ -98,7 +98,7 @@ class Draft:
         `column` is not part of the table. Returns the files by the column's value.
         """
         found: dict[int, list[DataFile]] = {}
-        with engine.reading(f"the table {table}"):
+        with engine.reading(f"the table {table}"), engine.spilling(self._connection):
             stream = engine.stream(self._connection, *query)
             for value, rows in segments(stream, column):
                 for written in write_table(rows, table, self._folder):

@@ -76,6 +76,20 @@ def reading(what: str) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def spilling(connection: Connection) -> Iterator[None]:
+    """Context in which sorts use the disk from the start.
+
+    By itself, DuckDB 2.0 never begins to use it once the first part of a UNION ALL was read. So a
+    sort of few rows and many others ran out of memory.
+    """
+    connection.execute("SET debug_force_external = true")
+    try:
+        yield
+    finally:
+        connection.execute("SET debug_force_external = false")
+
+
 def table(files: str) -> str:
     """Return the table expression over Parquet files; `files` is a parameter or a list in SQL.
 

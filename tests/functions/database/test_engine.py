@@ -1,0 +1,19 @@
+"""Memory of DuckDB: what is larger than that goes to the disk."""
+
+from pathlib import Path
+
+from functions.database import engine
+
+_UNION = """
+SELECT * FROM (
+    SELECT range AS n, repeat('x', 80) || range AS t FROM range(10)
+    UNION ALL SELECT hash(range), repeat('y', 80) || range FROM range(900_000)
+) ORDER BY n, t
+"""
+
+
+def test_a_union_of_few_rows_and_many_is_sorted_on_the_disk(tmp_path: Path) -> None:
+    connection = engine.connect(threads=1, memory_megabytes=64, scratch=tmp_path)
+    with engine.spilling(connection):
+        rows = sum(batch.num_rows for batch in engine.stream(connection, _UNION))
+    assert rows == 900_010
