@@ -87,7 +87,7 @@ def captures(count: int, seed: int = 1) -> Iterator[Capture]:
         )
 
 
-def _sql(count: int, seed: int, revisits: int) -> str:
+def _sql(count: int, seed: int, revisits: int, every: int) -> str:
     """Return the rows of intake.CAPTURES of the numbers in $first to $end."""
     last = revisits - 1  # the number before it has the same digest
     hosts = max(1, count // 40)
@@ -120,7 +120,7 @@ def _sql(count: int, seed: int, revisits: int) -> str:
         "content_charset": "if(minor = 'html', 'utf-8', NULL)",
         "content_charset_source": "if(minor = 'html', 'declared', NULL)",
         "content_languages": "if(minor = 'html', 'cs', NULL)",
-        "title": f"if(minor = 'html', {title}, NULL)",
+        "title": "'Changed'" if every > 1 else f"if(minor = 'html', {title}, NULL)",
         "warc_record_type": f"if(number % {revisits} = {last}, 'revisit', 'response')"
         if revisits
         else "'response'",
@@ -133,7 +133,7 @@ def _sql(count: int, seed: int, revisits: int) -> str:
         for column in intake.CAPTURES
     )
     return f"""
-WITH numbered AS (SELECT range AS number FROM range($first, $end)),
+WITH numbered AS (SELECT range AS number FROM range($first, $end, {every})),
 drawn AS (
     SELECT number, 'h' || {host} AS host,
         if(number % 10000 = 5000, 'model/vrml',
@@ -158,22 +158,25 @@ SELECT {columns} FROM dealt
 """
 
 
-def fill(store: Writer, count: int, folder: Path, seed: int = 1, revisits: int = 0) -> None:
+def fill(
+    store: Writer, count: int, folder: Path, seed: int = 1, revisits: int = 0, every: int = 1
+) -> None:
     """Write an intake run of `count` generated captures into the store, a part for each file.
 
     Every one in `revisits`, an even number, is a revisit of the capture before it; 0 for none.
+    With `every`, only the first of as many captures is written, with another title.
     """
     connection = engine.connect(threads=2, memory_megabytes=1024)
-    sql = _sql(count, seed, revisits)
-    for first in range(0, count, PER_FILE):
-        values = {"first": first, "end": min(count, first + PER_FILE)}
-        path = folder / f"captures-{first // PER_FILE:06}.parquet"
+    sql, step = _sql(count, seed, revisits, every), PER_FILE * every
+    for first in range(0, count, step):
+        values = {"first": first, "end": min(count, first + step)}
+        path = folder / f"captures-{first // step:06}.parquet"
         connection.execute(
             f"COPY ({sql}) TO '{path}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 4096)",
             values,
         )
     connection.close()
     source = intake.IntakeSource(
-        "generated", f"{seed}-{count}", "", "warc.gz", 0, count, 0, 0, {}, {}
+        "generated", f"{seed}-{count}-{every}", "", "warc.gz", 0, count, 0, 0, {}, {}
     )
-    intake.commit(store, intake.IntakeRun(f"generated-{seed}", (source,)), folder)
+    intake.commit(store, intake.IntakeRun(f"generated-{seed}-{every}", (source,)), folder)

@@ -1,0 +1,163 @@
+"""One very large store: its first publish, a change of 1 %, and what requests take of a bucket.
+
+    python -m bench.cold.scale --folder DIR [--captures 10000000] [--memory 1536] [--keep]
+
+A tenth of the generated captures are revisits. Each publish is a process of its own, whose peak
+memory is what the system says; scratch files are those of DuckDB and Sheaf. The store is then read
+as a bucket that answers at once (bench.cold.latency), each request by a reader with empty caches.
+Baseline: the same with a tenth of the captures, so the table shows what is linear.
+"""
+
+import argparse
+import multiprocessing
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import quote
+
+from bench.cold.latency import BUCKET, served
+from bench.generate import fill
+from bench.publish import Cost, measured
+from builder.publish.publish import publish
+from builder.runtime import Runtime
+from builder.store.folder import FolderStore
+from functions.config import configuration
+from functions.database import engine
+from functions.oai.application import Application
+from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.oai.token import Token
+from functions.snapshot.layout import StoreAddress
+from functions.snapshot.manifest import Manifest
+from functions.store.catalog import Catalogue
+from functions.store.client import Client
+from functions.store.connection import BucketConnection
+from functions.store.store_reader import BucketReader
+
+_NAMESPACE = "bench.example.org"
+_SETTINGS = f'[repository]\nnamespace = "{_NAMESPACE}"\n[publish]\nmemory = {{}}\n'
+_KEYS = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "us-east-1"}
+_THREADS = 2
+
+
+def published(root: Path, scratch: Path, memory: int) -> Cost:
+    """Publish the intake of the store; the cost's bytes are those of the tables."""
+
+    def work() -> Mapping[str, int]:
+        settings = configuration.parse(_SETTINGS.format(memory), {})
+        waited: list[float] = []  # the instant of effect need not be waited for here
+        runtime = Runtime(lambda: datetime.now(UTC), waited.append, lambda text: None, {}, _THREADS)
+        manifest = publish(FolderStore(root), settings, runtime).manifest
+        assert manifest is not None
+        return {name: sum(leaf.bytes for leaf in found) for name, found in manifest.tables.items()}
+
+    return measured(scratch, work)
+
+
+def once(root: Path, folder: Path, memory: int) -> Cost:
+    """Publish in a process of its own."""
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    try:
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            return pool.apply(published, (root, scratch, memory))
+    finally:
+        shutil.rmtree(scratch)
+
+
+def queries(store: FolderStore, manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """Yield names and queries of pages at three depths, and of a record."""
+    size = manifest.last_position
+
+    def at(position: int) -> str:
+        token = Token(
+            verb="ListRecords", prefix="oai_dc", snapshot=manifest.snapshot, position=position,
+            cursor=position - 1, size=size, namespace=_NAMESPACE, store=manifest.store,
+        )  # fmt: skip
+        return f"verb=ListRecords&resumptionToken={quote(token.to_text())}"
+
+    yield "first page", "verb=ListRecords&metadataPrefix=oai_dc"
+    yield "middle page", at(size // 2)
+    yield "last page", at(size - 999)
+    file = next(iter(Catalogue(store).files(manifest, "records")))
+    sql = f"SELECT identifier FROM {engine.table('$file')} LIMIT 1"
+    ((name,),) = engine.connect().execute(sql, {"file": str(store.local(file.key))}).fetchall()
+    yield "GetRecord", f"verb=GetRecord&metadataPrefix=oai_dc&identifier={name}"
+
+
+def requests(root: Path) -> Iterator[str]:
+    """Yield a row for each request: GETs, their KB, and milliseconds."""
+    store = FolderStore(root)
+    entry = Catalogue(store).pointer().newest()
+    assert entry is not None
+    settings = configuration.parse(_SETTINGS.format(1024), {})
+    with served(root, 0, 1e6) as (endpoint, counts):
+        for name, query in queries(store, Catalogue(store).manifest(entry.snapshot)):
+            address = StoreAddress(BUCKET, "")
+            client = Client(address, BucketConnection(endpoint=endpoint), _KEYS)
+            reader = BucketReader(address, client, 64 << 20)
+            repository = DuckRepository(reader)
+            # The publishes did not wait until their snapshot is in effect.
+            now = entry.effective + timedelta(seconds=1)
+            application = Application(repository, settings, lambda now=now: now)
+            counts.taken()
+            began = time.perf_counter()
+            answer = application(
+                {
+                    "version": "2.0", "rawPath": "/oai", "rawQueryString": query,
+                    "headers": {"host": "b.cz"}, "requestContext": {"http": {"method": "GET"}},
+                }
+            )  # fmt: skip
+            seconds = time.perf_counter() - began
+            assert answer["statusCode"] == 200, answer["body"]
+            found = counts.taken()
+            repository.close()
+            reader.close()
+            kilobytes = found["bytes"] / 1000
+            yield f"| {name} | {found['requests']} | {kilobytes:,.0f} | {1000 * seconds:,.0f} |"
+
+
+def run(folder: Path, count: int, memory: int) -> None:
+    """Generate, publish, change, ask, and print rows."""
+    root = folder / "store"
+    for name, every in (("first publish", 1), ("1 % changed", 100)):
+        (folder / "parts").mkdir(parents=True)
+        began = time.perf_counter()
+        fill(FolderStore(root), count, folder / "parts", revisits=10, every=every)
+        shutil.rmtree(folder / "parts")
+        generated = time.perf_counter() - began
+        cost = once(root, folder, memory)
+        print(
+            f"| {count:,}, {name} | {cost.seconds:,.0f} | {1e6 * cost.seconds * every / count:.2f} "
+            f"| {1e6 * cost.cpu * every / count:.2f} | {cost.memory:,.0f} | {cost.scratch:,.0f} "
+            f"| {sum(cost.bytes.values()) / count:.1f} | ({generated:,.0f} s to generate)",
+            flush=True,
+        )
+    print("\n| Request | GETs | KB | ms |\n|---|---|---|---|")
+    for row in requests(root):
+        print(row, flush=True)
+    print(flush=True)
+
+
+def main() -> None:
+    """Parse the arguments and run."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--captures", type=int, default=10_000_000)
+    parser.add_argument("--memory", type=int, default=1536, help="publish.memory, megabytes")
+    parser.add_argument("--folder", type=Path, required=True, help="about 1 GB a million captures")
+    parser.add_argument("--keep", action="store_true", help="keep the larger store")
+    arguments = parser.parse_args()
+    print(
+        "| | seconds | µs a capture | CPU µs | peak MB | scratch MB | bytes a capture |\n"
+        "|---|---|---|---|---|---|---|"
+    )
+    for count in (arguments.captures // 10, arguments.captures):
+        folder = arguments.folder / f"scale-{count}"
+        run(folder, count, arguments.memory)
+        if not arguments.keep or count < arguments.captures:
+            shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
