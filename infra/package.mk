@@ -4,8 +4,11 @@
 PYTHON313 := $(or $(PYTHON313),python3.13)
 PACKAGE := $(dir $(realpath $(lastword $(MAKEFILE_LIST))))package.py
 
-.PHONY: build-OaiFunction build-ContentFunction build-PublishFunction build-FilesetFunction
-build-OaiFunction build-ContentFunction build-PublishFunction build-FilesetFunction: build-%:
+FUNCTIONS := build-OaiFunction build-ContentFunction build-PublishFunction build-IngestFunction \
+	build-FilesetFunction
+
+.PHONY: $(FUNCTIONS)
+$(FUNCTIONS): build-%:
 	@$(PYTHON313) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 13))' || \
 		{ echo "Python 3.13 is needed to pack the functions: PYTHON313=... names it" >&2; exit 1; }
 	$(PYTHON313) $(PACKAGE) $* $(ARCHITECTURE) "$(ARTIFACTS_DIR)"

@@ -2,7 +2,7 @@
 
     python3.13 infra/package.py FUNCTION arm64|x86_64 FOLDER
 
-FUNCTION is OaiFunction, ContentFunction, PublishFunction or FilesetFunction.
+FUNCTION is one of FUNCTIONS below.
 
 The versions are those of requirements.lock, held to its hashes. Run by package.mk, and with the
 Python that the function runs on, because only that one's bytecode is of use there.
@@ -74,6 +74,15 @@ FUNCTIONS = {
         ("duckdb", "jinja2", "markupsafe", "publicsuffixlist", "pyarrow", "tqdm"),
         ("functions", "templates", "builder"),
         (*_NEVER, *_DUCKDB, *_PYARROW, "builder/commands", "builder/demo"),
+        ("duckdb", "publicsuffixlist"),
+    ),
+    "IngestFunction": Contents(
+        (
+            *("brotli", "chardetng-py", "duckdb", "isal", "publicsuffixlist", "pyarrow", "tqdm"),
+            *("webencodings", "zstandard"),
+        ),
+        ("functions", "templates", "builder"),
+        (*_NEVER, *_DUCKDB, *_PYARROW, "zstandard/*cffi*", "builder/commands", "builder/demo"),
         ("duckdb", "publicsuffixlist"),
     ),
     "FilesetFunction": Contents(

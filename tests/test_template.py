@@ -28,6 +28,8 @@ FULL = {
     "DomainName": "oai.example.org",
     "PublishSchedule": "rate(1 day)",
     "PublishOnIntake": "yes",
+    "Ingest": "yes",
+    "IngestOnUpload": "yes",
     "Content": "yes",
     "ArchivesBucket": "some-archives",
     "ArchivesPrefix": "crawls/all",
@@ -178,7 +180,24 @@ def test_each_function_has_a_role_of_its_own(stack: Stack) -> None:
     roles = [p["Role"] for p in stack.resources("AWS::Serverless::Function").values()]
     filesets = bool(stack.resources("AWS::Lambda::EventSourceMapping"))
     content = len(stack.resources("AWS::ApiGatewayV2::Integration")) - 1
-    assert len(set(roles)) == len(roles) == 2 + filesets + content
+    ingest = len(stack.resources("AWS::StepFunctions::StateMachine"))
+    assert len(set(roles)) == len(roles) == 2 + filesets + content + ingest
+
+
+@every_stack
+def test_what_ingests_writes_the_intake_and_nothing_else(stack: Stack) -> None:
+    at = f"arn:aws:s3:::{stack.resolved(WHOLE['Outputs']['Bucket']['Value'])}/store"
+    may: dict[str, list[str]] = {}
+    for role, statement in statements_of(stack):
+        for action in listed(statement["Action"]):
+            if role == "IngestRole":
+                may.setdefault(action, []).extend(listed(statement["Resource"]))
+    if not stack.resources("AWS::StepFunctions::StateMachine"):
+        assert may == {}
+        return
+    assert may["s3:PutObject"] == [f"{at}/{layout.INTAKE}*", f"{at}/{PROOF}"]
+    assert may["s3:DeleteObject"] == [f"{at}/{layout.INTAKE}*"]
+    assert may["s3:GetObject"] == [f"{at}/{layout.INTAKE}*", "arn:aws:s3:::some-archives/*"]
 
 
 @every_stack

@@ -33,6 +33,7 @@ from builder.sources.rules import DocumentRules
 from builder.text import tally
 from functions.oai.render import check
 from functions.snapshot import layout
+from functions.snapshot.layout import S3_SCHEME
 from functions.store.connection import BucketConnection
 
 
@@ -54,9 +55,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--accept-loss", action="append", nargs="?", default=[], metavar="ARCHIVE",
-        help="delete missing templates, however many: those of ARCHIVE, such as aaa, even if its "
-        "folder or its aaaarch.rdf is missing; without a name, those of all archives that were "
-        "read completely, and those outside of archives' folders",
+        help="delete missing templates, however many: those of ARCHIVE, such as aaa; without a "
+        "name, those of all archives that were read completely, and those outside of archives",
     )  # fmt: skip
     parser.add_argument(
         "--collection", action="append", default=[], metavar="SPEC",
@@ -74,13 +74,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", dest="plan", metavar="RUN", help="with part and commit: the run")
     parser.add_argument("--index", type=int, metavar="N", help="with part: the chunk, from 0")
     parser.add_argument(
-        "--chunk", type=int, default=256, metavar="MB", help="with plan: size of one (default: 256)"
+        "--chunk", type=int, default=256, metavar="MB", help="size of a chunk (default: 256)"
     )
     parser.add_argument("--engine", choices=ENGINES, help="what reads web archives in parts")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="such as tcp://host:8786 of Dask")
-    parser.add_argument(
-        "--strict", action="store_true", help="exit with 1 if the data has any fault"
-    )
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="tcp://host:8786 of Dask, or an ARN")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if there are faults")
     parser.epilog = (
         "A file fails if it cannot be read. It also fails if it has faults and no captures, and "
         "either you named it or its name or content says that it is an archive.\n\n"
@@ -209,6 +207,9 @@ def _write_plan(context: Context, given: Sequence[str]) -> IngestPlan:
     sources = sort_sources(given, connection, context.environment)
     if sources.redif or not sources.files:
         raise UsageError("parts are of web archives or indexes: ingest other sources by themselves")
+    places = [context.store.address, *(file.address for file in sources.files)]
+    if arguments.engine == "lambda" and not all(place.startswith(S3_SCHEME) for place in places):
+        raise UsageError("--engine lambda needs a store and sources in buckets: s3://...")
     job, run = _job(context, sources, _sets(context)), intake.run_name(context.now())
     return write_plan(context.store, run, job, arguments.chunk << 20)
 
@@ -223,7 +224,8 @@ def _run_engine(context: Context) -> int:
     if len(left) < plan.chunks:
         context.say(f"resuming: {plan.chunks - len(left):,} of {plan.chunks:,} parts are there")
     with Phase("reading", len(left), " parts") as advance:
-        options = EngineOptions(arguments.jobs, arguments.scheduler or "")
+        missing = partial(parts.list_missing, context.store, plan)
+        options = EngineOptions(arguments.jobs, arguments.scheduler or "", plan.run, missing)
         work = partial(carry_out_part, task)
         for _ in ENGINES[arguments.engine](work, left, options) if left else ():
             advance(1)
@@ -263,8 +265,7 @@ def _commit_parts(context: Context, plan: IngestPlan) -> int:
             done = parts.commit(context.store, plan, scratch, context.say, connection)
         held.remove()
     context.result(done.text(), done.document())
-    strict = context.arguments.strict
-    return int(any(s.failed or (strict and s.faults) for s in done.run.sources))
+    return int(any(s.failed or (context.arguments.strict and s.faults) for s in done.run.sources))
 
 
 def _find_plan(context: Context) -> IngestPlan:

@@ -20,6 +20,7 @@ from functions.store.s3_request import ForbiddenObjectError
 from functions.store.store_reader import ObjectStream
 
 _BUFFER = 1 << 20  # bytes
+_REPLACED = "it was removed or replaced during the ingest"
 
 
 def find(
@@ -65,7 +66,11 @@ def open_object(
     bucket, _, key = file.address.removeprefix(layout.S3_SCHEME).partition("/")
     client = _client(bucket, connection, tuple(sorted(environment.items())))
     with _wrap_changes():
-        return io.BufferedReader(_RemoteFile(client, key), _BUFFER)
+        stream = _RemoteFile(client, key)
+    if stream.size != file.bytes:
+        stream.close()
+        raise OSError(_REPLACED)
+    return io.BufferedReader(stream, _BUFFER)
 
 
 class _RemoteFile(ObjectStream):
@@ -81,7 +86,7 @@ def _wrap_changes() -> Iterator[None]:
     try:
         yield
     except (MissingObject, Conflict) as error:
-        raise OSError("it was removed or replaced during the ingest") from error
+        raise OSError(_REPLACED) from error
     except ForbiddenObjectError as error:
         raise OSError(str(error)) from error
 

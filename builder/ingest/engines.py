@@ -6,13 +6,14 @@ machine, and yields the results; name it in ENGINES. Its package is an extra of 
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from builder.errors import UsageError
-from builder.ingest import pool
+from builder.ingest import pool, step_functions
 from functions.snapshot.errors import SheafError, StoreError
 
 Work = Callable[[int], int]
@@ -21,10 +22,16 @@ Work = Callable[[int], int]
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """Processes on this machine, and the address of a cluster's scheduler ("": none)."""
+    """Processes on this machine, and the address of a cluster's scheduler ("": none).
+
+    `run` is the name of the run, and `missing` lists the chunks whose part is not there.
+    """
 
     jobs: int = 1
     scheduler: str = ""
+    run: str = ""
+    missing: Callable[[], Sequence[int]] = tuple
+    sleep: Callable[[float], None] = time.sleep
 
 
 Engine = Callable[[Work, Sequence[int], EngineOptions], Iterator[int]]
@@ -92,9 +99,18 @@ def _try_work(work: Work, index: int) -> int | str:
         return str(error)
 
 
+def _read_on_lambda(work: Work, indexes: Sequence[int], options: EngineOptions) -> Iterator[int]:
+    execution = step_functions.start(options.scheduler, options.run)
+    try:
+        yield from execution.results(options.missing, indexes, options.sleep)
+    finally:
+        execution.stop()
+
+
 ENGINES: Mapping[str, Engine] = {
     "local": _read_locally,
     "dask": _read_on_dask,
     "spark": _read_on_spark,
+    "lambda": _read_on_lambda,
 }
 """Each engine by the name that --engine gives it."""

@@ -138,6 +138,21 @@ def _read_splits(
     return part
 
 
+def fail_part(store: Writer, plan: IngestPlan, index: int, reason: str, folder: Path) -> IngestPart:
+    """Write a part whose files are all unreadable, as faults say, unless the part is there.
+
+    It is for a chunk whose reading failed again and again. Raises UsageError and StoreError.
+    """
+    found = find_part(store, plan, index)
+    if found is not None:
+        return found
+    chunk = tuple(
+        replace(split, file=replace(split.file, flaw=reason))
+        for split in read_chunk(store, plan, index)
+    )
+    return _read_splits(store, plan, index, chunk, folder, None, lambda read, captures: None)
+
+
 def list_missing(store: Writer, plan: IngestPlan) -> list[int]:
     """Return the numbers of the chunks whose part is not there.
 

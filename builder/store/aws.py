@@ -89,6 +89,22 @@ def sqs(region: str | None) -> Any:
         return session.client("sqs", region_name=region)
 
 
+def step_functions(region: str) -> Any:
+    """Return a client of Step Functions with the process's credentials. Raises StoreError."""
+    session = _session({})
+    with _store_errors():
+        return session.client("stepfunctions", region_name=region)
+
+
+@contextmanager
+def calling(what: str) -> Iterator[None]:
+    """Raise the errors of a client as StoreError; `what` names the resource."""
+    try:
+        yield
+    except errors() as error:
+        raise StoreError(f"{what}: {error}") from error
+
+
 def refusal(error: Exception) -> Refusal | None:
     """Return the meaning of an error of boto3; None for any other error."""
     from botocore.exceptions import (

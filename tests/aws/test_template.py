@@ -29,6 +29,8 @@ FULL = {
     "DomainName": "oai.example.org",
     "PublishSchedule": "rate(1 day)",
     "PublishOnIntake": "yes",
+    "Ingest": "yes",
+    "IngestOnUpload": "yes",
     "Content": "yes",
     "ArchivesBucket": "some-archives",
     "ArchivesPrefix": "crawls",

@@ -19,7 +19,7 @@ from tests.e2e.test_commands import PAGES, one_line
 COUNT = 6
 
 
-@pytest.fixture(params=list(ENGINES))
+@pytest.fixture(params=[name for name in ENGINES if name != "lambda"])  # tests/aws has that
 def engine(request: pytest.FixtureRequest) -> str:
     if request.param == "dask":
         pytest.importorskip("distributed", reason="no distributed: `make prove-engines` has it")

@@ -1,0 +1,170 @@
+"""Lambda function that ingests web archives in steps (builder.aws.ingester.handler).
+
+A state machine calls it (infra/template.yaml, `Ingest`). Each event names a step:
+
+    {"step": "plan", "request": {"sources": ["s3://..."], "collections": [...], "chunk": 256}}
+    {"step": "plan", "request": {"run": RUN}}       goes on with a run that was planned before
+    {"step": "part", "item": {"run": RUN, "index": 0}}
+    {"step": "fail", "item": {"run": RUN, "index": 0, "error": {"Cause": ...}}}
+    {"step": "commit", "run": RUN}
+
+The plan writes the missing parts as a JSON array, `items.json`, below the run's prefix; the machine
+maps over it. The store is the one that SHEAF_STORE_URI names, with a sheaf.toml in the zip's root.
+"""
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from builder.aws.invocation import context_of, scratch_in
+from builder.context import Context
+from builder.errors import UsageError
+from builder.ingest import ingest, parts
+from builder.ingest.plan import IngestJob, IngestPlan, read_plan, write_plan
+from builder.intake import intake
+from builder.redif.source import sort_sources
+from builder.sources.rules import DocumentRules
+from builder.store.s3 import S3Store
+from functions.snapshot.errors import SheafError
+from functions.snapshot.layout import S3_SCHEME
+from functions.store.connection import BucketConnection
+
+_ROOT = Path(__file__).parents[2]
+_SCRATCH = "sheaf-ingester"
+_CHUNK = 256
+"""Megabytes that an invocation reads: some ten seconds, where its limit is 15 minutes."""
+_LONGEST = 500  # characters of a reason
+
+
+def handler(event: Mapping[str, Any], context: object = None) -> dict[str, object]:
+    """Carry out the step of the event; `context` is ignored.
+
+    Raises SheafError: the machine tries again, and then records the failure.
+    """
+    root = Path(os.environ.get("LAMBDA_TASK_ROOT") or _ROOT)
+    return run(event, dict(os.environ), root, Path(tempfile.gettempdir()))
+
+
+def run(
+    event: Mapping[str, Any], environment: Mapping[str, str], root: Path, temporary: Path
+) -> dict[str, object]:
+    """Carry out the step of the event on the store that `environment` names.
+
+    Temporary files go into a folder below `temporary`. Raises SheafError, after printing it as a
+    line on standard error.
+    """
+    with scratch_in(temporary, _SCRATCH) as scratch:
+        try:
+            step = _STEPS.get(str(event.get("step")))
+            if step is None:
+                raise UsageError(f"the event has no step of {', '.join(_STEPS)}: {event}")
+            context = context_of(environment, root)
+            try:
+                told = step(context, event, scratch)
+            finally:
+                if isinstance(context.store, S3Store):
+                    context.store.close()
+        except SheafError as error:
+            print(f"sheaf: {error}", file=sys.stderr, flush=True)
+            raise
+    print(json.dumps(told), flush=True)
+    return told
+
+
+def _plan(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[str, object]:
+    """Plan a run, or find one, and list its missing parts for the machine."""
+    request = event["request"]
+    if "run" in request:
+        plan = read_plan(context.store, str(request["run"]))
+    else:
+        plan = _write_plan(context, request)
+    missing = parts.list_missing(context.store, plan)
+    items = json.dumps([{"run": plan.run, "index": index} for index in missing]).encode()
+    key = plan.key("items.json")
+    context.store.remove(key)  # of an earlier execution
+    context.store.put(key, BytesIO(items))
+    bucket, _, prefix = context.store.address.removeprefix(S3_SCHEME).partition("/")
+    return {
+        "run": plan.run,
+        "missing": len(missing),
+        "bucket": bucket,
+        "key": f"{prefix}/{key}" if prefix else key,
+        "commit": request.get("commit", True) is not False,
+    }
+
+
+def _write_plan(context: Context, request: Mapping[str, Any]) -> IngestPlan:
+    sources = [str(source) for source in request.get("sources", ())]
+    foreign = [source for source in sources if not source.startswith(S3_SCHEME)]
+    if foreign or not sources:
+        raise UsageError(f"sources: expected addresses such as s3://bucket/prefix, got {foreign}")
+    connection = BucketConnection.of(context.configuration)
+    found = sort_sources(sources, connection, context.environment)
+    sets = ingest.collection_sets([str(name) for name in request.get("collections", ())])
+    rules = DocumentRules.of(context.configuration, sets)
+    chunk = int(request.get("chunk", _CHUNK)) << 20
+    name = intake.run_name(datetime.now(UTC))
+    return write_plan(context.store, name, IngestJob(tuple(found.files), sets, rules), chunk)
+
+
+def _part(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[str, object]:
+    """Read one chunk."""
+    plan, index = _find_item(context, event)
+    connection = BucketConnection.of(context.configuration)
+    part = parts.read_part(context.store, plan, index, scratch / "part", connection)
+    return {"index": index, "captures": part.captures}
+
+
+def _fail(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[str, object]:
+    """Record that one chunk could not be read."""
+    plan, index = _find_item(context, event)
+    reason = _reason(event["item"].get("error", {}))
+    part = parts.fail_part(context.store, plan, index, reason, scratch / "part")
+    return {"index": index, "captures": part.captures}
+
+
+def _reason(error: Mapping[str, Any]) -> str:
+    """Return why a chunk failed, of what Step Functions passes on."""
+    cause = str(error.get("Cause", ""))
+    with suppress(ValueError, AttributeError):  # not the JSON of a function's own error
+        cause = str(json.loads(cause).get("errorMessage", cause))
+    return f"reading its chunk failed: {cause or error.get('Error', 'unknown')}"[:_LONGEST]
+
+
+def _find_item(context: Context, event: Mapping[str, Any]) -> tuple[IngestPlan, int]:
+    item = event["item"]
+    return read_plan(context.store, str(item["run"])), int(item["index"])
+
+
+def _commit(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[str, object]:
+    """Make one run of all parts."""
+    plan = read_plan(context.store, str(event["run"]))
+    connection = BucketConnection.of(context.configuration)
+    done = parts.commit(context.store, plan, scratch / "commit", _say, connection)
+    sources = done.run.sources
+    return {
+        "run": plan.run,
+        "files": len(sources),
+        "captures": sum(source.captures for source in sources),
+        "faults": sum(source.faults for source in sources),
+        "failed": sum(source.failed for source in sources),
+    }
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+_STEPS: Mapping[str, Callable[[Context, Mapping[str, Any], Path], dict[str, object]]] = {
+    "plan": _plan,
+    "part": _part,
+    "fail": _fail,
+    "commit": _commit,
+}

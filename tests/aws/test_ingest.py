@@ -1,0 +1,151 @@
+"""The state machine that ingests web archives, deployed into an emulated cloud.
+
+Each function runs with the credentials of its role, and every request is held against its policies.
+"""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.aws.archive import Archive, pages
+from tests.aws.cloud import Cloud, running
+from tests.aws.cloud import Stack as Deployed
+from tests.e2e.conftest import warc
+
+BUCKET = "some-archives"
+PARAMETERS = {
+    "Namespace": "archive.example.org",
+    "Ingest": "yes",
+    "IngestOnUpload": "yes",
+    "IngestConcurrency": "3",
+    "ArchivesBucket": BUCKET,
+}
+FILES = 5
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    with running(tmp_path_factory.mktemp("cloud") / "home") as one:
+        one.client("s3").create_bucket(Bucket=BUCKET)
+        one.client("s3").put_bucket_notification_configuration(
+            Bucket=BUCKET, NotificationConfiguration={"EventBridgeConfiguration": {}}
+        )
+        yield one
+
+
+@pytest.fixture(scope="module")
+def stack(cloud: Cloud, artefacts: Path) -> Deployed:
+    return cloud.deploy(artefacts, **PARAMETERS)
+
+
+@pytest.fixture(scope="module")
+def store(cloud: Cloud, stack: Deployed, tmp_path_factory: pytest.TempPathFactory) -> Archive:
+    """Give the stack's store as a workstation reaches it."""
+    environment = cloud.environment() | {"SHEAF_REPOSITORY_NAMESPACE": PARAMETERS["Namespace"]}
+    return Archive(stack.outputs["Store"], environment, tmp_path_factory.mktemp("station"))
+
+
+def put(cloud: Cloud, key: str, path: Path) -> str:
+    """Put a file into the bucket of archives; return its address."""
+    cloud.client("s3").put_object(Bucket=BUCKET, Key=key, Body=path.read_bytes())
+    return f"s3://{BUCKET}/{key}"
+
+
+def executed(cloud: Cloud, execution: str, seconds: float = 120) -> dict[str, Any]:
+    """Wait for the end of an execution, and return it."""
+    client, end = cloud.client("stepfunctions"), time.monotonic() + seconds
+    while time.monotonic() < end:
+        found: dict[str, Any] = client.describe_execution(executionArn=execution)
+        if found["status"] != "RUNNING":
+            return found
+        time.sleep(0.5)
+    raise AssertionError(f"{execution} does not end")
+
+
+def start(cloud: Cloud, stack: Deployed, request: dict[str, Any]) -> dict[str, Any]:
+    """Run the machine, and return its output."""
+    started = cloud.client("stepfunctions").start_execution(
+        stateMachineArn=stack.outputs["IngestMachine"], input=json.dumps(request)
+    )
+    found = executed(cloud, started["executionArn"])
+    assert found["status"] == "SUCCEEDED", found
+    output: dict[str, Any] = json.loads(found["output"])
+    return output
+
+
+def test_the_engine_gives_what_the_command_gives(
+    cloud: Cloud, stack: Deployed, store: Archive, tmp_path: Path
+) -> None:
+    for number in range(FILES):
+        path = warc(tmp_path / f"{number}.warc.gz", pages(40 * number, 40 * number + 50))
+        if number == 3:
+            path.write_bytes(path.read_bytes()[:-9])
+        put(cloud, f"by-hand/{path.name}", path)
+    machine = ("--engine", "lambda", "--scheduler", stack.outputs["IngestMachine"])
+    folder = f"s3://{BUCKET}/by-hand"
+    told = json.loads(store.sheaf("ingest", folder, *machine, "--json"))
+    assert len(told["sources"]) == FILES
+    assert any("gzip-truncated" in source["codes"] for source in told["sources"])
+    store.sheaf("publish")
+    plain = Archive(f"s3://{stack.outputs['Bucket']}/plain", store.environment, tmp_path)
+    plain.sheaf("ingest", folder)
+    plain.sheaf("publish")
+    for sql in (
+        "SELECT * EXCLUDE datestamp FROM records ORDER BY position",
+        "SELECT * FROM faults ORDER BY ALL",
+        "SELECT * FROM sources ORDER BY ALL",
+    ):
+        assert store.rows(sql) == plain.rows(sql) != []
+
+
+def test_by_hand_it_commits_as_well(cloud: Cloud, stack: Deployed, store: Archive) -> None:
+    before = len(store.rows("FROM sources"))
+    address = put(cloud, "later.warc.gz", warc(store.folder / "later.warc.gz", pages(900, 930)))
+    output = start(cloud, stack, {"sources": [address], "collections": ["late"]})
+    assert (output["files"], output["captures"], output["failed"]) == (1, 30, 0)
+    store.sheaf("publish")
+    assert len(store.rows("FROM sources")) == before + 1
+    assert len(store.rows("FROM captures WHERE list_contains(sets, 'collection:late')")) == 30
+
+
+def test_what_fails_every_time_is_a_fault_of_its_files(
+    cloud: Cloud, stack: Deployed, store: Archive
+) -> None:
+    path = warc(store.folder / "failing.warc.gz", pages(1100, 1110))
+    planned = json.loads(store.sheaf("ingest", "plan", put(cloud, path.name, path), "--json"))
+    client, key = cloud.client("s3"), f"store/intake/{planned['run']}/plan.json"
+    plan = json.load(client.get_object(Bucket=stack.outputs["Bucket"], Key=key)["Body"])
+    changed = json.dumps({**plan, "reader": ["0.0.1", plan["reader"][1]]})
+    client.put_object(Bucket=stack.outputs["Bucket"], Key=key, Body=changed)
+    output = start(cloud, stack, {"run": planned["run"]})
+    assert (output["files"], output["captures"], output["failed"]) == (1, 0, 1)
+    store.sheaf("publish")
+    (row,) = store.rows("FROM faults WHERE code = 'unreadable'")
+    assert row["source"] == path.name
+    assert row["detail"].startswith("reading its chunk failed: run ")
+    assert "use one version for all parts" in row["detail"]
+
+
+def test_an_upload_is_ingested(cloud: Cloud, stack: Deployed, store: Archive) -> None:
+    path = warc(store.folder / "upload.warc.gz", pages(1000, 1010))
+    put(cloud, f"archives/{path.name}", path)
+    machine = stack.outputs["IngestMachine"]
+    client, end = cloud.client("stepfunctions"), time.monotonic() + 60
+    while time.monotonic() < end:
+        listed = client.list_executions(stateMachineArn=machine)["executions"]
+        inputs = {
+            one["executionArn"]: client.describe_execution(executionArn=one["executionArn"])
+            for one in listed
+        }
+        found = [name for name, one in inputs.items() if "upload.warc.gz" in one["input"]]
+        if found:
+            break
+        time.sleep(0.5)
+    assert found, "no execution was started"
+    done = executed(cloud, found[0])
+    assert done["status"] == "SUCCEEDED", done
+    assert json.loads(done["output"])["captures"] == 10

@@ -1,0 +1,115 @@
+"""The function that ingests, called as the state machine calls it, over moto's bucket."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.aws import ingester
+from builder.errors import UsageError
+from builder.ingest import parts, plan, splits
+from builder.intake import intake
+from functions.snapshot.errors import StoreError
+from tests.bucket import Bucket
+from tests.e2e.conftest import warc
+from tests.e2e.test_commands import PAGES
+
+COUNT = 3
+
+
+@pytest.fixture
+def bucket(make_bucket: Callable[..., Bucket], tmp_path: Path, monkeypatch: Any) -> Bucket:
+    monkeypatch.setattr(splits, "TOGETHER", 1)
+    made = make_bucket()
+    archives = Bucket(made.endpoint, made.bucket, "archives")
+    for number in range(COUNT):
+        path = warc(tmp_path / f"{number}.warc.gz", PAGES)
+        with path.open("rb") as source:
+            archives.put(path.name, source)
+    for name, value in made.environment.items():
+        monkeypatch.setenv(name, value)
+    return made
+
+
+@pytest.fixture
+def call(bucket: Bucket, tmp_path: Path) -> Callable[..., dict[str, Any]]:
+    environment = {
+        **bucket.environment,
+        "SHEAF_STORE_URI": bucket.uri,
+        "SHEAF_REPOSITORY_NAMESPACE": "a.example.org",
+    }
+
+    def made(step: str, **event: Any) -> dict[str, Any]:
+        folder = tmp_path / "function"
+        told = ingester.run({"step": step, **event}, environment, tmp_path, folder)
+        assert list(folder.iterdir()) == []
+        return told
+
+    return made
+
+
+def items(bucket: Bucket, planned: dict[str, Any]) -> Any:
+    assert planned["bucket"] == bucket.bucket
+    return json.loads(bucket.read(planned["key"].removeprefix("store/")))
+
+
+def test_a_run_is_planned_read_and_committed(
+    bucket: Bucket, call: Callable[..., dict[str, Any]]
+) -> None:
+    source = f"s3://{bucket.bucket}/archives"
+    request = {"sources": [source], "collections": ["news"]}
+    planned = call("plan", request=request)
+    assert planned["commit"] is True
+    listed = items(bucket, planned)
+    assert [item["index"] for item in listed] == list(range(COUNT)) == [*range(planned["missing"])]
+    for item in listed[:2]:
+        assert call("part", item=item) == {"index": item["index"], "captures": 3}
+    with pytest.raises(UsageError, match="1 of 3 parts"):
+        call("commit", run=planned["run"])
+    again = call("plan", request={"run": planned["run"], "commit": False})
+    assert (again["missing"], again["commit"]) == (1, False)
+    assert items(bucket, again) == listed[2:]
+    error = {"Error": "Exception", "Cause": '{"errorMessage": "out of memory"}'}
+    assert call("fail", item={**listed[2], "error": error})["captures"] == 0
+    done = call("commit", run=planned["run"])
+    assert done == {"run": planned["run"], "files": 3, "captures": 6, "faults": 1, "failed": 1}
+    (run,) = intake.runs(bucket)
+    assert {tuple(s.collections) for s in run.sources} == {("collection:news",)}
+
+
+def test_a_part_that_is_there_is_not_failed(
+    bucket: Bucket, call: Callable[..., dict[str, Any]]
+) -> None:
+    planned = call("plan", request={"sources": [f"s3://{bucket.bucket}/archives"]})
+    item = {"run": planned["run"], "index": 0}
+    call("part", item=item)
+    assert call("fail", item={**item, "error": {"Error": "Timeout"}})["captures"] == 3
+
+
+def test_why_a_part_failed_is_in_the_fault(
+    bucket: Bucket, call: Callable[..., dict[str, Any]]
+) -> None:
+    planned = call("plan", request={"sources": [f"s3://{bucket.bucket}/archives/0.warc.gz"]})
+    call("fail", item={"run": planned["run"], "index": 0, "error": {"Error": "States.Timeout"}})
+    found = parts.find_part(bucket, plan.read_plan(bucket, planned["run"]), 0)
+    assert found is not None
+    assert found.results[0].source.codes == {"unreadable": 1}
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        ({"step": "plan", "request": {"sources": ["/a/b"]}}, "expected addresses"),
+        ({"step": "plan", "request": {}}, "expected addresses"),
+        ({"step": "plan", "request": {"run": "none"}}, "no run none"),
+        ({"step": "other"}, "no step of plan, part, fail, commit"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    call: Callable[..., dict[str, Any]], event: dict[str, Any], message: str, capsys: Any
+) -> None:
+    with pytest.raises((UsageError, StoreError), match=message):
+        call(**event)
+    assert message in capsys.readouterr().err
