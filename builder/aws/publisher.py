@@ -14,7 +14,8 @@ from pathlib import Path
 
 from builder.aws.invocation import context_of, scratch_in
 from builder.context import Context
-from builder.publish.publish import NothingToPublish, publish, report_document
+from builder.publish.publish import NothingToPublish, publish
+from builder.publish.report import report_document
 from builder.store.s3 import S3Store
 from functions.config.configuration import Configuration
 from functions.oai.render import check

@@ -3,7 +3,8 @@
 import argparse
 
 from builder.context import Context
-from builder.publish.publish import publish, report_document, report_text
+from builder.publish.publish import publish
+from builder.publish.report import report_document, report_text
 from functions.oai.render import check
 
 

@@ -6,6 +6,8 @@ too: their changes of templates become changes of items, and the replay of all r
 of the snapshot.
 """
 
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,10 +24,14 @@ from builder.snapshot.transaction import ChangeResult, Transaction, revise
 from builder.text import tally
 from functions.config.configuration import Configuration
 from functions.database import engine
-from functions.snapshot import instant
 from functions.snapshot.errors import Conflict, SheafError, StoreError
 from functions.snapshot.manifest import UNSTAMPED, Making, Manifest
 from functions.snapshot.store import Writer
+
+_LARGE = 1_000_000
+"""Captures from which on the need for disk is announced."""
+_SCRATCH_BYTES, _STORE_BYTES = 550, 135
+"""Bytes of a capture at most, as bench.cold.scale measured them with a tenth of revisits."""
 
 
 class NothingToPublish(SheafError):
@@ -121,6 +127,7 @@ class _Intake:
         if not self._runs and not new_runs:
             return self._rebuild(base)
         self._keys = intake.keys_of(self._store, self._runs)
+        self._announce_need()
         try:
             return self._build(base, new_runs)
         except StoreError as error:
@@ -192,6 +199,20 @@ class _Intake:
                 manifest = base.manifest(after, draft)
         return changes.account(manifest, sum(after.kinds().values()), faults, draft.written)
 
+    def _announce_need(self) -> None:
+        """Say how much disk a large publish needs, and how much there is."""
+        captures = sum(source.captures for run in self._runs for source in run.sources)
+        if captures < _LARGE:
+            return
+        scratch, store = captures * _SCRATCH_BYTES / 1e9, captures * _STORE_BYTES / 1e9
+        folder = tempfile.gettempdir()
+        free = shutil.disk_usage(folder).free / 1e9
+        self._runtime.say(
+            f"{captures:,} captures may need {scratch:.0f} GB in {folder}, where {free:.0f} GB are "
+            f"free, and {store:.0f} GB in the store"
+            + ("; set TMPDIR to a larger disk" if free < scratch else "")
+        )
+
     def _provenance(
         self,
         base: Transaction,
@@ -238,48 +259,3 @@ def _nothing(connection: engine.Connection) -> None:
     connection.execute(scratch_tables.create("superseded_versions"))
     connection.execute(captures.NO_INTAKE_VERSIONS)
     connection.execute(captures.NEW_VERSIONS)
-
-
-def report_text(built: ChangeResult) -> str:
-    """Return the report in one or two lines."""
-    if built.manifest is None:
-        return "nothing new to publish; " + tally(
-            built.records, "record is unchanged", "records are unchanged"
-        )
-    account = (
-        f"snapshot {built.manifest.snapshot} of {instant.to_text(built.manifest.effective)}: "
-        f"{tally(built.records, 'record')} in {tally(built.manifest.sets, 'set')} ({built.new:,} "
-        f"new, {built.changed:,} changed, {_deleted_text(built)}{built.unchanged:,} unchanged, "
-        f"{tally(built.copies, 'further copy', 'further copies')}; "
-        f"{tally(built.faults, 'new fault')})"
-    )
-    manifest = built.manifest
-    if manifest.revisits:
-        account += (
-            f"\n{tally(manifest.revisits, 'revisit')}, {manifest.unresolved:,} of them without an "
-            f"original; {built.moved:,} published earlier have a new original"
-        )
-    return account
-
-
-def _deleted_text(built: ChangeResult) -> str:
-    return f"{built.deleted:,} of these deleted, " if built.deleted else ""
-
-
-def report_document(built: ChangeResult) -> dict[str, object]:
-    """Return the report as --json prints it; `snapshot` is None if there is no new one."""
-    manifest = built.manifest
-    return {
-        "snapshot": manifest.snapshot if manifest else None,
-        "effective": instant.to_text(manifest.effective) if manifest else None,
-        "records": built.records,
-        "new": built.new,
-        "changed": built.changed,
-        "deleted": built.deleted,
-        "unchanged": built.unchanged,
-        "copies": built.copies,
-        "faults": built.faults,
-        "revisits": manifest.revisits if manifest else None,
-        "unresolved": manifest.unresolved if manifest else None,
-        "moved": built.moved,
-    }

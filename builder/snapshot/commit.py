@@ -27,6 +27,8 @@ from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
 _FARTHEST = timedelta(hours=2)  # publish.lead is an hour at most
+_LEAST = 40
+"""Bytes that a data file or a row group takes in a leaf, at least."""
 _LONG = 60
 """Seconds beyond the lead from which a publish announces that it waits."""
 
@@ -37,12 +39,14 @@ class Ready:
 
     Sequences and formats whose instant is `since` or later take effect with this snapshot. `keys`
     are the objects that were written for it. `catalogue` has the leaves that were read or written.
+    `before` is the last snapshot, None before the first.
     """
 
     manifest: Manifest
     since: datetime
     keys: tuple[str, ...]
     catalogue: Catalogue
+    before: Manifest | None
 
 
 def commit(
@@ -72,7 +76,7 @@ def commit(
         stamped = _stamp(ready, number, effective, skipped)
         manifest = replace(stamped, publisher=runtime.publisher)
         _announce(runtime, newest, effective, lead)
-        if not _claim(store, ready.catalogue, manifest, tag):
+        if not _claim(store, ready, manifest, tag):
             skipped.append(number)  # left by an interrupted publish
             continue
         lead *= 2
@@ -177,23 +181,23 @@ def _stamp(ready: Ready, number: int, effective: datetime, skipped: list[int]) -
     )
 
 
-def _claim(store: Writer, catalogue: Catalogue, manifest: Manifest, tag: str | None) -> bool:
+def _claim(store: Writer, ready: Ready, manifest: Manifest, tag: str | None) -> bool:
     """Write the snapshot's views and manifest; return False if other files have their keys.
 
     Raises Conflict if a leaf is gone and the pointer's tag has changed.
     """
     number = manifest.snapshot
     try:
-        statements = views.store_views(catalogue, manifest)
+        statements = views.store_views(ready.catalogue, manifest, ready.before)
     except MissingObject as error:
         if store.tag(layout.POINTER) == tag:
             raise
         raise Conflict("an expiry removed objects that this snapshot needs") from error
+    leaves = _inline_leaves(manifest, ready.catalogue)
+    whole = replace(manifest, leaves=leaves, views=views.digest(statements))
     documents = {
         layout.views_key(number): statements.encode(),
-        layout.manifest_key(number): replace(
-            manifest, leaves=_inline_leaves(manifest, catalogue), views=views.digest(statements)
-        ).to_json(),
+        layout.manifest_key(number): whole.to_json(),
     }
     return all(_create(store, key, data) for key, data in documents.items())
 
@@ -204,8 +208,11 @@ def _inline_leaves(manifest: Manifest, catalogue: Catalogue) -> dict[str, Leaf]:
     left = layout.INLINED
     for table in layout.SERVED:
         some: dict[str, Leaf] = {}
+        references = manifest.tables.get(table, ())
+        if _LEAST * sum(r.files + r.rows // layout.GROUP_ROWS for r in references) > left:
+            continue  # not read, because they do not fit
         size = 0
-        for reference in manifest.tables.get(table, ()):
+        for reference in references:
             some[reference.key] = leaf = catalogue.leaf(reference)
             size += len(leaf.to_json())
             if size > left:

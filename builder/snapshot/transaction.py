@@ -196,7 +196,7 @@ def _apply_change(
     if built.manifest is not None:
         name = recovery.identify_store(store, runtime.identity, pointer)
         named = recovery.stamp_identity(built.manifest, before, name)
-        ready = Ready(named, since, built.keys, catalogue)
+        ready = Ready(named, since, built.keys, catalogue, before if newest else None)
         manifest = commit(store, runtime, pointer, tag, ready, configuration["publish.lead"])
         built = replace(built, manifest=manifest)
     else:

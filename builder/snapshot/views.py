@@ -1,13 +1,15 @@
 """SQL views of a snapshot, so that plain DuckDB reads it without Sheaf."""
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from builder.threads import map_requests
 from functions.database import engine
-from functions.snapshot import instant, item_tables, obi, schema
-from functions.snapshot.manifest import DataFile, Manifest
+from functions.snapshot import instant, item_tables, layout, obi, schema
+from functions.snapshot.errors import MissingObject
+from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 
 TABLES = {
@@ -33,23 +35,49 @@ _TEMPLATE = Path(__file__).parents[2] / "templates" / "sql" / "views.sql"
 _ROOT = "coalesce(getvariable('root'), '')"
 
 
-def store_views(catalogue: Catalogue, manifest: Manifest) -> str:
+def store_views(catalogue: Catalogue, manifest: Manifest, before: Manifest | None = None) -> str:
     """Return the statements that make the views for use at the store's location.
 
     Data files are named below DuckDB's variable `root`, which ends with a slash. If it is not set,
-    they are relative to the store's root, and DuckDB must be started there.
+    they are relative to the store's root, and DuckDB must be started there. If there are many
+    files, those of leaves that `before` has as well are taken from its views, which are shorter.
     """
     tables = dict.fromkeys(name for names in TABLES.values() for name in names)
     leaves = [leaf for table in tables for leaf in manifest.tables.get(table, ())]
-    map_requests(catalogue.leaf, leaves)  # now they are in the cache
-    return naming(manifest, lambda table: catalogue.files(manifest, table))
+    many = sum(leaf.files for leaf in leaves) > layout.LEAF_FILES
+    known = _find_named(catalogue, before) if before and many else {}
+    new = [leaf for leaf in leaves if leaf.key not in known]
+    for leaf, found in zip(new, map_requests(catalogue.leaf, new), strict=True):
+        known[leaf.key] = [file.key for file in found.files]
+
+    def files(table: str) -> Iterable[str]:
+        return (key for leaf in manifest.tables.get(table, ()) for key in known[leaf.key])
+
+    return naming(manifest, files)
 
 
-def naming(manifest: Manifest, files: Callable[[str], Iterable[DataFile]]) -> str:
-    """Return the statements as for `store_views`; `files` gives the data files of a table."""
+def _find_named(catalogue: Catalogue, manifest: Manifest) -> dict[str, list[str]]:
+    """Return the keys of the data files of leaves, as the snapshot's own views name them."""
+    try:
+        text = catalogue.reader.read(layout.views_key(manifest.snapshot)).decode()
+    except (MissingObject, UnicodeDecodeError):
+        return {}
+    if digest(text) != manifest.views:
+        return {}
+    found: dict[str, list[str]] = {}
+    for table, leaves in manifest.tables.items():
+        keys = list(dict.fromkeys(re.findall(rf"records/{table}/[0-9a-f]{{32}}\.parquet", text)))
+        if len(keys) == sum(leaf.files for leaf in leaves):
+            for leaf in leaves:
+                found[leaf.key], keys = keys[: leaf.files], keys[leaf.files :]
+    return found
+
+
+def naming(manifest: Manifest, files: Callable[[str], Iterable[str]]) -> str:
+    """Return the statements as for `store_views`; `files` gives the keys of a table's files."""
 
     def source(table: str) -> str:
-        keys = [file.key for file in files(table)]
+        keys = list(files(table))
         return engine.table(f"[{_ROOT} || f FOR f IN {_list(keys)}]") if keys else empty(table)
 
     return views(manifest, source)

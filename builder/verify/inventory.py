@@ -39,7 +39,7 @@ class SnapshotContents:
 
     def views(self) -> str:
         """Return the snapshot's views as this version of Sheaf writes them."""
-        return views.naming(self.manifest, self.files)
+        return views.naming(self.manifest, lambda table: (f.key for f in self.files(table)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,50 @@
+"""Report of a publish, as text and as JSON."""
+
+from builder.snapshot.transaction import ChangeResult
+from builder.text import tally
+from functions.snapshot import instant
+
+
+def report_text(built: ChangeResult) -> str:
+    """Return the report in one or two lines."""
+    if built.manifest is None:
+        return "nothing new to publish; " + tally(
+            built.records, "record is unchanged", "records are unchanged"
+        )
+    account = (
+        f"snapshot {built.manifest.snapshot} of {instant.to_text(built.manifest.effective)}: "
+        f"{tally(built.records, 'record')} in {tally(built.manifest.sets, 'set')} ({built.new:,} "
+        f"new, {built.changed:,} changed, {_deleted_text(built)}{built.unchanged:,} unchanged, "
+        f"{tally(built.copies, 'further copy', 'further copies')}; "
+        f"{tally(built.faults, 'new fault')})"
+    )
+    manifest = built.manifest
+    if manifest.revisits:
+        account += (
+            f"\n{tally(manifest.revisits, 'revisit')}, {manifest.unresolved:,} of them without an "
+            f"original; {built.moved:,} published earlier have a new original"
+        )
+    return account
+
+
+def _deleted_text(built: ChangeResult) -> str:
+    return f"{built.deleted:,} of these deleted, " if built.deleted else ""
+
+
+def report_document(built: ChangeResult) -> dict[str, object]:
+    """Return the report as --json prints it; `snapshot` is None if there is no new one."""
+    manifest = built.manifest
+    return {
+        "snapshot": manifest.snapshot if manifest else None,
+        "effective": instant.to_text(manifest.effective) if manifest else None,
+        "records": built.records,
+        "new": built.new,
+        "changed": built.changed,
+        "deleted": built.deleted,
+        "unchanged": built.unchanged,
+        "copies": built.copies,
+        "faults": built.faults,
+        "revisits": manifest.revisits if manifest else None,
+        "unresolved": manifest.unresolved if manifest else None,
+        "moved": built.moved,
+    }
