@@ -28,6 +28,8 @@ FULL = {
     "DomainName": "oai.example.org",
     "PublishSchedule": "rate(1 day)",
     "PublishOnIntake": "yes",
+    "PublishWithinDays": "3",
+    "MonthlyBudget": "50",
     "Ingest": "yes",
     "IngestOnUpload": "yes",
     "Content": "yes",
