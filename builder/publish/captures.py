@@ -54,8 +54,8 @@ _NEW = (
     "SELECT identifier, 'capture' AS kind, false AS deleted, NULL::VARCHAR AS reason, sets, "
     f"[]::VARCHAR[] AS left_sets, {_PUBLISHED} FROM intake_captures"
 )
-NEW_VERSIONS = "CREATE VIEW new_versions AS FROM prepared_versions UNION ALL FROM intake_versions"
-"""Makes the view `new_versions` of the rows of `prepared_versions` and `intake_versions`."""
+NEW_VERSIONS = "CREATE VIEW new_versions AS FROM intake_versions UNION ALL FROM prepared_versions"
+"""Makes the view `new_versions`; where both have rows, `intake_versions` is mostly the larger."""
 NO_INTAKE_VERSIONS = "CREATE VIEW intake_versions AS SELECT * FROM prepared_versions WHERE false"
 """Makes an empty view `intake_versions`, for when all rows are in `prepared_versions`."""
 PROVENANCE_KEYS = {"faults": schema.names("faults"), "sources": ("source", "digest", "collections")}

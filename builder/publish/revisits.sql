@@ -67,7 +67,7 @@ WHERE {differs}
 -- name: new_versions
 -- `intake_versions` must not contain revisits any more: they are in `prepared_versions` now.
 CREATE OR REPLACE VIEW new_versions AS
-SELECT * FROM prepared_versions UNION ALL SELECT * FROM intake_versions WHERE NOT ({revisit})
+SELECT * FROM intake_versions WHERE NOT ({revisit}) UNION ALL SELECT * FROM prepared_versions
 
 -- name: prepared_versions
 INSERT INTO prepared_versions BY NAME SELECT * EXCLUDE (old_position) FROM resolved_revisits

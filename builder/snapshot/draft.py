@@ -23,6 +23,9 @@ from functions.store.catalog import Catalogue
 
 Query = tuple[str, Mapping[str, Any]]
 """A statement and the values of its parameters."""
+_ROW_BYTES = {"records": 450, "copies": 450}
+"""Bytes that a row takes while it is sorted, by table; _KEY_BYTES in others."""
+_KEY_BYTES = 50
 
 
 class Draft:
@@ -74,14 +77,17 @@ class Draft:
         queries: Iterable[Query],
         constants: Mapping[str, int] | None = None,
         advance: Callable[[int], None] = lambda rows: None,
+        expected: int = 0,
     ) -> list[DataFile]:
         """Write the rows of the queries, one query after the other, as data files of `table`.
 
         The rows are sorted as a whole. `constants` are those of parquet.write_table. `advance` is
-        called with the number of rows written.
+        called with the number of rows written. About `expected` rows are sorted: of very many, the
+        largest part of a UNION must come first.
         """
         files = []
-        with engine.reading(f"the table {table}"), engine.spilling(self._connection):
+        size = expected * _ROW_BYTES.get(table, _KEY_BYTES)
+        with engine.reading(f"the table {table}"), engine.spilling(self._connection, size):
             rows = (
                 batch
                 for sql, values in queries
@@ -98,7 +104,7 @@ class Draft:
         `column` is not part of the table. Returns the files by the column's value.
         """
         found: dict[int, list[DataFile]] = {}
-        with engine.reading(f"the table {table}"), engine.spilling(self._connection):
+        with engine.reading(f"the table {table}"), engine.spilling(self._connection, 0):
             stream = engine.stream(self._connection, *query)
             for value, rows in segments(stream, column):
                 for written in write_table(rows, table, self._folder):

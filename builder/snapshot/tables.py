@@ -10,14 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from builder.runtime import Advance, Progress
-from builder.snapshot import lookup, match_keys, set_listings
-from builder.snapshot.compaction import (
-    LOOKUP_RATIO,
-    Rewrite,
-    leaf_runs,
-    plan_rewrites,
-    runs_to_merge,
-)
+from builder.snapshot import compaction, lookup, match_keys, set_listings
+from builder.snapshot.compaction import LOOKUP_RATIO, Rewrite, leaf_runs, runs_to_merge
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import rows_of
 from builder.snapshot.set_listings import NewRun, SetIndex
@@ -59,6 +53,7 @@ _OWN_TIES = {
     "revisits": (match_keys.keys_of_revisits(_OWN_REVISITS), match_keys.REVISIT, 3),
 }
 _TIES_EACH = 2  # usual number of rows of a record
+_COPIED = 3  # of so many records, one has a copy, about
 _OWN_URLS = lookup.url_rows(_OWN_RECORDS.format(lookup.LISTED_CAPTURE))
 _UNRESOLVED = f"{match_keys.REVISIT} AND refers_to IS NULL"
 _ASKED = ("deleted", match_keys.ORIGINAL, match_keys.REVISIT, _UNRESOLVED, lookup.LISTED_CAPTURE)
@@ -115,7 +110,7 @@ class SnapshotTables:
             )
 
         runs = leaf_runs(self._before.tables.get("records", ()))
-        plan = plan_rewrites(runs, rows, live)
+        plan = compaction.plan_rewrites(runs, rows, live)
         with engine.reading("the last snapshot"):
             self._find_superseded(plan)
             spans = [rewrite.span(own) for rewrite in plan]
@@ -190,7 +185,8 @@ class SnapshotTables:
                 queries.append((_KEPT, {"files": self._paths(leaves)}))
             if rewrite.fresh:
                 queries += [(_FRESH, {"kind": kind}) for kind in kinds]
-            files = self._draft.write("records", queries, constants, advance)
+            rows = span.last - span.first
+            files = self._draft.write("records", queries, constants, advance, rows)
             written.append(NewRun(span, self._draft.paths(files)))
             instead[span.first] = self._draft.leaves(files, span)
         self._replace("records", spans, instead)
@@ -200,7 +196,8 @@ class SnapshotTables:
         instead = {}
         for number, run in enumerate(written):
             if run.paths:
-                files = self._draft.write("copies", [index.copies(number)])
+                rows = (run.span.last - run.span.first) // _COPIED
+                files = self._draft.write("copies", [index.copies(number)], expected=rows)
                 instead[run.span.first] = self._draft.leaves(files, run.span)
         self._replace("copies", [run.span for run in written], instead)
 
@@ -282,15 +279,17 @@ class SnapshotTables:
         elif not rows:
             return
         merged, kept = runs[len(runs) - count :], runs[: len(runs) - count]
+        earlier = sum(run.rows for run in merged)
         sql, values = query[0], dict(query[1])
         if merged:
             values["files"] = self._paths(leaf for run in merged for leaf in run.leaves)
-            sql = f"SELECT * FROM ({sql} UNION ALL SELECT * FROM {_FILES})"
+            both = sorted([(rows, sql), (earlier, f"SELECT * FROM {_FILES}")], reverse=True)
+            sql = f"SELECT * FROM (({both[0][1]}) UNION ALL ({both[1][1]}))"
         if stale:
             values["there"] = self._paths(there)
             sql = f"SELECT * FROM ({sql}) {_THERE}"
         span = Span(merged[0].span.first if merged else own.first, own.last)
-        files = self._draft.write(table, [(f"{sql} ORDER BY ALL", values)])
+        files = self._draft.write(table, [(f"{sql} ORDER BY ALL", values)], expected=rows + earlier)
         leaves = (leaf for run in kept for leaf in run.leaves)
         self._draft.tables[table] = (*leaves, *self._draft.leaves(files, span))
 

@@ -17,6 +17,8 @@ Connection = duckdb.DuckDBPyConnection
 
 _BATCH = 1 << 16  # rows
 _FETCH = 1 << 14  # rows, as Python objects
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+_FORCED = 8  # times the memory: 20 GB of 1.5 GB of memory still sort from the start
 
 
 class OutOfMemory(StoreError):
@@ -77,17 +79,27 @@ def reading(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def spilling(connection: Connection) -> Iterator[None]:
-    """Context in which sorts use the disk from the start.
+def spilling(connection: Connection, size: int) -> Iterator[None]:
+    """Context of a sort of about `size` bytes, which uses the disk from the start if that helps.
 
-    By itself, DuckDB 2.0 never begins to use it once the first part of a UNION ALL was read. So a
-    sort of few rows and many others ran out of memory.
+    By itself, DuckDB 2.0 never begins to use it once the first part of a UNION ALL was read: a sort
+    of few rows and then many ran out of memory. If it begins at once, its runs are short, and a
+    sort of very many of them runs out of memory too. So such a sort begins by itself, and its
+    largest part must be the first.
     """
-    connection.execute("SET debug_force_external = true")
+    forced = size < _FORCED * _find_memory(connection)
+    connection.execute(f"SET debug_force_external = {forced}")
     try:
         yield
     finally:
         connection.execute("SET debug_force_external = false")
+
+
+def _find_memory(connection: Connection) -> int:
+    """Return the bytes of memory that a connection may take."""
+    ((text,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
+    number, unit = str(text).split()
+    return int(float(number) * 1024 ** _UNITS.index(unit))
 
 
 def table(files: str) -> str:

@@ -14,6 +14,15 @@ SELECT * FROM (
 
 def test_a_union_of_few_rows_and_many_is_sorted_on_the_disk(tmp_path: Path) -> None:
     connection = engine.connect(threads=1, memory_megabytes=64, scratch=tmp_path)
-    with engine.spilling(connection):
+    with engine.spilling(connection, 300_000_000):
         rows = sum(batch.num_rows for batch in engine.stream(connection, _UNION))
     assert rows == 900_010
+
+
+def test_what_is_much_larger_than_memory_begins_by_itself(tmp_path: Path) -> None:
+    connection = engine.connect(threads=1, memory_megabytes=64, scratch=tmp_path)
+    setting = "SELECT current_setting('debug_force_external')"
+    for size, forced in ((0, True), (400 << 20, True), (520 << 20, False)):
+        with engine.spilling(connection, size):
+            assert connection.execute(setting).fetchall() == [(forced,)]
+        assert connection.execute(setting).fetchall() == [(False,)]

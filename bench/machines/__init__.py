@@ -1,0 +1,1 @@
+"""Benchmarks of an ingest by many machines."""
