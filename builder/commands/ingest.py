@@ -12,8 +12,8 @@ from typing import Any
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.harvest import ingest as aggregation
-from builder.harvest.ingest import Gathered
+from builder.harvest import aggregation
+from builder.harvest.ingest import find as find_harvests
 from builder.ingest import ingest, parts, workdir
 from builder.ingest.engines import ENGINES, EngineOptions
 from builder.ingest.ingest import IngestOptions
@@ -23,15 +23,13 @@ from builder.ingest.result import IngestResult
 from builder.intake import intake
 from builder.obi.run import ObiRuntime
 from builder.progress import Phase, Progress
-from builder.publish.harvested import KIND
 from builder.redif import ingest as redif
 from builder.redif.account import RedifReport
 from builder.redif.ingest import RedifJob, is_done
-from builder.redif.source import STDIN, Sources, sort_sources
+from builder.redif.source import STDIN, Sources, list_failed, read_list, sort_sources
 from builder.redif.staging import Acceptance
 from builder.sources.rules import DocumentRules
 from builder.text import tally
-from functions.oai.render import check
 from functions.snapshot import layout
 from functions.snapshot.layout import S3_SCHEME
 from functions.store.connection import BucketConnection
@@ -76,6 +74,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--chunk", type=int, default=256, metavar="MB", help="size of a chunk (default: 256)"
     )
+    parser.add_argument(
+        "--files-from", metavar="FILE", help="read the SOURCEs that a file names, one a line"
+    )
+    parser.add_argument(
+        "--retry", action="store_true", help="read the files again that could not be read"
+    )
     parser.add_argument("--engine", choices=ENGINES, help="what reads web archives in parts")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="tcp://host:8786 of Dask, or an ARN")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if there are faults")
@@ -104,7 +108,7 @@ def run(context: Context) -> int:
         raise UsageError("--run and --index expect `sheaf ingest part` or `sheaf ingest commit`")
     sets, accepted = _sets(context), Acceptance.of(arguments.accept_loss)
     connection, asked = BucketConnection.of(context.configuration), _sources(context)
-    harvests = {source: aggregation.find(source) for source in asked if source != STDIN}
+    harvests = {source: find_harvests(source) for source in asked if source != STDIN}
     rest = [source for source in asked if not harvests.get(source)]
     sources = sort_sources(rest, connection, context.environment)
     orders = redif.jobs(arguments.file, arguments.tist, sources.redif, accepted)
@@ -118,8 +122,8 @@ def run(context: Context) -> int:
         document["redif"] = [account.document() for account in accounts if account]
     faults, failed = any(account.codes for account in accounts if account), False
     if folders := [*dict.fromkeys(folder for found in harvests.values() for folder in found)]:
-        gathered = _harvests(context, folders)
-        told.append(gathered.text(_list_offered(context)))
+        gathered = aggregation.aggregate(context, folders, _home(context))
+        told.append(gathered.text(aggregation.list_offered(context)))
         document["harvested"] = asdict(gathered)
         faults = faults or gathered.unreadable > 0
     if sources.archives:
@@ -140,11 +144,22 @@ def _sets(context: Context) -> tuple[str, ...]:
     return ingest.collection_sets(given)
 
 
+def _find_sources(context: Context) -> list[str]:
+    """Return the sources of the arguments and of the list, and those that failed."""
+    arguments = context.arguments
+    given = list(arguments.sources)
+    if arguments.files_from:
+        given += read_list(arguments.files_from, sys.stdin)
+    if arguments.retry:
+        given += list_failed(context.store, context.configuration_path.parent, context.say)
+    return given
+
+
 def _sources(context: Context) -> list[str]:
-    """Return the sources of the arguments, else the configured one."""
-    given, own = context.arguments.sources, context.configuration["redif.directory"]
-    if given or context.arguments.file:
-        return list(given)
+    """Return the found sources, else the configured one."""
+    given, own = _find_sources(context), context.configuration["redif.directory"]
+    if given or context.arguments.file or context.arguments.retry:
+        return given
     if not own:
         raise UsageError(
             "nothing to read: name a SOURCE, or set redif.directory to a folder of ReDIF"
@@ -217,7 +232,7 @@ def _write_plan(context: Context, given: Sequence[str]) -> IngestPlan:
 def _run_engine(context: Context) -> int:
     """Read all parts by an engine, and commit them."""
     arguments = context.arguments
-    plan, (uri, base) = _write_plan(context, arguments.sources), context.store_uri()
+    plan, (uri, base) = _write_plan(context, _find_sources(context)), context.store_uri()
     folder = Path(arguments.work).absolute() if arguments.work else None
     task = PartTask(uri, base.absolute(), context.configuration, plan.run, folder)
     left = parts.list_missing(context.store, plan)
@@ -234,7 +249,7 @@ def _run_engine(context: Context) -> int:
 
 def _plan(context: Context) -> int:
     """Divide web archives into chunks, which `part` reads."""
-    plan = _write_plan(context, context.arguments.sources[1:])
+    plan = _write_plan(context, _find_sources(context)[1:])
     text = f"run {plan.run}: {tally(plan.files, 'file')} in {tally(plan.chunks, 'chunk')}"
     context.result(text, {"run": plan.run, "chunks": plan.chunks, "files": plan.files})
     return 0
@@ -276,23 +291,6 @@ def _find_plan(context: Context) -> IngestPlan:
 
 _STEPS = {"plan": _plan, "part": _part, "commit": _commit}
 """The steps of an ingest by many machines, by the first argument."""
-
-
-def _harvests(context: Context, folders: Sequence[Path]) -> Gathered:
-    """Read the harvested records into the intake."""
-    namespace = str(context.configuration["repository.namespace"])
-    with workdir.open_workdir(workdir.folder_of(_home(context), None)) as held:
-        with held.scratch() as scratch:
-            name = intake.run_name(context.now())
-            gathered = aggregation.ingest(context.store, folders, namespace, scratch, name)
-        held.remove()
-    return gathered
-
-
-def _list_offered(context: Context) -> frozenset[str]:
-    """Return the prefixes of the formats that harvested items are offered in."""
-    formats, _ = check.open_formats(context.configuration)
-    return frozenset(row.prefix for row in formats.of_kind(KIND))
 
 
 def _home(context: Context) -> Path:

@@ -34,7 +34,7 @@ def find(
         at = layout.parse_address(source)
     except ValueError as error:
         raise UsageError(f"{source}: {error}") from None
-    client = S3Client(StoreAddress(at.bucket), connection, environment)
+    client = _client(at.bucket, connection, tuple(sorted(environment.items())))
     if at.prefix and not source.endswith("/"):
         try:
             piece = client.piece(at.prefix, 0, 1)

@@ -7,8 +7,8 @@ by their own names.
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -19,14 +19,24 @@ from builder.errors import UsageError
 from builder.ingest import bucket_files, splits
 from builder.ingest.cdx import reader
 from builder.ingest.splits import ArchiveFile
+from builder.intake import intake
 from builder.redif import tarball
 from builder.redif.spool import Flaw, RedifFile, is_redif, path_text
 from builder.redif.staging import FileOrigin
+from builder.snapshot import query
 from builder.sources import recognise, search
+from builder.threads import map_requests
+from functions.database import engine
+from functions.snapshot.errors import NothingPublished
 from functions.snapshot.layout import S3_SCHEME
+from functions.snapshot.store import Writer
 from functions.store.connection import BucketConnection
 
 STDIN = "-"
+# What could not be read has no digest.
+_FAILED = (
+    "SELECT path FROM sources GROUP BY path HAVING bool_and(coalesce(digest, '') = '') ORDER BY ALL"
+)
 
 
 def tree_members(folder: Path) -> Iterator[RedifFile | Flaw]:
@@ -123,17 +133,22 @@ def sort_sources(
 ) -> Sources:
     """Return the content of the sources; a folder may hold both kinds.
 
-    Raises UsageError if a source does not exist, and StoreError for a bucket out of reach.
+    Sources in buckets are looked up side by side. Raises UsageError if a source does not exist, and
+    StoreError for a bucket out of reach.
     """
     origins: list[FileOrigin] = []
     files: list[ArchiveFile] = []
     archives: list[str] = []
-    for source in dict.fromkeys(sources):
+    names = list(dict.fromkeys(sources))
+    stored = [source for source in names if source.startswith(S3_SCHEME)]
+    look_up = partial(bucket_files.find, connection=connection, environment=environment)
+    objects = dict(zip(stored, map_requests(look_up, stored), strict=True))
+    for source in names:
         if source == STDIN:
             archives.append(source)
             continue
         if source.startswith(S3_SCHEME):
-            found = bucket_files.find(source, connection, environment)
+            found = objects[source]
         elif origin := _origin(source):
             origins.append(origin)
             found = _beside(origin)
@@ -144,6 +159,39 @@ def sort_sources(
             archives.append(source)
             files += found
     return Sources(tuple(origins), _distinct(files), tuple(archives))
+
+
+def read_list(name: str, stdin: Iterable[str]) -> list[str]:
+    """Return the sources that a file names, one a line; `-` is standard input.
+
+    Empty lines are skipped. Raises UsageError if the file cannot be read.
+    """
+    try:
+        lines = stdin if name == STDIN else Path(name).read_text("utf-8").splitlines()
+        return [line.rstrip("\r\n") for line in lines if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--files-from {name}: {error}") from error
+
+
+def list_failed(store: Writer, home: Path, say: Callable[[str], None]) -> list[str]:
+    """Return the sources that could not be read, and were not read later.
+
+    They are those of the newest snapshot and of the intake. Relative ones are relative to `home`.
+    Files that are still missing are only said.
+    """
+    failed: dict[str, None] = {}
+    with engine.connect() as connection, suppress(NothingPublished):
+        query.prepare(connection, store, _FAILED)
+        failed = {path: None for (path,) in connection.execute(_FAILED).fetchall()}
+    for source in (source for run in intake.runs(store) for source in run.sources):
+        failed.pop(source.path, None)
+        if "unreadable" in source.codes:
+            failed[source.path] = None
+    found = [path if "://" in path else str(home / path) for path in failed]
+    missing = {path for path in found if "://" not in path and not Path(path).is_file()}
+    for path in sorted(missing):
+        say(f"{path} is still missing")
+    return [path for path in found if path not in missing]
 
 
 def _distinct(files: Sequence[ArchiveFile]) -> tuple[ArchiveFile, ...]:

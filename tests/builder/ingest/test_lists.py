@@ -1,0 +1,70 @@
+"""Sources that a file names, and sources that are read again because they failed."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Home, make_home, warc
+from tests.e2e.test_commands import PAGES, one_line
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return make_home(tmp_path / "home")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    return [warc(tmp_path / f"{n} a.warc.gz", PAGES) for n in range(3)]
+
+
+@pytest.mark.parametrize("engine", [(), ("--engine", "local", "--jobs", "1")])
+def test_a_file_may_name_the_sources(
+    home: Home, files: list[Path], tmp_path: Path, engine: tuple[str, ...]
+) -> None:
+    listed = tmp_path / "list"
+    listed.write_text("".join(f"{path}\n\n" for path in files[:2]))
+    done = home("ingest", files[2], "--files-from", listed, "--json", *engine)
+    assert [source["path"] for source in done.json["sources"]] == [
+        str(path) for path in (files[2], *files[:2])
+    ]
+
+
+def test_a_plan_takes_the_list_as_well(home: Home, files: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "list").write_text("\n".join(map(str, files)))
+    made = home("ingest", "plan", "--files-from", tmp_path / "list", "--json").json
+    assert made["files"] == 3
+
+
+@pytest.mark.parametrize("name", ["absent", "."])
+def test_a_list_that_cannot_be_read_is_named(home: Home, name: str, tmp_path: Path) -> None:
+    done = home("ingest", "--files-from", tmp_path / name)
+    assert done.code == 2
+    assert f"--files-from {tmp_path / name}: " in one_line(done.err)
+
+
+def test_what_failed_is_read_again(home: Home, files: list[Path]) -> None:
+    whole = files[0].read_bytes()
+    files[0].unlink()
+    files[0].symlink_to(files[0].with_name("away"))  # as a mount that is not there
+    folder = files[0].parent
+    assert home("ingest", folder, "--json").json["failed"] == 1
+    files[0].with_name("away").write_bytes(whole)
+    again = home("ingest", "--retry", "--json").json  # of the intake
+    assert [Path(source["path"]).name for source in again["sources"]] == [files[0].name]
+    assert (again["sources"][0]["captures"], again["failed"]) == (3, 0)
+    assert home("publish").code == 0
+    nothing = home("ingest", "--retry")
+    assert (nothing.code, nothing.out) == (0, "everything was ingested before\n")
+
+
+def test_what_failed_in_the_snapshot_is_read_again(home: Home, files: list[Path]) -> None:
+    whole = files[1].read_bytes()
+    files[1].unlink()
+    files[1].symlink_to(files[1].with_name("away"))
+    assert home("ingest", files[0].parent).code == 1
+    assert home("publish").code == 0
+    assert f"{files[1]} is still missing" in home("ingest", "--retry").err
+    files[1].with_name("away").write_bytes(whole)
+    again = home("ingest", "--retry", "--json").json
+    assert [source["captures"] for source in again["sources"]] == [3]
