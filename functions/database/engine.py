@@ -18,6 +18,8 @@ Connection = duckdb.DuckDBPyConnection
 _BATCH = 1 << 16  # rows
 _FETCH = 1 << 14  # rows, as Python objects
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+_DISK, _MEMORY = "IO Error: ", "Out of Memory Error: "
+"""DuckDB's errors, as the reader of an Arrow stream passes them on."""
 _FORCED = 8  # times the memory: 20 GB of 1.5 GB of memory still sort from the start
 
 
@@ -62,12 +64,16 @@ def reading(what: str) -> Iterator[None]:
     try:
         yield
     except duckdb.OutOfMemoryException as error:
-        raise OutOfMemory(f"{what}: out of memory or of scratch space: {_line(error)}") from error
+        raise _shortage(what, error) from error
     except (duckdb.IOException, duckdb.TransactionException, duckdb.FatalException) as error:
-        text = _line(error)
-        if "No space left" in text:
-            text = f"{NO_SPACE} ({gettempdir()})"
-        raise StoreError(f"{what} cannot be read or written: {text}") from error
+        raise _failure(what, error) from error
+    except OSError as error:
+        text = str(error)
+        if _MEMORY in text:
+            raise _shortage(what, error) from error
+        if _DISK not in text:
+            raise
+        raise _failure(what, error) from error
     except duckdb.InterruptException as error:
         raise StoreError(f"reading {what} was cancelled") from error
     except duckdb.Error as error:
@@ -93,6 +99,17 @@ def spilling(connection: Connection, size: int) -> Iterator[None]:
         yield
     finally:
         connection.execute("SET debug_force_external = false")
+
+
+def _shortage(what: str, error: Exception) -> OutOfMemory:
+    return OutOfMemory(f"{what}: out of memory or of scratch space: {_line(error)}")
+
+
+def _failure(what: str, error: Exception) -> StoreError:
+    text = _line(error)
+    if "No space left" in text:
+        text = f"{NO_SPACE} ({gettempdir()})"
+    return StoreError(f"{what} cannot be read or written: {text}")
 
 
 def _find_memory(connection: Connection) -> int:
