@@ -141,7 +141,10 @@ def sort_sources(
     archives: list[str] = []
     names = list(dict.fromkeys(sources))
     stored = [source for source in names if source.startswith(S3_SCHEME)]
-    look_up = partial(bucket_files.find, connection=connection, environment=environment)
+
+    def look_up(source: str) -> list[ArchiveFile]:
+        return bucket_files.find(source, connection, environment)
+
     objects = dict(zip(stored, map_requests(look_up, stored), strict=True))
     for source in names:
         if source == STDIN:
