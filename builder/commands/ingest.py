@@ -53,8 +53,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--accept-loss", action="append", nargs="?", default=[], metavar="ARCHIVE",
-        help="delete missing templates, however many: those of ARCHIVE, such as aaa; without a "
-        "name, those of all archives that were read completely, and those outside of archives",
+        help="delete missing templates, however many: those of ARCHIVE, such as aaa, even if its "
+        "folder or its aaaarch.rdf is missing; without a name, those of all archives that were "
+        "read completely, and those outside of archives' folders",
     )  # fmt: skip
     parser.add_argument(
         "--collection", action="append", default=[], metavar="SPEC",
@@ -132,7 +133,8 @@ def run(context: Context) -> int:
         document |= done.document()
         faults = faults or any(s.faults for s in done.run.sources)
         failed = any(s.failed for s in done.run.sources)
-    context.result("\n".join(told) or "everything was ingested before", document)
+    nothing = "no file to read again" if arguments.retry else "everything was ingested before"
+    context.result("\n".join(told) or nothing, document)
     return 1 if failed or (arguments.strict and faults) else 0
 
 
@@ -221,7 +223,7 @@ def _write_plan(context: Context, given: Sequence[str]) -> IngestPlan:
         raise UsageError("standard input cannot be read in parts: ingest it by itself")
     sources = sort_sources(given, connection, context.environment)
     if sources.redif or not sources.files:
-        raise UsageError("parts are of web archives or indexes: ingest other sources by themselves")
+        raise UsageError("expected web archives or indexes: ingest other sources by themselves")
     places = [context.store.address, *(file.address for file in sources.files)]
     if arguments.engine == "lambda" and not all(place.startswith(S3_SCHEME) for place in places):
         raise UsageError("--engine lambda needs a store and sources in buckets: s3://...")

@@ -33,9 +33,10 @@ from functions.snapshot.store import Writer
 from functions.store.connection import BucketConnection
 
 STDIN = "-"
-# What could not be read has no digest.
+# What could not be read has neither digest nor format; a file of ReDIF always has a format.
 _FAILED = (
-    "SELECT path FROM sources GROUP BY path HAVING bool_and(coalesce(digest, '') = '') ORDER BY ALL"
+    "SELECT path FROM sources GROUP BY path "
+    "HAVING bool_and(coalesce(digest, '') = '' AND coalesce(format, '') = '') ORDER BY ALL"
 )
 
 
@@ -172,8 +173,10 @@ def read_list(name: str, stdin: Iterable[str]) -> list[str]:
     try:
         lines = stdin if name == STDIN else Path(name).read_text("utf-8").splitlines()
         return [line.rstrip("\r\n") for line in lines if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--files-from {name}: {error}") from error
+    except OSError as error:
+        raise UsageError(f"--files-from {name}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"--files-from {name}: expected UTF-8") from error
 
 
 def list_failed(store: Writer, home: Path, say: Callable[[str], None]) -> list[str]:

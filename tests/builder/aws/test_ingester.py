@@ -75,6 +75,7 @@ def test_a_run_is_planned_read_and_committed(
     assert call("fail", item={**listed[2], "error": error})["captures"] == 0
     done = call("commit", run=planned["run"])
     assert done == {"run": planned["run"], "files": 3, "captures": 6, "faults": 1, "failed": 1}
+    assert call("commit", run=planned["run"]) == {"run": planned["run"]}  # its answer was lost
     (run,) = intake.runs(bucket)
     assert {tuple(s.collections) for s in run.sources} == {("collection:news",)}
 

@@ -36,11 +36,18 @@ def test_a_plan_takes_the_list_as_well(home: Home, files: list[Path], tmp_path: 
     assert made["files"] == 3
 
 
-@pytest.mark.parametrize("name", ["absent", "."])
-def test_a_list_that_cannot_be_read_is_named(home: Home, name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("absent", "No such file"), ("folder", "Is a directory"), ("bytes", "expected UTF-8")],
+)
+def test_a_list_that_cannot_be_read_is_named(
+    home: Home, name: str, why: str, tmp_path: Path
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "bytes").write_bytes(b"\xff\n")
     done = home("ingest", "--files-from", tmp_path / name)
     assert done.code == 2
-    assert f"--files-from {tmp_path / name}: " in one_line(done.err)
+    assert f"--files-from {tmp_path / name}: {why}" in one_line(done.err)
 
 
 def test_what_failed_is_read_again(home: Home, files: list[Path]) -> None:
@@ -55,7 +62,7 @@ def test_what_failed_is_read_again(home: Home, files: list[Path]) -> None:
     assert (again["sources"][0]["captures"], again["failed"]) == (3, 0)
     assert home("publish").code == 0
     nothing = home("ingest", "--retry")
-    assert (nothing.code, nothing.out) == (0, "everything was ingested before\n")
+    assert (nothing.code, nothing.out) == (0, "no file to read again\n")
 
 
 def test_what_failed_in_the_snapshot_is_read_again(home: Home, files: list[Path]) -> None:
