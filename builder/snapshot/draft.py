@@ -13,6 +13,7 @@ from typing import Any
 
 from builder.parquet.data_file import Written, checksum
 from builder.parquet.writer import batches, segments, write_table
+from builder.snapshot import sort
 from builder.threads import map_requests
 from functions.database import engine
 from functions.snapshot import layout
@@ -23,9 +24,8 @@ from functions.store.catalog import Catalogue
 
 Query = tuple[str, Mapping[str, Any]]
 """A statement and the values of its parameters."""
-_ROW_BYTES = {"records": 450, "copies": 450}
-"""Bytes that a row takes while it is sorted, by table; _KEY_BYTES in others."""
-_KEY_BYTES = 50
+_RECORD_BYTES, _KEY_BYTES = 450, 50
+"""Bytes that a row of records or copies, and of a table of keys, takes while it is sorted."""
 
 
 class Draft:
@@ -77,17 +77,14 @@ class Draft:
         queries: Iterable[Query],
         constants: Mapping[str, int] | None = None,
         advance: Callable[[int], None] = lambda rows: None,
-        expected: int = 0,
     ) -> list[DataFile]:
         """Write the rows of the queries, one query after the other, as data files of `table`.
 
         The rows are sorted as a whole. `constants` are those of parquet.write_table. `advance` is
-        called with the number of rows written. About `expected` rows are sorted: of very many, the
-        largest part of a UNION must come first.
+        called with the number of rows written.
         """
         files = []
-        size = expected * _ROW_BYTES.get(table, _KEY_BYTES)
-        with engine.reading(f"the table {table}"), engine.spilling(self._connection, size):
+        with engine.reading(f"the table {table}"):
             rows = (
                 batch
                 for sql, values in queries
@@ -98,13 +95,23 @@ class Draft:
                 advance(files[-1].rows)
         return files
 
+    def sort(
+        self, table: str, rows: Query, order: str, expected: int, united: bool
+    ) -> Iterator[Query]:
+        """Yield queries that give rows of `table` in that order; see sort.sort.
+
+        About `expected` rows are sorted.
+        """
+        size = expected * (_RECORD_BYTES if table in ("records", "copies") else _KEY_BYTES)
+        return sort.sort(self._connection, self._folder, rows, order, size, united)
+
     def write_segments(self, table: str, query: Query, column: str) -> dict[int, list[DataFile]]:
         """Write the rows of a query; a new file begins where the value of `column` changes.
 
         `column` is not part of the table. Returns the files by the column's value.
         """
         found: dict[int, list[DataFile]] = {}
-        with engine.reading(f"the table {table}"), engine.spilling(self._connection, 0):
+        with engine.reading(f"the table {table}"):
             stream = engine.stream(self._connection, *query)
             for value, rows in segments(stream, column):
                 for written in write_table(rows, table, self._folder):

@@ -6,13 +6,14 @@ Its rows of superseded versions stay until more than half of the table is stale.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from builder.snapshot import scratch_tables
+from builder.snapshot import match_keys, scratch_tables
 from builder.snapshot.compaction import RECORDS_RATIO, runs_to_merge
 from builder.snapshot.draft import Draft, Query
 from functions.database import engine
@@ -55,6 +56,36 @@ _KEPT_URLS = (
     f"SELECT * FROM {_URL_FILES} WHERE position NOT IN (SELECT position FROM leftover_urls) "
     f"ORDER BY {', '.join(schema.ORDER[URLS])}"
 )
+
+_ASKED = (
+    "deleted",
+    match_keys.ORIGINAL,
+    match_keys.REVISIT,
+    match_keys.UNRESOLVED,
+    LISTED_CAPTURE,
+)
+_COUNTS = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in _ASKED)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionCounts:
+    """Numbers of versions: by group, sorted; and in total for each condition of _ASKED.
+
+    One query for all, because each query would read and bind the whole view again.
+    """
+
+    groups: Mapping[tuple[object, ...], int]
+    meeting: Mapping[str, int]
+
+    @staticmethod
+    def of(connection: engine.Connection, table: str, *by: str) -> "VersionCounts":
+        """Count the rows of a scratch table of versions, grouped by these columns."""
+        sql = f"SELECT {', '.join(by)}, count(*), {_COUNTS} FROM {table} GROUP BY ALL ORDER BY ALL"
+        with engine.reading("the merge"):
+            rows = connection.execute(sql).fetchall()
+        first = len(by) + 1
+        met = {name: sum(row[n] for row in rows) for n, name in enumerate(_ASKED, first)}
+        return VersionCounts({row[: len(by)]: row[len(by)] for row in rows}, met)
 
 
 def find(connection: engine.Connection, draft: Draft, wanted: str, *, newest: bool = False) -> None:

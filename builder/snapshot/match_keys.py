@@ -26,6 +26,8 @@ _DAMAGED = 2 * UNDATED
 ORIGINAL = "kind = 'capture' AND NOT deleted AND warc_record_type != 'revisit'"
 REVISIT = "kind = 'capture' AND NOT deleted AND warc_record_type = 'revisit'"
 
+UNRESOLVED = f"{REVISIT} AND refers_to IS NULL"
+
 SECOND = "epoch_us(fetch_time) // 1000000"
 """The date of a capture in seconds since 1970; NULL if the date is less exact."""
 

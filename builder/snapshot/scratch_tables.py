@@ -87,7 +87,7 @@ _DECLARED = (
         "publish.precedence publish.templates withdraw.reinstate withdraw.selection"),
     _table("prepared_versions", _VERSION,
         "Versions to publish, except captures that are published as the intake has them.",
-        f"publish.captures {_REVISERS} {_CHANGES}"),
+        f"publish.captures {_REVISERS} {_CHANGES}", "snapshot.tables"),
     _table("intake_versions", _VERSION,
         "View of new captures that are published as they are in the intake; often empty.",
         f"publish.captures {_CHANGES}", "publish.revisits"),

@@ -44,6 +44,7 @@ _SET_SPREAD = _SQL.get("set_spread")
 _SET_RANGES = _SQL.get("set_ranges")
 _SET_COUNTS = _SQL.get("set_counts", superseded_sets=_SPECS.format(items="superseded_versions"))
 _COPIED_RECORDS = _SQL.get("copied_records", files=_FILES)
+COPY_ORDER = "listing, position"
 
 # Each file of the table of sets is the home of the sets from its first one on.
 _SET_FILES = (
@@ -95,7 +96,10 @@ class SetIndex:
             connection.execute(_SET_COUNTS, {"sequence": sequence})
 
     def copies(self, run: int) -> Query:
-        """Return the query of the copies of scattered sets' records in run number `run`."""
+        """Return the query of the copies of scattered sets' records in run number `run`.
+
+        They are to be sorted by COPY_ORDER.
+        """
         return _COPIED_RECORDS, {"files": list(self._runs[run].paths), "run": run}
 
     def find_files(self, firsts: Sequence[str]) -> list[int]:

@@ -90,7 +90,6 @@ JOIN (
           UNION ALL SELECT position, unnest(left_sets) FROM {files})
     JOIN parent_sets USING (spec) JOIN set_spread USING (listing) WHERE copied AND run = $run
 ) USING (position)
-ORDER BY listing, position
 
 -- name: touched_files
 SELECT DISTINCT home

@@ -6,15 +6,15 @@ merged into it (see compaction). The files of touched sets are rewritten.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from dataclasses import replace
+from itertools import accumulate, chain
 
 from builder.runtime import Advance, Progress
 from builder.snapshot import compaction, lookup, match_keys, set_listings
 from builder.snapshot.compaction import LOOKUP_RATIO, Rewrite, leaf_runs, runs_to_merge
 from builder.snapshot.draft import Draft, Query
-from builder.snapshot.lookup import rows_of
-from builder.snapshot.set_listings import NewRun, SetIndex
+from builder.snapshot.lookup import WITHIN_KIND, VersionCounts, rows_of
+from builder.snapshot.set_listings import COPY_ORDER, NewRun, SetIndex
 from functions.database import engine
 from functions.snapshot import layout, oai_name
 from functions.snapshot.manifest import UNSTAMPED, LeafReference, Manifest, Sequence, Span
@@ -28,8 +28,8 @@ _KEPT = (
     f"SELECT * FROM {_FILES} "
     "WHERE position NOT IN (SELECT position FROM superseded_positions) ORDER BY position"
 )
-# One query for each kind: sorting by the kind as well would make comparisons more expensive.
-_FRESH = f"SELECT * FROM new_versions WHERE kind = $kind ORDER BY {lookup.WITHIN_KIND}"
+# Sorted for each kind: sorting by the kind as well would make comparisons more expensive.
+_FRESH = "SELECT * FROM new_versions WHERE kind = $kind"
 _REWRITTEN_SPANS = (
     "CREATE TABLE rewritten_spans AS "
     "SELECT unnest($firsts::BIGINT[]) AS first, unnest($lasts::BIGINT[]) AS last"
@@ -55,30 +55,7 @@ _OWN_TIES = {
 _TIES_EACH = 2  # usual number of rows of a record
 _COPIED = 3  # of so many records, one has a copy, about
 _OWN_URLS = lookup.url_rows(_OWN_RECORDS.format(lookup.LISTED_CAPTURE))
-_UNRESOLVED = f"{match_keys.REVISIT} AND refers_to IS NULL"
-_ASKED = ("deleted", match_keys.ORIGINAL, match_keys.REVISIT, _UNRESOLVED, lookup.LISTED_CAPTURE)
-_COUNTS = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in _ASKED)
 _THERE = f"WHERE position IN (SELECT position FROM {engine.table('$there')})"
-
-
-@dataclass(frozen=True, slots=True)
-class _Counts:
-    """Numbers of versions: by group, sorted; and in total for each condition of _ASKED.
-
-    One query for all, because each query would read and bind the whole view again.
-    """
-
-    groups: Mapping[tuple[object, ...], int]
-    meeting: Mapping[str, int]
-
-    @staticmethod
-    def of(connection: engine.Connection, table: str, *by: str) -> "_Counts":
-        sql = f"SELECT {', '.join(by)}, count(*), {_COUNTS} FROM {table} GROUP BY ALL ORDER BY ALL"
-        with engine.reading("the merge"):
-            rows = connection.execute(sql).fetchall()
-        first = len(by) + 1
-        met = {name: sum(row[n] for row in rows) for n, name in enumerate(_ASKED, first)}
-        return _Counts({row[: len(by)]: row[len(by)] for row in rows}, met)
 
 
 class SnapshotTables:
@@ -90,8 +67,8 @@ class SnapshotTables:
         self._before = before
         self._base = before.last_position + 1
         self._number = len(before.sequences) + 1
-        self._fresh = _Counts.of(connection, "new_versions", "kind")
-        self._superseded = _Counts.of(connection, "superseded_versions", "sequence", "kind")
+        self._fresh = VersionCounts.of(connection, "new_versions", "kind")
+        self._superseded = VersionCounts.of(connection, "superseded_versions", "sequence", "kind")
 
     def items(self, progress: Progress) -> Manifest:
         """Write the changes; return the manifest with a new sequence.
@@ -120,7 +97,7 @@ class SnapshotTables:
             )
         total = rows + sum(live(run.span) for rewrite in plan for run in rewrite.runs)
         with progress(total) as advance:
-            written = self._records(plan, spans, list(sequences[-1].records), advance)
+            written = self._records(plan, spans, sequences[-1].records, advance)
         index = SetIndex(self._connection, written, self._number)
         self._copies(written, index)
         sets, emptied = self._sets(index)
@@ -137,7 +114,7 @@ class SnapshotTables:
             emptied=emptied,
             tombstones=self._before.tombstones + self._more("deleted"),
             revisits=self._before.revisits + self._more(match_keys.REVISIT),
-            unresolved=self._before.unresolved + self._more(_UNRESOLVED),
+            unresolved=self._before.unresolved + self._more(match_keys.UNRESOLVED),
             tables=self._draft.tables,
         )
 
@@ -173,20 +150,25 @@ class SnapshotTables:
             self._connection.execute(_EARLIER_POSITIONS, {"files": self._paths(met)})
 
     def _records(
-        self, plan: list[Rewrite], spans: list[Span], kinds: list[str], advance: Advance
+        self, plan: list[Rewrite], spans: list[Span], kinds: Mapping[str, int], advance: Advance
     ) -> list[NewRun]:
         constants = {"position": self._base, "sequence": self._number}
         instead: dict[int, tuple[LeafReference, ...]] = {}
         written = []
         for rewrite, span in zip(plan, spans, strict=True):
-            queries: list[Query] = []
+            queries: list[Iterable[Query]] = []
             if rewrite.runs:
                 leaves = (leaf for run in rewrite.runs for leaf in run.leaves)
-                queries.append((_KEPT, {"files": self._paths(leaves)}))
+                queries.append([(_KEPT, {"files": self._paths(leaves)})])
             if rewrite.fresh:
-                queries += [(_FRESH, {"kind": kind}) for kind in kinds]
-            rows = span.last - span.first
-            files = self._draft.write("records", queries, constants, advance, rows)
+                united = rows_of(self._connection, "prepared_versions") > 0
+                queries += (
+                    self._draft.sort(
+                        "records", (_FRESH, {"kind": kind}), WITHIN_KIND, count, united
+                    )
+                    for kind, count in kinds.items()
+                )
+            files = self._draft.write("records", chain.from_iterable(queries), constants, advance)
             written.append(NewRun(span, self._draft.paths(files)))
             instead[span.first] = self._draft.leaves(files, span)
         self._replace("records", spans, instead)
@@ -197,7 +179,9 @@ class SnapshotTables:
         for number, run in enumerate(written):
             if run.paths:
                 rows = (run.span.last - run.span.first) // _COPIED
-                files = self._draft.write("copies", [index.copies(number)], expected=rows)
+                copies = index.copies(number)
+                sorts = self._draft.sort("copies", copies, COPY_ORDER, rows, united=True)
+                files = self._draft.write("copies", sorts)
                 instead[run.span.first] = self._draft.leaves(files, run.span)
         self._replace("copies", [run.span for run in written], instead)
 
@@ -279,17 +263,18 @@ class SnapshotTables:
         elif not rows:
             return
         merged, kept = runs[len(runs) - count :], runs[: len(runs) - count]
-        earlier = sum(run.rows for run in merged)
+        rows += sum(run.rows for run in merged)
         sql, values = query[0], dict(query[1])
         if merged:
             values["files"] = self._paths(leaf for run in merged for leaf in run.leaves)
-            both = sorted([(rows, sql), (earlier, f"SELECT * FROM {_FILES}")], reverse=True)
-            sql = f"SELECT * FROM (({both[0][1]}) UNION ALL ({both[1][1]}))"
+            sql = f"SELECT * FROM (({sql}) UNION ALL SELECT * FROM {_FILES})"
         if stale:
             values["there"] = self._paths(there)
             sql = f"SELECT * FROM ({sql}) {_THERE}"
         span = Span(merged[0].span.first if merged else own.first, own.last)
-        files = self._draft.write(table, [(f"{sql} ORDER BY ALL", values)], expected=rows + earlier)
+        united = merged or table in _OWN_TIES
+        sorts = self._draft.sort(table, (sql, values), "ALL", rows, bool(united))
+        files = self._draft.write(table, sorts)
         leaves = (leaf for run in kept for leaf in run.leaves)
         self._draft.tables[table] = (*leaves, *self._draft.leaves(files, span))
 

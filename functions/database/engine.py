@@ -20,7 +20,6 @@ _FETCH = 1 << 14  # rows, as Python objects
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 _DISK, _MEMORY = "IO Error: ", "Out of Memory Error: "
 """DuckDB's errors, as the reader of an Arrow stream passes them on."""
-_FORCED = 8  # times the memory: 20 GB of 1.5 GB of memory still sort from the start
 
 
 class OutOfMemory(StoreError):
@@ -49,12 +48,15 @@ def connect(
         "temp_directory": str((scratch or Path(gettempdir())) / "sheaf-spill"),
     }
     if scratch is None:
-        return duckdb.connect(":memory:", config=settings)
-    # The file is never opened again, so it need not be durable or complete on disk.
-    connection = duckdb.connect(
-        str(scratch / "work.duckdb"), config={**settings, "fsync_mode": "NONE"}
-    )
-    connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+        connection = duckdb.connect(":memory:", config=settings)
+    else:
+        # The file is never opened again, so it need not be durable or complete on disk.
+        connection = duckdb.connect(
+            str(scratch / "work.duckdb"), config={**settings, "fsync_mode": "NONE"}
+        )
+        connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+    # DuckDB draws progress bars if it takes a process for a console.
+    connection.execute("SET enable_progress_bar = false")
     return connection
 
 
@@ -84,23 +86,6 @@ def reading(what: str) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def spilling(connection: Connection, size: int) -> Iterator[None]:
-    """Context of a sort of about `size` bytes, which uses the disk from the start if that helps.
-
-    By itself, DuckDB 2.0 never begins to use it once the first part of a UNION ALL was read: a sort
-    of few rows and then many ran out of memory. If it begins at once, its runs are short, and a
-    sort of very many of them runs out of memory too. So such a sort begins by itself, and its
-    largest part must be the first.
-    """
-    forced = size < _FORCED * _find_memory(connection)
-    connection.execute(f"SET debug_force_external = {forced}")
-    try:
-        yield
-    finally:
-        connection.execute("SET debug_force_external = false")
-
-
 def _shortage(what: str, error: Exception) -> OutOfMemory:
     return OutOfMemory(f"{what}: out of memory or of scratch space: {_line(error)}")
 
@@ -112,7 +97,7 @@ def _failure(what: str, error: Exception) -> StoreError:
     return StoreError(f"{what} cannot be read or written: {text}")
 
 
-def _find_memory(connection: Connection) -> int:
+def find_memory(connection: Connection) -> int:
     """Return the bytes of memory that a connection may take."""
     ((text,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
     number, unit = str(text).split()

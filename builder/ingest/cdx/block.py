@@ -59,17 +59,11 @@ class Result:
 
 def connection(index: IndexFile) -> engine.Connection:
     """Return a database for one thread that reads blocks of the index."""
-    made = quiet(engine.connect(threads=1, memory_megabytes=_MEMORY))
+    made = engine.connect(threads=1, memory_megabytes=_MEMORY)
     values = {"triples": index_columns.TRIPLES, "sets": list(index.sets)}
     made.execute(index_columns.CONSTANTS, values)
     made.execute(index_columns.NEW_HOSTS)
     return made
-
-
-def quiet(database: engine.Connection) -> engine.Connection:
-    """Switch off the progress bars, which DuckDB draws if it takes a process for a console."""
-    database.execute("SET enable_progress_bar = false")
-    return database
 
 
 def read(database: engine.Connection, block: LineBlock, index: IndexFile) -> Result:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from builder.ingest.cdx import block, columns
-from builder.ingest.cdx.block import IndexFile, Result, quiet
+from builder.ingest.cdx.block import IndexFile, Result
 from builder.ingest.cdx.lines_sql import PARQUET
 from builder.ingest.cdx.text import BLOCK, PIECE, IndexText, LineBlock, blocks
 from builder.ingest.pool import Advance
@@ -94,10 +94,9 @@ def number_captures(parts: Sequence[Path], folder: Path, name: str, threads: int
     scratch.mkdir()
     try:
         with engine.reading("the captures of an index"):
-            connected = engine.connect(
+            database = engine.connect(
                 threads=threads, memory_megabytes=_SORT_MEMORY, scratch=scratch
             )
-            database = quiet(connected)
             try:
                 return _number_duplicates(database, [str(path) for path in parts], scratch / "part")
             finally:
