@@ -4,7 +4,7 @@ Addresses are looked up and checked when a connection is opened. The connection 
 that was checked. A name that resolves to another address the next time (DNS rebinding) therefore
 cannot lead into our own network. A proxy of the environment resolves names itself: then only the
 proxy is checked. `AnyAddresses` is for hosts that the operator names, `PublicAddresses` for all
-others.
+others, `NamedAddresses` for both.
 
 The budget of a request arrives as its timeout, which httpcore2 passes on unchanged.
 """
@@ -15,7 +15,7 @@ import select
 import socket
 import ssl
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any, Protocol
 
@@ -120,6 +120,22 @@ class AnyAddresses:
         if not found:
             raise FetchError("dns", f"{host}: no address")
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class NamedAddresses:
+    """Allows all addresses of the hosts in `named`, and of others those that `others` allows.
+
+    A server that the operator names may be private. Its redirects lead to public addresses only.
+    """
+
+    others: AddressPolicy
+    named: set[str] = field(default_factory=set)
+
+    def addresses(self, host: str, port: int) -> list[tuple[socket.AddressFamily, SocketAddress]]:
+        """Return the allowed addresses of a host. Raises FetchError if there are none."""
+        policy = AnyAddresses() if host.lower() in self.named else self.others
+        return policy.addresses(host, port)
 
 
 def _resolve(host: str, port: int) -> list[tuple[socket.AddressFamily, SocketAddress]]:

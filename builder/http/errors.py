@@ -43,6 +43,10 @@ class FetchError(SheafError):
         return FetchError(self.code, self.detail, self.status, self.retry_after)
 
 
+class ReplacedError(SheafError):
+    """The file was removed or replaced since it was found."""
+
+
 class Deferred(SheafError):
     """The request must wait: its host is resting, or the work was stopped."""
 

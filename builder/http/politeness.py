@@ -127,6 +127,11 @@ class HostQueue:
         with self._changed:
             self._host(host).interval = min(seconds, _LONGEST_DELAY)
 
+    def has_given_up(self, host: str) -> bool:
+        """Return whether a host was unreachable too often, and is not requested at present."""
+        with self._changed:
+            return self._host(host).given_up is not None
+
     def succeed(self, host: str) -> None:
         """Record a response that shows no problem of the server."""
         with self._changed:

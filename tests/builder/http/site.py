@@ -126,6 +126,36 @@ def conditional(body: bytes, etag: str) -> Answer:
     return answer
 
 
+def ranged(body: bytes, etag: str = "", modified: str = "", cut: int = 1 << 62) -> Answer:
+    """A file in ranges, as nginx gives it; each answer breaks off after `cut` bytes of it."""
+    more = {**({"ETag": etag} if etag else {}), **({"Last-Modified": modified} if modified else {})}
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        wanted = handler.headers.get("Range")
+        asked = handler.headers.get("If-Match", etag), handler.headers.get("If-Unmodified-Since")
+        if asked[0] != etag or asked[1] not in (None, modified):
+            status(412)(handler)
+            return
+        if wanted is None:
+            start, end, code = 0, len(body), 200
+        else:
+            first, _, last = wanted.removeprefix("bytes=").partition("-")
+            start, end, code = int(first), min(int(last) + 1, len(body)), 206
+        if start >= end:
+            status(416, Content_Range=f"bytes */{len(body)}")(handler)
+            return
+        handler.send_response(code)
+        for name, value in more.items():
+            handler.send_header(name, value)
+        if code == 206:
+            handler.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(body)}")
+        handler.send_header("Content-Length", str(end - start))
+        handler.end_headers()
+        handler.wfile.write(body[start : min(end, start + cut)])
+
+    return answer
+
+
 def then(*answers: Answer) -> Answer:
     """One answer after the other; the last one from then on."""
     left = list(answers)
