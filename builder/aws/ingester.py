@@ -27,6 +27,7 @@ from builder.aws.invocation import context_of, scratch_in
 from builder.context import Context
 from builder.errors import UsageError
 from builder.ingest import ingest, parts
+from builder.ingest.access import SourceAccess
 from builder.ingest.plan import IngestJob, IngestPlan, read_plan, write_plan
 from builder.intake import intake
 from builder.redif.source import sort_sources
@@ -35,7 +36,6 @@ from builder.store.s3 import S3Store
 from functions.snapshot import layout
 from functions.snapshot.errors import SheafError
 from functions.snapshot.layout import S3_SCHEME
-from functions.store.connection import BucketConnection
 
 _ROOT = Path(__file__).parents[2]
 _SCRATCH = "sheaf-ingester"
@@ -106,7 +106,7 @@ def _write_plan(context: Context, request: Mapping[str, Any]) -> IngestPlan:
     foreign = [source for source in sources if not source.startswith(S3_SCHEME)]
     if foreign or not sources:
         raise UsageError(f"sources: expected addresses such as s3://bucket/prefix, got {foreign}")
-    connection = BucketConnection.of(context.configuration)
+    connection = SourceAccess.of(context.configuration)
     found = sort_sources(sources, connection, context.environment)
     sets = ingest.collection_sets([str(name) for name in request.get("collections", ())])
     rules = DocumentRules.of(context.configuration, sets)
@@ -118,7 +118,7 @@ def _write_plan(context: Context, request: Mapping[str, Any]) -> IngestPlan:
 def _part(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[str, object]:
     """Read one chunk."""
     plan, index = _find_item(context, event)
-    connection = BucketConnection.of(context.configuration)
+    connection = SourceAccess.of(context.configuration)
     part = parts.read_part(context.store, plan, index, scratch / "part", connection)
     return {"index": index, "captures": part.captures}
 
@@ -149,7 +149,7 @@ def _commit(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[s
     plan = read_plan(context.store, str(event["run"]))
     if context.store.tag(plan.key(layout.RUN_SUMMARY)) is not None:
         return {"run": plan.run}
-    connection = BucketConnection.of(context.configuration)
+    connection = SourceAccess.of(context.configuration)
     done = parts.commit(context.store, plan, scratch / "commit", _say, connection)
     sources = done.run.sources
     return {

@@ -15,6 +15,7 @@ from builder.errors import UsageError
 from builder.harvest import aggregation
 from builder.harvest.ingest import find as find_harvests
 from builder.ingest import ingest, parts, workdir
+from builder.ingest.access import SourceAccess
 from builder.ingest.engines import ENGINES, EngineOptions
 from builder.ingest.ingest import IngestOptions
 from builder.ingest.parts import PartTask, carry_out_part, read_part
@@ -32,15 +33,14 @@ from builder.sources.rules import DocumentRules
 from builder.text import tally
 from functions.snapshot import layout
 from functions.snapshot.layout import S3_SCHEME
-from functions.store.connection import BucketConnection
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
         "sources", nargs="*", metavar="SOURCE",
-        help="ARC, WARC, WACZ, CDX, CDXJ files; trees and tarballs of ReDIF; folders of any of "
-        "these, or of `sheaf harvest`; s3://bucket/prefix; - for stdin (default: redif.directory)",
+        help="ARC, WARC, WACZ, CDX, CDXJ files; trees and tarballs of ReDIF; folders of these, "
+        "or of `sheaf harvest`; s3://bucket/prefix; URLs; - for stdin (default: redif.directory)",
     )  # fmt: skip
     parser.add_argument(
         "-f", "--file", action="append", default=[], metavar="TARBALL",
@@ -108,7 +108,7 @@ def run(context: Context) -> int:
     if arguments.plan is not None or arguments.index is not None:
         raise UsageError("--run and --index expect `sheaf ingest part` or `sheaf ingest commit`")
     sets, accepted = _sets(context), Acceptance.of(arguments.accept_loss)
-    connection, asked = BucketConnection.of(context.configuration), _sources(context)
+    connection, asked = SourceAccess.of(context.configuration), _sources(context)
     harvests = {source: find_harvests(source) for source in asked if source != STDIN}
     rest = [source for source in asked if not harvests.get(source)]
     sources = sort_sources(rest, connection, context.environment)
@@ -189,7 +189,7 @@ def _redif(context: Context, order: RedifJob) -> RedifReport | None:
 
 
 def _archives(
-    context: Context, sources: Sources, sets: tuple[str, ...], connection: BucketConnection
+    context: Context, sources: Sources, sets: tuple[str, ...], connection: SourceAccess
 ) -> IngestResult:
     """Read the web archive files into the intake."""
     job = _job(context, sources, sets)
@@ -216,7 +216,7 @@ def _job(context: Context, sources: Sources, sets: tuple[str, ...]) -> IngestJob
 
 def _write_plan(context: Context, given: Sequence[str]) -> IngestPlan:
     """Divide web archives into chunks, and keep the plan in the store."""
-    arguments, connection = context.arguments, BucketConnection.of(context.configuration)
+    arguments, connection = context.arguments, SourceAccess.of(context.configuration)
     if arguments.chunk < 1:
         raise UsageError(f"--chunk {arguments.chunk}: expected a number from 1")
     if STDIN in given:
@@ -263,7 +263,7 @@ def _part(context: Context) -> int:
     if context.arguments.index is None:
         raise UsageError("ingest part needs --index N, the number of the chunk, from 0")
     with workdir.open_workdir(workdir.folder_of(_home(context), None)) as held:
-        connection = BucketConnection.of(context.configuration)
+        connection = SourceAccess.of(context.configuration)
         part = read_part(context.store, plan, context.arguments.index, held.parts, connection)
     text = f"part {context.arguments.index} of run {plan.run}: {tally(part.captures, 'capture')}"
     context.result(text, {"run": plan.run, "captures": part.captures, "files": list(part.files)})
@@ -278,7 +278,7 @@ def _commit(context: Context) -> int:
 def _commit_parts(context: Context, plan: IngestPlan) -> int:
     with workdir.open_workdir(workdir.folder_of(_home(context), None)) as held:
         with held.scratch() as scratch:
-            connection = BucketConnection.of(context.configuration)
+            connection = SourceAccess.of(context.configuration)
             done = parts.commit(context.store, plan, scratch, context.say, connection)
         held.remove()
     context.result(done.text(), done.document())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.errors import UsageError
-from builder.ingest.splits import ArchiveFile
+from builder.ingest.splits import REPLACED, ArchiveFile
 from builder.store.client import Listed, S3Client
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, MissingObject
@@ -20,7 +20,6 @@ from functions.store.s3_request import ForbiddenObjectError
 from functions.store.store_reader import ObjectStream
 
 _BUFFER = 1 << 20  # bytes
-_REPLACED = "it was removed or replaced during the ingest"
 
 
 def find(
@@ -69,7 +68,7 @@ def open_object(
         stream = _RemoteFile(client, key)
     if stream.size != file.bytes:
         stream.close()
-        raise OSError(_REPLACED)
+        raise OSError(REPLACED)
     return io.BufferedReader(stream, _BUFFER)
 
 
@@ -86,7 +85,7 @@ def _wrap_changes() -> Iterator[None]:
     try:
         yield
     except (MissingObject, Conflict) as error:
-        raise OSError(_REPLACED) from error
+        raise OSError(REPLACED) from error
     except ForbiddenObjectError as error:
         raise OSError(str(error)) from error
 

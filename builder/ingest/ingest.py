@@ -13,6 +13,7 @@ from typing import Protocol
 
 from builder.errors import UsageError
 from builder.ingest import pool, splits, workdir
+from builder.ingest.access import SourceAccess
 from builder.ingest.plan import IngestJob
 from builder.ingest.result import IngestResult, is_failed
 from builder.ingest.split_reader import SplitResult, Task, carry_out
@@ -23,7 +24,6 @@ from functions.database import engine
 from functions.snapshot import layout, oai_name
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import Writer
-from functions.store.connection import BucketConnection
 
 
 class Watch(Protocol):
@@ -46,7 +46,7 @@ class IngestOptions:
     jobs: int = 1
     say: Callable[[str], None] = lambda text: None
     split: int | None = None
-    connection: BucketConnection | None = None
+    connection: SourceAccess | None = None
 
 
 def collection_sets(collections: Sequence[str]) -> tuple[str, ...]:

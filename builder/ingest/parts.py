@@ -20,6 +20,7 @@ from pathlib import Path
 
 from builder.errors import UsageError
 from builder.ingest import workdir
+from builder.ingest.access import SourceAccess
 from builder.ingest.plan import (
     IngestPart,
     IngestPlan,
@@ -41,7 +42,6 @@ from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore
 from functions.snapshot.store import Writer
-from functions.store.connection import BucketConnection
 
 _THREADS = 32  # that read the results of parts, each a small object
 _NAMED = 5  # missing parts
@@ -66,7 +66,7 @@ def read_part(
     plan: IngestPlan,
     index: int,
     folder: Path,
-    connection: BucketConnection | None = None,
+    connection: SourceAccess | None = None,
     advance: Advance = lambda read, captures: None,
 ) -> IngestPart:
     """Read a chunk and write its part, unless it is there; `folder` holds unfinished files.
@@ -91,7 +91,7 @@ def carry_out_part(task: PartTask, index: int) -> int:
     store = open_store(task.store, task.base, task.settings, os.environ)
     home = task.folder or Path(tempfile.gettempdir())
     try:
-        plan, connection = read_plan(store, task.run), BucketConnection.of(task.settings)
+        plan, connection = read_plan(store, task.run), SourceAccess.of(task.settings)
         with intake.writing(home):
             home.mkdir(parents=True, exist_ok=True)
             folder = Path(tempfile.mkdtemp(prefix="sheaf-part-", dir=home))
@@ -110,7 +110,7 @@ def _read_splits(
     index: int,
     chunk: tuple[Split, ...],
     folder: Path,
-    connection: BucketConnection | None,
+    connection: SourceAccess | None,
     advance: Advance,
 ) -> IngestPart:
     with intake.writing(folder):
@@ -169,7 +169,7 @@ def commit(
     plan: IngestPlan,
     folder: Path,
     say: Callable[[str], None],
-    connection: BucketConnection | None = None,
+    connection: SourceAccess | None = None,
 ) -> IngestResult:
     """Commit all parts as one run of intake; `folder` holds unfinished files.
 
@@ -195,7 +195,7 @@ class _Commit:
     plan: IngestPlan
     folder: Path
     say: Callable[[str], None]
-    connection: BucketConnection | None
+    connection: SourceAccess | None
     database: engine.Connection
     _sources: list[intake.IntakeSource] = field(default_factory=list)
     _names: list[str] = field(default_factory=list)

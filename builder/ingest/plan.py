@@ -118,8 +118,14 @@ def split_file(file: ArchiveFile, most: int) -> tuple[Split, ...]:
 def write_plan(store: Writer, run: str, job: IngestJob, most: int) -> IngestPlan:
     """Write the plan of a job, in chunks of about `most` bytes, and return it.
 
-    If a run of an equal plan is not committed yet, its plan is returned instead. Raises StoreError.
+    If a run of an equal plan is not committed yet, its plan is returned instead. Raises UsageError
+    for URLs with secrets, which a plan would store, and StoreError.
     """
+    if signed := [file.label for file in job.files if file.address not in ("", file.label)]:
+        raise UsageError(
+            f"{signed[0]} was given with a secret, which a plan would keep in the store: ingest "
+            "signed URLs without parts and engines"
+        )
     every = [split for file in job.files for split in split_file(file, most)]
     chunks = list(splits.together(every, most))
     lines = [json.dumps([split.document() for split in chunk]) + "\n" for chunk in chunks]

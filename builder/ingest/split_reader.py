@@ -16,10 +16,13 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from builder.ingest import remote_files
+from builder.ingest.access import SourceAccess
 from builder.ingest.cdx import reader
 from builder.ingest.cdx.block import IndexFile
+from builder.ingest.measured import Measured
 from builder.ingest.pool import Advance
-from builder.ingest.splits import Measured, Split
+from builder.ingest.splits import Split
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.sources import recognise
@@ -29,7 +32,6 @@ from builder.sources.side_records import Crawl
 from builder.sources.webarchive import read_archive
 from builder.store.durable import sync
 from functions.snapshot.errors import StoreError
-from functions.store.connection import BucketConnection
 
 _REPORT_EVERY = 500  # events
 _READINGS = "readings.json"
@@ -49,8 +51,8 @@ class Task:
     sets: tuple[str, ...]
     rules: DocumentRules
     threads: int = 1
-    connection: BucketConnection | None = None
-    """Connection settings for buckets; the credentials are in the environment."""
+    connection: SourceAccess | None = None
+    """Settings for files that are not on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,7 @@ class _SplitReading:
         self._counted = 0
         self._own: tuple[str, ...] = ()
         self._own_captures = self._own_faults = 0
+        self._bytes = split.file.bytes
 
     def read(self, advance: Advance) -> SplitResult:
         """Read the split, and write its captures and faults; an unreadable file is a fault."""
@@ -186,7 +189,7 @@ class _SplitReading:
             digest=digest,
             path=_text(of.recorded or of.label),
             format=form,
-            bytes=of.bytes,
+            bytes=self._bytes,
             captures=captures,
             skipped=self._skips.total(),
             faults=self._own_faults + self._rows.faulted - self._at[1],
@@ -202,11 +205,11 @@ class _SplitReading:
         if file.flaw:
             raise OSError(file.flaw)
         if file.address:
-            from builder.ingest import bucket_files  # takes 0.1 s, which files need not cost
-
-            return bucket_files.open_object(
-                file, self._task.connection or BucketConnection(), os.environ
-            )
+            access = self._task.connection or SourceAccess()
+            stream = remote_files.open_file(self._split, access, os.environ, self._task.folder)
+            self._bytes = self._bytes or stream.seek(0, os.SEEK_END)  # some servers tell no size
+            stream.seek(0)
+            return stream
         return file.path.open("rb")
 
     def _read(self, file: BufferedReader, advance: Advance) -> tuple[str, str]:

@@ -6,8 +6,6 @@ counted and hashed while it is read.
 """
 
 import errno
-import hashlib
-import io
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +33,8 @@ _KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFDIR: "a folder",
 }
+REPLACED = "it was removed or replaced during the ingest"
+"""Why a file with an address cannot be read to its end."""
 _RANGED = frozenset({"arc", "warc", "arc.gz", "warc.gz", "arc.zst", "warc.zst"})
 
 
@@ -42,7 +42,8 @@ _RANGED = frozenset({"arc", "warc", "arc.gz", "warc.gz", "arc.zst", "warc.zst"})
 class ArchiveFile:
     """An archive file as it was when it was found; `label` is its name for users.
 
-    `address` is that of an object in a bucket; `path` is then only its key.
+    `address` is that of an object in a bucket or of a file on a server; `path` is then only its key
+    or its name. The label has no secrets, such as the signature of a URL.
     """
 
     path: Path
@@ -50,7 +51,7 @@ class ArchiveFile:
     bytes: int
     modified: int
     """Modification time in nanoseconds since 1970, or another number that changes with the file."""
-    address: str = ""
+    address: str = field(default="", compare=False)
     flaw: str = ""
     """Why the file cannot be read, if that was known when it was found: it is then not opened."""
     recorded: str = ""
@@ -59,6 +60,8 @@ class ArchiveFile:
     """Whether the user named it, rather than a folder or a prefix that contains it."""
     among: bool = field(default=False, compare=False)
     """Whether a file beside it has the name of an archive."""
+    ranged: bool = field(default=False, compare=False)
+    """Whether a file with an address may be split."""
 
     @property
     def is_expected(self) -> bool:
@@ -129,8 +132,13 @@ class Split:
         return Split(**{**document, "file": ArchiveFile(**{**file, "path": Path(file["path"])})})
 
     def document(self) -> dict[str, Any]:
-        """Return the split, with the facts about its file, as a JSON document."""
+        """Return the split, with the facts about its file, as a JSON document.
+
+        It has the label in place of an address, since the document is stored.
+        """
         file = {**asdict(self.file), "path": os.fspath(self.file.path)}
+        if self.file.address:
+            file["address"] = self.file.label
         return {"file": file, "kind": self.kind, "start": self.start, "end": self.end}
 
     @property
@@ -150,7 +158,7 @@ def find(sources: Sequence[str]) -> list[Path]:
     for source in sources:
         path = Path(source)
         if "://" in source:
-            raise UsageError(f"{source}: expected a file, a folder or s3://bucket/prefix")
+            raise UsageError(f"{source}: expected a file, a folder, s3://bucket/prefix or a URL")
         if source and path.is_dir():
             inside = _inside(path)
             if not inside:
@@ -220,7 +228,7 @@ def ranges(file: ArchiveFile, most: int) -> tuple[Split, ...]:
     whole, because the digest would fetch them a second time.
     """
     count = -(-file.bytes // most)
-    if count < 2 or file.address or not _is_ranged(file):
+    if count < 2 or not (file.ranged if file.address else _is_file_ranged(file)):
         return ()
     places = [number * file.bytes // count for number in range(count)]
     ends = [*places[1:], None]
@@ -249,46 +257,20 @@ def together(some: Sequence[Split], most: int) -> Iterator[tuple[Split, ...]]:
         yield tuple(held)
 
 
-def _is_ranged(file: ArchiveFile) -> bool:
-    """Return whether records can be found from any offset; False if the file is unreadable.
+def is_ranged(stream: BinaryIO, likely: bool) -> bool:
+    """Return whether records can be found from any offset of an archive. Raises OSError."""
+    head = recognise.read_head(stream)
+    found = search.find_start(head, stream, likely, search.PLAN_BYTES)
+    return found is not None and recognise.recognise(found.head) in _RANGED
+
+
+def _is_file_ranged(file: ArchiveFile) -> bool:
+    """Return the same for a file of this machine; False if it is unreadable.
 
     Reading it as a whole then reports the error.
     """
     try:
         with file.path.open("rb") as stream:
-            head = recognise.read_head(stream)
-            found = search.find_start(head, stream, file.is_likely, search.PLAN_BYTES)
+            return is_ranged(stream, file.is_likely)
     except OSError:
         return False
-    return found is not None and recognise.recognise(found.head) in _RANGED
-
-
-class Measured(io.RawIOBase):
-    """A forward-only file, hashed while it is read."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._digest = hashlib.sha256()
-        self._position = 0
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read into a buffer; return the number of bytes."""
-        data = self._file.read(len(buffer))
-        buffer[: len(data)] = data
-        self._digest.update(data)
-        self._position += len(data)
-        return len(data)
-
-    def tell(self) -> int:
-        """Return the number of bytes read."""
-        return self._position
-
-    def finish(self) -> str:
-        """Read the rest, and return the SHA-256 of the whole."""
-        while self.read(1 << 20):
-            pass
-        return self._digest.hexdigest()

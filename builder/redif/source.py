@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from builder.errors import UsageError
-from builder.ingest import bucket_files, splits
+from builder.ingest import remote_files, splits
+from builder.ingest.access import SourceAccess
 from builder.ingest.cdx import reader
 from builder.ingest.splits import ArchiveFile
 from builder.intake import intake
@@ -28,9 +29,7 @@ from builder.sources import recognise, search
 from builder.threads import map_requests
 from functions.database import engine
 from functions.snapshot.errors import NothingPublished
-from functions.snapshot.layout import S3_SCHEME
 from functions.snapshot.store import Writer
-from functions.store.connection import BucketConnection
 
 STDIN = "-"
 # What could not be read has neither digest nor format; a file of ReDIF always has a format.
@@ -130,29 +129,29 @@ class Sources:
 
 
 def sort_sources(
-    sources: Iterable[str], connection: BucketConnection, environment: Mapping[str, str]
+    sources: Iterable[str], access: SourceAccess, environment: Mapping[str, str]
 ) -> Sources:
     """Return the content of the sources; a folder may hold both kinds.
 
-    Sources in buckets are looked up side by side. Raises UsageError if a source does not exist, and
-    StoreError for a bucket out of reach.
+    Sources in buckets and on servers are looked up side by side. Raises UsageError if a source does
+    not exist, and StoreError for a bucket out of reach.
     """
     origins: list[FileOrigin] = []
     files: list[ArchiveFile] = []
     archives: list[str] = []
     names = list(dict.fromkeys(sources))
-    stored = [source for source in names if source.startswith(S3_SCHEME)]
+    remote = [source for source in names if remote_files.is_remote(source)]
 
     def look_up(source: str) -> list[ArchiveFile]:
-        return bucket_files.find(source, connection, environment)
+        return remote_files.find(source, access, environment)
 
-    objects = dict(zip(stored, map_requests(look_up, stored), strict=True))
+    looked_up = dict(zip(remote, map_requests(look_up, remote), strict=True))
     for source in names:
         if source == STDIN:
             archives.append(source)
             continue
-        if source.startswith(S3_SCHEME):
-            found = objects[source]
+        if source in looked_up:
+            found = looked_up[source]
         elif origin := _origin(source):
             origins.append(origin)
             found = _beside(origin)

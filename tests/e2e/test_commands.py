@@ -264,7 +264,7 @@ def test_a_secondary_index_is_passed_over(home: Home, tmp_path: Path) -> None:
     [
         (lambda f: f / "missing.warc", "no such file"),
         (lambda f: (f / "empty").mkdir() or f / "empty", "empty folder"),
-        (lambda f: "gs://bucket/x", "expected a file, a folder or s3://bucket/prefix"),
+        (lambda f: "gs://bucket/x", "expected a file, a folder, s3://bucket/prefix or a URL"),
         (lambda f: "s3://", "is not a bucket name"),
     ],
 )

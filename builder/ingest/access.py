@@ -1,0 +1,25 @@
+"""Access to sources that are not on this machine: the settings, by which each process connects."""
+
+from dataclasses import dataclass, field
+
+from functions.config import configuration
+from functions.config.configuration import Configuration
+from functions.store.connection import BucketConnection
+
+
+def _defaults() -> Configuration:
+    return configuration.parse("", {})
+
+
+@dataclass(frozen=True, slots=True)
+class SourceAccess:
+    """Settings for sources in buckets and on servers; credentials are in the environment."""
+
+    bucket: BucketConnection = field(default_factory=BucketConnection)
+    settings: Configuration = field(default_factory=_defaults)
+    """It has the keys `http.*`."""
+
+    @classmethod
+    def of(cls, settings: Configuration) -> "SourceAccess":
+        """Return the access that the configuration describes."""
+        return cls(BucketConnection.of(settings), settings)

@@ -1,0 +1,56 @@
+"""Archive files that are not on this machine, by the scheme of their address.
+
+The clients are imported when they are needed: each takes 0.1 s or more.
+"""
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+
+from builder.ingest.access import SourceAccess
+from builder.ingest.splits import ArchiveFile, Split
+from functions.snapshot.layout import S3_SCHEME
+
+_WEB = ("http://", "https://")
+
+
+def is_remote(source: str) -> bool:
+    """Return whether a source is an address, and not a path."""
+    return _scheme(source) in (S3_SCHEME, *_WEB)
+
+
+def find(source: str, access: SourceAccess, environment: Mapping[str, str]) -> list[ArchiveFile]:
+    """Return the files at an address.
+
+    Raises UsageError if there are none or the address is invalid, and StoreError.
+    """
+    if _scheme(source) in _WEB:
+        from builder.ingest import web_files
+
+        return web_files.find(source, access, environment)
+    from builder.ingest import bucket_files
+
+    return bucket_files.find(source, access.bucket, environment)
+
+
+def open_file(
+    split: Split, access: SourceAccess, environment: Mapping[str, str], spool: Path
+) -> io.BufferedReader:
+    """Open the file of a split as a seekable stream; temporary files go to the folder `spool`.
+
+    Raises OSError if it is missing or unavailable, as does the stream if it is replaced while it is
+    read. Raises StoreError if a bucket is unavailable or `spool` cannot be written.
+    """
+    file = split.file
+    if _scheme(file.address) in _WEB:
+        from builder.ingest import web_files
+
+        return web_files.open_file(file, access, environment, split.end, spool)
+    from builder.ingest import bucket_files
+
+    return bucket_files.open_object(file, access.bucket, environment)
+
+
+def _scheme(address: str) -> str:
+    scheme, found, _ = address.partition("://")
+    return (scheme + found).lower()

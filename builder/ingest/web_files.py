@@ -1,0 +1,169 @@
+"""Archive files on web servers: finds them by http:// and https:// URLs, and opens them."""
+
+import hashlib
+import io
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import cast
+from urllib.parse import unquote, urlsplit
+
+from builder.errors import UsageError
+from builder.http.addresses import NamedAddresses, PublicAddresses, networks
+from builder.http.client import HttpClient, agent_of, user_agent
+from builder.http.errors import Deferred, FetchError, ReplacedError
+from builder.http.politeness import HostPolicy, HostQueue
+from builder.http.ranges import RangeClient, WebFile
+from builder.http.settings import HttpSettings, http_settings, proxies
+from builder.http.url import is_address, strip_secrets
+from builder.ingest import splits
+from builder.ingest.access import SourceAccess
+from builder.ingest.range_stream import RangeStream
+from builder.ingest.splits import ArchiveFile
+from builder.intake.intake import writing
+from functions.config.configuration import Configuration, default
+
+RANGED_FROM = 2 << 30
+"""Bytes from which a file may be split: its digest then reads it a second time."""
+_BUFFER = 1 << 18  # bytes
+_FORGIVES = 60.0  # seconds for which an unreachable host is not requested
+_LOCK = threading.Lock()
+_CONTACT = "repository.admin_emails"
+
+
+def find(source: str, access: SourceAccess, environment: Mapping[str, str]) -> list[ArchiveFile]:
+    """Return the file at a URL; if it cannot be looked up, it has a flaw.
+
+    Its label has no signatures and tokens: labels are published. Raises UsageError for a URL that
+    cannot be requested.
+    """
+    url = source.partition("#")[0]
+    label = strip_secrets(url)
+    _check(url, label)
+    parts = urlsplit(url)
+    path = Path(Path(unquote(parts.path)).name or parts.hostname or "")
+    file = ArchiveFile(path, label, 0, 0, url, named=True)
+    web = _connect(url, access, environment)
+    try:
+        found = web.look_up(url)
+        file = replace(file, bytes=found.size or 0, modified=_number(found))
+        if found.ranged and file.bytes >= RANGED_FROM:
+            with _open_ranges(web, url, found, None) as stream:
+                return [replace(file, ranged=splits.is_ranged(stream, file.is_likely))]
+    except (FetchError, Deferred, OSError) as error:
+        return [replace(file, flaw=str(error))]
+    return [file]
+
+
+def open_file(
+    file: ArchiveFile,
+    access: SourceAccess,
+    environment: Mapping[str, str],
+    end: int | None,
+    spool: Path,
+) -> io.BufferedReader:
+    """Open a file as a seekable stream that fetches ranges up to `end` (None: the file's end).
+
+    It reads behind `end` when asked to, in small ranges. Without ranges, the file is first written
+    to a temporary file in `spool`. Raises OSError if the file is unavailable, as does the stream if
+    it is replaced while it is read. Raises StoreError if `spool` cannot be written.
+    """
+    web = _connect(file.address, access, environment)
+    with _wrap_failures():
+        found = web.look_up(file.address)
+        if (found.size or 0, _number(found)) != (file.bytes, file.modified):
+            raise ReplacedError
+    if found.ranged:
+        return _open_ranges(web, file.address, found, end)
+    with writing(spool):
+        target = tempfile.TemporaryFile(dir=spool)  # noqa: SIM115 - the caller closes it
+    try:
+        with _wrap_failures(), writing(spool):
+            web.save(file.address, target, found)
+        target.seek(0)
+    except BaseException:
+        target.close()
+        raise
+    return cast(io.BufferedReader, target)
+
+
+def _check(url: str, label: str) -> None:
+    """Raise UsageError for a URL that cannot be requested; a password is not repeated."""
+    try:
+        parts = urlsplit(url)
+        has_user = "@" in parts.netloc
+    except ValueError as error:
+        raise UsageError(f"{label}: {error}") from error
+    if has_user:
+        raise UsageError(
+            f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}: a URL with a user or "
+            "a password is refused, because the address of a source is published"
+        )
+    if not is_address(url):
+        raise UsageError(f"{label}: expected a URL with a host, and %XX for other characters")
+
+
+def _open_ranges(web: RangeClient, url: str, found: WebFile, end: int | None) -> io.BufferedReader:
+    def read(start: int, length: int) -> bytes:
+        with _wrap_failures():
+            return web.read(url, start, length, found)
+
+    return io.BufferedReader(RangeStream(read, found.size or 0, end), _BUFFER)
+
+
+@contextmanager
+def _wrap_failures() -> Iterator[None]:
+    """Raise failures as OSError, as those of one unreadable file."""
+    try:
+        yield
+    except ReplacedError as error:
+        raise OSError(splits.REPLACED) from error
+    except (FetchError, Deferred) as error:
+        raise OSError(str(error)) from error
+
+
+def _number(found: WebFile) -> int:
+    """Return a number that changes with the validator, in place of a modification time."""
+    if not found.validator:
+        return 0
+    return int.from_bytes(hashlib.sha256(found.validator.encode()).digest()[:6], "big")
+
+
+def _connect(url: str, access: SourceAccess, environment: Mapping[str, str]) -> RangeClient:
+    """Return the client of this process for a URL, whose host may have any address."""
+    settings, behind = http_settings(access.settings, "ingest"), proxies(environment)
+    with _LOCK:
+        web, named = _client(settings, _agent(access.settings), tuple(sorted(environment.items())))
+        proxy = behind.of_url(url)
+        named |= {urlsplit(url).hostname or "", proxy.host if proxy else ""}
+    return web
+
+
+@lru_cache(maxsize=8)
+def _client(
+    settings: HttpSettings, agent: str, environment: tuple[tuple[str, str], ...]
+) -> tuple[RangeClient, set[str]]:
+    stop = threading.Event()
+    others = PublicAddresses(frozenset(settings.ports), networks(settings.allow_networks))
+    policy = HostPolicy(settings.host_seconds, settings.host_concurrent, forgives=_FORGIVES)
+    named = NamedAddresses(others)
+    client = HttpClient(
+        agent=agent,
+        addresses=named,
+        hosts=HostQueue(policy, stop),
+        stop=stop,
+        keep_alive=True,
+        proxies=proxies(dict(environment)),
+    )
+    return RangeClient(client, settings.limits(), settings.retry_policy()), named.named
+
+
+def _agent(settings: Configuration) -> str:
+    """Return the User-Agent, which names the operator if the configuration does."""
+    if settings[_CONTACT] == default(_CONTACT):
+        return agent_of("(sheaf ingest)")
+    return user_agent(settings)
