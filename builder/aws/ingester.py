@@ -27,8 +27,8 @@ from builder.aws.invocation import context_of, scratch_in
 from builder.context import Context
 from builder.errors import UsageError
 from builder.ingest import ingest, parts
-from builder.ingest.access import SourceAccess
 from builder.ingest.plan import IngestJob, IngestPlan, read_plan, write_plan
+from builder.ingest.remote.access import SourceAccess
 from builder.intake import intake
 from builder.redif.source import sort_sources
 from builder.sources.rules import DocumentRules

@@ -15,11 +15,11 @@ from builder.errors import UsageError
 from builder.harvest import aggregation
 from builder.harvest.ingest import find as find_harvests
 from builder.ingest import ingest, parts, workdir
-from builder.ingest.access import SourceAccess
 from builder.ingest.engines import ENGINES, EngineOptions
 from builder.ingest.ingest import IngestOptions
 from builder.ingest.parts import PartTask, carry_out_part, read_part
 from builder.ingest.plan import IngestJob, IngestPlan, read_plan, write_plan
+from builder.ingest.remote.access import SourceAccess
 from builder.ingest.result import IngestResult
 from builder.intake import intake
 from builder.obi.run import ObiRuntime

@@ -35,10 +35,10 @@ SECRETS = frozenset(
     (
         "access_key", "access_token", "accesskeyid", "api_key", "api_token", "apikey", "auth",
         "auth_token", "authorization", "awsaccesskeyid", "client_secret", "credential",
-        "googleaccessid", "hmac", "id_token", "jsessionid", "jwt", "key-pair-id", "ossaccesskeyid",
-        "password", "phpsessid", "q-ak", "q-header-list", "q-key-time", "q-signature",
-        "q-url-param-list", "refresh_token", "secret", "security-token", "session_token", "sig",
-        "signature", "token",
+        "delegation", "googleaccessid", "hmac", "id_token", "jsessionid", "jwt", "key-pair-id",
+        "ossaccesskeyid", "password", "phpsessid", "q-ak", "q-header-list", "q-key-time",
+        "q-signature", "q-url-param-list", "refresh_token", "secret", "security-token",
+        "session_token", "sig", "signature", "token",
     )
 )  # fmt: skip
 """Names of secrets, and of parameters that are useless without a secret."""

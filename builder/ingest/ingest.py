@@ -13,8 +13,8 @@ from typing import Protocol
 
 from builder.errors import UsageError
 from builder.ingest import pool, splits, workdir
-from builder.ingest.access import SourceAccess
 from builder.ingest.plan import IngestJob
+from builder.ingest.remote.access import SourceAccess
 from builder.ingest.result import IngestResult, is_failed
 from builder.ingest.split_reader import SplitResult, Task, carry_out
 from builder.ingest.splits import ArchiveFile, Split

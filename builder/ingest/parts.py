@@ -20,7 +20,6 @@ from pathlib import Path
 
 from builder.errors import UsageError
 from builder.ingest import workdir
-from builder.ingest.access import SourceAccess
 from builder.ingest.plan import (
     IngestPart,
     IngestPlan,
@@ -31,6 +30,7 @@ from builder.ingest.plan import (
     reader_version,
 )
 from builder.ingest.pool import Advance
+from builder.ingest.remote.access import SourceAccess
 from builder.ingest.result import IngestResult, is_failed
 from builder.ingest.split_reader import PART, SplitResult, Task, carry_out
 from builder.ingest.splits import ArchiveFile, Split

@@ -16,12 +16,12 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from builder.ingest import remote_files
-from builder.ingest.access import SourceAccess
 from builder.ingest.cdx import reader
 from builder.ingest.cdx.block import IndexFile
 from builder.ingest.measured import Measured
 from builder.ingest.pool import Advance
+from builder.ingest.remote import files
+from builder.ingest.remote.access import SourceAccess
 from builder.ingest.splits import Split
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
@@ -206,7 +206,7 @@ class _SplitReading:
             raise OSError(file.flaw)
         if file.address:
             access = self._task.connection or SourceAccess()
-            stream = remote_files.open_file(self._split, access, os.environ, self._task.folder)
+            stream = files.open_file(self._split, access, os.environ, self._task.folder)
             self._bytes = self._bytes or stream.seek(0, os.SEEK_END)  # some servers tell no size
             stream.seek(0)
             return stream

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from builder.errors import UsageError
-from builder.ingest import remote_files, splits
-from builder.ingest.access import SourceAccess
+from builder.ingest import splits
 from builder.ingest.cdx import reader
+from builder.ingest.remote import files as remote_files
+from builder.ingest.remote.access import SourceAccess
 from builder.ingest.splits import ArchiveFile
 from builder.intake import intake
 from builder.redif import tarball

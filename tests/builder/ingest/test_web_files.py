@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from builder.errors import UsageError
-from builder.ingest import range_stream, web_files
-from builder.ingest.access import SourceAccess
+from builder.ingest.remote import range_stream, web_client, web_files
+from builder.ingest.remote.access import SourceAccess
 from builder.ingest.splits import ArchiveFile
 from functions.config.configuration import parse
 from tests.builder.http import site as web
@@ -27,7 +27,7 @@ DATE = "Wed, 21 Oct 2015 07:28:00 GMT"
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    web_files._client.cache_clear()  # it remembers how a host behaved
+    web_client._client.cache_clear()  # it remembers how a host behaved
     with web.serving() as site:
         yield site
 

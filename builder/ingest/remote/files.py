@@ -7,16 +7,17 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 
-from builder.ingest.access import SourceAccess
+from builder.ingest.remote.access import SourceAccess
 from builder.ingest.splits import ArchiveFile, Split
 from functions.snapshot.layout import S3_SCHEME
 
 _WEB = ("http://", "https://")
+_HADOOP = ("webhdfs://", "swebhdfs://", "hdfs://")
 
 
 def is_remote(source: str) -> bool:
     """Return whether a source is an address, and not a path."""
-    return _scheme(source) in (S3_SCHEME, *_WEB)
+    return _scheme(source) in (S3_SCHEME, *_WEB, *_HADOOP)
 
 
 def find(source: str, access: SourceAccess, environment: Mapping[str, str]) -> list[ArchiveFile]:
@@ -25,9 +26,13 @@ def find(source: str, access: SourceAccess, environment: Mapping[str, str]) -> l
     Raises UsageError if there are none or the address is invalid, and StoreError.
     """
     if _scheme(source) in _WEB:
-        from builder.ingest import web_files
+        from builder.ingest.remote import web_files
 
         return web_files.find(source, access, environment)
+    if _scheme(source) in _HADOOP:
+        from builder.ingest.remote import hadoop_files
+
+        return hadoop_files.find(source, access, environment)
     from builder.ingest import bucket_files
 
     return bucket_files.find(source, access.bucket, environment)
@@ -43,9 +48,13 @@ def open_file(
     """
     file = split.file
     if _scheme(file.address) in _WEB:
-        from builder.ingest import web_files
+        from builder.ingest.remote import web_files
 
         return web_files.open_file(file, access, environment, split.end, spool)
+    if _scheme(file.address) in _HADOOP:
+        from builder.ingest.remote import hadoop_files
+
+        return hadoop_files.open_file(file, access, environment, split.end)
     from builder.ingest import bucket_files
 
     return bucket_files.open_object(file, access.bucket, environment)

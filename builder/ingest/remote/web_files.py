@@ -3,36 +3,26 @@
 import hashlib
 import io
 import tempfile
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import cast
 from urllib.parse import unquote, urlsplit
 
 from builder.errors import UsageError
-from builder.http.addresses import NamedAddresses, PublicAddresses, networks
-from builder.http.client import HttpClient, agent_of, user_agent
 from builder.http.errors import Deferred, FetchError, ReplacedError
-from builder.http.politeness import HostPolicy, HostQueue
 from builder.http.ranges import RangeClient, WebFile
-from builder.http.settings import HttpSettings, http_settings, proxies
 from builder.http.url import is_address, strip_secrets
 from builder.ingest import splits
-from builder.ingest.access import SourceAccess
-from builder.ingest.range_stream import RangeStream
+from builder.ingest.remote.access import SourceAccess
+from builder.ingest.remote.range_stream import RangeStream
+from builder.ingest.remote.web_client import connect, wrap_failures
 from builder.ingest.splits import ArchiveFile
 from builder.intake.intake import writing
-from functions.config.configuration import Configuration, default
 
 RANGED_FROM = 2 << 30
 """Bytes from which a file may be split: its digest then reads it a second time."""
 _BUFFER = 1 << 18  # bytes
-_FORGIVES = 60.0  # seconds for which an unreachable host is not requested
-_LOCK = threading.Lock()
-_CONTACT = "repository.admin_emails"
 
 
 def find(source: str, access: SourceAccess, environment: Mapping[str, str]) -> list[ArchiveFile]:
@@ -47,7 +37,7 @@ def find(source: str, access: SourceAccess, environment: Mapping[str, str]) -> l
     parts = urlsplit(url)
     path = Path(Path(unquote(parts.path)).name or parts.hostname or "")
     file = ArchiveFile(path, label, 0, 0, url, named=True)
-    web = _connect(url, access, environment)
+    web = connect(url, access, environment)
     try:
         found = web.look_up(url)
         file = replace(file, bytes=found.size or 0, modified=_number(found))
@@ -72,8 +62,8 @@ def open_file(
     to a temporary file in `spool`. Raises OSError if the file is unavailable, as does the stream if
     it is replaced while it is read. Raises StoreError if `spool` cannot be written.
     """
-    web = _connect(file.address, access, environment)
-    with _wrap_failures():
+    web = connect(file.address, access, environment)
+    with wrap_failures():
         found = web.look_up(file.address)
         if (found.size or 0, _number(found)) != (file.bytes, file.modified):
             raise ReplacedError
@@ -82,7 +72,7 @@ def open_file(
     with writing(spool):
         target = tempfile.TemporaryFile(dir=spool)  # noqa: SIM115 - the caller closes it
     try:
-        with _wrap_failures(), writing(spool):
+        with wrap_failures(), writing(spool):
             web.save(file.address, target, found)
         target.seek(0)
     except BaseException:
@@ -109,21 +99,10 @@ def _check(url: str, label: str) -> None:
 
 def _open_ranges(web: RangeClient, url: str, found: WebFile, end: int | None) -> io.BufferedReader:
     def read(start: int, length: int) -> bytes:
-        with _wrap_failures():
+        with wrap_failures():
             return web.read(url, start, length, found)
 
     return io.BufferedReader(RangeStream(read, found.size or 0, end), _BUFFER)
-
-
-@contextmanager
-def _wrap_failures() -> Iterator[None]:
-    """Raise failures as OSError, as those of one unreadable file."""
-    try:
-        yield
-    except ReplacedError as error:
-        raise OSError(splits.REPLACED) from error
-    except (FetchError, Deferred) as error:
-        raise OSError(str(error)) from error
 
 
 def _number(found: WebFile) -> int:
@@ -131,39 +110,3 @@ def _number(found: WebFile) -> int:
     if not found.validator:
         return 0
     return int.from_bytes(hashlib.sha256(found.validator.encode()).digest()[:6], "big")
-
-
-def _connect(url: str, access: SourceAccess, environment: Mapping[str, str]) -> RangeClient:
-    """Return the client of this process for a URL, whose host may have any address."""
-    settings, behind = http_settings(access.settings, "ingest"), proxies(environment)
-    with _LOCK:
-        web, named = _client(settings, _agent(access.settings), tuple(sorted(environment.items())))
-        proxy = behind.of_url(url)
-        named |= {urlsplit(url).hostname or "", proxy.host if proxy else ""}
-    return web
-
-
-@lru_cache(maxsize=8)
-def _client(
-    settings: HttpSettings, agent: str, environment: tuple[tuple[str, str], ...]
-) -> tuple[RangeClient, set[str]]:
-    stop = threading.Event()
-    others = PublicAddresses(frozenset(settings.ports), networks(settings.allow_networks))
-    policy = HostPolicy(settings.host_seconds, settings.host_concurrent, forgives=_FORGIVES)
-    named = NamedAddresses(others)
-    client = HttpClient(
-        agent=agent,
-        addresses=named,
-        hosts=HostQueue(policy, stop),
-        stop=stop,
-        keep_alive=True,
-        proxies=proxies(dict(environment)),
-    )
-    return RangeClient(client, settings.limits(), settings.retry_policy()), named.named
-
-
-def _agent(settings: Configuration) -> str:
-    """Return the User-Agent, which names the operator if the configuration does."""
-    if settings[_CONTACT] == default(_CONTACT):
-        return agent_of("(sheaf ingest)")
-    return user_agent(settings)
