@@ -202,6 +202,6 @@ def _find_validator(headers: Mapping[str, str]) -> str:
 
 def _condition(validator: str) -> dict[str, str]:
     """Return the field that makes the server refuse another version (412)."""
-    if not validator:
+    if not validator or not validator.isascii():
         return {}
     return {"If-Match" if validator.startswith('"') else "If-Unmodified-Since": validator}

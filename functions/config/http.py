@@ -62,7 +62,7 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {
         "host_concurrent": 8,
         "host_seconds": 0,
         "backoff_seconds": 1,
-        "wait_seconds": 300,
+        "wait_seconds": 120,
         "tries": 6,
         "ports": PORTS,
         "allow_networks": [],

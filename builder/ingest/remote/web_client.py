@@ -45,8 +45,10 @@ def wrap_failures() -> Iterator[None]:
         yield
     except ReplacedError as error:
         raise OSError(REPLACED) from error
-    except (FetchError, Deferred) as error:
-        raise OSError(str(error)) from error
+    except FetchError as error:
+        raise OSError(f"{error.code}: {error.detail}".removesuffix(": ")) from error
+    except Deferred as error:
+        raise OSError(f"{error}: it asked for a pause over http.wait_seconds") from error
 
 
 @lru_cache(maxsize=8)

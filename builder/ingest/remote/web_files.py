@@ -10,7 +10,7 @@ from typing import cast
 from urllib.parse import unquote, urlsplit
 
 from builder.errors import UsageError
-from builder.http.errors import Deferred, FetchError, ReplacedError
+from builder.http.errors import ReplacedError
 from builder.http.ranges import RangeClient, WebFile
 from builder.http.url import is_address, strip_secrets
 from builder.ingest import splits
@@ -31,7 +31,7 @@ def find(source: str, access: SourceAccess, environment: Mapping[str, str]) -> l
     Its label has no signatures and tokens: labels are published. Raises UsageError for a URL that
     cannot be requested.
     """
-    url = source.partition("#")[0]
+    url = source.partition("#")[0].strip()
     label = strip_secrets(url)
     _check(url, label)
     parts = urlsplit(url)
@@ -39,12 +39,13 @@ def find(source: str, access: SourceAccess, environment: Mapping[str, str]) -> l
     file = ArchiveFile(path, label, 0, 0, url, named=True)
     web = connect(url, access, environment)
     try:
-        found = web.look_up(url)
+        with wrap_failures():
+            found = web.look_up(url)
         file = replace(file, bytes=found.size or 0, modified=_number(found))
         if found.ranged and file.bytes >= RANGED_FROM:
             with _open_ranges(web, url, found, None) as stream:
                 return [replace(file, ranged=splits.is_ranged(stream, file.is_likely))]
-    except (FetchError, Deferred, OSError) as error:
+    except OSError as error:
         return [replace(file, flaw=str(error))]
     return [file]
 

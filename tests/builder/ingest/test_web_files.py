@@ -243,6 +243,13 @@ def test_a_file_that_cannot_be_looked_up_is_an_unreadable_file(
     assert why in find(site.url("/a.warc.gz")).flaw
 
 
+def test_a_host_that_asks_for_a_long_pause_is_left_alone(site: Site, tmp_path: Path) -> None:
+    site.pages["/a"] = web.then(web.status(429, Retry_After="9000"), web.ranged(b"x"))
+    assert find(site.url("/a")).flaw == "too-many-requests: HTTP status 429"
+    assert "it asked for a pause over http.wait_seconds" in find(site.url("/b")).flaw
+    assert site.paths() == ["/a"]
+
+
 def test_what_could_not_be_read_is_read_again(home: Home, site: Site, archive: bytes) -> None:
     url, other = site.url("/a.warc.gz"), site.url("/b.warc.gz")
     site.pages["/b.warc.gz"] = web.ranged(archive)
@@ -297,7 +304,7 @@ def test_a_signature_is_sent_but_never_written(
 
 def test_names_are_those_of_the_path(site: Site) -> None:
     site.pages |= {path: web.ranged(b"x") for path in ("/a%20b.warc", "/", "/get?file=a.warc")}
-    names = [find(site.url(path)).path.name for path in site.pages]
+    names = [find(site.url(path) + " ").path.name for path in site.pages]
     assert names == ["a b.warc", "127.0.0.1", "get"]
 
 
