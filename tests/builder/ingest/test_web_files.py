@@ -3,6 +3,7 @@
 import hashlib
 import os
 import threading
+import zipfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -10,12 +11,15 @@ from pathlib import Path
 import pytest
 
 from builder.errors import UsageError
+from builder.http.connections import tls_context
 from builder.ingest.remote import range_stream, web_client, web_files
 from builder.ingest.remote.access import SourceAccess
 from builder.ingest.splits import ArchiveFile
 from functions.config.configuration import parse
 from tests.builder.http import site as web
 from tests.builder.http.site import Answer, Site
+from tests.builder.http.test_tls import Certificate
+from tests.builder.indexes import line
 from tests.e2e.conftest import Home, make_home, warc
 from tests.e2e.test_commands import one_line
 
@@ -130,6 +134,26 @@ def test_machines_share_a_large_file(home: Home, site: Site, large: str, tmp_pat
     assert home("ingest", "commit", "--run", made["run"]).code == 0
     local = make_home(tmp_path / "local")
     assert local("ingest", tmp_path / "large.warc.gz", "--engine", "local").code == 0
+    assert published(home) == published(local)
+
+
+def test_other_formats_give_what_they_give_on_this_machine(
+    home: Home, site: Site, archive: bytes, tmp_path: Path
+) -> None:
+    """A WACZ file is read by the directory at its end, an index line by line."""
+    with zipfile.ZipFile(tmp_path / "a.wacz", "w") as wacz:
+        wacz.write(tmp_path / "crawl.warc.gz", "archive/crawl.warc.gz")
+    (tmp_path / "b.cdxj").write_bytes(b"\n".join(line(f"http://www.a.cz/{n}") for n in range(99)))
+    files = [tmp_path / "a.wacz", tmp_path / "b.cdxj"]
+    site.pages |= {f"/{path.name}": web.ranged(path.read_bytes(), NOTED) for path in files}
+    local = make_home(tmp_path / "local")
+    here = local("ingest", *files, "--json").json["sources"]
+    done = home("ingest", *(site.url(f"/{path.name}") for path in files), "--json")
+    paths = [site.url(f"/{path.name}") for path in files]
+    assert done.json["sources"] == [
+        {**one, "path": path} for one, path in zip(here, paths, strict=True)
+    ]
+    assert [one["captures"] for one in here] == [60, 99]
     assert published(home) == published(local)
 
 
@@ -323,3 +347,20 @@ def test_many_urls_are_looked_up_side_by_side(home: Home, site: Site) -> None:
     site.pages |= {f"/{n}": answer for n in range(8)}
     done = home("ingest", *(site.url(f"/{n}") for n in range(8)), "--json")
     assert done.json["failed"] == 8
+
+
+def test_certificates_are_checked(
+    archive: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web_client._client.cache_clear()
+    own = Certificate.made(tmp_path, "localhost")
+    with web.serving(tls=own.server()) as site:
+        site.pages["/a"] = web.ranged(archive, NOTED)
+        url = site.url("/a", "localhost").replace("http:", "https:")
+        assert find(url).flaw.startswith("tls: ")
+        assert site.paths() == []
+        web_client._client.cache_clear()
+        tls_context.cache_clear()
+        monkeypatch.setenv("SSL_CERT_FILE", str(own.file))
+        assert open_file(find(url), tmp_path) == archive
+    tls_context.cache_clear()
