@@ -159,9 +159,9 @@ class RangeClient:
             return WebFile(0, validator, True)
         if response.status != 206:
             raise self.client.refusal(response)
-        if first != 0 or size is None:
+        if first != 0:
             raise FetchError("bad-answer", "its Content-Range is invalid", 206)
-        return WebFile(size, validator, True)
+        return WebFile(size, validator, size is not None)
 
     def _check(self, response: Response, at: int, known: WebFile) -> None:
         """Raise an error unless the response is the range from `at` of the known file."""
@@ -191,7 +191,8 @@ def _find_range(response: Response) -> tuple[int | None, int | None]:
 
 
 def _is_same(found: WebFile, known: WebFile) -> bool:
-    return (found.size, found.validator) == (known.size, known.validator)
+    is_sized = found.size is not None and known.size is not None
+    return found.validator == known.validator and (found.size == known.size or not is_sized)
 
 
 def _find_validator(headers: Mapping[str, str]) -> str:

@@ -160,7 +160,7 @@ def sort_sources(
             is_named = not Path(source).is_dir()
             found = [replace(ArchiveFile.of(p), named=is_named) for p in splits.find([source])]
         if found:
-            archives.append(source)
+            archives.append(remote_files.name_source(source))
             files += found
     return Sources(tuple(origins), _distinct(files), tuple(archives))
 

@@ -20,6 +20,15 @@ def is_remote(source: str) -> bool:
     return _scheme(source) in (S3_SCHEME, *_WEB, *_HADOOP)
 
 
+def name_source(source: str) -> str:
+    """Return an address without the secrets of a URL, so that a new signature is no new source."""
+    if _scheme(source) not in _WEB or "?" not in source:
+        return source
+    from builder.http.url import strip_secrets
+
+    return strip_secrets(source)
+
+
 def find(source: str, access: SourceAccess, environment: Mapping[str, str]) -> list[ArchiveFile]:
     """Return the files at an address.
 

@@ -15,6 +15,7 @@ from builder.http.connections import tls_context
 from builder.ingest.remote import range_stream, web_client, web_files
 from builder.ingest.remote.access import SourceAccess
 from builder.ingest.splits import ArchiveFile
+from builder.redif.source import sort_sources
 from functions.config.configuration import parse
 from tests.builder.http import site as web
 from tests.builder.http.site import Answer, Site
@@ -78,11 +79,23 @@ def without_ranges(body: bytes) -> Answer:
     return web.text(body, ETag=NOTED)
 
 
+def ranged_without_size(body: bytes) -> Answer:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        if "Range" in handler.headers:
+            web.text(body[:1], code=206, Content_Range="bytes 0-0/*")(handler)
+        else:
+            web.text(body)(handler)
+
+    return answer
+
+
 def without_size(body: bytes) -> Answer:
     return web.raw(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + body)
 
 
-@pytest.mark.parametrize("kind", ["ranged", "without_ranges", "without_size", "redirect", "cut"])
+@pytest.mark.parametrize(
+    "kind", ["ranged", "ranged_without_size", "without_ranges", "without_size", "redirect", "cut"]
+)
 def test_a_file_gives_what_it_gives_on_this_machine(
     home: Home, site: Site, archive: bytes, tmp_path: Path, kind: str
 ) -> None:
@@ -90,6 +103,7 @@ def test_a_file_gives_what_it_gives_on_this_machine(
     here = local("ingest", tmp_path / "crawl.warc.gz", "--json").json["sources"]
     answers = {
         "ranged": web.ranged(archive, NOTED),
+        "ranged_without_size": ranged_without_size(archive),
         "without_ranges": without_ranges(archive),
         "without_size": without_size(archive),
         "redirect": web.redirect("/there"),
@@ -321,6 +335,7 @@ def test_a_signature_is_sent_but_never_written(
     assert home("publish").code == 0
     remember()
     assert [name for name, data in kept.items() if b"5ec4e7" in data] == []
+    assert sort_sources([site.url(path)], ACCESS, {}).archives == (site.url("/a.warc.gz?part=1"),)
     done = home("ingest", "plan", site.url(path))
     assert (done.code, "5ec4e7" in done.err) == (2, False)
     assert "was given with a secret" in one_line(done.err)
