@@ -111,6 +111,8 @@ class Stack:
             return not self._holds(given[0])
         if name == "Fn::And":
             return all(map(self._holds, given))
+        if name == "Fn::Or":
+            return any(map(self._holds, given))
         assert name == "Fn::Equals"
         one, other = map(self.resolved, given)
         return str(one) == str(other)

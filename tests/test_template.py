@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from builder.aws import publisher
 from builder.obi.history import COMMIT, LOG
 from builder.obi.key import run as key_of_run
 from builder.store.s3 import PROOF
@@ -22,6 +23,7 @@ from tests.template import statements as statements_of
 from tests.test_architecture import DEPLOYED, imports, third_parties
 
 TEXT = TEMPLATE.read_text("utf-8")
+PSEUDO_TIME = "2026-11-23T04:00:00Z"
 WHOLE = load(TEXT)
 FULL = {
     "CloudFront": "yes",
@@ -29,6 +31,8 @@ FULL = {
     "PublishSchedule": "rate(1 day)",
     "PublishOnIntake": "yes",
     "PublishWithinDays": "3",
+    "ExpireSchedule": "rate(7 days)",
+    "VerifySchedule": "cron(0 4 * * ? *)",
     "MonthlyBudget": "50",
     "Ingest": "yes",
     "IngestOnUpload": "yes",
@@ -236,6 +240,23 @@ def test_a_request_for_a_dataset_that_fails_comes_again_and_ends_as_a_dead_lette
     alarms = stack.resources("AWS::CloudWatch::Alarm")
     (dimension,) = alarms["FilesetAlarm"]["Dimensions"]
     assert dimension["Value"] == "filesetdeadletters.queuename"
+
+
+def test_timers_give_the_publisher_tasks_that_it_knows(tmp_path: Path) -> None:
+    timers = STACKS["all"].resources("AWS::Scheduler::Schedule")
+    targets = {name: row["Target"] for name, row in timers.items()}
+    assert {row["Arn"].partition("function:")[2] for row in targets.values()} == {"PublishFunction"}
+    for row in targets.values():  # so that one that cannot be called is an alarm as well
+        assert row["DeadLetterConfig"]["Arn"].endswith(":PublishFailures")
+    assert "Input" not in targets["PublishTimer"]
+    variables = {"SHEAF_STORE_URI": str(tmp_path)}
+    for name in ("ExpireTimer", "VerifyTimer"):
+        given = targets[name]["Input"].replace("<aws.scheduler.scheduled-time>", PSEUDO_TIME)
+        told = publisher.run(json.loads(given), variables, tmp_path, tmp_path)
+        assert "nothing is published" in str(told["message"])
+    alone = Stack(WHOLE, VerifySchedule="rate(1 day)")
+    assert set(alone.resources("AWS::Scheduler::Schedule")) == {"VerifyTimer"}
+    assert "PublishTimerRole" in alone.resources("AWS::IAM::Role")
 
 
 @every_stack

@@ -2,7 +2,8 @@
 
 It runs the command `sheaf publish` on the store that SHEAF_STORE_URI names, with a sheaf.toml in
 the zip's root. It may be called by a timer, by a committed run of the intake, or by a person. If
-nothing is new it does nothing, so that it may be called too often.
+nothing is new it does nothing, so that it may be called too often. An event with a `task` makes it
+retire snapshots or check the store instead (builder.aws.maintenance).
 """
 
 import json
@@ -11,15 +12,18 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from builder.aws import maintenance
 from builder.aws.invocation import context_of, scratch_in
 from builder.context import Context
+from builder.errors import UsageError
 from builder.publish.publish import NothingToPublish, publish
 from builder.publish.report import report_document
 from builder.store.s3 import S3Store
 from functions.config.configuration import Configuration
 from functions.oai.render import check
-from functions.snapshot.errors import SheafError
+from functions.snapshot.errors import DamagedStore, NothingPublished, SheafError
 
 _ROOT = Path(__file__).parents[2]
 _SCRATCH = "sheaf-publisher"
@@ -33,39 +37,61 @@ _LEAST = 256  # megabytes, as publish.memory has it
 def handler(event: object, context: object = None) -> dict[str, object]:
     """Publish what was ingested, and return the report as `sheaf publish --json` prints it.
 
-    `event` and `context` are ignored. Raises SheafError: Lambda retries, and puts an event that
-    failed every time into the failure queue.
+    The `task` of an event may be another one; `context` is ignored. Raises SheafError: Lambda
+    retries, and puts an event that failed every time into the failure queue.
     """
     root = Path(os.environ.get("LAMBDA_TASK_ROOT") or _ROOT)
-    return run(dict(os.environ), root, Path(tempfile.gettempdir()))
+    return run(event, dict(os.environ), root, Path(tempfile.gettempdir()))
 
 
-def run(environment: Mapping[str, str], root: Path, temporary: Path) -> dict[str, object]:
-    """Publish to the store that `environment` names; a sheaf.toml may be in the folder `root`.
+def run(
+    event: object, environment: Mapping[str, str], root: Path, temporary: Path
+) -> dict[str, object]:
+    """Carry out the event's task on the store that `environment` names, by default a publish.
 
-    Nothing else may publish in this process meanwhile. Temporary files go into a folder below
-    `temporary`. Raises SheafError, after printing it as a line on standard error.
+    A sheaf.toml may be in the folder `root`. Nothing else may publish in this process meanwhile.
+    Temporary files go into a folder below `temporary`. Raises SheafError, after printing it as a
+    line on standard error; DamagedStore if a check finds damage, which is in the printed report.
     """
     with scratch_in(temporary, _SCRATCH):
         try:
-            told = _publish(context_of(environment, root))
+            context = context_of(environment, root)
+            store = context.store
+            try:
+                told = _carry_out(context, event if isinstance(event, Mapping) else {})
+            finally:
+                if isinstance(store, S3Store):
+                    store.close()
+            print(json.dumps(told), flush=True)
+            if told.get("damage"):
+                raise DamagedStore(f"{store.address} is damaged; the report is in the log")
         except SheafError as error:
             print(f"sheaf: {error}", file=sys.stderr, flush=True)
             raise
-    print(json.dumps(told), flush=True)
     return told
 
 
-def _publish(context: Context) -> dict[str, object]:
+def _carry_out(context: Context, event: Mapping[str, Any]) -> dict[str, object]:
+    """Return the report of the event's task."""
     settings = fit_memory(context.configuration, context.environment)
-    store = context.store
+    task = event.get("task", "publish")
     try:
-        built = publish(store, settings, context.runtime(), check.digests(settings))
+        if task == "expire":
+            return maintenance.expire_snapshots(context, event)
+        if task == "verify":
+            return maintenance.verify_part(context, event, settings)
+    except NothingPublished as error:
+        return {"task": task, "message": str(error)}
+    if task != "publish":
+        raise UsageError(f"the event's task is none of publish, expire, verify: {task!r}")
+    return _publish(context, settings)
+
+
+def _publish(context: Context, settings: Configuration) -> dict[str, object]:
+    try:
+        built = publish(context.store, settings, context.runtime(), check.digests(settings))
     except NothingToPublish as error:
         return {"snapshot": None, "records": 0, "message": str(error)}
-    finally:
-        if isinstance(store, S3Store):
-            store.close()
     return report_document(built)
 
 

@@ -40,7 +40,7 @@ def run(context: Context) -> int:
     context.result(
         f"{tally(gone, 'snapshot')} retired, {kept:,} kept; "
         f"{tally(done.objects, 'object')} removed",
-        {"retired": list(done.snapshots), "kept": list(done.kept), "objects": done.objects},
+        done.report_document(),
     )
     return 0
 

@@ -7,9 +7,9 @@ import secrets
 from builder.context import Context
 from builder.errors import UsageError
 from builder.progress import ByteBar
-from builder.store.findings import DAMAGE, Finding
-from builder.text import tally
-from builder.verify.verify import Sample, Verified, VerifyRuntime, verify
+from builder.verify.choice import Sample, StorePart, parse_part
+from builder.verify.report import report_document, report_text
+from builder.verify.verify import VerifyRuntime, verify
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +22,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, metavar="N", help="seed of the sample (default: random)"
     )
+    parser.add_argument(
+        "--part", metavar="K/N",
+        help="read part K of N parts, which hold all objects together; only list the others",
+    )  # fmt: skip
     parser.add_argument(
         "--repair", action="store_true",
         help="rewrite views.sql, current.json and snapshots/newest.json from the rest of the "
@@ -36,7 +40,7 @@ def run(context: Context) -> int:
     status 1 means damage; leftovers are only reported.
     """
     arguments = context.arguments
-    sample = _sample(arguments.sample, arguments.seed)
+    choice = _choice(arguments.sample, arguments.seed, arguments.part)
     means = VerifyRuntime(
         context.now, ByteBar, context.configuration["publish.memory"], os.cpu_count() or 1
     )
@@ -44,14 +48,18 @@ def run(context: Context) -> int:
         context.published_store(),
         means,
         newest_only=arguments.newest,
-        sample=sample,
+        choice=choice,
         repair=arguments.repair,
     )
-    context.result(_account(done, sample), _document(context, done, sample))
+    context.result(report_text(done, choice), report_document(context.store.address, done, choice))
     return 1 if done.damaged else 0
 
 
-def _sample(percent: float | None, seed: int | None) -> Sample | None:
+def _choice(percent: float | None, seed: int | None, part: str | None) -> Sample | StorePart | None:
+    if part is not None:
+        if percent is not None or seed is not None:
+            raise UsageError("--part and --sample exclude each other")
+        return parse_part(part)
     if percent is None:
         if seed is not None:
             raise UsageError("--seed needs --sample PERCENT")
@@ -59,58 +67,3 @@ def _sample(percent: float | None, seed: int | None) -> Sample | None:
     if not 0 < percent <= 100:
         raise UsageError(f"--sample {percent:g}: expected a number above 0 and up to 100")
     return Sample(percent, secrets.randbelow(1 << 31) if seed is None else seed)
-
-
-def _account(done: Verified, sample: Sample | None) -> str:
-    lines = []
-    for finding in done.findings:
-        lines.append(f"{finding.kind}: {finding.object}: {finding.problem} ({finding.code})")
-        lines.append(f"    {finding.remedy}")
-    read = f"{done.read:,} of {tally(done.files, 'data file')} read ({tally(done.bytes, 'byte')})"
-    if sample is not None:
-        read += f", drawn with --seed {sample.seed}"
-    damage, notes = _counts(done.findings)
-    lines.append(f"{tally(len(done.snapshots), 'snapshot')} checked, {read}")
-    if done.runs:
-        objects = f"{done.objects_read:,} of {tally(done.objects, 'object')} read"
-        lines.append(f"{tally(done.runs, 'run')} of the obi store checked, {objects}")
-    if done.datasets:
-        objects = f"{done.kept_read:,} of {tally(done.kept, 'object')} read"
-        lines.append(f"{tally(done.datasets, 'archived dataset')} checked, {objects}")
-    lines.append(f"{damage:,} damaged, {notes:,} noted" if damage or notes else "no problems found")
-    return "\n".join(lines)
-
-
-def _document(context: Context, done: Verified, sample: Sample | None) -> dict[str, object]:
-    damage, notes = _counts(done.findings)
-    return {
-        "store": context.store.address,
-        "snapshots": list(done.snapshots),
-        "files": done.files,
-        "read": done.read,
-        "bytes": done.bytes,
-        "runs": done.runs,
-        "objects": done.objects,
-        "objects_read": done.objects_read,
-        "datasets": done.datasets,
-        "kept": done.kept,
-        "kept_read": done.kept_read,
-        "sample": sample and {"percent": sample.percent, "seed": sample.seed},
-        "damage": damage,
-        "notes": notes,
-        "findings": [
-            {
-                "kind": finding.kind,
-                "code": finding.code,
-                "object": finding.object,
-                "problem": finding.problem,
-                "remedy": finding.remedy,
-            }
-            for finding in done.findings
-        ],
-    }
-
-
-def _counts(findings: tuple[Finding, ...]) -> tuple[int, int]:
-    damage = sum(finding.kind == DAMAGE for finding in findings)
-    return damage, len(findings) - damage

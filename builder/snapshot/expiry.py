@@ -43,6 +43,14 @@ class Expired:
     kept: tuple[int, ...]
     objects: int
 
+    def report_document(self) -> dict[str, object]:
+        """Return the report as --json prints it."""
+        return {
+            "retired": list(self.snapshots),
+            "kept": list(self.kept),
+            "objects": self.objects,
+        }
+
 
 def snapshots(store: Writer) -> list[int]:
     """Return the numbers of the snapshots that have a manifest, ascending."""

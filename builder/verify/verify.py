@@ -6,8 +6,6 @@ The manifest and its leaves determine views.sql exactly. Pointer and witness fol
 other and from the snapshots, unless one of them names a missing snapshot.
 """
 
-import math
-import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -20,7 +18,7 @@ from builder.runtime import Advance
 from builder.snapshot import recovery
 from builder.store.findings import DAMAGE, Finding
 from builder.verify import lookups, obi_history
-from builder.verify import obi as audit
+from builder.verify.choice import Sample, StorePart, choose_keys, make_rule
 from builder.verify.data_files import DataFileIndex
 from builder.verify.filesets import FilesetAudit as Datasets
 from builder.verify.inventory import Inventory, leftovers
@@ -82,14 +80,6 @@ def _rewrite_views(store: Writer, inventory: Inventory, finding: Finding) -> Fin
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """Which data files are read: `percent` of them, drawn by `seed`."""
-
-    percent: float
-    seed: int
-
-
-@dataclass(frozen=True, slots=True)
 class VerifyRuntime:
     """Injected dependencies and limits: clock, progress by bytes, memory in megabytes, threads."""
 
@@ -130,10 +120,10 @@ def verify(
     means: VerifyRuntime,
     *,
     newest_only: bool = False,
-    sample: Sample | None = None,
+    choice: Sample | StorePart | None = None,
     repair: bool = False,
 ) -> Verified:
-    """Check the store and return the report; with `sample`, only some data files are read.
+    """Check the store and return the report; with `choice`, only some objects are read.
 
     With `repair`, objects that the rest of the store determines are written again
     (builder.verify.verify).
@@ -145,23 +135,24 @@ def verify(
     if repair:
         repair_views(store, inventory)
         inventory.findings[:0] = notes
-    obi = ObiAudit.none(store) if newest_only else ObiAudit.begin(store, _sample_rule(sample))
-    datasets = Datasets.none(store) if newest_only else Datasets.begin(store, _sample_rule(sample))
+    rule = make_rule(choice)
+    obi = ObiAudit.none(store) if newest_only else ObiAudit.begin(store, rule)
+    datasets = Datasets.none(store) if newest_only else Datasets.begin(store, rule)
     files = inventory.files()
     findings = [*inventory.findings, *_sizes(store, files)]
     lacking = {finding.object for finding in findings}
-    chosen = draw_sample(sorted(files.keys() - lacking), sample)
+    chosen = choose_keys(sorted(files.keys() - lacking), choice)
     size = sum(files[key][1].bytes for key in chosen)
     with _evidence(means) as evidence:
         evidence.broken |= lacking
         with means.progress(size + obi.bytes + datasets.bytes) as advance:
             for key in chosen:
-                findings += evidence.add(store, *files[key], advance, keep=sample is None)
+                findings += evidence.add(store, *files[key], advance, keep=choice is None)
             obi.finish(advance)
             datasets.finish(advance)
-        if sample is None:
+        if choice is None:
             findings += _check_tables(evidence, inventory)
-    if sample is None:
+    if choice is None:
         findings += _rebuilt(store, inventory, means)
     findings = _lasting(store, inventory, findings)
     if not newest_only:
@@ -181,20 +172,6 @@ def verify(
         datasets.places,
         datasets.objects,
         datasets.read,
-    )
-
-
-def draw_sample(keys: list[str], sample: Sample | None) -> list[str]:
-    """Return the keys in the sample, in order; all keys if there is no sample."""
-    if sample is None:
-        return keys
-    count = min(len(keys), math.ceil(len(keys) * sample.percent / 100))
-    return sorted(random.Random(sample.seed).sample(keys, count))
-
-
-def _sample_rule(sample: Sample | None) -> Callable[[str], bool]:
-    return (
-        (lambda where: True) if sample is None else audit.make_sample(sample.percent, sample.seed)
     )
 
 

@@ -30,6 +30,11 @@ PARAMETERS = {
     "AdminEmail": "keeper@archive.example.org",
     "Namespace": "archive.example.org",
     "Content": "yes",
+    "ExpireSchedule": "rate(7 days)",
+    "ExpireKeep": "1",
+    "ExpireDays": "0",
+    "VerifySchedule": "cron(0 4 * * ? *)",
+    "VerifyParts": "1",
 }
 LEAKS = re.compile(rb"arn:aws|123456789012|000000000000|AccessDenied|sheaf-proof|not authorized")
 
@@ -271,6 +276,24 @@ def test_the_publisher_publishes_what_was_ingested(
     well, told = invoked(cloud, name, {"source": "aws.s3"})
     assert well, told
     assert json.loads(store.sheaf("status", "--json"))["intake"] == []
+
+
+def test_the_tasks_of_the_timers_are_carried_out(
+    cloud: Cloud, stack: Deployed, store: Archive, endpoint: Endpoint
+) -> None:
+    """By the role of the publisher, which removes what is retired."""
+    scheduler, name = cloud.client("scheduler"), stack.outputs["PublishFunctionName"]
+    told = {}
+    for timer in ("ExpireTimer", "VerifyTimer"):
+        schedule = scheduler.get_schedule(Name=stack.resources[timer])
+        given = schedule["Target"]["Input"].replace("<aws.scheduler.scheduled-time>", "2026-11-23")
+        well, told[timer] = invoked(cloud, name, json.loads(given))
+        assert well, told
+    assert 1 in told["ExpireTimer"]["retired"]
+    checked = told["VerifyTimer"]
+    assert (checked["part"], checked["damage"]) == ("1/1", 0)
+    assert checked["read"] == checked["files"] > 0
+    assert endpoint.harvest() == known(store)
 
 
 def test_without_its_policy_the_function_is_503_and_tells_nothing(

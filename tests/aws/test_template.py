@@ -30,6 +30,8 @@ FULL = {
     "PublishSchedule": "rate(1 day)",
     "PublishOnIntake": "yes",
     "PublishWithinDays": "3",
+    "ExpireSchedule": "rate(7 days)",
+    "VerifySchedule": "cron(0 4 * * ? *)",
     "MonthlyBudget": "50",
     "Ingest": "yes",
     "IngestOnUpload": "yes",

@@ -1,6 +1,7 @@
 """The function that publishes: the command `sheaf publish`, started by events."""
 
 import json
+import re
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from builder.aws import publisher
+from builder.errors import UsageError
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from functions.config import configuration
@@ -37,8 +39,8 @@ class Here:
         self.root.mkdir()
         self.scratch.mkdir()
 
-    def run(self) -> dict[str, object]:
-        return publisher.run(self.variables, self.root, self.scratch)
+    def run(self, **event: object) -> dict[str, object]:
+        return publisher.run(event, self.variables, self.root, self.scratch)
 
 
 @pytest.fixture
@@ -156,3 +158,63 @@ def test_the_handler_takes_any_event(
     monkeypatch.setattr(tempfile, "tempdir", str(here.scratch))
     assert publisher.handler({"detail-type": "Object Created"})["new"] == 1
     assert publisher.handler(None)["snapshot"] is None
+
+
+# What keeps a store in order
+
+
+def test_an_event_retires_old_snapshots_and_keeps_what_it_says(world: World, here: Here) -> None:
+    for number in range(4):
+        world.ingest([capture(number)])
+        world.publish()
+        world.clock.sleep(86_400)
+    assert here.run(task="expire", keep=1, days=36_500)["retired"] == []
+    told = here.run(task="expire", keep=2)
+    assert (told["task"], told["retired"], told["kept"]) == ("expire", [1, 2], [3, 4])
+
+
+def test_the_days_of_a_timer_check_a_part_each_and_together_everything(
+    world: World, here: Here, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.ingest([capture(number) for number in range(5)])
+    world.publish()
+    days = [f"2026-12-{day}T03:00:00Z" for day in (30, 31)] + ["2027-01-01T03:00:00Z"]
+    told = [here.run(task="verify", parts=3, time=day) for day in days]
+    assert {one["part"] for one in told} == {"1/3", "2/3", "3/3"}
+    assert [one["read"] for one in told] != [told[0]["files"]] * 3
+    assert sum(int(str(one["read"])) for one in told) == told[0]["files"]
+    assert here.run(task="verify", parts=3, time=days[0])["part"] == told[0]["part"]
+    assert here.run(task="verify")["read"] == told[0]["files"]
+    (record,) = list(world.store.keys("records/records"))[:1]
+    damaged = world.root / record
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"?")
+    capsys.readouterr()
+    with pytest.raises(DamagedStore, match="is damaged; the report is in the log"):
+        here.run(task="verify")
+    (report, *_) = capsys.readouterr().out.splitlines()
+    assert record in {finding["object"] for finding in json.loads(report)["findings"]}
+
+
+@pytest.mark.parametrize("task", [{"task": "expire", "keep": 1}, {"task": "verify"}])
+def test_a_timer_may_come_before_anything_is_published(task: dict[str, object], here: Here) -> None:
+    assert "nothing is published" in str(here.run(**task)["message"])
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        ({"task": "purge"}, "none of publish, expire, verify: 'purge'"),
+        ({"task": "expire"}, "selects nothing"),
+        ({"task": "expire", "keep": 0}, "keep: expected a number from 1, got 0"),
+        ({"task": "expire", "days": "30"}, "days: expected a number from 0, got '30'"),
+        ({"task": "verify", "part": "4/3"}, "expected K/N"),
+        ({"task": "verify", "parts": 0, "time": "2026-12-30T03:00:00Z"}, "parts: expected"),
+        ({"task": "verify", "parts": 3, "time": "<aws.scheduler.scheduled-time>"}, "no time"),
+        ({"task": "verify", "parts": 3}, "no time"),
+    ],
+)
+def test_an_event_that_makes_no_sense_is_refused(
+    event: dict[str, object], said: str, here: Here
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        here.run(**event)

@@ -19,15 +19,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builder.errors import UsageError
 from builder.parquet.data_file import group_span
 from builder.snapshot import set_listings, views
 from builder.snapshot.views import store_views
 from builder.sources.events import Capture
 from builder.store.findings import CODES, DAMAGE
 from builder.store.folder import FolderStore
+from builder.verify.choice import Sample, StorePart, parse_part
 from builder.verify.data_files import DataFileIndex
 from builder.verify.inventory import Inventory
-from builder.verify.verify import Sample, Verified, VerifyRuntime, verify
+from builder.verify.verify import Verified, VerifyRuntime, verify
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.database import engine
@@ -132,9 +134,9 @@ def revisited(healed: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     return copied(healed, tmp_path)
 
 
-def verified(world: World, sample: Sample | None = None, **options: bool) -> Verified:
+def verified(world: World, choice: Sample | StorePart | None = None, **options: bool) -> Verified:
     means = VerifyRuntime(world.clock, lambda total: nullcontext(lambda count: None), 512, 1)
-    return verify(world.store, means, sample=sample, **options)
+    return verify(world.store, means, choice=choice, **options)
 
 
 def found(world: World, **options: Any) -> set[tuple[str, str]]:
@@ -144,7 +146,7 @@ def found(world: World, **options: Any) -> set[tuple[str, str]]:
 
 def listed(world: World, **options: bool) -> set[tuple[str, str]]:
     """Return the same of what can be told without reading a data file."""
-    return found(world, sample=Sample(0, 1), **options)
+    return found(world, choice=Sample(0, 1), **options)
 
 
 def told(world: World, code: str) -> set[tuple[str, str]]:
@@ -308,6 +310,26 @@ def test_a_sample_is_drawn_by_its_seed(sound: World) -> None:
     assert any(verified(sound, Sample(10, seed)).bytes != done.bytes for seed in range(9))
 
 
+def test_parts_are_the_whole_store_and_each_finds_its_own_damage(sound: World) -> None:
+    whole = verified(sound)
+    parts = [verified(sound, StorePart(number, 3)) for number in (1, 2, 3)]
+    assert sum(part.read for part in parts) == whole.files
+    assert sum(part.bytes for part in parts) == whole.bytes
+    assert all(part.read and not part.findings for part in parts)
+    key = files(sound, "records")[0].key
+    flipped(sound, key, 99)
+    holding = [number for number in (1, 2, 3) if verified(sound, StorePart(number, 3)).damaged]
+    assert holding == [number for number in (1, 2, 3) if StorePart(number, 3).holds(key)]
+    assert len(holding) == 1
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "3", "1/0", "-1/3", "1/3/3", "a/b", "", "1/ 3"])
+def test_a_part_that_there_is_not_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="expected K/N"):
+        parse_part(text)
+    assert parse_part("3/3") == StorePart(3, 3)
+
+
 # What is damaged.
 
 
@@ -384,13 +406,13 @@ def test_missing_files(sound: World) -> None:
         path(sound, key).unlink()
     missing = {("file-missing", key) for key in keys}
     assert missing <= found(sound)
-    assert missing <= found(sound, sample=Sample(1, 1))
+    assert missing <= found(sound, choice=Sample(1, 1))
 
 
 def test_a_file_cut_short(sound: World) -> None:
     key = files(sound, "records")[0].key
     path(sound, key).write_bytes(path(sound, key).read_bytes()[:-1])
-    assert ("file-size", key) in found(sound, sample=Sample(1, 1))
+    assert ("file-size", key) in found(sound, choice=Sample(1, 1))
 
 
 def test_a_flipped_byte_leaves_the_listings_unchecked(sound: World) -> None:
@@ -1087,7 +1109,7 @@ def test_what_is_left_over_is_noted(sound: World) -> None:
     old = {("orphan", orphan), ("orphan", leaf), ("orphan", "snapshots/77/views.sql")}
     assert listed(sound) == left | old
     assert not verified(sound, Sample(0, 1)).damaged
-    assert found(sound, newest_only=True, sample=Sample(0, 1)) == left
+    assert found(sound, newest_only=True, choice=Sample(0, 1)) == left
 
 
 def test_a_damaged_intake(sound: World) -> None:

@@ -1,0 +1,68 @@
+"""Report of a verify, as text and as JSON."""
+
+from builder.store.findings import DAMAGE, Finding
+from builder.text import tally
+from builder.verify.choice import Sample, StorePart
+from builder.verify.verify import Verified
+
+
+def report_text(done: Verified, choice: Sample | StorePart | None) -> str:
+    """Return the report: two lines for each finding, and a summary."""
+    lines = []
+    for finding in done.findings:
+        lines.append(f"{finding.kind}: {finding.object}: {finding.problem} ({finding.code})")
+        lines.append(f"    {finding.remedy}")
+    read = f"{done.read:,} of {tally(done.files, 'data file')} read ({tally(done.bytes, 'byte')})"
+    if isinstance(choice, Sample):
+        read += f", drawn with --seed {choice.seed}"
+    damage, notes = _counts(done.findings)
+    lines.append(f"{tally(len(done.snapshots), 'snapshot')} checked, {read}")
+    if done.runs:
+        objects = f"{done.objects_read:,} of {tally(done.objects, 'object')} read"
+        lines.append(f"{tally(done.runs, 'run')} of the obi store checked, {objects}")
+    if done.datasets:
+        objects = f"{done.kept_read:,} of {tally(done.kept, 'object')} read"
+        lines.append(f"{tally(done.datasets, 'archived dataset')} checked, {objects}")
+    lines.append(f"{damage:,} damaged, {notes:,} noted" if damage or notes else "no problems found")
+    return "\n".join(lines)
+
+
+def report_document(
+    address: str, done: Verified, choice: Sample | StorePart | None
+) -> dict[str, object]:
+    """Return the report on the store at `address`, as --json prints it."""
+    damage, notes = _counts(done.findings)
+    sample = choice if isinstance(choice, Sample) else None
+    part = choice if isinstance(choice, StorePart) else None
+    return {
+        "store": address,
+        "snapshots": list(done.snapshots),
+        "files": done.files,
+        "read": done.read,
+        "bytes": done.bytes,
+        "runs": done.runs,
+        "objects": done.objects,
+        "objects_read": done.objects_read,
+        "datasets": done.datasets,
+        "kept": done.kept,
+        "kept_read": done.kept_read,
+        "sample": sample and {"percent": sample.percent, "seed": sample.seed},
+        "part": part and f"{part.number}/{part.count}",
+        "damage": damage,
+        "notes": notes,
+        "findings": [
+            {
+                "kind": finding.kind,
+                "code": finding.code,
+                "object": finding.object,
+                "problem": finding.problem,
+                "remedy": finding.remedy,
+            }
+            for finding in done.findings
+        ],
+    }
+
+
+def _counts(findings: tuple[Finding, ...]) -> tuple[int, int]:
+    damage = sum(finding.kind == DAMAGE for finding in findings)
+    return damage, len(findings) - damage
