@@ -73,7 +73,7 @@ class Stack:
 
     def __init__(self, template: Mapping[str, Any], **parameters: str) -> None:
         self.template = template
-        self._values = {
+        self.parameters = {
             name: str(parameters.get(name, row.get("Default", "")))
             for name, row in template["Parameters"].items()
         }
@@ -120,7 +120,7 @@ class Stack:
     def _ref(self, name: str) -> Any:
         if name == "AWS::NoValue":
             return _NOTHING
-        return {**PSEUDO, **self._values}.get(name, name.lower())
+        return {**PSEUDO, **self.parameters}.get(name, name.lower())
 
     def _attribute(self, given: list[str]) -> str:
         name, attribute = given

@@ -16,6 +16,7 @@ from builder.obi.key import run as key_of_run
 from builder.store.s3 import PROOF
 from functions.config import configuration, keys
 from functions.content.handler import PATHS
+from functions.http import origin
 from functions.oai import request
 from functions.snapshot import layout
 from tests.template import PSEUDO, ROOT, TEMPLATE, Stack, functions, listed, load, references
@@ -33,6 +34,7 @@ FULL = {
     "PublishWithinDays": "3",
     "ExpireSchedule": "rate(7 days)",
     "VerifySchedule": "cron(0 4 * * ? *)",
+    "Deployment": "Canary10Percent5Minutes",
     "MonthlyBudget": "50",
     "Ingest": "yes",
     "IngestOnUpload": "yes",
@@ -68,7 +70,8 @@ def package() -> ModuleType:
 
 def test_every_name_is_one_of_the_template() -> None:
     known = {*WHOLE["Parameters"], *WHOLE["Resources"], *PSEUDO, "AWS::NoValue"}
-    assert set(references(WHOLE)) <= known
+    found = {name.removesuffix(".Alias") for name in references(WHOLE)}  # SAM makes these
+    assert found <= known
 
 
 def test_the_log_of_the_api_knows_a_request_as_the_function_s_does() -> None:
@@ -79,11 +82,51 @@ def test_the_log_of_the_api_knows_a_request_as_the_function_s_does() -> None:
     assert not [value for value in entry.values() if "identity" in value]  # no address of a client
 
 
-def test_the_alias_takes_every_change_along() -> None:
-    """A version that SAM makes is named by what the template says, not by parameters' values."""
-    assert "AutoPublishAlias:" not in TEXT
-    aliases = STACKS["all"].resources("AWS::Lambda::Alias").values()
-    assert [(one["Name"], one["FunctionVersion"]) for one in aliases] == [("live", "$LATEST")] * 2
+def altered(name: str, stack: Stack) -> Stack:
+    """Return the stack with another value of a parameter."""
+    row = WHOLE["Parameters"][name]
+    now = stack.parameters[name]
+    if row["Type"] == "Number":
+        another = str(int(now) + 1)
+    else:
+        another = next(v for v in row.get("AllowedValues", ["x", "y"]) if v != now)
+    return Stack(WHOLE, **{**stack.parameters, name: another})
+
+
+@every_stack
+@pytest.mark.parametrize("name", ["OaiFunction", "ContentFunction"])
+def test_a_version_is_another_one_just_where_the_function_is(name: str, stack: Stack) -> None:
+    """Of an unchanged function AWS refuses another version; a changed one needs it to be called."""
+
+    def of(one: Stack) -> tuple[object, object]:
+        row = one.resources("AWS::Serverless::Function").get(name)
+        if row is None:
+            return None, None
+        told = {key: row[key] for key in ("Environment", "MemorySize", "Architectures")}
+        assert len(row["VersionDescription"]) <= 256
+        return told, row["VersionDescription"]
+
+    before = of(stack)
+    for parameter in WHOLE["Parameters"]:
+        after = of(altered(parameter, stack))
+        if None not in (before[0], after[0]):
+            assert (before[0] == after[0]) == (before[1] == after[1]), parameter
+
+
+def test_a_deployment_goes_back_at_an_alarm_where_it_is_made_step_by_step() -> None:
+    for name, row in STACKS["all"].resources("AWS::Serverless::Function").items():
+        if "AutoPublishAlias" in row:
+            assert row["AutoPublishAlias"] == "live"
+            how = row["DeploymentPreference"]
+            assert how["Enabled"] == how["Type"] == "Canary10Percent5Minutes"
+            errors = "errorsalarm" if name == "OaiFunction" else "contenterrorsalarm"
+            assert how["Alarms"] == [errors, "shiftalarm"]
+    # What SAM takes for no; its own condition could not be a parameter's.
+    assert WHOLE["Parameters"]["Deployment"]["Default"] == "false"
+    routed = STACKS["all"].resources("AWS::ApiGatewayV2::Integration").values()
+    assert {row["IntegrationUri"] for row in routed} == {
+        "oaifunction.alias", "contentfunction.alias",
+    }  # fmt: skip
 
 
 def test_every_condition_and_every_parameter_is_of_use() -> None:
@@ -147,6 +190,19 @@ def test_what_gives_content_reads_what_has_bytes_besides(stack: Stack) -> None:
         "s3:GetObject": [f"{at}/store/{key}" for key in own] + [f"{one}/*" for one in places],
         "s3:ListBucket": [at, *(one.partition("/")[0] for one in places)],
     }
+
+
+def test_what_is_in_front_is_known_by_a_secret_that_nobody_else_has() -> None:
+    for stack in (STACKS["all"], Stack(WHOLE, CloudFront="yes", Content="yes")):
+        (distribution,) = stack.resources("AWS::CloudFront::Distribution").values()
+        (place,) = distribution["DistributionConfig"]["Origins"]
+        (header,) = place["OriginCustomHeaders"]
+        assert header["HeaderName"] == origin.HEADER
+        functions = stack.resources("AWS::Serverless::Function")
+        for name in ("OaiFunction", "ContentFunction"):
+            told = functions[name]["Environment"]["Variables"][origin.VARIABLE]
+            assert told == header["HeaderValue"] == "{{resolve:secretsmanager:originsecret}}"
+    assert not STACKS["defaults"].resources("AWS::SecretsManager::Secret")
 
 
 def test_content_is_routed_by_the_paths_that_its_handler_takes() -> None:

@@ -23,8 +23,9 @@ from typing import Any, Protocol
 
 from functions.config import configuration
 from functions.config.configuration import Configuration
-from functions.http import access_log, deadline, gateway, http_message
+from functions.http import access_log, deadline, gateway, http_message, origin
 from functions.http.access_log import AccessLog
+from functions.http.http_message import Reply
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.errors import SheafError
 from functions.snapshot.store import Reader
@@ -140,9 +141,13 @@ class Instance:
     def __call__(self, given: object, context: object = None) -> dict[str, Any]:
         """Answer an event; `context` is Lambda's."""
         request = str(getattr(context, "aws_request_id", None) or "")
+        if not origin.is_trusted(given, self._environment):
+            return self._reply(given, request, origin.REFUSAL)
         serving = self._serving = self._serving or self._open()
         if serving is None:
-            return self._refusal(given, request)
+            seconds = configuration.default("serve.retry_seconds")
+            text = "The repository is not ready; try again later."
+            return self._reply(given, request, http_message.unavailable(text, seconds))
         answer = serving.application(given, _seconds(context), request)
         if serving.application.spent:
             self._let_go(serving)
@@ -195,10 +200,9 @@ class Instance:
             opened.pop_all()
         return Serving(application, repository, reader)
 
-    def _refusal(self, given: object, request: str) -> dict[str, Any]:
+    def _reply(self, given: object, request: str, reply: Reply) -> dict[str, Any]:
+        """Answer without the application, which would write this line of the log."""
         begun = time.perf_counter()
-        seconds = configuration.default("serve.retry_seconds")
-        reply = http_message.unavailable("The repository is not ready; try again later.", seconds)
         call = gateway.read(given)
         answer = http_message.write(reply, call)
         took = time.perf_counter() - begun

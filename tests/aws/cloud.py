@@ -76,7 +76,7 @@ class Cloud:
             "deploy", "--template-file", artefacts / "template.yaml", "--stack-name", STACK,
             "--resolve-s3", "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset",
             "--no-fail-on-empty-changeset", "--no-progressbar", "--parameter-overrides",
-            *(f"{name}={value}" for name, value in given.items()),
+            *(f'{name}="{value}"' for name, value in given.items()),  # it may have blanks
         )  # fmt: skip
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
         return self.stack()

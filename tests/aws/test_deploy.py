@@ -278,24 +278,6 @@ def test_the_publisher_publishes_what_was_ingested(
     assert json.loads(store.sheaf("status", "--json"))["intake"] == []
 
 
-def test_the_tasks_of_the_timers_are_carried_out(
-    cloud: Cloud, stack: Deployed, store: Archive, endpoint: Endpoint
-) -> None:
-    """By the role of the publisher, which removes what is retired."""
-    scheduler, name = cloud.client("scheduler"), stack.outputs["PublishFunctionName"]
-    told = {}
-    for timer in ("ExpireTimer", "VerifyTimer"):
-        schedule = scheduler.get_schedule(Name=stack.resources[timer])
-        given = schedule["Target"]["Input"].replace("<aws.scheduler.scheduled-time>", "2026-11-23")
-        well, told[timer] = invoked(cloud, name, json.loads(given))
-        assert well, told
-    assert 1 in told["ExpireTimer"]["retired"]
-    checked = told["VerifyTimer"]
-    assert (checked["part"], checked["damage"]) == ("1/1", 0)
-    assert checked["read"] == checked["files"] > 0
-    assert endpoint.harvest() == known(store)
-
-
 def test_without_its_policy_the_function_is_503_and_tells_nothing(
     cloud: Cloud, stack: Deployed, store: Archive, endpoint: Endpoint
 ) -> None:
@@ -348,7 +330,51 @@ def test_an_update_is_seen_at_the_same_address(
         until(lambda told=told: told in endpoint.ask(identify).plain, wanted=True)
 
 
+def test_behind_cloudfront_nobody_else_is_answered(
+    cloud: Cloud, artefacts: Path, endpoint: Endpoint
+) -> None:
+    behind = cloud.deploy(artefacts, **PARAMETERS, CloudFront="yes")
+    assert behind.status == "UPDATE_COMPLETE"
+    secrets = cloud.client("secretsmanager")
+    value = secrets.get_secret_value(SecretId=behind.resources["OriginSecret"])["SecretString"]
+    assert len(value) == 48
+    for path in ("/oai", "/", "/content/x", "/cdx"):
+        until(lambda path=path: endpoint.ask(Request("verb=Identify", path=path)).status, 403)
+        wrong = Request("verb=Identify", path=path, headers={"x-origin-secret": value[1:]})
+        assert endpoint.ask(wrong).status == 403
+    through = Request("verb=Identify", headers={"x-origin-secret": value})
+    assert endpoint.ask(through).status == 200
+    config = cloud.client("cloudfront").get_distribution(Id=behind.resources["Distribution"])
+    (origin,) = config["Distribution"]["DistributionConfig"]["Origins"]["Items"]
+    (header,) = origin["CustomHeaders"]["Items"]
+    assert header == {"HeaderName": "x-origin-secret", "HeaderValue": value}
+    logs = cloud.client("logs")
+    for log in ("OaiLog", "ContentLog", "ApiLog"):
+        events = logs.filter_log_events(logGroupName=behind.resources[log])["events"]
+        assert not [event for event in events if value in event["message"]]
+    cloud.deploy(artefacts, **PARAMETERS, CloudFront="no")
+    until(lambda: endpoint.ask(asked("Identify")).status, 200)
+
+
 def test_an_update_changes_nothing_of_what_is_published(store: Archive, endpoint: Endpoint) -> None:
+    assert endpoint.harvest() == known(store)
+
+
+def test_the_tasks_of_the_timers_are_carried_out(
+    cloud: Cloud, stack: Deployed, store: Archive, endpoint: Endpoint
+) -> None:
+    """By the role of the publisher; snapshots that were replaced a minute ago are retired."""
+    scheduler, name = cloud.client("scheduler"), stack.outputs["PublishFunctionName"]
+    told = {}
+    for timer in ("ExpireTimer", "VerifyTimer"):
+        schedule = scheduler.get_schedule(Name=stack.resources[timer])
+        given = schedule["Target"]["Input"].replace("<aws.scheduler.scheduled-time>", "2026-11-23")
+        well, told[timer] = invoked(cloud, name, json.loads(given))
+        assert well, told
+    assert 1 in told["ExpireTimer"]["retired"]
+    checked = told["VerifyTimer"]
+    assert (checked["part"], checked["damage"]) == ("1/1", 0)
+    assert checked["read"] == checked["files"] > 0
     assert endpoint.harvest() == known(store)
 
 

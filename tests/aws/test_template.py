@@ -68,19 +68,19 @@ class NoPolicies:
         return {}
 
 
-def expanded(template: dict[str, Any]) -> dict[str, Any]:
+def expanded(template: dict[str, Any], **parameters: str) -> dict[str, Any]:
     """Return the template as SAM's transform hands it to CloudFormation."""
     template = copy.deepcopy(template)
     for resource in template["Resources"].values():
         if resource["Type"] == "AWS::Serverless::Function":
             resource["Properties"]["CodeUri"] = "s3://bucket/code.zip"
-    found: dict[str, Any] = transform(template, {}, NoPolicies())  # type: ignore[arg-type]
+    found: dict[str, Any] = transform(template, parameters, NoPolicies())  # type: ignore[arg-type]
     return found
 
 
-def linted(template: dict[str, Any]) -> set[str]:
+def linted(template: dict[str, Any], **parameters: str) -> set[str]:
     """Return the ids of the rules of cfn-lint that the expanded template breaks."""
-    text = json.dumps(expanded(template))
+    text = json.dumps(expanded(template, **parameters))
     return {match.rule.id for match in cfn_lint(text, config=ManualArgs(regions=REGIONS))}
 
 
@@ -116,8 +116,26 @@ def test_sam_finds_the_template_valid(environment: str, tmp_path: Path) -> None:
     assert "is a valid SAM Template" in said
 
 
-def test_cfn_lint_finds_nothing_in_what_sam_makes_of_it() -> None:
-    assert linted(WHOLE) == set()
+@pytest.mark.parametrize("deployment", ["false", "Canary10Percent5Minutes"])
+def test_cfn_lint_finds_nothing_in_what_sam_makes_of_it(deployment: str) -> None:
+    assert linted(WHOLE, Deployment=deployment) == set()
+
+
+def test_sam_makes_versions_and_has_codedeploy_where_it_is_asked_for() -> None:
+    at_once = expanded(WHOLE)["Resources"]
+    steps = expanded(WHOLE, Deployment="Canary10Percent5Minutes")["Resources"]
+    assert not [one for one in at_once.values() if "CodeDeploy" in one["Type"]]
+    for name, condition in (("OaiFunction", None), ("ContentFunction", "HasContent")):
+        for resources in (at_once, steps):
+            alias = resources[f"{name}Aliaslive"]
+            (version,) = (key for key in resources if key.startswith(f"{name}Version"))
+            assert alias["Properties"]["FunctionVersion"] == {"Fn::GetAtt": [version, "Version"]}
+            assert alias.get("Condition") == resources[version].get("Condition") == condition
+        assert "UpdatePolicy" not in at_once[f"{name}Aliaslive"]
+        update = steps[f"{name}Aliaslive"]["UpdatePolicy"]["CodeDeployLambdaAliasUpdate"]
+        group = steps[update["DeploymentGroupName"]["Ref"]]
+        assert group.get("Condition") == condition
+        assert "DEPLOYMENT_STOP_ON_ALARM" in str(group["Properties"]["AutoRollbackConfiguration"])
 
 
 @pytest.mark.parametrize("parameters", [{}, FULL], ids=["defaults", "all"])

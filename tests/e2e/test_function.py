@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from functions.database import engine
+from functions.http import origin
 from functions.oai import application
 from functions.oai.lambda_instance import MARGIN, Instance, Shares
 from functions.snapshot import layout
@@ -132,6 +133,23 @@ def function(begun: Make, make_bucket: Callable[..., Bucket]) -> Lambda:
 @pytest.fixture
 def published(begun: Make, store: Bucket) -> Lambda:
     return begun(store)
+
+
+@pytest.mark.parametrize("path", ["/oai", "/", "/content/x"])
+def test_where_a_secret_is_asked_for_only_who_has_it_is_answered(
+    path: str, published: Lambda
+) -> None:
+    """For every path, before the store is looked at; and the log does not tell the secret."""
+    published.environment[origin.VARIABLE] = "of-the-proxy"
+    function = published.begin()
+    asked = http("verb=Identify", path=path)
+    refused = function(asked, Context())
+    assert (refused["statusCode"], refused["headers"]["Cache-Control"]) == (403, "no-store")
+    assert "public base URL" in refused["body"]
+    assert json.loads(published.lines[-1])["status"] == 403
+    asked["headers"][origin.HEADER] = "of-the-proxy"
+    assert function(asked, Context())["statusCode"] == (404 if "content" in path else 200)
+    assert "of-the-proxy" not in "".join(published.lines)
 
 
 def threads(name: str) -> list[threading.Thread]:
