@@ -14,6 +14,7 @@ PSEUDO = {
     "AWS::AccountId": "123456789012",
     "AWS::Partition": "aws",
     "AWS::Region": "eu-central-1",
+    "AWS::StackId": "arn:aws:cloudformation:eu-central-1:123456789012:stack/sheaf/0f1e-2d3c",
     "AWS::StackName": "sheaf",
     "AWS::URLSuffix": "amazonaws.com",
 }
@@ -77,6 +78,16 @@ class Stack:
             name: str(parameters.get(name, row.get("Default", "")))
             for name, row in template["Parameters"].items()
         }
+
+    def refusals(self) -> list[str]:
+        """Return what the template's rules have against the parameters."""
+        return [
+            one["AssertDescription"]
+            for rule in self.template["Rules"].values()
+            if self._holds(rule["RuleCondition"])
+            for one in rule["Assertions"]
+            if not self._holds(one["Assert"])
+        ]
 
     def resources(self, kind: str) -> dict[str, dict[str, Any]]:
         """Return the properties of the resources of a type that there are, by logical id."""
@@ -150,11 +161,21 @@ class Stack:
     def _choice(self, given: list[Any]) -> Any:
         return self.resolved(given[1] if self._holds(given[0]) else given[2])
 
+    def _piece(self, given: list[Any]) -> str:
+        index, values = map(self.resolved, given)
+        return str(values[index])
+
+    def _split(self, given: list[Any]) -> list[str]:
+        separator, text = map(self.resolved, given)
+        return str(text).split(separator)
+
     _functions: ClassVar = {
         "Ref": _ref,
         "Fn::GetAtt": _attribute,
         "Fn::Sub": _text,
         "Fn::If": _choice,
+        "Fn::Select": _piece,
+        "Fn::Split": _split,
     }
 
 

@@ -28,6 +28,8 @@ PSEUDO_TIME = "2026-11-23T04:00:00Z"
 WHOLE = load(TEXT)
 FULL = {
     "CloudFront": "yes",
+    "CloudFrontLogs": "yes",
+    "RatePerClient": "2000",
     "DomainName": "oai.example.org",
     "PublishSchedule": "rate(1 day)",
     "PublishOnIntake": "yes",
@@ -203,6 +205,65 @@ def test_what_is_in_front_is_known_by_a_secret_that_nobody_else_has() -> None:
             told = functions[name]["Environment"]["Variables"][origin.VARIABLE]
             assert told == header["HeaderValue"] == "{{resolve:secretsmanager:originsecret}}"
     assert not STACKS["defaults"].resources("AWS::SecretsManager::Secret")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "region", "refused"),
+    [
+        ({}, "eu-central-1", []),
+        ({"CloudFront": "yes"}, "eu-central-1", []),
+        ({"CloudFront": "yes", "RatePerClient": "500", "CloudFrontLogs": "yes"}, "us-east-1", []),
+        ({"CloudFront": "yes", "RatePerClient": "500"}, "eu-central-1", ["us-east-1"]),
+        ({"RatePerClient": "500"}, "us-east-1", ["RatePerClient needs CloudFront=yes"]),
+        ({"CloudFrontLogs": "yes"}, "us-east-1", ["CloudFrontLogs needs CloudFront=yes"]),
+        ({"DomainName": "a.org"}, "us-east-1", ["CertificateArn"]),
+        ({"MonthlyBudget": "5"}, "us-east-1", ["AlarmEmail"]),
+    ],
+)
+def test_parameters_that_do_not_go_together_are_refused(
+    parameters: dict[str, str], region: str, refused: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PSEUDO, "AWS::Region", region)
+    found = Stack(WHOLE, **parameters).refusals()
+    assert len(found) == len(refused)
+    assert all(part in one for part, one in zip(refused, found, strict=True))
+
+
+def test_a_client_that_asks_too_often_is_told_so_and_no_address_is_kept() -> None:
+    (acl,) = STACKS["all"].resources("AWS::WAFv2::WebACL").values()
+    (rule,) = acl["Rules"]
+    assert rule["Statement"]["RateBasedStatement"]["Limit"] == "2000"
+    answer = rule["Action"]["Block"]["CustomResponse"]
+    assert answer["ResponseCode"] == 429
+    assert answer["CustomResponseBodyKey"] in acl["CustomResponseBodies"]
+    for visible in (acl["VisibilityConfig"], rule["VisibilityConfig"]):
+        assert visible["SampledRequestsEnabled"] is False
+    (distribution,) = STACKS["all"].resources("AWS::CloudFront::Distribution").values()
+    assert distribution["DistributionConfig"]["WebACLId"].endswith(":ClientRate")
+    plain = Stack(WHOLE, CloudFront="yes").resources("AWS::CloudFront::Distribution")
+    assert "WebACLId" not in plain["Distribution"]["DistributionConfig"]
+
+
+def test_logs_outlive_the_stack_and_no_name_of_theirs_is_taken_for_another() -> None:
+    kept = {
+        name: row
+        for name, row in WHOLE["Resources"].items()
+        if row["Type"] == "AWS::Logs::LogGroup" or name == "EdgeLogs"
+    }
+    assert len(kept) == 7
+    for name, row in kept.items():
+        assert row["DeletionPolicy"] == "RetainExceptOnCreate", name
+        assert row["UpdateReplacePolicy"] == "Retain", name
+        told = STACKS["all"].resolved(row["Properties"])
+        named = told.get("LogGroupName", "")
+        assert not named or "2d3c" in named, name  # of the stack's own id
+        days = (
+            told.get("RetentionInDays")
+            or told["LifecycleConfiguration"]["Rules"][0]["ExpirationInDays"]
+        )
+        assert days == "90", name
+    (api,) = (STACKS["all"].resolved(kept["ApiLog"]["Properties"])["LogGroupName"],)
+    assert api == "/aws/vendedlogs/sheaf-api-0f1e-2d3c"  # API Gateway's own beginning
 
 
 def test_content_is_routed_by_the_paths_that_its_handler_takes() -> None:

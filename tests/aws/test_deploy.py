@@ -333,7 +333,8 @@ def test_an_update_is_seen_at_the_same_address(
 def test_behind_cloudfront_nobody_else_is_answered(
     cloud: Cloud, artefacts: Path, endpoint: Endpoint
 ) -> None:
-    behind = cloud.deploy(artefacts, **PARAMETERS, CloudFront="yes")
+    edge = {"CloudFront": "yes", "RatePerClient": "2000", "CloudFrontLogs": "yes"}
+    behind = cloud.deploy(artefacts, **PARAMETERS, **edge)
     assert behind.status == "UPDATE_COMPLETE"
     secrets = cloud.client("secretsmanager")
     value = secrets.get_secret_value(SecretId=behind.resources["OriginSecret"])["SecretString"]
@@ -345,14 +346,17 @@ def test_behind_cloudfront_nobody_else_is_answered(
     through = Request("verb=Identify", headers={"x-origin-secret": value})
     assert endpoint.ask(through).status == 200
     config = cloud.client("cloudfront").get_distribution(Id=behind.resources["Distribution"])
-    (origin,) = config["Distribution"]["DistributionConfig"]["Origins"]["Items"]
+    config = config["Distribution"]["DistributionConfig"]
+    assert config["WebACLId"].split("/")[1:2] == ["webacl"]
+    assert config["Logging"]["Bucket"].startswith(behind.outputs["CloudFrontLogs"])
+    (origin,) = config["Origins"]["Items"]
     (header,) = origin["CustomHeaders"]["Items"]
     assert header == {"HeaderName": "x-origin-secret", "HeaderValue": value}
     logs = cloud.client("logs")
     for log in ("OaiLog", "ContentLog", "ApiLog"):
         events = logs.filter_log_events(logGroupName=behind.resources[log])["events"]
         assert not [event for event in events if value in event["message"]]
-    cloud.deploy(artefacts, **PARAMETERS, CloudFront="no")
+    cloud.deploy(artefacts, **PARAMETERS, **dict.fromkeys(edge, "no") | {"RatePerClient": "0"})
     until(lambda: endpoint.ask(asked("Identify")).status, 200)
 
 
@@ -378,8 +382,8 @@ def test_the_tasks_of_the_timers_are_carried_out(
     assert endpoint.harvest() == known(store)
 
 
-def test_a_stack_that_is_deleted_leaves_the_bucket(
-    cloud: Cloud, stack: Deployed, store: Archive, endpoint: Endpoint
+def test_a_stack_that_is_deleted_leaves_bucket_and_logs_and_may_come_again(
+    cloud: Cloud, stack: Deployed, artefacts: Path, store: Archive, endpoint: Endpoint
 ) -> None:
     expected = known(store)
     done = cloud.sam("delete", "--stack-name", STACK, "--no-prompts", "--region", "us-east-1")
@@ -391,3 +395,10 @@ def test_a_stack_that_is_deleted_leaves_the_bucket(
     assert not [name for name in names if STACK in name]
     assert known(store) == expected
     assert store.sheaf("verify")
+    groups = cloud.client("logs").describe_log_groups()["logGroups"]
+    logs = {stack.resources[name] for name in ("OaiLog", "ContentLog", "PublishLog", "ApiLog")}
+    assert logs <= {group["logGroupName"] for group in groups}
+    again = cloud.deploy(artefacts, **PARAMETERS)
+    assert again.status == "CREATE_COMPLETE"
+    # The emulator makes up the same names again for the others, where AWS does not.
+    assert again.resources["ApiLog"] not in logs

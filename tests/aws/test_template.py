@@ -26,6 +26,8 @@ REGIONS = ["us-east-1", "eu-central-1"]
 WHOLE = load(TEMPLATE.read_text("utf-8"))
 FULL = {
     "CloudFront": "yes",
+    "CloudFrontLogs": "yes",
+    "RatePerClient": "2000",
     "DomainName": "oai.example.org",
     "PublishSchedule": "rate(1 day)",
     "PublishOnIntake": "yes",
