@@ -169,7 +169,15 @@ class Stack:
         separator, text = map(self.resolved, given)
         return str(text).split(separator)
 
+    def _found(self, given: list[Any]) -> Any:
+        table, *names = given
+        found = self.template["Mappings"][table]
+        for name in names:
+            found = found[self.resolved(name)]
+        return found
+
     _functions: ClassVar = {
+        "Fn::FindInMap": _found,
         "Ref": _ref,
         "Fn::GetAtt": _attribute,
         "Fn::Sub": _text,

@@ -34,6 +34,10 @@ FULL = {
     "PublishSchedule": "rate(1 day)",
     "PublishOnIntake": "yes",
     "PublishWithinDays": "3",
+    "Batch": "yes",
+    "BatchImage": "123456789012.dkr.ecr.us-east-1.amazonaws.com/sheaf",
+    "BatchVpc": "vpc-0a1b",
+    "BatchSubnets": "subnet-0a1b,subnet-0c1d",
     "ExpireSchedule": "rate(7 days)",
     "VerifySchedule": "cron(0 4 * * ? *)",
     "Deployment": "Canary10Percent5Minutes",
@@ -217,6 +221,7 @@ def test_what_is_in_front_is_known_by_a_secret_that_nobody_else_has() -> None:
         ({"RatePerClient": "500"}, "us-east-1", ["RatePerClient needs CloudFront=yes"]),
         ({"CloudFrontLogs": "yes"}, "us-east-1", ["CloudFrontLogs needs CloudFront=yes"]),
         ({"DomainName": "a.org"}, "us-east-1", ["CertificateArn"]),
+        ({"Batch": "yes"}, "us-east-1", ["BatchImage", "BatchVpc"]),
         ({"MonthlyBudget": "5"}, "us-east-1", ["AlarmEmail"]),
     ],
 )
@@ -250,7 +255,7 @@ def test_logs_outlive_the_stack_and_no_name_of_theirs_is_taken_for_another() -> 
         for name, row in WHOLE["Resources"].items()
         if row["Type"] == "AWS::Logs::LogGroup" or name == "EdgeLogs"
     }
-    assert len(kept) == 7
+    assert len(kept) == 8
     for name, row in kept.items():
         assert row["DeletionPolicy"] == "RetainExceptOnCreate", name
         assert row["UpdateReplacePolicy"] == "Retain", name
@@ -376,6 +381,38 @@ def test_timers_give_the_publisher_tasks_that_it_knows(tmp_path: Path) -> None:
     assert "PublishTimerRole" in alone.resources("AWS::IAM::Role")
 
 
+@pytest.mark.parametrize("cpus", ["2", "4", "8", "16"])
+def test_the_job_publishes_as_the_function_does_with_what_its_machine_has(cpus: str) -> None:
+    stack = Stack(WHOLE, **FULL, BatchCpus=cpus)
+    (job,) = stack.resources("AWS::Batch::JobDefinition").values()
+    container = job["ContainerProperties"]
+    told = {row["Name"]: row["Value"] for row in container["Environment"]}
+    publisher = stack.resources("AWS::Serverless::Function")["PublishFunction"]
+    assert publisher["Environment"]["Variables"].items() <= told.items()
+    sizes = {row["Type"]: int(row["Value"]) for row in container["ResourceRequirements"]}
+    # of AWS's table of what Fargate offers
+    most = {2: 16, 4: 30, 8: 60, 16: 120}[sizes["VCPU"]] * 1024
+    assert sizes["MEMORY"] == most
+    assert most - 5000 <= configuration.parse("", told)["publish.memory"] <= most - 1900
+    assert container["JobRoleArn"] == publisher["Role"]
+    (policy,) = stack.resources("AWS::SQS::QueuePolicy").values()
+    (statement,) = policy["PolicyDocument"]["Statement"]
+    assert len(statement["Condition"]["ArnEquals"]["aws:SourceArn"]) == 2
+    alone = Stack(WHOLE, Batch="yes").resources("AWS::SQS::QueuePolicy")
+    (statement,) = alone["PublishFailuresPolicy"]["PolicyDocument"]["Statement"]
+    (rule,) = statement["Condition"]["ArnEquals"]["aws:SourceArn"]
+    assert rule.endswith("BatchRule")
+
+
+def test_only_with_the_job_a_container_may_have_the_publisher_s_role() -> None:
+    def services(stack: Stack) -> object:
+        role = stack.resources("AWS::IAM::Role")["PublishRole"]
+        return role["AssumeRolePolicyDocument"]["Statement"][0]["Principal"]["Service"]
+
+    assert services(STACKS["defaults"]) == ["lambda.amazonaws.com"]
+    assert services(STACKS["all"]) == ["lambda.amazonaws.com", "ecs-tasks.amazonaws.com"]
+
+
 @every_stack
 def test_what_the_functions_are_told_is_a_configuration(stack: Stack) -> None:
     """An unknown variable would be refused by each of them, at its first request."""
@@ -447,8 +484,8 @@ def test_the_rule_of_the_intake_may_tell_of_what_it_could_not_start() -> None:
     assert statement["Principal"] == {"Service": "events.amazonaws.com"}
     (target,) = STACKS["all"].resources("AWS::Events::Rule")["IntakeRule"]["Targets"]
     assert statement["Resource"] == target["DeadLetterConfig"]["Arn"]
-    (arn,) = statement["Condition"]["ArnEquals"].values()
-    assert arn.endswith(":IntakeRule")
+    (arns,) = statement["Condition"]["ArnEquals"].values()
+    assert [arn.rpartition(":")[2] for arn in arns] == ["IntakeRule", "BatchRule"]
 
 
 def test_every_parameter_is_described_with_its_default() -> None:
