@@ -4,9 +4,15 @@ Each function runs with the credentials of its role, and every request is held a
 """
 
 import json
+import os
+import random
+import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +155,109 @@ def test_what_fails_every_time_is_a_fault_of_its_files(
     assert row["source"] == path.name
     assert row["detail"].startswith("reading its chunk failed: run ")
     assert "use one version for all parts" in row["detail"]
+
+
+def put_large(cloud: Cloud, folder: str, below: Path) -> str:
+    """Put archives into the bucket, each a chunk of its own; return their address."""
+    draw = random.Random(1)
+    for number in range(FILES):
+        bodies = {f"http://{folder}.cz/{number}/{n}": draw.randbytes(60_000) for n in range(30)}
+        put(cloud, f"{folder}/{number}.warc.gz", warc(below / f"{number}.warc.gz", bodies))
+    return f"s3://{BUCKET}/{folder}"
+
+
+def readers(cloud: Cloud) -> list[int]:
+    """Return the functions' processes that are writing the rows of a part, by their numbers."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # another user's, or ended
+            if str(cloud.folder).encode() not in (process / "environ").read_bytes():
+                continue
+            opened = [str(one.readlink()) for one in (process / "fd").iterdir()]
+            if any("/part/." in path for path in opened):
+                found.append(int(process.name))
+    return found
+
+
+@contextmanager
+def stopping(cloud: Cloud, count: int, then: signal.Signals | None) -> Iterator[list[int]]:
+    """Stop `count` processes while each reads a part, and send all of them a signal `then`."""
+    stopped: list[int] = []
+    over = threading.Event()
+
+    def watch() -> None:
+        while len(stopped) < count and not over.wait(0.001):
+            for process in set(readers(cloud)).difference(stopped):
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGSTOP)
+                    stopped.append(process)
+        for process in stopped if then else ():
+            os.kill(process, then or 0)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield stopped
+    finally:
+        over.set()
+        watcher.join()
+
+
+@pytest.mark.parametrize("end", ["killed", "timed out"])
+def test_a_function_that_ends_while_it_reads_is_called_again(
+    cloud: Cloud, stack: Deployed, store: Archive, tmp_path: Path, end: str
+) -> None:
+    folder = put_large(cloud, end.replace(" ", "-"), tmp_path)
+    machine = ("--engine", "lambda", "--scheduler", stack.outputs["IngestMachine"])
+    function, client = stack.resources["IngestFunction"], cloud.client("lambda")
+    if end == "timed out":
+        client.update_function_configuration(FunctionName=function, Timeout=8)
+    try:
+        with stopping(cloud, 1, signal.SIGKILL if end == "killed" else None) as stopped:
+            told = ingest(store, folder, *machine, "--chunk", "1")
+    finally:
+        client.update_function_configuration(FunctionName=function, Timeout=900)
+    assert len(stopped) == 1
+    assert not Path(f"/proc/{stopped[0]}").exists()
+    check_alike(stack, store, folder, told, tmp_path)
+
+
+def test_a_part_may_be_read_twice_at_once(
+    cloud: Cloud, stack: Deployed, store: Archive, tmp_path: Path
+) -> None:
+    folder = put_large(cloud, "twice", tmp_path)
+    planned = json.loads(store.sheaf("ingest", "plan", folder, "--chunk", "1", "--json"))
+    assert planned["chunks"] == FILES
+    event = json.dumps({"step": "part", "item": {"run": planned["run"], "index": 0}})
+
+    def invoke(_: int) -> dict[str, Any]:
+        done = cloud.client("lambda").invoke(
+            FunctionName=stack.resources["IngestFunction"], Payload=event
+        )
+        answer: dict[str, Any] = json.load(done["Payload"])
+        return answer
+
+    with stopping(cloud, 2, signal.SIGCONT) as stopped, ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(invoke, range(2))) == [{"index": 0, "captures": 30}] * 2
+    assert len(stopped) == 2
+    output = start(cloud, stack, {"run": planned["run"]})
+    assert (output["files"], output["captures"], output["failed"]) == (FILES, 30 * FILES, 0)
+    listed = cloud.client("s3").list_objects_v2(
+        Bucket=stack.outputs["Bucket"], Prefix=f"store/intake/{planned['run']}/part-000000-"
+    )
+    assert listed["KeyCount"] == 1  # the rows of the other one were removed
+
+
+def check_alike(stack: Deployed, store: Archive, folder: str, told: Any, station: Path) -> None:
+    """Hold a run in the store against what one process makes of the same files."""
+    name = folder.rpartition("/")[2]
+    plain = Archive(f"s3://{stack.outputs['Bucket']}/plain-{name}", store.environment, station)
+    assert ingest(plain, folder)["sources"] == told["sources"]
+    plain.sheaf("publish")
+    store.sheaf("publish")
+    sql = f"SELECT * EXCLUDE datestamp FROM captures WHERE url LIKE 'http://{name}.%' ORDER BY ALL"
+    assert store.rows(sql) == plain.rows(sql)
+    assert len(plain.rows(sql)) == 30 * FILES
 
 
 def test_an_upload_is_ingested(cloud: Cloud, stack: Deployed, store: Archive) -> None:
