@@ -37,7 +37,8 @@ prove-engines: $(READY)
 		default-jre-headless) >/dev/null 2>&1 || echo "no Java: Spark is not proved" >&2
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade \
 		--target .engines -r infra/requirements-engines.txt
-	PYTHONPATH=.engines $(BIN)/python -m pytest tests/builder/ingest/test_engines.py
+	PYTHONPATH=.engines $(BIN)/python -m pytest tests/builder/ingest/test_engines.py \
+		tests/builder/ingest/test_clusters.py
 
 # Harvests with other people's clients, and validates and replays what is exported with their tools.
 # Those in Perl are installed first where that can be done, py-wacz into .venv-wacz, pywb into

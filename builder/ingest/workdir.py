@@ -239,12 +239,14 @@ def renumber_captures(
         return set()
     triples = {"triples": index_columns.TRIPLES}
     with engine.reading("the intermediate results"):
+        connection.execute(_CREATE_RENAMED)
         connection.execute(_AGAIN, {"files": files})
+        if not connection.execute("FROM again LIMIT 1").fetchall():
+            return set()  # as nearly always; what follows takes ten times as long
         connection.execute(_ALIKE, {"files": files})
         ((odd,),) = connection.execute(_ODD, triples).fetchall()
         if odd:
             return None
-        connection.execute(_CREATE_RENAMED)
         connection.execute(_RENAMED, triples)
         return {Path(file) for (file,) in connection.execute(_FILES).fetchall()}
 

@@ -21,13 +21,18 @@ COUNT = 6
 
 @pytest.fixture(params=[name for name in ENGINES if name != "lambda"])  # tests/aws has that
 def engine(request: pytest.FixtureRequest) -> str:
-    if request.param == "dask":
+    require(request.param)
+    return str(request.param)
+
+
+def require(engine: str) -> None:
+    """Skip the test if an engine cannot run here."""
+    if engine == "dask":
         pytest.importorskip("distributed", reason="no distributed: `make prove-engines` has it")
-    if request.param == "spark":
+    if engine == "spark":
         pytest.importorskip("pyspark", reason="no pyspark: `make prove-engines` has it")
         if shutil.which("java") is None:
             pytest.skip("no java: apt-get install default-jre-headless")
-    return str(request.param)
 
 
 @pytest.fixture
