@@ -30,8 +30,8 @@ test: $(READY)
 prove-aws:
 	infra/prove.sh $(PROOF)
 
-# The engines of `sheaf ingest` for real: Dask, of which a process is killed, and Spark, for which a
-# missing Java is installed where that can be done.
+# The engines of `sheaf ingest` for real, of which processes are killed: Dask, and Spark with two
+# executors, for which a missing Java is installed where that can be done.
 prove-engines: $(READY)
 	command -v java >/dev/null || (apt-get update -qq && apt-get install -y -qq \
 		default-jre-headless) >/dev/null 2>&1 || echo "no Java: Spark is not proved" >&2

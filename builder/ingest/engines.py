@@ -34,6 +34,9 @@ class EngineOptions:
     sleep: Callable[[float], None] = time.sleep
 
 
+_ATTEMPTS = 4  # of Spark at a part on this machine, as on a cluster
+_LONGEST = 300  # characters of another program's message
+
 Engine = Callable[[Work, Sequence[int], EngineOptions], Iterator[int]]
 
 
@@ -74,6 +77,8 @@ def _read_on_dask(work: Work, indexes: Sequence[int], options: EngineOptions) ->
 
 def _read_on_spark(work: Work, indexes: Sequence[int], options: EngineOptions) -> Iterator[int]:
     try:
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise UsageError("the engine spark needs `pip install sheaf-archive[spark]`") from error
@@ -82,13 +87,32 @@ def _read_on_spark(work: Work, indexes: Sequence[int], options: EngineOptions) -
         builder = builder.master(options.scheduler)
     elif "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit, which sets it, has a master
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        builder = builder.master(f"local[{options.jobs}]")
-    with builder.getOrCreate() as session:
+        builder = builder.master(f"local[{options.jobs},{_ATTEMPTS}]")
+    try:
+        session = builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        place = options.scheduler or "this machine"
+        raise StoreError(f"Spark at {place} cannot be used: {_first_cause(error)}") from error
+    with session:
         chunks = session.sparkContext.parallelize(indexes, len(indexes))
-        for done in chunks.map(partial(_try_work, work)).collect():
-            if isinstance(done, str):
-                raise StoreError(done)
-            yield done
+        try:
+            results = chunks.map(partial(_try_work, work)).collect()
+        except (PySparkException, Py4JError) as error:
+            raise StoreError(
+                f"Spark gave up: {_first_cause(error)}. Its workers need Sheaf in the Python that "
+                "PYSPARK_PYTHON names, and memory for a --chunk"
+            ) from error
+    for done in results:
+        if isinstance(done, str):
+            raise StoreError(done)
+        yield done
+
+
+def _first_cause(error: Exception) -> str:
+    """Return the line of Spark's error that says why: Python's last one, or Java's first."""
+    lines = str(error).strip().splitlines()
+    java = [line.removeprefix(": ") for line in lines if line.startswith(": ")]
+    return (java or lines[-1:] or [type(error).__name__])[0][:_LONGEST].rstrip(".")
 
 
 def _try_work(work: Work, index: int) -> int | str:

@@ -10,8 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,11 @@ from tests.e2e.conftest import ARCHIVES, Home, make_home
 psutil: Any = pytest.importorskip("psutil", reason="no psutil: `make prove-engines` has it")
 
 ROOT = Path(__file__).parents[3]
-SETTINGS = {**os.environ, "PYTHONPATH": str(Path(psutil.__file__).parents[1])}
+SETTINGS = {
+    **os.environ,
+    "PYTHONPATH": str(Path(psutil.__file__).parents[1]),
+    "PYSPARK_PYTHON": sys.executable,
+}
 """The environment of a driver; the engines are beside psutil."""
 CLUSTER = "local-cluster[2,1,1024]"  # executors, cores of each, megabytes of each
 ENGINES = {
@@ -33,6 +37,12 @@ ENGINES = {
     "spark": ("--engine", "spark", "--scheduler", CLUSTER),
 }
 MEGABYTES = 24
+
+
+@pytest.fixture(autouse=True)
+def python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Name the Python of Spark's workers, which has Sheaf."""
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
 
 
 @pytest.fixture(params=ENGINES)
@@ -63,52 +73,33 @@ def home(tmp_path: Path) -> Home:
 
 
 @contextmanager
-def killing(archive: Path, *, executor: bool = False) -> Iterator[list[int]]:
-    """Kill a process below this one while it reads the archive, and its executor as well if told.
-
-    The list is of the numbers of those that were killed.
-    """
-    killed: list[int] = []
+def watching(archive: Path, see: Callable[[Any], bool]) -> Iterator[None]:
+    """Let `see` have each process below this one that is reading the archive, until it is True."""
     over = threading.Event()
 
-    def kill() -> None:
-        while not over.is_set() and not killed:
+    def watch() -> None:
+        while not over.wait(0.002):
             for process in psutil.Process().children(recursive=True):
-                killed.extend(_kill_reader(process, archive, executor))
-                if killed:
-                    return
-            time.sleep(0.002)
+                with suppress(psutil.Error):  # it has ended
+                    if _is_reading(process, archive) and see(process):
+                        return
 
-    killer = threading.Thread(target=kill)
-    killer.start()
+    watcher = threading.Thread(target=watch)
+    watcher.start()
     try:
-        yield killed
+        yield
     finally:
         over.set()
-        killer.join()
-
-
-def _kill_reader(process: Any, archive: Path, executor: bool) -> list[int]:
-    """Kill a process that is reading the archive; return the numbers of those that were killed."""
-    try:
-        if not _is_reading(process, archive):
-            return []
-        process.suspend()
-        if not _is_reading(process, archive):  # it has ended its part meanwhile
-            process.resume()
-            return []
-        lost = [process]
-        if executor:
-            lost += [p for p in process.parents() if "CoarseGrainedExecutor" in str(p.cmdline())]
-        for one in reversed(lost):
-            one.kill()
-    except psutil.Error:  # it has ended
-        return []
-    return [one.pid for one in lost]
+        watcher.join()
 
 
 def _is_reading(process: Any, archive: Path) -> bool:
     return str(archive) in [file.path for file in process.open_files()]
+
+
+def _find_executor(process: Any) -> list[Any]:
+    """Return the JVM of Spark for which a process reads, if there is one."""
+    return [one for one in process.parents() if "CoarseGrainedExecutor" in str(one.cmdline())]
 
 
 @pytest.mark.parametrize("lost", ["dask: worker", "spark: worker", "spark: executor"])
@@ -119,7 +110,19 @@ def test_who_is_killed_while_reading_costs_a_part(
     require(name)
     work = tmp_path / "work"
     arguments = ("ingest", archive, *ENGINES[name], "--chunk", "1", "--work", work)
-    with killing(archive, executor=what == "executor") as killed:
+    killed: list[Any] = []
+
+    def kill(process: Any) -> bool:
+        process.suspend()
+        if not _is_reading(process, archive):  # it has ended its part meanwhile
+            process.resume()
+            return False
+        killed.extend([*(_find_executor(process) if what == "executor" else ()), process])
+        for one in killed:
+            one.kill()
+        return True
+
+    with watching(archive, kill):
         done = home(*arguments)
     assert len(killed) == (2 if what == "executor" else 1)
     assert list(work.glob("sheaf-part-*"))  # what a killed process could not remove
@@ -134,7 +137,7 @@ def test_a_driver_that_is_killed_goes_on(
     line = [sys.executable, "-m", "builder", "ingest", archive, "--config", home.config]
     command = [*map(str, line), *engine, "--chunk", "1"]
     driver = subprocess.Popen(command, cwd=ROOT, env=SETTINGS, stderr=subprocess.DEVNULL)
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while len(list(store.glob("intake/*/part-*.json"))) < 2 and time.monotonic() < end:
         time.sleep(0.002)
     below = psutil.Process(driver.pid).children(recursive=True)
@@ -152,33 +155,32 @@ def test_a_driver_that_is_killed_goes_on(
     assert psutil.wait_procs(below, timeout=60)[1] == []  # its workers have ended as well
 
 
-def test_spark_reads_on_two_executors(home: Home, archive: Path, tmp_path: Path) -> None:
+def test_spark_reads_on_two_executors(home: Home, archive: Path) -> None:
     require("spark")
-    seen: set[int] = set()
-    over = threading.Event()
+    seen: set[Any] = set()
 
-    def look() -> None:
-        while not over.wait(0.005):
-            for process in psutil.Process().children(recursive=True):
-                try:
-                    if _is_reading(process, archive):
-                        seen.update(
-                            p.pid
-                            for p in process.parents()
-                            if "CoarseGrainedExecutor" in str(p.cmdline())
-                        )
-                except psutil.Error:
-                    continue
+    def see(process: Any) -> bool:
+        seen.update(_find_executor(process))
+        return len(seen) == 2
 
-    watcher = threading.Thread(target=look)
-    watcher.start()
-    try:
+    with watching(archive, see):
         done = home("ingest", archive, *ENGINES["spark"], "--chunk", "1")
-    finally:
-        over.set()
-        watcher.join()
     assert done.code == 0, done.err
     assert len(seen) == 2
+
+
+def test_a_python_without_sheaf_is_one_line(
+    home: Home, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("spark")
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    bare.chmod(0o755)
+    monkeypatch.setenv("PYSPARK_PYTHON", str(bare))
+    done = home("ingest", archive, "--engine", "spark", "--jobs", "1")
+    assert done.code == 2
+    (told,) = [line for line in done.err.splitlines() if line.startswith("sheaf: ")]
+    assert told.startswith("sheaf: Spark gave up: ModuleNotFoundError: No module named ")
 
 
 @pytest.fixture(scope="module")
