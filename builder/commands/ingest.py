@@ -27,7 +27,8 @@ from builder.progress import Phase, Progress
 from builder.redif import ingest as redif
 from builder.redif.account import RedifReport
 from builder.redif.ingest import RedifJob, is_done
-from builder.redif.source import STDIN, Sources, list_failed, read_list, sort_sources
+from builder.redif.read_files import NOTHING_NEW, leave_known, list_failed
+from builder.redif.source import STDIN, Sources, read_list, sort_sources
 from builder.redif.staging import Acceptance
 from builder.sources.rules import DocumentRules
 from builder.text import tally
@@ -72,21 +73,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--run", dest="plan", metavar="RUN", help="with part and commit: the run")
     parser.add_argument("--index", type=int, metavar="N", help="with part: the chunk, from 0")
-    parser.add_argument(
-        "--chunk", type=int, default=256, metavar="MB", help="size of a chunk (default: 256)"
-    )
-    parser.add_argument(
-        "--files-from", metavar="FILE", help="read the SOURCEs that a file names, one a line"
-    )
-    parser.add_argument(
-        "--retry", action="store_true", help="read the files again that could not be read"
-    )
+    parser.add_argument("--chunk", type=int, default=256, metavar="MB", help="chunk size (256)")
+    parser.add_argument("--files-from", metavar="FILE", help="a list of SOURCEs, one a line")
+    parser.add_argument("--retry", action="store_true", help="read again what could not be read")
+    parser.add_argument("--again", action="store_true", help="read known web archives, too")
     parser.add_argument("--engine", choices=ENGINES, help="what reads web archives in parts")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="tcp://host:8786 of Dask, or an ARN")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if there are faults")
     parser.epilog = (
-        "A file fails if it cannot be read. It also fails if it has faults and no captures, and "
-        "either you named it or its name or content says that it is an archive.\n\n"
+        "A file fails if it cannot be read. It also fails if it should be an archive, by its name, "
+        "its content or because you named it, and has faults but no captures.\n\n"
         "Many machines: `ingest plan SOURCE...` divides web archives into chunks and prints the "
         "RUN; `ingest part --run RUN --index N` reads chunk N, on any machine, in any order; "
         "`ingest commit --run RUN` makes one run of all parts. (A source of such a name: ./plan.)"
@@ -127,13 +123,13 @@ def run(context: Context) -> int:
         told.append(gathered.text(aggregation.list_offered(context)))
         document["harvested"] = asdict(gathered)
         faults = faults or gathered.unreadable > 0
-    if sources.archives:
-        done = _archives(context, sources, sets, connection)
+    done = _archives(context, sources, sets, connection) if sources.archives else None
+    if done:
         told.append(done.text())
         document |= done.document()
         faults = faults or any(s.faults for s in done.run.sources)
         failed = any(s.failed for s in done.run.sources)
-    nothing = "no file to read again" if arguments.retry else "everything was ingested before"
+    nothing = "no file to read again" if arguments.retry else NOTHING_NEW
     context.result("\n".join(told) or nothing, document)
     return 1 if failed or (arguments.strict and faults) else 0
 
@@ -148,8 +144,7 @@ def _sets(context: Context) -> tuple[str, ...]:
 
 def _find_sources(context: Context) -> list[str]:
     """Return the sources of the arguments and of the list, and those that failed."""
-    arguments = context.arguments
-    given = list(arguments.sources)
+    arguments, given = context.arguments, list(context.arguments.sources)
     if arguments.files_from:
         given += read_list(arguments.files_from, sys.stdin)
     if arguments.retry:
@@ -163,9 +158,7 @@ def _sources(context: Context) -> list[str]:
     if given or context.arguments.file or context.arguments.retry:
         return given
     if not own:
-        raise UsageError(
-            "nothing to read: name a SOURCE, or set redif.directory to a folder of ReDIF"
-        )
+        raise UsageError("nothing to read: name a SOURCE, or set redif.directory to a folder")
     return [str(context.configuration_path.parent / own)]
 
 
@@ -190,9 +183,11 @@ def _redif(context: Context, order: RedifJob) -> RedifReport | None:
 
 def _archives(
     context: Context, sources: Sources, sets: tuple[str, ...], connection: SourceAccess
-) -> IngestResult:
-    """Read the web archive files into the intake."""
+) -> IngestResult | None:
+    """Read the web archive files into the intake; return None if all of them are known."""
     job = _job(context, sources, sets)
+    if not job.files and STDIN not in sources.archives:
+        return None
     asked = replace(job, files=()).fingerprint(sources.archives, context.store.address)
     folder = workdir.folder_of(_home(context), None if STDIN in sources.archives else asked)
     with workdir.open_workdir(folder) as held:
@@ -209,13 +204,16 @@ def _archives(
 
 
 def _job(context: Context, sources: Sources, sets: tuple[str, ...]) -> IngestJob:
-    """Return the job for the web archive files."""
+    """Return the job for the web archive files, without known ones unless they were asked for."""
     home, rules = context.configuration_path.parent, DocumentRules.of(context.configuration, sets)
-    return IngestJob(tuple(file.relative_to(home) for file in sources.files), sets, rules)
+    files = tuple(file.relative_to(home) for file in sources.files)
+    if not context.arguments.again:
+        files = leave_known(context.store, files, sets, rules, context.say)
+    return IngestJob(files, sets, rules)
 
 
-def _write_plan(context: Context, given: Sequence[str]) -> IngestPlan:
-    """Divide web archives into chunks, and keep the plan in the store."""
+def _write_plan(context: Context, given: Sequence[str]) -> IngestPlan | None:
+    """Divide web archives into chunks, and keep the plan in the store; None if all are known."""
     arguments, connection = context.arguments, SourceAccess.of(context.configuration)
     if arguments.chunk < 1:
         raise UsageError(f"--chunk {arguments.chunk}: expected a number from 1")
@@ -228,13 +226,16 @@ def _write_plan(context: Context, given: Sequence[str]) -> IngestPlan:
     if arguments.engine == "lambda" and not all(place.startswith(S3_SCHEME) for place in places):
         raise UsageError("--engine lambda needs a store and sources in buckets: s3://...")
     job, run = _job(context, sources, _sets(context)), intake.run_name(context.now())
-    return write_plan(context.store, run, job, arguments.chunk << 20)
+    return write_plan(context.store, run, job, arguments.chunk << 20) if job.files else None
 
 
 def _run_engine(context: Context) -> int:
     """Read all parts by an engine, and commit them."""
     arguments = context.arguments
     plan, (uri, base) = _write_plan(context, _find_sources(context)), context.store_uri()
+    if plan is None:
+        context.result(NOTHING_NEW, {})
+        return 0
     folder = Path(arguments.work).absolute() if arguments.work else None
     task = PartTask(uri, base.absolute(), context.configuration, plan.run, folder)
     left = parts.list_missing(context.store, plan)
@@ -246,14 +247,16 @@ def _run_engine(context: Context) -> int:
         work = partial(carry_out_part, task)
         for _ in ENGINES[arguments.engine](work, left, options) if left else ():
             advance(1)
-    return _commit_parts(context, plan)
+    return _commit(context, plan)
 
 
 def _plan(context: Context) -> int:
     """Divide web archives into chunks, which `part` reads."""
-    plan = _write_plan(context, _find_sources(context)[1:])
-    text = f"run {plan.run}: {tally(plan.files, 'file')} in {tally(plan.chunks, 'chunk')}"
-    context.result(text, {"run": plan.run, "chunks": plan.chunks, "files": plan.files})
+    text, document = NOTHING_NEW, {"run": "", "chunks": 0, "files": 0}
+    if plan := _write_plan(context, _find_sources(context)[1:]):
+        text = f"run {plan.run}: {tally(plan.files, 'file')} in {tally(plan.chunks, 'chunk')}"
+        document = {"run": plan.run, "chunks": plan.chunks, "files": plan.files}
+    context.result(text, document)
     return 0
 
 
@@ -270,12 +273,9 @@ def _part(context: Context) -> int:
     return 0
 
 
-def _commit(context: Context) -> int:
+def _commit(context: Context, given: IngestPlan | None = None) -> int:
     """Make one run of all parts."""
-    return _commit_parts(context, _find_plan(context))
-
-
-def _commit_parts(context: Context, plan: IngestPlan) -> int:
+    plan = given or _find_plan(context)
     with workdir.open_workdir(workdir.folder_of(_home(context), None)) as held:
         with held.scratch() as scratch:
             connection = SourceAccess.of(context.configuration)

@@ -16,8 +16,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Undo a withdrawal: bring items back.
 
-    Metadata comes from the newest kept snapshot that has it, else from the next ingest of the
-    items' archive.
+    Metadata comes from the newest kept snapshot that has it, else from the next
+    `sheaf ingest --again` of the items' archive.
     """
     arguments = context.arguments
     chosen = selection(arguments, context.configuration)

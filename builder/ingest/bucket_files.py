@@ -44,7 +44,7 @@ def find(
             return [replace(named, named=True)]
     below = f"{at.prefix}/" if at.prefix else ""
     found = [
-        _file(client, one.key, one.bytes, int(one.modified.timestamp() * 1e6) * 1000)
+        _file(client, one.key, one.bytes, _number(one.tag))
         for one in sorted(client.list(below)[0], key=lambda one: one.key.encode())
         if not _is_hidden(one.key.removeprefix(below)) and not _marks_a_folder(one)
     ]

@@ -7,7 +7,7 @@ The output does not depend on the splits or the number of processes.
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from builder.errors import UsageError
 from builder.ingest import pool, splits, workdir
 from builder.ingest.plan import IngestJob
 from builder.ingest.remote.access import SourceAccess
-from builder.ingest.result import IngestResult, is_failed
+from builder.ingest.result import IngestResult, judge
 from builder.ingest.split_reader import SplitResult, Task, carry_out
 from builder.ingest.splits import ArchiveFile, Split
 from builder.ingest.workdir import Work
@@ -170,7 +170,7 @@ class _Ingest:
         source = pieces[0].source
         if len(pieces) > 1:
             source = workdir.join_ranges(pieces, self._done[splits.digest(file)].source.digest)
-        return replace(source, failed=is_failed(file, source))
+        return judge(file, source)
 
     def rows(self) -> Iterator[Path]:
         """Write the rows of all files in order, as few files, each when it is requested."""

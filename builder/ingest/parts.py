@@ -27,13 +27,12 @@ from builder.ingest.plan import (
     part_name,
     read_chunk,
     read_plan,
-    reader_version,
 )
 from builder.ingest.pool import Advance
 from builder.ingest.remote.access import SourceAccess
-from builder.ingest.result import IngestResult, is_failed
+from builder.ingest.result import IngestResult, judge
 from builder.ingest.split_reader import PART, SplitResult, Task, carry_out
-from builder.ingest.splits import ArchiveFile, Split
+from builder.ingest.splits import ArchiveFile, Split, reader_version
 from builder.intake import intake, rows
 from builder.store.s3 import open_store
 from builder.threads import map_in_order
@@ -237,7 +236,7 @@ class _Commit:
         """Add the files of a part of whole files."""
         for result in part.results:
             source = result.source
-            self._sources.append(replace(source, failed=is_failed(result.split.file, source)))
+            self._sources.append(judge(result.split.file, source))
         self._names += part.files
 
     def _join(self, file: ArchiveFile, parts: Sequence[IngestPart]) -> None:
@@ -247,7 +246,7 @@ class _Commit:
         names = None if lost else self._join_ranges(ranges, parts[1:])
         if names is not None:
             source = workdir.join_ranges(ranges, digest.source.digest)
-            self._sources.append(replace(source, failed=is_failed(file, source)))
+            self._sources.append(judge(file, source))
             self._names += names
             return
         if not lost:

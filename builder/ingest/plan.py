@@ -21,11 +21,9 @@ from typing import Any
 from builder.errors import UsageError
 from builder.ingest import splits
 from builder.ingest.split_reader import SplitResult
-from builder.ingest.splits import ArchiveFile, Split
+from builder.ingest.splits import ArchiveFile, Split, reader_version
 from builder.intake import intake
-from builder.sources import identity
 from builder.sources.rules import DocumentRules, SetRule
-from functions import distribution
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import Reader, Writer
@@ -54,7 +52,7 @@ class IngestJob:
         It includes the version of the reader.
         """
         columns = [(c.name, c.type) for table in intake.TABLES.values() for c in table]
-        versions = [_VERSION, distribution.version(), identity.suffix_list_version()]
+        versions = [_VERSION, *reader_version()]
         places = [s if "://" in s else str(Path(s).absolute()) for s in sources]
         return json.dumps([versions, columns, store, places, self.sets, repr(self.rules)])
 
@@ -102,11 +100,6 @@ class IngestPart:
         results = [result.document() for result in self.results]
         found = {"results": results, "files": self.files, "changed": self.changed}
         return json.dumps(found).encode()
-
-
-def reader_version() -> tuple[str, ...]:
-    """Return the versions of what reads archives here."""
-    return distribution.version(), identity.suffix_list_version()
 
 
 def split_file(file: ArchiveFile, most: int) -> tuple[Split, ...]:

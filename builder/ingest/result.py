@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from builder.ingest.splits import ArchiveFile
@@ -85,6 +85,12 @@ def _faults(sources: Sequence[IntakeSource]) -> list[str]:
         f'{tally(codes.total(), "fault")}, {rows} of `sheaf query "FROM faults"` once published:',
         *(f"  {n:,} {code}: {FAULT_CODES[code]}" for code, n in codes.most_common()),
     ]
+
+
+def judge(file: ArchiveFile, source: IntakeSource) -> IntakeSource:
+    """Return the result of a file with `failed`; without captures, it is read again next time."""
+    reading = source.reading if source.captures else None
+    return replace(source, failed=is_failed(file, source), reading=reading)
 
 
 def is_failed(file: ArchiveFile, source: IntakeSource) -> bool:

@@ -22,7 +22,7 @@ from builder.ingest.measured import Measured
 from builder.ingest.pool import Advance
 from builder.ingest.remote import files
 from builder.ingest.remote.access import SourceAccess
-from builder.ingest.splits import Split
+from builder.ingest.splits import Split, reading_of
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.sources import recognise
@@ -183,7 +183,7 @@ class _SplitReading:
             self._fault(Fault(self._name, None, "unreadable", None, detail, "passed over"))
         captures = self._own_captures + self._rows.captured - self._at[0]
         self._tell(advance, self._split.bytes)
-        of = self._split.file
+        of, lost = self._split.file, "unreadable" in self._codes
         source = intake.IntakeSource(
             source=self._name,
             digest=digest,
@@ -196,6 +196,7 @@ class _SplitReading:
             skips=dict(self._skips),
             codes=dict(self._codes),
             collections=tuple(s for s in self._task.sets if s.startswith("collection:")),
+            reading=None if lost else reading_of(of, self._task.sets, self._task.rules),
             **asdict(self._crawl),
         )
         return SplitResult(self._split, source, self._part, *self._at, *self._edges, self._own)

@@ -6,6 +6,8 @@ counted and hashed while it is read.
 """
 
 import errno
+import hashlib
+import json
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +16,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from builder.errors import UsageError
-from builder.sources import recognise, search
+from builder.sources import identity, recognise, search
+from builder.sources.rules import DocumentRules
+from functions import distribution
 
 LEAST, MOST = 8 << 20, 256 << 20
 """Bytes of a range. In a shorter range, finding the first record and syncing the results cost too
@@ -110,6 +114,24 @@ class ArchiveFile:
         except OSError:
             return True
         return (status.st_size, status.st_mtime_ns) != (self.bytes, self.modified)
+
+
+def reader_version() -> tuple[str, ...]:
+    """Return the versions of what reads archives here."""
+    return distribution.version(), identity.suffix_list_version()
+
+
+def reading_of(file: ArchiveFile, sets: Sequence[str], rules: DocumentRules) -> str | None:
+    """Return a text that is the same for the same file, read again in the same way.
+
+    The file is told by its name, size and modification time or ETag; None if it has none of these.
+    What decides how it is read are the sets of all captures, the rules for documents, and the
+    versions of the reader.
+    """
+    if file.flaw or not file.modified:
+        return None
+    parts = [file.path.name, file.bytes, file.modified, sets, repr(rules), reader_version()]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,7 @@ class IntakeSource:
     part_of: str | None = None
     description: str | None = None
     failed: bool = False
+    reading: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

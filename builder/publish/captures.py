@@ -58,7 +58,10 @@ NEW_VERSIONS = "CREATE VIEW new_versions AS FROM intake_versions UNION ALL FROM 
 """Makes the view `new_versions`; where both have rows, `intake_versions` is mostly the larger."""
 NO_INTAKE_VERSIONS = "CREATE VIEW intake_versions AS SELECT * FROM prepared_versions WHERE false"
 """Makes an empty view `intake_versions`, for when all rows are in `prepared_versions`."""
-PROVENANCE_KEYS = {"faults": schema.names("faults"), "sources": ("source", "digest", "collections")}
+PROVENANCE_KEYS = {
+    "faults": schema.names("faults"),
+    "sources": ("source", "digest", "collections", "reading"),
+}
 """The columns that identify a row of each table."""
 FAULT_DETAIL = (
     "CASE WHEN EXISTS (SELECT 1 FROM withdrawn_places h "

@@ -38,9 +38,9 @@ SOURCES = (
     "replace(v.id, 'RePEc-file:', '') AS path, 'redif' AS format, v.bytes, 0::BIGINT AS captures, "
     "0::BIGINT AS skipped, coalesce(f.faults, 0) AS faults, []::VARCHAR[] AS collections, "
     "NULL::VARCHAR AS software, NULL::VARCHAR AS operator, NULL::VARCHAR AS part_of, "
-    "NULL::VARCHAR AS description FROM version v LEFT JOIN (SELECT tist, source, count(*) AS "
-    "faults FROM fault GROUP BY ALL) f ON f.tist = v.tist AND "
-    "f.source = replace(v.id, 'RePEc-file:', '') "
+    "NULL::VARCHAR AS description, NULL::VARCHAR AS reading FROM version v "
+    "LEFT JOIN (SELECT tist, source, count(*) AS faults FROM fault GROUP BY ALL) f "
+    "ON f.tist = v.tist AND f.source = replace(v.id, 'RePEc-file:', '') "
     f"WHERE v.kind = '{SOURCE}' AND v.tist > {{run}}"
 )
 """The query of the ReDIF files that runs after `run` found new or changed."""

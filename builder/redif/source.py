@@ -7,8 +7,8 @@ by their own names.
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -21,23 +21,13 @@ from builder.ingest.cdx import reader
 from builder.ingest.remote import files as remote_files
 from builder.ingest.remote.access import SourceAccess
 from builder.ingest.splits import ArchiveFile
-from builder.intake import intake
 from builder.redif import tarball
 from builder.redif.spool import Flaw, RedifFile, is_redif, path_text
 from builder.redif.staging import FileOrigin
-from builder.snapshot import query
 from builder.sources import recognise, search
 from builder.threads import map_requests
-from functions.database import engine
-from functions.snapshot.errors import NothingPublished
-from functions.snapshot.store import Writer
 
 STDIN = "-"
-# What could not be read has neither digest nor format; a file of ReDIF always has a format.
-_FAILED = (
-    "SELECT path FROM sources GROUP BY path "
-    "HAVING bool_and(coalesce(digest, '') = '' AND coalesce(format, '') = '') ORDER BY ALL"
-)
 
 
 def tree_members(folder: Path) -> Iterator[RedifFile | Flaw]:
@@ -177,27 +167,6 @@ def read_list(name: str, stdin: Iterable[str]) -> list[str]:
         raise UsageError(f"--files-from {name}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"--files-from {name}: expected UTF-8") from error
-
-
-def list_failed(store: Writer, home: Path, say: Callable[[str], None]) -> list[str]:
-    """Return the sources that could not be read, and were not read later.
-
-    They are those of the newest snapshot and of the intake. Relative ones are relative to `home`.
-    Files that are still missing are only said.
-    """
-    failed: dict[str, None] = {}
-    with engine.connect() as connection, suppress(NothingPublished):
-        query.prepare(connection, store, _FAILED)
-        failed = {path: None for (path,) in connection.execute(_FAILED).fetchall()}
-    for source in (source for run in intake.runs(store) for source in run.sources):
-        failed.pop(source.path, None)
-        if "unreadable" in source.codes:
-            failed[source.path] = None
-    found = [path if "://" in path else str(home / path) for path in failed]
-    missing = {path for path in found if "://" not in path and not Path(path).is_file()}
-    for path in sorted(missing):
-        say(f"{path} is still missing")
-    return [path for path in found if path not in missing]
 
 
 def _distinct(files: Sequence[ArchiveFile]) -> tuple[ArchiveFile, ...]:

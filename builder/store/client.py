@@ -34,11 +34,12 @@ BYTES = "application/octet-stream"
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An object in a listing, with the bucket's own key; `modified` is in UTC."""
+    """An object in a listing, with the bucket's own key; `modified` is in UTC, `tag` its ETag."""
 
     key: str
     bytes: int
     modified: datetime
+    tag: str = ""
 
 
 class S3Client(ObjectClient):
@@ -160,7 +161,10 @@ class S3Client(ObjectClient):
                 prefix, "s3:ListBucket", lambda: self._small.list_objects_v2(**what)
             )
             found = page.get("Contents", ())
-            objects += [Listed(one["Key"], one["Size"], one["LastModified"]) for one in found]
+            objects += [
+                Listed(one["Key"], one["Size"], one["LastModified"], tag_of(one.get("ETag")))
+                for one in found
+            ]
             folders += [one["Prefix"] for one in page.get("CommonPrefixes", ())]
             if not page.get("IsTruncated") or not page.get("NextContinuationToken"):
                 return objects, folders

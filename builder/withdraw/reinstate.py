@@ -105,7 +105,7 @@ def _lacking(connection: engine.Connection) -> str:
     if connection.execute(waiting).fetchall():
         return (
             "none of these items is still withdrawn: items without metadata return with the next "
-            "ingest of their archive"
+            "`sheaf ingest --again` of their archive"
         )
     return "none of these items is withdrawn"
 

@@ -17,7 +17,7 @@ def text(done: Withdrawn) -> str:
     counts = {
         "withdrawn": built.withdrawn,
         "reinstated": built.reinstated,
-        "to return with the next ingest of their archive": built.unchanged,
+        "to return with `sheaf ingest --again` of their archive": built.unchanged,
         "of their revisits changed": built.moved,
     }
     said = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)

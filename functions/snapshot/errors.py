@@ -3,7 +3,7 @@
 from typing import Any
 
 NO_SPACE = "the disk for scratch files is full: free some space, or set TMPDIR to another folder"
-VERSION = 2
+VERSION = 3
 """Written into every JSON document of a store. It rises when a table gets another column."""
 
 

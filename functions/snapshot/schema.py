@@ -143,6 +143,12 @@ SOURCE = (
     Column("operator", "VARCHAR", "operator, as declared", "WebArchiv"),
     Column("part_of", "VARCHAR", "crawl, as declared", "serials-2007-11"),
     Column("description", "VARCHAR", "description of the crawl, as declared", "Serials, November"),
+    Column(
+        "reading",
+        "VARCHAR",
+        "hash of the file's name, size and time or ETag, and of the settings that it was read with",
+        "5d41402...",
+    ),
 )
 
 SETS = (

@@ -185,7 +185,7 @@ def test_a_second_publish_and_nothing_new(home: Home, tmp_path: Path) -> None:
     path = warc(tmp_path / "one.warc.gz", PAGES)
     home("ingest", path)
     home("publish")
-    home("ingest", "--jobs", "1", path, warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"x"}))
+    home("ingest", "--again", path, warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"x"}))
     published = home("publish", "--json").json
     assert (published["new"], published["changed"], published["unchanged"]) == (1, 0, 3)
     again = home("publish")

@@ -12,6 +12,7 @@ import pytest
 from functions.oai import application
 from functions.oai.lambda_instance import Instance
 from functions.snapshot import instant, layout
+from functions.snapshot.errors import VERSION
 from functions.store.catalog import Catalogue
 from functions.store.store_reader import FolderReader
 from tests.e2e.conftest import Home, make_home, sheaf, warc
@@ -121,7 +122,7 @@ def test_samples_that_are_none(kept: Home, arguments: tuple[str, ...], said: str
 
 def test_a_later_schema_is_no_damage(kept: Home) -> None:
     pointer = kept.folder / "store" / layout.POINTER
-    pointer.write_text(pointer.read_text().replace('"schema": 2', '"schema": 9'))
+    pointer.write_text(pointer.read_text().replace(f'"schema": {VERSION}', '"schema": 9'))
     result = kept("verify")
     assert result.code == 2
     assert "install a later Sheaf" in one_line(result.err)

@@ -137,7 +137,7 @@ def test_what_lies_in_no_place_of_ours_is_a_stray(world: World) -> None:
 def test_a_record_that_cannot_be_read_is_damage(world: World) -> None:
     others = [place.place(item("a.csv", platform_id=f"{n}")) for n in range(3)]
     records = [f"{base}fileset.json" for base in (BASE, *others)]
-    for record, data in zip(records, [b"{", b"[]", b'{"schema": 2}', b"\xff"], strict=True):
+    for record, data in zip(records, [b"{", b"[]", b'{"schema": 3}', b"\xff"], strict=True):
         write(world, record, data)
     assert sorted(found(world)) == [("fileset-wrong", record) for record in sorted(records)]
 

@@ -143,7 +143,7 @@ def test_a_part_that_cannot_be_written_ends_the_ingest(
 def test_faults_end_with_1_if_that_is_wanted(home: Home, files: list[Path]) -> None:
     files[0].write_bytes(files[0].read_bytes()[:-9])
     arguments = ("ingest", *files, "--engine", "local", "--jobs", "1")
-    assert (home(*arguments).code, home(*arguments, "--strict").code) == (0, 1)
+    assert (home(*arguments).code, home(*arguments, "--again", "--strict").code) == (0, 1)
     assert home("ingest", *files, "--engine", "local", "--jobs", "0").code == 2
 
 

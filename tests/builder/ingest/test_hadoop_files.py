@@ -62,10 +62,9 @@ def test_a_folder_gives_what_it_gives_on_this_machine(
     done = home("ingest", cluster.url("/crawls"), "--json")
     local = make_home(tmp_path / "local")
     here = local("ingest", folder, "--json").json["sources"]
-    paths = [file.label for file in found]
-    assert done.json["sources"] == [
-        {**one, "path": path} for one, path in zip(here, paths, strict=True)
-    ]
+    own = [{"path": s["path"], "reading": s["reading"]} for s in done.json["sources"]]
+    assert [one["path"] for one in own] == [file.label for file in found]
+    assert done.json["sources"] == [one | mine for one, mine in zip(here, own, strict=True)]
     assert published(home) == published(local)
 
 

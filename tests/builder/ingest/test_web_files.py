@@ -113,7 +113,11 @@ def test_a_file_gives_what_it_gives_on_this_machine(
     url = site.url("/a/crawl.warc.gz")
     done = home("ingest", url, "--json")
     assert done.code == 0, done.err
-    assert done.json["sources"] == [{**here[0], "path": url}]
+    reading = done.json["sources"][0]["reading"]
+    assert done.json["sources"] == [{**here[0], "path": url, "reading": reading}]
+    assert (reading is None) == kind.endswith("without_size")  # those have no validator either
+    again = home("ingest", url)
+    assert (again.out == "everything was ingested before\n") == (reading is not None)
     assert published(home) == published(local)
     assert not list(home.config.parent.rglob("*ingest-*"))
 
@@ -163,10 +167,9 @@ def test_other_formats_give_what_they_give_on_this_machine(
     local = make_home(tmp_path / "local")
     here = local("ingest", *files, "--json").json["sources"]
     done = home("ingest", *(site.url(f"/{path.name}") for path in files), "--json")
-    paths = [site.url(f"/{path.name}") for path in files]
-    assert done.json["sources"] == [
-        {**one, "path": path} for one, path in zip(here, paths, strict=True)
-    ]
+    own = [{"path": s["path"], "reading": s["reading"]} for s in done.json["sources"]]
+    assert [one["path"] for one in own] == [site.url(f"/{path.name}") for path in files]
+    assert done.json["sources"] == [one | mine for one, mine in zip(here, own, strict=True)]
     assert [one["captures"] for one in here] == [60, 99]
     assert published(home) == published(local)
 
@@ -336,7 +339,7 @@ def test_a_signature_is_sent_but_never_written(
     remember()
     assert [name for name, data in kept.items() if b"5ec4e7" in data] == []
     assert sort_sources([site.url(path)], ACCESS, {}).archives == (site.url("/a.warc.gz?part=1"),)
-    done = home("ingest", "plan", site.url(path))
+    done = home("ingest", "plan", site.url(path), "--again")
     assert (done.code, "5ec4e7" in done.err) == (2, False)
     assert "was given with a secret" in one_line(done.err)
 

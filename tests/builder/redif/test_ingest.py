@@ -268,7 +268,7 @@ def test_a_folder_with_both_goes_both_ways(home: Home, tmp_path: Path) -> None:
     assert [Path(one["path"]).name for one in result.json["sources"]] == [
         "COPYRIGHT", "crawl.warc.gz", "other.warc.gz",
     ]  # fmt: skip
-    told = home("ingest", both)
+    told = home("ingest", both, "--again")
     assert "0 appearances" in told.out
     assert "captures from 2 files, ready to publish" in told.out
 

@@ -91,7 +91,7 @@ def test_overlapping_finds_every_group_that_can_hold_the_range(
     [
         b"",
         b"{}",
-        b'{"schema": 2}',
+        b'{"schema": 3}',
         b"[]",
         b'{"schema": null}',
         b'{"schema": "1"}',

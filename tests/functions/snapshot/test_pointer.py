@@ -53,9 +53,9 @@ def test_what_is_published_to_a_copy_makes_it_a_store_of_its_own() -> None:
         b"",
         b"{}",
         b"[1]",
-        b'{"schema": 2}',
-        b'{"schema": 2, "snapshots": [{"snapshot": 1}]}',
-        b'{"schema": 2, "snapshots": [{"snapshot": 1, "effective": "yesterday"}]}',
+        b'{"schema": 3}',
+        b'{"schema": 3, "snapshots": [{"snapshot": 1}]}',
+        b'{"schema": 3, "snapshots": [{"snapshot": 1, "effective": "yesterday"}]}',
         b'{"schema": "x", "snapshots": []}',
         b"\xff\xfe",
     ],
@@ -156,11 +156,11 @@ def test_moving_keeps_what_is_known_of_expiries() -> None:
 @pytest.mark.parametrize(
     "damaged",
     [
-        b'{"schema": 2, "snapshots": [], "settled": "yes"}',
-        b'{"schema": 2, "snapshots": [], "settled": true, "expiry": {}}',
-        b'{"schema": 2, "snapshots": [], "settled": true, "expiry": {"snapshots": 1}}',
-        b'{"schema": 2, "snapshots": [], "settled": true, "retired": [[1]]}',
-        b'{"schema": 2, "snapshots": [], "settled": true, "expiries": "many"}',
+        b'{"schema": 3, "snapshots": [], "settled": "yes"}',
+        b'{"schema": 3, "snapshots": [], "settled": true, "expiry": {}}',
+        b'{"schema": 3, "snapshots": [], "settled": true, "expiry": {"snapshots": 1}}',
+        b'{"schema": 3, "snapshots": [], "settled": true, "retired": [[1]]}',
+        b'{"schema": 3, "snapshots": [], "settled": true, "expiries": "many"}',
     ],
 )
 def test_damage_to_what_expiry_wrote_is_told(damaged: bytes) -> None:

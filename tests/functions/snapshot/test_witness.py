@@ -30,10 +30,10 @@ def test_no_flipped_bit_is_read_as_another_witness() -> None:
 
 
 def test_a_witness_written_by_hand_needs_no_digest() -> None:
-    data = b'{"schema": 2, "store": "a", "snapshot": 1, "effective": "2026-01-01T00:01:00Z"}'
+    data = b'{"schema": 3, "store": "a", "snapshot": 1, "effective": "2026-01-01T00:01:00Z"}'
     assert Witness.from_json(data) == Witness("a", ONE)
     with pytest.raises(DamagedStore, match="sheaf verify"):
-        Witness.from_json(b'{"schema": 2, "snapshot": 1}')
+        Witness.from_json(b'{"schema": 3, "snapshot": 1}')
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,71 @@
+"""Files of earlier ingests: those that need not be read again, and those that could not be read.
+
+Both are known from the newest snapshot and from the intake.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from builder.ingest.splits import ArchiveFile, reading_of
+from builder.intake import intake
+from builder.snapshot import query
+from builder.sources.rules import DocumentRules
+from builder.text import tally
+from functions.database import engine
+from functions.snapshot.errors import NothingPublished
+from functions.snapshot.store import Writer
+
+NOTHING_NEW = "everything was ingested before"
+
+_READINGS = "SELECT DISTINCT reading FROM sources WHERE reading IS NOT NULL"
+# What could not be read has neither digest nor format; a file of ReDIF always has a format.
+_FAILED = (
+    "SELECT path FROM sources GROUP BY path "
+    "HAVING bool_and(coalesce(digest, '') = '' AND coalesce(format, '') = '') ORDER BY ALL"
+)
+
+
+def leave_known(
+    store: Writer, files: Sequence[ArchiveFile], sets: Sequence[str], rules: DocumentRules,
+    say: Callable[[str], None],
+) -> tuple[ArchiveFile, ...]:  # fmt: skip
+    """Return the files that were not read before in this way (see splits.reading_of).
+
+    The number of the others is said. Raises DamagedStore and StoreError.
+    """
+    known = set(_find_readings(store))
+    left = tuple(file for file in files if reading_of(file, sets, rules) not in known)
+    if many := len(files) - len(left):
+        say(f"already ingested: {many:,} of {tally(len(files), 'file')} (--again reads them)")
+    return left
+
+
+def list_failed(store: Writer, home: Path, say: Callable[[str], None]) -> list[str]:
+    """Return the sources that could not be read, and were not read later.
+
+    They are those of the newest snapshot and of the intake. Relative ones are relative to `home`.
+    Files that are still missing are only said.
+    """
+    failed: dict[str, None] = {}
+    with engine.connect() as connection, suppress(NothingPublished):
+        query.prepare(connection, store, _FAILED)
+        failed = {path: None for (path,) in connection.execute(_FAILED).fetchall()}
+    for source in (source for run in intake.runs(store) for source in run.sources):
+        failed.pop(source.path, None)
+        if "unreadable" in source.codes:
+            failed[source.path] = None
+    found = [path if "://" in path else str(home / path) for path in failed]
+    missing = {path for path in found if "://" not in path and not Path(path).is_file()}
+    for path in sorted(missing):
+        say(f"{path} is still missing")
+    return [path for path in found if path not in missing]
+
+
+def _find_readings(store: Writer) -> Iterator[str]:
+    with engine.connect() as connection, suppress(NothingPublished):
+        query.prepare(connection, store, _READINGS)
+        for (reading,) in connection.execute(_READINGS).fetchall():
+            yield reading
+    for run in intake.runs(store):
+        yield from (source.reading for source in run.sources if source.reading)

@@ -1,0 +1,79 @@
+"""Files of earlier ingests: what is known is not read again, and everything else is."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from builder.redif.read_files import NOTHING_NEW
+from tests.e2e.conftest import Home, make_home, warc
+from tests.e2e.test_commands import PAGES
+
+FILES = 3
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return make_home(tmp_path / "home")
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Path:
+    (tmp_path / "crawl").mkdir()
+    for number in range(FILES):
+        warc(tmp_path / "crawl" / f"{number}.warc.gz", PAGES)
+    return tmp_path / "crawl"
+
+
+def read(home: Home, *arguments: object) -> list[str]:
+    """Return the names of the files that an ingest reads."""
+    done = home("ingest", *arguments, "--json", "--jobs", "1")
+    assert done.code == 0, done.err
+    return [source["source"] for source in done.json.get("sources", ())]
+
+
+@pytest.mark.parametrize("published", [True, False])
+def test_a_folder_given_again_reads_what_is_new(home: Home, crawl: Path, published: bool) -> None:
+    assert len(read(home, crawl)) == FILES
+    if published:
+        assert home("publish").code == 0
+    assert home("ingest", crawl).out == f"{NOTHING_NEW}\n"
+    warc(crawl / "new.warc.gz", PAGES)
+    done = home("ingest", crawl)
+    assert done.err.startswith("already ingested: 3 of 4 files (--again reads them)\n")
+    assert done.out.startswith("3 captures from 1 file")
+    moved = crawl.rename(crawl.with_name("moved"))
+    assert read(home, moved) == []
+    assert len(read(home, moved, "--again")) == FILES + 1
+
+
+def test_what_differs_is_read_again(home: Home, crawl: Path) -> None:
+    read(home, crawl)
+    os.utime(crawl / "0.warc.gz", (1, 1))
+    with (crawl / "1.warc.gz").open("ab") as file:
+        file.write((crawl / "0.warc.gz").read_bytes())
+    assert read(home, crawl) == ["0.warc.gz", "1.warc.gz"]
+    assert len(read(home, crawl, "--collection", "news")) == FILES
+    assert read(home, crawl, "--collection", "news") == []
+    settings = home.config.read_text()
+    home.config.write_text(settings.replace("[documents]\n", "[documents]\ntitles = false\n"))
+    assert len(read(home, crawl)) == FILES
+
+
+def test_what_gave_no_captures_is_read_again(home: Home, crawl: Path) -> None:
+    (crawl / "notes.txt").write_text("none")
+    (crawl / "empty.warc.gz").write_bytes(b"")
+    done = home("ingest", crawl, "--jobs", "1", "--json")
+    assert len(done.json["sources"]) == FILES + 2
+    again = home("ingest", crawl, "--jobs", "1", "--json")
+    assert {one["source"] for one in again.json["sources"]} == {"notes.txt", "empty.warc.gz"}
+
+
+def test_a_plan_leaves_out_what_is_known(home: Home, crawl: Path) -> None:
+    read(home, crawl / "0.warc.gz")
+    assert home("ingest", "plan", crawl, "--json").json["files"] == FILES - 1
+    done = home("ingest", crawl, "--engine", "local", "--jobs", "1")
+    assert done.out.startswith(f"{3 * (FILES - 1)} captures from {FILES - 1} files")
+    for arguments in (("plan", crawl), (crawl, "--engine", "local")):
+        ended = home("ingest", *arguments)
+        assert (ended.code, ended.out) == (0, f"{NOTHING_NEW}\n")
