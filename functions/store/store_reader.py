@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
@@ -12,6 +12,7 @@ from functions.snapshot.layout import StoreAddress
 from functions.store import s3_request
 from functions.store.connection import ObjectClient, ObjectPart
 from functions.store.mirror import KEPT, Mirror
+from functions.store.window_stream import WindowStream
 
 
 class ObjectCache(Protocol):
@@ -198,7 +199,7 @@ class FolderReader:
         return self.root.joinpath(*parts)
 
 
-class ObjectStream(io.RawIOBase):
+class ObjectStream(WindowStream):
     """The bytes of an object from `start` to `end` (None: its end); two parts are in memory.
 
     Raises MissingObject, Conflict if the object was replaced meanwhile, or StoreError.
@@ -210,51 +211,12 @@ class ObjectStream(io.RawIOBase):
         self._client = client
         self._key = key
         self._part = client.connection.part
-        self._pool = ThreadPoolExecutor(1, "sheaf-stream")
         self._ahead: tuple[int, Future[ObjectPart]] | None = None
-        self._data = memoryview(b"")
-        self._from = 0  # the offset in the object of the first byte of _data
-        self._at = start
         wanted = self._part if end is None else min(self._part, max(end - start, 1))
         first = client.piece(key, start, wanted)
-        self.size, self.tag = first.size if end is None else min(first.size, end), first.tag
+        self.tag = first.tag
+        super().__init__(first.size if end is None else min(first.size, end), start)
         self._take(start, first)
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
-
-    def tell(self) -> int:
-        """Return the offset of the next read."""
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move to another offset; the next read fetches from there."""
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
-        self._at = max(0, base + offset)
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill the buffer from the current part; 0 at the object's end."""
-        if self._at >= self.size:
-            return 0
-        if not self._from <= self._at < self._from + len(self._data):
-            self._fetch()
-        start = self._at - self._from
-        piece = self._data[start : start + len(buffer)]
-        buffer[: len(piece)] = piece
-        self._at += len(piece)
-        return len(piece)
-
-    def close(self) -> None:
-        """Drop the fetched parts."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        self._data = memoryview(b"")
-        super().close()
 
     def _fetch(self) -> None:
         ahead, self._ahead = self._ahead, None
@@ -264,8 +226,7 @@ class ObjectStream(io.RawIOBase):
             self._take(self._at, self._piece(self._at))
 
     def _take(self, place: int, piece: ObjectPart) -> None:
-        self._from, self._data = place, memoryview(piece.data)
-        behind = place + len(piece.data)
+        behind = self._show(place, piece.data)
         if piece.data and behind < self.size:
             self._ahead = behind, self._pool.submit(s3_request.carry_tally(self._piece), behind)
 

@@ -1,0 +1,64 @@
+"""Seekable stream over a window of bytes in memory, which moves with its reader."""
+
+import io
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+
+class WindowStream(io.RawIOBase):
+    """A file of `size` bytes; subclasses implement `_fetch`, which shows bytes from `_at` on.
+
+    `_pool` is for what is fetched ahead of the reader.
+    """
+
+    def __init__(self, size: int, at: int = 0) -> None:
+        self.size = size
+        self._pool = ThreadPoolExecutor(1, "sheaf-stream")  # its thread starts when it is used
+        self._data = memoryview(b"")
+        self._from = 0  # the offset in the file of the first byte of _data
+        self._at = at
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the offset of the next read."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move to another offset; the next read fetches from there."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer from the window; 0 at the file's end. Raises what `_fetch` raises."""
+        if self._at >= self.size:
+            return 0
+        if not self._from <= self._at < self._from + len(self._data):
+            self._fetch()
+        start = self._at - self._from
+        piece = self._data[start : start + len(buffer)]
+        buffer[: len(piece)] = piece
+        self._at += len(piece)
+        return len(piece)
+
+    def close(self) -> None:
+        """Drop the fetched bytes."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._data = memoryview(b"")
+        super().close()
+
+    def _fetch(self) -> None:
+        """Move the window to `_at`."""
+        raise NotImplementedError
+
+    def _show(self, place: int, data: bytes) -> int:
+        """Make `data` the window from `place` on; return the offset behind it."""
+        self._from, self._data = place, memoryview(data)
+        return place + len(data)
