@@ -148,18 +148,20 @@ def batches(stream: ParquetStream) -> Iterator[pa.RecordBatch]:
     yield from pa.RecordBatchReader.from_stream(stream)
 
 
-def segments(stream: ParquetStream, column: str) -> Iterator[tuple[Any, Iterator[pa.RecordBatch]]]:
+def segments(
+    rows: Iterable[pa.RecordBatch], column: str
+) -> Iterator[tuple[Any, Iterator[pa.RecordBatch]]]:
     """Yield each value of `column` with its batches, without that column.
 
     Rows with the same value must be adjacent. Each run must be used up before the next is
     requested.
     """
-    for value, run in itertools.groupby(_split(stream, column), key=itemgetter(0)):
+    for value, run in itertools.groupby(_split(rows, column), key=itemgetter(0)):
         yield value, (batch for _, batch in run)
 
 
-def _split(stream: ParquetStream, column: str) -> Iterator[tuple[Any, pa.RecordBatch]]:
-    for batch in batches(stream):
+def _split(rows: Iterable[pa.RecordBatch], column: str) -> Iterator[tuple[Any, pa.RecordBatch]]:
+    for batch in rows:
         runs, rest = pc.run_end_encode(batch.column(column)), batch.drop_columns([column])
         start = 0
         for value, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):

@@ -85,11 +85,7 @@ class Draft:
         """
         files = []
         with engine.reading(f"the table {table}"):
-            rows = (
-                batch
-                for sql, values in queries
-                for batch in batches(engine.stream(self._connection, sql, values))
-            )
+            rows = self._rows(queries)
             for written in write_table(rows, table, self._folder, constants, self._threads):
                 files.append(self._put(table, written))
                 advance(files[-1].rows)
@@ -105,18 +101,24 @@ class Draft:
         size = expected * (_RECORD_BYTES if table in ("records", "copies") else _KEY_BYTES)
         return sort.sort(self._connection, self._folder, rows, order, size, united)
 
-    def write_segments(self, table: str, query: Query, column: str) -> dict[int, list[DataFile]]:
-        """Write the rows of a query; a new file begins where the value of `column` changes.
+    def write_segments(
+        self, table: str, queries: Iterable[Query], column: str
+    ) -> dict[int, list[DataFile]]:
+        """Write the rows of the queries; a new file begins where the value of `column` changes.
 
         `column` is not part of the table. Returns the files by the column's value.
         """
         found: dict[int, list[DataFile]] = {}
         with engine.reading(f"the table {table}"):
-            stream = engine.stream(self._connection, *query)
-            for value, rows in segments(stream, column):
+            for value, rows in segments(self._rows(queries), column):
                 for written in write_table(rows, table, self._folder):
                     found.setdefault(value, []).append(self._put(table, written))
         return found
+
+    def _rows(self, queries: Iterable[Query]) -> Iterator[Any]:
+        """Yield the rows of the queries in batches."""
+        for sql, values in queries:
+            yield from batches(engine.stream(self._connection, sql, values))
 
     def leaves(
         self, files: Sequence[DataFile], span: Span | None = None

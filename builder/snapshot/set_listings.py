@@ -8,7 +8,7 @@ A set lists its items and those that have left it since an earlier version (depa
 records are in the set and are not tombstones.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from builder.snapshot import scratch_tables
@@ -57,7 +57,12 @@ _EARLIER_RANGES = _SQL.get("earlier_ranges", sets=_SETS)
 _SET_TOTALS = _SQL.get("set_totals")
 _SET_NAMES = _SQL.get("known_set_names")
 _EMPTY_SETS = _SQL.get("empty_sets")
-_SET_ROWS = _SQL.get("set_rows")
+_SET_PARTS = _SQL.get("set_parts")
+_SET_ROWS = _SQL.get(
+    "set_rows", within="listing >= $start AND (listing < $end OR $end::VARCHAR IS NULL)"
+)
+SET_BYTES = 4096
+"""Memory for each set of a query of rows: DuckDB 2.0 keeps the lists that it makes in memory."""
 PART = "part"
 """The column of the rows of sets that determines their file; see `home`."""
 
@@ -111,8 +116,11 @@ class SetIndex:
             )
             return [home for (home,) in self._connection.execute(_TOUCHED_FILES).fetchall()]
 
-    def rows(self, earlier: Sequence[str]) -> Query:
-        """Return the query of the new rows of sets; `earlier` are the paths of touched files."""
+    def rows(self, earlier: Sequence[str]) -> Iterator[Query]:
+        """Yield queries of the new rows of sets; `earlier` are the paths of touched files.
+
+        The rows of all queries are sorted; each query takes a part of the memory.
+        """
         values = {"sets": list(earlier)}
         with engine.reading("the index of sets"):
             self._connection.execute(scratch_tables.create("earlier_sets"))
@@ -122,7 +130,20 @@ class SetIndex:
             self._connection.execute(scratch_tables.ensure("repository_set_names"))
             self._connection.execute(_SET_NAMES)
             self._connection.execute(_SET_TOTALS, {"sequence": self._sequence})
-        return _SET_ROWS, {"most": float(layout.GROUP_ROWS * layout.SETS_GROUPS)}
+            most = layout.GROUP_ROWS * layout.SETS_GROUPS
+            parts = self._connection.execute(_SET_PARTS, {"most": float(most)}).fetchall()
+        many = max(1, engine.find_memory(self._connection) // (SET_BYTES * most))
+        for place in range(0, len(parts), many):
+            some, behind = parts[place : place + many], parts[place + many : place + many + 1]
+            yield (
+                _SET_ROWS,
+                {
+                    "parts": [part for part, _ in some],
+                    "firsts": [first for _, first in some],
+                    "start": some[0][1],
+                    "end": behind[0][1] if behind else None,
+                },
+            )
 
     def count_empty(self) -> tuple[int, int]:
         """Return how many sets of the touched files have no live record: now, and before.

@@ -122,6 +122,7 @@ FROM (
           FROM set_counts GROUP BY listing)
     LEFT JOIN earlier_sets USING (listing) LEFT JOIN known_set_names USING (listing)
 )
+ORDER BY listing
 
 -- name: known_set_names
 -- The template of a series or archive gives the name of its set. A repository gives the names of
@@ -139,32 +140,36 @@ SELECT listing, max(name) AS name FROM (
 SELECT (SELECT count(*) FROM set_totals WHERE live = 0),
     (SELECT count(*) FROM earlier_sets WHERE coalesce(len(turns), 0) % 2 = 0)
 
--- name: set_rows
+-- name: set_parts
 -- Sets of one home are divided evenly, so that a file that was just split has room.
+SELECT home * 1000000 + number AS part, listing
+FROM (
+    SELECT *, unnest(range(files)) AS number
+    FROM (
+        SELECT home, min(place) AS first, count(*) AS size, ceil(count(*) / $most)::BIGINT AS files
+        FROM (SELECT rowid AS place, listing FROM set_totals)
+        ASOF JOIN set_files ON listing >= set_files.first GROUP BY home)
+)
+JOIN set_totals ON set_totals.rowid = first + ceil(number * size / files)::BIGINT
+ORDER BY listing
+
+-- name: set_rows
 WITH listed AS (
-    SELECT listing AS set_spec, sum(records)::BIGINT AS records,
-        list({'sequence': sequence, 'kind': kind, 'records': records, 'live': live}
-             ORDER BY sequence, kind) AS counts
+    SELECT listing AS set_spec, sum(records)::BIGINT AS records, list_sort(list(
+        {'sequence': sequence, 'kind': kind, 'records': records, 'live': live})) AS counts
     FROM (SELECT listing, sequence, kind, sum(records)::BIGINT AS records,
               sum(live)::BIGINT AS live
-          FROM set_counts GROUP BY ALL HAVING sum(records) > 0)
+          FROM set_counts WHERE {within} GROUP BY ALL HAVING sum(records) > 0)
     GROUP BY listing
-),
-found AS (
-    SELECT set_spec, records, live, counts, ranges, turns, name
-    FROM listed
-    JOIN (SELECT listing AS set_spec, live, turns, name FROM set_totals) USING (set_spec)
-    JOIN (
-        SELECT listing AS set_spec,
-            list({'first': first, 'last': last, 'copied': copied} ORDER BY first) AS ranges
-        FROM set_ranges GROUP BY listing
-    ) USING (set_spec)
-),
-placed AS (
-    SELECT home, found.*, count(*) OVER (PARTITION BY home) AS size,
-        row_number() OVER (PARTITION BY home ORDER BY set_spec) - 1 AS number
-    FROM found ASOF JOIN set_files ON set_spec >= set_files.first
 )
-SELECT home * 1000000 + number * ceil(size / $most)::BIGINT // size AS part,
-    set_spec, records, live, counts, ranges, turns, name
-FROM placed ORDER BY set_spec
+SELECT part, set_spec, records, live, counts, ranges, turns, name
+FROM listed
+JOIN (SELECT listing AS set_spec, live, turns, name FROM set_totals WHERE {within}) USING (set_spec)
+JOIN (
+    SELECT listing AS set_spec,
+        list_sort(list({'first': first, 'last': last, 'copied': copied})) AS ranges
+    FROM set_ranges WHERE {within} GROUP BY listing
+) USING (set_spec)
+ASOF JOIN (SELECT unnest($parts::INTEGER[]) AS part, unnest($firsts::VARCHAR[]) AS start)
+    ON set_spec >= start
+ORDER BY set_spec

@@ -206,8 +206,8 @@ class SnapshotTables:
         firsts = [str(file.groups[0].first) for file in files]
         homes = index.find_files(firsts)
         earlier = [files[home] for home in homes] if files else []
-        query = index.rows(self._draft.paths(earlier))
-        parts = self._draft.write_segments("sets", query, set_listings.PART)
+        rows = index.rows(self._draft.paths(earlier))
+        parts = self._draft.write_segments("sets", rows, set_listings.PART)
         if files:
             found = {
                 files[home].key: [f for p, fs in parts.items() if index.home(p) == home for f in fs]

@@ -27,6 +27,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "GROUP_ROWS", 4)
     monkeypatch.setattr(layout, "FILE_GROUPS", 3)
     monkeypatch.setattr(layout, "LEAF_FILES", 2)
+    monkeypatch.setattr(set_listings, "SET_BYTES", 1 << 40)  # a query for each file
 
 
 @pytest.fixture(params=[0, 4], ids=["copied", "in-place"])
