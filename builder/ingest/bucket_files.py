@@ -1,4 +1,7 @@
-"""Archive files in buckets: finds them by s3:// addresses, and opens them as streams."""
+"""Archive files in buckets: finds them by s3:// addresses, and opens them as streams.
+
+An object is known by its size and ETag. Streams read nothing of another object in its place.
+"""
 
 import hashlib
 import io
@@ -10,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from builder.errors import UsageError
+from builder.ingest import splits
+from builder.ingest.remote.range_stream import RangeStream
 from builder.ingest.splits import REPLACED, ArchiveFile
 from builder.store.client import Listed, S3Client
+from builder.threads import map_requests
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, MissingObject
 from functions.snapshot.layout import StoreAddress
@@ -19,7 +25,15 @@ from functions.store.connection import BucketConnection
 from functions.store.s3_request import ForbiddenObjectError
 from functions.store.store_reader import ObjectStream
 
+RANGED_FROM = 2 << 30
+"""Bytes from which an object may be split, although its digest then fetches it a second time.
+
+Crawlers end their files at about 1 GB. These stay whole: their heads need no look, and their bytes
+are fetched once. Hashing a larger object takes a tenth of the time of reading it, or less. A
+smaller one takes 5 minutes at 8 MB/s, a low speed for one processor; AWS Lambda allows 15 minutes.
+"""
 _BUFFER = 1 << 20  # bytes
+_RANGE_BUFFER = 1 << 18  # bytes
 
 
 def find(
@@ -27,7 +41,8 @@ def find(
 ) -> list[ArchiveFile]:
     """Return the object at the address, else all objects below it without a hidden part in the key.
 
-    Raises UsageError if there is none or the address is invalid, and StoreError.
+    The heads of large ones are read side by side, to tell whether the objects can be split. Raises
+    UsageError if there is none or the address is invalid, and StoreError.
     """
     try:
         at = layout.parse_address(source)
@@ -41,7 +56,7 @@ def find(
             pass
         else:
             named = _file(client, at.prefix, piece.size, _number(piece.tag))
-            return [replace(named, named=True)]
+            return _find_ranged(client, [replace(named, named=True)])
     below = f"{at.prefix}/" if at.prefix else ""
     found = [
         _file(client, one.key, one.bytes, _number(one.tag))
@@ -50,7 +65,7 @@ def find(
     ]
     if not found:
         raise UsageError(f"{source}: there is no such object or prefix")
-    return found
+    return _find_ranged(client, found)
 
 
 def open_object(
@@ -58,18 +73,65 @@ def open_object(
 ) -> io.BufferedReader:
     """Open an object as a seekable stream.
 
-    Raises OSError if it is missing or unavailable, and StoreError if the bucket is unavailable. The
-    stream raises the same if the object is replaced or removed while it is read.
+    Raises OSError if it is missing, replaced or unavailable, and StoreError if the bucket is
+    unavailable. The stream raises the same if that happens while it is read.
     """
-    # A listed key may not be valid as a user's prefix, so it is not checked again.
-    bucket, _, key = file.address.removeprefix(layout.S3_SCHEME).partition("/")
+    bucket, key = _parse(file)
     client = _client(bucket, connection, tuple(sorted(environment.items())))
     with _wrap_changes():
         stream = _RemoteFile(client, key)
-    if stream.size != file.bytes:
+    if (stream.size, _number(stream.tag)) != (file.bytes, file.modified):
         stream.close()
         raise OSError(REPLACED)
     return io.BufferedReader(stream, _BUFFER)
+
+
+def open_range(
+    file: ArchiveFile,
+    end: int | None,
+    connection: BucketConnection,
+    environment: Mapping[str, str],
+) -> io.BufferedReader:
+    """Open an object as a seekable stream that fetches ranges up to `end` (None: its end).
+
+    It reads behind `end` when asked to, in small ranges. The stream raises OSError if the object is
+    missing, replaced or unavailable, and StoreError if the bucket is unavailable.
+    """
+    bucket, key = _parse(file)
+    client = _client(bucket, connection, tuple(sorted(environment.items())))
+    return _open_ranges(client, key, file, end)
+
+
+def _open_ranges(
+    client: S3Client, key: str, file: ArchiveFile, end: int | None
+) -> io.BufferedReader:
+    tag: str | None = None
+
+    def read(start: int, length: int) -> bytes:
+        nonlocal tag
+        with _wrap_changes():
+            piece = client.piece(key, start, length, tag)
+        if (piece.size, _number(piece.tag)) != (file.bytes, file.modified):
+            raise OSError(REPLACED)
+        tag = piece.tag  # another object is then refused before it is sent
+        return piece.data
+
+    return io.BufferedReader(RangeStream(read, file.bytes, end), _RANGE_BUFFER)
+
+
+def _find_ranged(client: S3Client, files: list[ArchiveFile]) -> list[ArchiveFile]:
+    """Return the files, with those marked that may be split."""
+
+    def look(file: ArchiveFile) -> ArchiveFile:
+        try:
+            with _open_ranges(client, _parse(file)[1], file, None) as stream:
+                return replace(file, ranged=splits.is_ranged(stream, file.is_likely))
+        except OSError:  # reading it reports the error
+            return file
+
+    large = [file for file in files if file.bytes >= RANGED_FROM]
+    looked = iter(map_requests(look, large))
+    return [next(looked) if file.bytes >= RANGED_FROM else file for file in files]
 
 
 class _RemoteFile(ObjectStream):
@@ -96,8 +158,12 @@ def _file(client: S3Client, key: str, size: int, modified: int) -> ArchiveFile:
 
 
 def _number(tag: str) -> int:
-    """Return a number for an ETag that changes with the object, in place of a modification time."""
-    return int.from_bytes(hashlib.sha256(tag.encode()).digest()[:6], "big")
+    """Return a number for an ETag that changes with the object, in place of a modification time.
+
+    Some servers give it without quotes in listings.
+    """
+    quoted = '"' + tag.strip('"') + '"'
+    return int.from_bytes(hashlib.sha256(quoted.encode()).digest()[:6], "big")
 
 
 def _is_hidden(key: str) -> bool:
@@ -106,6 +172,12 @@ def _is_hidden(key: str) -> bool:
 
 def _marks_a_folder(one: Listed) -> bool:
     return one.bytes == 0 and one.key.endswith("/")
+
+
+def _parse(file: ArchiveFile) -> tuple[str, str]:
+    """Return the bucket and the key; a listed key may be invalid as a user's prefix."""
+    bucket, _, key = file.address.removeprefix(layout.S3_SCHEME).partition("/")
+    return bucket, key
 
 
 @lru_cache(maxsize=8)

@@ -246,8 +246,8 @@ def size(total: int, jobs: int) -> int:
 def ranges(file: ArchiveFile, most: int) -> tuple[Split, ...]:
     """Return the ranges of a file, in order, each of at most `most` bytes.
 
-    An empty tuple for a smaller file, or one that must be read as a whole. Objects are read as a
-    whole, because the digest would fetch them a second time.
+    An empty tuple for a smaller file, or one that must be read as a whole. A remote file is split
+    only if it is large, because its digest fetches it a second time.
     """
     count = -(-file.bytes // most)
     if count < 2 or not (file.ranged if file.address else _is_file_ranged(file)):

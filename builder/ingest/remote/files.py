@@ -66,6 +66,8 @@ def open_file(
         return hadoop_files.open_file(file, access, environment, split.end)
     from builder.ingest import bucket_files
 
+    if split.kind == "range":
+        return bucket_files.open_range(file, split.end, access.bucket, environment)
     return bucket_files.open_object(file, access.bucket, environment)
 
 
