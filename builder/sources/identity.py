@@ -50,6 +50,7 @@ def split_suffix(host: str) -> tuple[str, str] | None:
     return suffix, host[: -len(suffix)].rstrip(".")
 
 
+@cache
 def suffix_list_version() -> str:
     """Return the version of the package and of its list."""
     package = importlib.metadata.version("publicsuffixlist")
