@@ -325,7 +325,13 @@ def test_what_ingests_writes_the_intake_and_nothing_else(stack: Stack) -> None:
         return
     assert may["s3:PutObject"] == [f"{at}/{layout.INTAKE}*", f"{at}/{PROOF}"]
     assert may["s3:DeleteObject"] == [f"{at}/{layout.INTAKE}*"]
-    assert may["s3:GetObject"] == [f"{at}/{layout.INTAKE}*", "arn:aws:s3:::some-archives/*"]
+    assert may["s3:GetObject"] == [
+        f"{at}/{layout.POINTER}",
+        f"{at}/{layout.SNAPSHOTS}*",
+        f"{at}/{layout.RECORDS}sources/*",
+        f"{at}/{layout.INTAKE}*",
+        "arn:aws:s3:::some-archives/*",
+    ]
 
 
 @every_stack

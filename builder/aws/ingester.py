@@ -3,13 +3,15 @@
 A state machine calls it (infra/template.yaml, `Ingest`). Each event names a step:
 
     {"step": "plan", "request": {"sources": ["s3://..."], "collections": [...], "chunk": 256}}
+    {"step": "plan", "request": {"sources": ["s3://..."], "again": true}}     known files, too
     {"step": "plan", "request": {"run": RUN}}       goes on with a run that was planned before
     {"step": "part", "item": {"run": RUN, "index": 0}}
     {"step": "fail", "item": {"run": RUN, "index": 0, "error": {"Cause": ...}}}
     {"step": "commit", "run": RUN}
 
 The plan writes the missing parts as a JSON array, `items.json`, below the run's prefix; the machine
-maps over it. The store is the one that SHEAF_STORE_URI names, with a sheaf.toml in the zip's root.
+maps over it. If all files are known, there is no run, and the machine ends. The store is the one
+that SHEAF_STORE_URI names, with a sheaf.toml in the zip's root.
 """
 
 import json
@@ -30,6 +32,7 @@ from builder.ingest import ingest, parts
 from builder.ingest.plan import IngestJob, IngestPlan, read_plan, write_plan
 from builder.ingest.remote.access import SourceAccess
 from builder.intake import intake
+from builder.redif.read_files import NOTHING_NEW, leave_known
 from builder.redif.source import sort_sources
 from builder.sources.rules import DocumentRules
 from builder.store.s3 import S3Store
@@ -41,6 +44,8 @@ _ROOT = Path(__file__).parents[2]
 _SCRATCH = "sheaf-ingester"
 _CHUNK = 256
 """Megabytes that an invocation reads: half a minute at 8 MB/s, where its limit is 15 minutes."""
+_MOST = 4096
+"""Megabytes that take 9 minutes at that speed."""
 _LONGEST = 500  # characters of a reason
 
 
@@ -80,12 +85,15 @@ def run(
 
 
 def _plan(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[str, object]:
-    """Plan a run, or find one, and list its missing parts for the machine."""
+    """Plan a run, or find one, and list its missing parts for the machine; none without a run."""
     request = event["request"]
     if "run" in request:
         plan = read_plan(context.store, str(request["run"]))
     else:
-        plan = _write_plan(context, request)
+        found = _write_plan(context, request)
+        if found is None:
+            return {"run": "", "missing": 0, "commit": False, "note": NOTHING_NEW}
+        plan = found
     missing = parts.list_missing(context.store, plan)
     items = json.dumps([{"run": plan.run, "index": index} for index in missing]).encode()
     key = plan.key("items.json")
@@ -101,18 +109,25 @@ def _plan(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[str
     }
 
 
-def _write_plan(context: Context, request: Mapping[str, Any]) -> IngestPlan:
+def _write_plan(context: Context, request: Mapping[str, Any]) -> IngestPlan | None:
+    """Return the plan of what a request names; None if all of it was read before."""
     sources = [str(source) for source in request.get("sources", ())]
     foreign = [source for source in sources if not source.startswith(S3_SCHEME)]
     if foreign or not sources:
         raise UsageError(f"sources: expected addresses such as s3://bucket/prefix, got {foreign}")
+    chunk = int(request.get("chunk", _CHUNK))
+    if not 1 <= chunk <= _MOST:
+        raise UsageError(f"chunk: expected megabytes from 1 to {_MOST}, got {chunk}")
     connection = SourceAccess.of(context.configuration)
     found = sort_sources(sources, connection, context.environment)
     sets = ingest.collection_sets([str(name) for name in request.get("collections", ())])
     rules = DocumentRules.of(context.configuration, sets)
-    chunk = int(request.get("chunk", _CHUNK)) << 20
+    files = tuple(found.files)
+    if request.get("again") is not True:
+        files = leave_known(context.store, files, sets, rules, _say)
     name = intake.run_name(datetime.now(UTC))
-    return write_plan(context.store, name, IngestJob(tuple(found.files), sets, rules), chunk)
+    job = IngestJob(files, sets, rules)
+    return write_plan(context.store, name, job, chunk << 20) if files else None
 
 
 def _part(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[str, object]:

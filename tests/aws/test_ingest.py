@@ -260,22 +260,33 @@ def check_alike(stack: Deployed, store: Archive, folder: str, told: Any, station
     assert len(plain.rows(sql)) == 30 * FILES
 
 
-def test_an_upload_is_ingested(cloud: Cloud, stack: Deployed, store: Archive) -> None:
+def test_an_upload_is_ingested_once(cloud: Cloud, stack: Deployed, store: Archive) -> None:
+    """The same upload again gives no run, before a publish and after it."""
     path = warc(store.folder / "upload.warc.gz", pages(1000, 1010))
+    seen: set[str] = set()
+    assert uploaded(cloud, stack, path, seen)["captures"] == 10
+    intake = store.sheaf("status", "--json")
+    assert uploaded(cloud, stack, path, seen)["run"] == ""
+    assert store.sheaf("status", "--json") == intake
+    store.sheaf("publish")
+    assert uploaded(cloud, stack, path, seen)["run"] == ""
+    again = {"sources": [f"s3://{BUCKET}/archives/{path.name}"], "again": True}
+    assert start(cloud, stack, again)["captures"] == 10
+
+
+def uploaded(cloud: Cloud, stack: Deployed, path: Path, seen: set[str]) -> dict[str, Any]:
+    """Upload a file, and return the output of the execution that this starts."""
     put(cloud, f"archives/{path.name}", path)
     machine = stack.outputs["IngestMachine"]
     client, end = cloud.client("stepfunctions"), time.monotonic() + 60
     while time.monotonic() < end:
         listed = client.list_executions(stateMachineArn=machine)["executions"]
-        inputs = {
-            one["executionArn"]: client.describe_execution(executionArn=one["executionArn"])
-            for one in listed
-        }
-        found = [name for name, one in inputs.items() if "upload.warc.gz" in one["input"]]
-        if found:
-            break
+        for name in {one["executionArn"] for one in listed} - seen:
+            if path.name in client.describe_execution(executionArn=name)["input"]:
+                seen.add(name)
+                done = executed(cloud, name)
+                assert done["status"] == "SUCCEEDED", done
+                output: dict[str, Any] = json.loads(done["output"])
+                return output
         time.sleep(0.5)
-    assert found, "no execution was started"
-    done = executed(cloud, found[0])
-    assert done["status"] == "SUCCEEDED", done
-    assert json.loads(done["output"])["captures"] == 10
+    raise AssertionError("no execution was started")

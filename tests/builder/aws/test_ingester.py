@@ -12,8 +12,8 @@ from builder.errors import UsageError
 from builder.ingest import parts, plan, splits
 from builder.intake import intake
 from functions.snapshot.errors import StoreError
-from tests.bucket import Bucket
-from tests.e2e.conftest import warc
+from tests.bucket import Bucket, administrator
+from tests.e2e.conftest import make_home, warc
 from tests.e2e.test_commands import PAGES
 
 COUNT = 3
@@ -80,6 +80,39 @@ def test_a_run_is_planned_read_and_committed(
     assert {tuple(s.collections) for s in run.sources} == {("collection:news",)}
 
 
+@pytest.mark.parametrize("published", [False, True])
+def test_known_files_are_left_out(
+    bucket: Bucket, call: Callable[..., dict[str, Any]], tmp_path: Path, published: bool
+) -> None:
+    """They are known by the intake, and by the newest snapshot."""
+    request = {"sources": [f"s3://{bucket.bucket}/archives"]}
+    read(call, request)
+    if published:
+        home = make_home(tmp_path / "home")
+        assert home("publish", "--store", bucket.uri).code == 0
+        assert list(intake.runs(bucket)) == []
+    before = set(bucket.keys(""))
+    told = call("plan", request=request)
+    assert (told["run"], told["missing"], told["commit"]) == ("", 0, False)
+    assert set(bucket.keys("")) == before
+    other = call("plan", request={**request, "collections": ["news"]})  # read in another way
+    assert other["missing"] == COUNT
+    assert call("plan", request={**request, "again": True})["missing"] == COUNT
+    path = warc(tmp_path / "1.warc.gz", {"http://b.cz/": b"new"})
+    administrator(bucket.endpoint).put_object(
+        Bucket=bucket.bucket, Key=f"archives/{path.name}", Body=path.read_bytes()
+    )
+    assert read(call, request)["captures"] == 1
+
+
+def read(call: Callable[..., dict[str, Any]], request: dict[str, Any]) -> dict[str, Any]:
+    """Plan a run, read its parts, and commit it, as the machine does."""
+    planned = call("plan", request=request)
+    for index in range(planned["missing"]):
+        call("part", item={"run": planned["run"], "index": index})
+    return call("commit", run=planned["run"])
+
+
 def test_a_part_that_is_there_is_not_failed(
     bucket: Bucket, call: Callable[..., dict[str, Any]]
 ) -> None:
@@ -105,6 +138,7 @@ def test_why_a_part_failed_is_in_the_fault(
         ({"step": "plan", "request": {"sources": ["/a/b"]}}, "expected addresses"),
         ({"step": "plan", "request": {}}, "expected addresses"),
         ({"step": "plan", "request": {"run": "none"}}, "no run none"),
+        ({"step": "plan", "request": {"sources": ["s3://a/b"], "chunk": 8192}}, "from 1 to 4096"),
         ({"step": "other"}, "no step of plan, part, fail, commit"),
     ],
 )
