@@ -107,7 +107,8 @@ def sorted_(root: Path, folder: Path, memory: int) -> Cost:
 
     def work() -> Mapping[str, int]:
         store = FolderStore(root)
-        files = [f for run in intake.runs(store) for f in intake.files(store, run, "captures")]
+        runs = list(intake.runs(store))
+        files = intake.files(store, runs, intake.keys_of(store, runs), "captures")
         connection = engine.connect(threads=THREADS, memory_megabytes=memory, scratch=folder)
         out = root / "sorted.parquet"
         order = lookup.WITHIN_KIND.replace("identifier", "identity")

@@ -475,7 +475,7 @@ def test_a_run_of_the_intake_or_of_the_obi_store_starts_a_publish() -> None:
     run = layout.run_prefix("20260301T120000Z-0123abcd")
     own = key_of_run(1352481230)
     for last, other in (
-        (f"{run}{layout.RUN_SUMMARY}", f"{run}sources.jsonl.gz"),
+        (f"{run}{layout.RUN_SUMMARY}", f"{run}captures-000000.parquet"),
         (f"{own}{COMMIT}", f"{own}{LOG}"),
     ):
         assert any(re.fullmatch(pattern, f"store/{last}") for pattern in patterns)

@@ -136,9 +136,6 @@ def commit(
         for path in _parts(folder) if parts is None else parts:
             moved.append(prefix + path.name)
             _move(store, moved[-1], path, keep=parts is None)
-        sources = _sources(run, folder)
-        moved.append(prefix + sources.name)
-        _move(store, moved[-1], sources, keep=False)
         gone = needed.union(moved).difference(store.keys(prefix))
         if gone:
             raise StoreError(f"{min(gone)} was removed during the ingest; ingest again")
@@ -161,11 +158,15 @@ def _move(store: Writer, key: str, path: Path, *, keep: bool) -> None:
         path.unlink()
 
 
-def _sources(run: IntakeRun, folder: Path) -> Path:
+def write_sources(some: Iterable[IntakeRun], folder: Path) -> Path | None:
+    """Write the rows of the runs' sources in a new file of lines; None if there are none."""
+    rows = [source for run in some for source in run.sources]
+    if not rows:
+        return None
     path = folder / f"sources{SUFFIX}"
     with writing(folder):
         writer = LineWriter(path, schema.SOURCE)
-        for source in run.sources:
+        for source in rows:
             writer.append(tuple(getattr(source, column.name) for column in schema.SOURCE))
         writer.close()
     return path

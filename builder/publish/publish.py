@@ -222,15 +222,13 @@ class _Intake:
     ) -> tuple[int, int]:
         """Add the faults and sources; return how many rows of each are new."""
         queries = {"faults": templates.FAULTS, "sources": templates.SOURCES} if new_runs else {}
+        listed = intake.write_sources(self._runs, draft.folder)
+        files = {"faults": self._files("faults"), "sources": [str(listed)] if listed else []}
         faults, sources = (
             captures.add_provenance(
-                connection,
-                draft,
-                name,
-                self._files(name),
-                queries.get(name, "").format(run=base.before.run),
+                connection, draft, name, paths, queries.get(name, "").format(run=base.before.run)
             )
-            for name in ("faults", "sources")
+            for name, paths in files.items()
         )
         return faults, sources
 

@@ -247,7 +247,7 @@ def _write_part(folder: Path) -> None:
     part.close()
 
 
-@pytest.mark.parametrize("at", [2, 3], ids=["last-part", "summary"])
+@pytest.mark.parametrize("at", [1, 2], ids=["part", "summary"])
 def test_an_ingest_that_fails_takes_back_what_it_moved(tmp_path: Path, at: int) -> None:
     """Else a full disk would stay as full, until its parts are orphans."""
 
@@ -277,8 +277,7 @@ def test_an_ingest_that_an_expiry_takes_for_dead_says_so(tmp_path: Path) -> None
     class Slow(FolderStore):
         def put(self, key: str, source: Any) -> None:
             super().put(key, source)
-            if "sources" in key:  # the last one
-                self.remove(*[one for one in self.keys(layout.INTAKE) if "captures" in one])
+            self.remove(key)
 
     folder = tmp_path / "run"
     folder.mkdir()
