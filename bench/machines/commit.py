@@ -20,8 +20,14 @@ from pathlib import Path
 
 from bench.ingest import crawl
 from builder.ingest import parts
-from builder.ingest.plan import IngestJob, IngestPart, IngestPlan, part_name, write_plan
-from builder.ingest.split_reader import SplitResult
+from builder.ingest.plan import (
+    IngestJob,
+    IngestPart,
+    IngestPlan,
+    SplitResult,
+    part_name,
+    write_plan,
+)
 from builder.ingest.splits import ArchiveFile, Split
 from builder.intake import intake
 from builder.sources.rules import DocumentRules
@@ -59,19 +65,19 @@ def no_rules() -> DocumentRules:
 def planned(store: Writer, chunks: int) -> IngestPlan:
     """Plan a run of as many chunks, and write a part for each."""
     files = [
-        ArchiveFile(Path(f"{n:06}.warc.gz"), f"{n:06}.warc.gz", 1 << 20, n, f"s3://a/{n:06}")
+        ArchiveFile(Path(f"{n:06}.warc.gz"), f"s3://a/{n:06}", 1 << 20, n, f"s3://a/{n:06}")
         for n in range(chunks)
     ]
     plan = write_plan(store, "20260101T000000Z-bench", IngestJob(tuple(files), (), no_rules()), 1)
     assert plan.chunks == chunks
 
     def document(number: int) -> bytes:
-        name = files[number].label
+        name = files[number].path.name
         source = intake.IntakeSource(
             name, f"{number:064x}", f"s3://a/{name}", "warc.gz", 1 << 20, 1500, 20, 0, {}, {}
         )
-        result = SplitResult(Split(files[number]), source, Path("part"))
-        return IngestPart((result,), (rows(number),)).document()
+        result = SplitResult(Split(files[number]), source, rows(number).partition("/")[0])
+        return IngestPart((result,)).document()
 
     def rows(number: int) -> str:
         return f"part-{number:06}-0/captures-000000.parquet"

@@ -142,7 +142,7 @@ def _fail(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[str
     """Record that one chunk could not be read."""
     plan, index = _find_item(context, event)
     reason = _reason(event["item"].get("error", {}))
-    part = parts.fail_part(context.store, plan, index, reason, scratch / "part")
+    part = parts.read_part(context.store, plan, index, scratch / "part", flaw=reason)
     return {"index": index, "captures": part.captures}
 
 

@@ -1,28 +1,36 @@
-"""Ingest of archive files into one run of the intake.
+"""Ingest of archive files by this machine into one run of the intake: plan, parts and commit.
 
-Results are kept until everything is committed, so that nothing is read twice after an interruption.
-The output does not depend on the splits or the number of processes.
+Parts are kept in the work folder until everything is committed, so that nothing is read twice after
+an interruption. The output does not depend on the splits or the number of processes.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from builder.errors import UsageError
-from builder.ingest import pool, splits, workdir
-from builder.ingest.plan import IngestJob
+from builder.ingest import parts, pool, splits, workdir
+from builder.ingest.join import FileJoin
+from builder.ingest.plan import (
+    IngestJob,
+    IngestPart,
+    SplitResult,
+    find_part,
+    make_plan,
+)
 from builder.ingest.remote.access import SourceAccess
-from builder.ingest.result import IngestResult, judge
-from builder.ingest.split_reader import SplitResult, Task, carry_out
+from builder.ingest.result import IngestResult
 from builder.ingest.splits import ArchiveFile, Split
 from builder.ingest.workdir import Work
-from builder.intake import intake, rows
-from functions.database import engine
+from builder.intake import intake
+from builder.store.durable import replace_durably, sync, sync_file
+from builder.store.folder import FolderStore
 from functions.snapshot import layout, oai_name
-from functions.snapshot.errors import MissingObject
+from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import Writer
 
 
@@ -68,31 +76,25 @@ def ingest(
 ) -> IngestResult:
     """Read the archive files and commit their rows as one run of intake, `name`.
 
-    Results in the work folder are not read again; a run that was begun keeps its name. The run is
+    Parts in the work folder are not read again; a run that was begun keeps its name. The run is
     committed even if files fail, so that their faults are published.
     """
-    work_state = work.begin(run=name, split=options.split or splits.size(job.bytes, options.jobs))
+    begun = work.begin(run=name, split=options.split or splits.size(job.bytes, options.jobs))
+    plan, held = make_plan("", job), PartFolder(work.parts)
     with (
         work.scratch() as scratch,
-        closing(workdir.connect(scratch, options.jobs)) as connection,
+        closing(workdir.connect(scratch, options.jobs)) as database,
     ):
-        state = _Ingest(job, work, options, connection)
-        state.resume(int(work_state["split"]))
-        state.read()
-        sources = tuple(state.source(file) for file in job.files)
-        for file, source in zip(job.files, sources, strict=True):
-            if "unreadable" not in source.codes and file.has_changed():
-                options.say(
-                    f"{file.label} changed while it was read: ingest it again when it is complete"
-                )
-        run = intake.IntakeRun(str(work_state["run"]), sources)
-        committed = False
+        joined = FileJoin(held, plan, database, options.say)
+        state = _Ingest(job, int(begun["split"]), joined, held, scratch / "drafts", options)
+        joined.join(state.read(), state.read_whole)
+        run, committed = intake.IntakeRun(str(begun["run"]), tuple(joined.sources())), False
         if run.name != name:
             run, committed = _find_resumable(store, run, name)
         if not committed:
-            intake.commit(store, run, work.folder, state.rows())
+            intake.commit(store, run, work.folder, joined.gather(work.folder))
     work.remove()
-    return IngestResult(run, tuple(state.whole))
+    return IngestResult(run, tuple(joined.whole))
 
 
 def _find_resumable(
@@ -113,129 +115,114 @@ def _find_resumable(
     return intake.IntakeRun(name, run.sources), False
 
 
+class PartFolder(FolderStore):
+    """Parts in a folder that only this ingest uses, perhaps on a disk without hard links."""
+
+    def put(self, key: str, source: BinaryIO) -> None:
+        """Move a file here that is on the same disk. Raises StoreError."""
+        path = self.path(key)
+        with intake.writing(self.root):
+            path.parent.mkdir(exist_ok=True)
+            sync_file(source)
+            Path(source.name).rename(path)
+            sync(path.parent)
+
+    def create(self, key: str, data: bytes) -> None:
+        """Write a small object; nobody else does. Raises StoreError."""
+        with intake.writing(self.root):
+            replace_durably(self.path(key), data)
+
+
 @dataclass
 class _Ingest:
-    """State of one ingest: the splits of its files, and the results of reading them."""
+    """The reading of a job's files, with the results of each split.
+
+    The plan is only in memory: sources may change before the ingest is resumed, and addresses may
+    have secrets. So results are found by their splits.
+    """
 
     job: IngestJob
-    work: Work
+    most: int
+    joined: FileJoin
+    store: PartFolder
+    drafts: Path
     options: IngestOptions
-    connection: engine.Connection
-    whole: list[str] = field(default_factory=list)
-    _split: int = splits.MOST
-    _ranges: dict[ArchiveFile, tuple[Split, ...]] = field(default_factory=dict)
     _done: dict[Split, SplitResult] = field(default_factory=dict)
-    _renamed: set[Path] = field(default_factory=set)
-    _left: Counter[ArchiveFile] = field(default_factory=Counter)
+    _next: int = 0  # number of a part
 
-    def resume(self, split: int) -> None:
-        """Split the files, and load the results of earlier processes."""
-        self._split = split
-        # Files that could not be read may be available again.
-        self._done = {
-            one.split: one for one in self.work.readings() if "unreadable" not in one.source.codes
-        }
-        for file in self.job.files:
-            ranges = splits.ranges(file, split)
-            if Split(file) not in self._done:
-                self._ranges[file] = ranges
-            elif ranges:
-                self.whole.append(file.label)
-        known = [s for file in self.job.files for s in self._plan_splits(file) if s in self._done]
-        files = sum(all(s in self._done for s in self._plan_splits(f)) for f in self.job.files)
-        read = sum(s.bytes for s in known)
+    def read(self) -> list[SplitResult]:
+        """Return the results of all files in order; splits that are not done are read."""
+        self._find_done()
+        every = [self._plan_splits(file) for file in self.job.files]
+        self._tell_resumed(every)
+        wanted = [split for some in every for split in some]
+        self._carry_out(wanted)
+        return [self._done[split] for split in wanted]
+
+    def read_whole(self, torn: Mapping[int, ArchiveFile]) -> list[SplitResult]:
+        """Read files again in one piece each. This progress is not reported."""
+        wanted = [Split(self.job.files[number]) for number in torn]
+        self._carry_out(wanted, again=True)
+        return [self._done[split] for split in wanted]
+
+    def _find_done(self) -> None:
+        """Load the results of earlier processes; files that were unreadable may be back."""
+        for key in [key for key in self.store.keys("part-") if key.endswith(".json")]:
+            index = int(key.removeprefix("part-").removesuffix(".json"))
+            self._next = index + 1
+            try:
+                part = find_part(self.store, self.joined.plan, index)
+            except DamagedStore:
+                self.store.remove(key)
+                continue
+            for one in part.results if part else ():
+                if "unreadable" not in one.source.codes:
+                    self._done[one.split] = one
+
+    def _plan_splits(self, file: ArchiveFile) -> tuple[Split, ...]:
+        """Return the splits of a file: the whole if an earlier process read it so."""
+        every = splits.split_file(file, self.most)
+        if len(every) > 1 and Split(file) in self._done:
+            self.joined.whole.append(file.label)
+            return (Split(file),)
+        return every
+
+    def _tell_resumed(self, every: Sequence[Sequence[Split]]) -> None:
+        known = [split for some in every for split in some if split in self._done]
+        files = sum(all(split in self._done for split in some) for some in every)
+        read = sum(split.bytes for split in known)
         if not (files or read):
             return  # a digest alone is not reported
-        self.options.watch.resume(read, sum(self._done[s].source.captures for s in known), files)
+        captures = sum(self._done[split].source.captures for split in known)
+        self.options.watch.resume(read, captures, files)
         self.options.say(
             f"resuming: {files:,} of {len(self.job.files):,} files were read before, "
             f"{read / 1e6:,.1f} of {self.job.bytes / 1e6:,.1f} MB"
         )
 
-    def read(self) -> None:
-        """Read the remaining splits."""
-        self._carry_out([s for file in self.job.files for s in self._plan_splits(file)])
-        torn = [file for file in self.job.files if not self._join_ranges(file)]
-        odd = [file for file in torn if not self._is_lost(file)]
-        for file in odd:
-            self.options.say(f"{file.label}: its ranges do not join, so it is read in one piece")
-        for file in torn:
-            self._ranges[file] = ()
-        self._carry_out([Split(file) for file in torn], again=True)
-        self.whole += [file.label for file in odd if not self._is_lost(file)]
-
-    def source(self, file: ArchiveFile) -> intake.IntakeSource:
-        """Return the result of a file."""
-        pieces = self._pieces(file)
-        source = pieces[0].source
-        if len(pieces) > 1:
-            source = workdir.join_ranges(pieces, self._done[splits.digest(file)].source.digest)
-        return judge(file, source)
-
-    def rows(self) -> Iterator[Path]:
-        """Write the rows of all files in order, as few files, each when it is requested."""
-        every = [piece for file in self.job.files for piece in self._pieces(file)]
-        pieces = [piece for piece in every if not piece.own]
-        for table, at, count in (
-            ("captures", "captures_at", "captures"),
-            ("faults", "faults_at", "faults"),
-        ):
-            some = (
-                rows.RowSpan(one.path(table), getattr(one, at), getattr(one.source, count))
-                for one in pieces
-            )
-            yield from rows.gather_rows(
-                self.connection, some, table, self.work.folder, self._renamed
-            )
-        yield from rows.link_files(
-            (one.part / name for one in every for name in one.own), self.work.folder
-        )
-
-    def _plan_splits(self, file: ArchiveFile) -> tuple[Split, ...]:
-        """Return the splits of a file: its digest first, so that the ranges are then cached."""
-        ranges = self._ranges.get(file, ())
-        return (splits.digest(file), *ranges) if ranges else (Split(file),)
-
-    def _pieces(self, file: ArchiveFile) -> list[SplitResult]:
-        return [self._done[s] for s in self._ranges.get(file) or (Split(file),)]
-
-    def _join_ranges(self, file: ArchiveFile) -> bool:
-        """Return whether a file's ranges join; renumber captures that occur in several of them."""
-        pieces = self._pieces(file)
-        if len(pieces) == 1:
-            return True
-        if self._is_lost(file):
-            return False
-        renamed = (
-            workdir.renumber_captures(self.connection, pieces)
-            if workdir.ranges_meet(pieces)
-            else None
-        )
-        self._renamed |= renamed or set()
-        return renamed is not None
-
-    def _is_lost(self, file: ArchiveFile) -> bool:
-        """Return whether a split of a file could not be read; a fault then says so."""
-        return any("unreadable" in self._done[s].source.codes for s in self._plan_splits(file))
-
     def _carry_out(self, wanted: Sequence[Split], *, again: bool = False) -> None:
-        left = [one for one in wanted if one not in self._done]
-        self._left = Counter(one.file for one in left)
+        left = [split for split in wanted if split not in self._done]
+        splits_of = Counter(split.file for split in left)
 
-        def report(read: int, captures: int) -> None:
-            if not again:  # progress of splits that are read again is not reported
-                self.options.watch.advance(read, captures, 0)
+        def report(read: int, captures: int, files: int = 0) -> None:
+            if not again:
+                self.options.watch.advance(read, captures, files)
 
-        job = self.job
-        shares = list(splits.together(left, self._split))
-        threads = max(1, self.options.jobs // max(1, len(shares)))
-        tasks = [
-            Task(some, self.work.parts, job.sets, job.rules, threads, self.options.connection)
-            for some in shares
-        ]
-        for readings in pool.map_tasks(carry_out, tasks, self.options.jobs, report):
-            for one in readings:
+        chunks = list(splits.together(left, self.most))
+        jobs = self.options.jobs
+        write = partial(
+            parts.write_part, self.store, self.joined.plan, folder=self.drafts,
+            connection=self.options.connection, threads=max(1, jobs // max(1, len(chunks))),
+        )  # fmt: skip
+        tasks = [partial(write, index, chunk) for index, chunk in enumerate(chunks, self._next)]
+        self._next += len(chunks)
+        for part in pool.map_tasks(_call, tasks, jobs, report):
+            for one in part.results:
                 self._done[one.split] = one
-                self._left[one.split.file] -= 1
-                if not (self._left[one.split.file] or again):
-                    self.options.watch.advance(0, 0, 1)
+                splits_of[one.split.file] -= 1
+                if not splits_of[one.split.file]:
+                    report(0, 0, 1)
+
+
+def _call(work: Callable[..., IngestPart], advance: pool.Advance) -> IngestPart:
+    return work(advance=advance)

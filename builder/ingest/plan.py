@@ -20,17 +20,19 @@ from typing import Any
 
 from builder.errors import UsageError
 from builder.ingest import splits
-from builder.ingest.split_reader import SplitResult
 from builder.ingest.splits import ArchiveFile, Split, reader_version
 from builder.intake import intake
+from builder.sources.events import Edge
 from builder.sources.rules import DocumentRules, SetRule
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import Reader, Writer
 
-_VERSION = 4  # of the contents of a work folder
+_VERSION = 5  # of the contents of a work folder
 PAGE = 500
 """Chunks of a page: few, because each reader of a chunk reads the whole page."""
+PART = "000000"
+"""The name of a part's files, as rows.IntakeWriter has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +77,88 @@ class IngestPlan:
     """SHA-256 of all pages: an equal plan has the same files and chunks."""
 
     def key(self, name: str) -> str:
-        """Return the key of an object of the run."""
-        return layout.run_prefix(self.run) + name
+        """Return the key of an object of the run, or of a folder that has nothing else."""
+        return layout.run_prefix(self.run) + name if self.run else name
+
+
+@dataclass(frozen=True, slots=True)
+class SplitResult:
+    """Result of one split: counts, and the spans of its rows in its part's captures and faults.
+
+    `part` is the name of the folder with the part's rows. Those of an index are in files of its
+    `own` there.
+    `first` and `next` are the boundaries at which a range's records begin and end (offset, and ARC
+    version). They prove that neighbouring ranges leave no gap.
+    """
+
+    split: Split
+    source: intake.IntakeSource
+    part: str
+    changed: bool = False
+    """Whether the file changed while it was read."""
+    captures_at: int = 0
+    faults_at: int = 0
+    first: Edge | None = None
+    next: Edge | None = None
+    own: tuple[str, ...] = ()
+
+    def file(self, table: str) -> str:
+        """Return the name of the file with the rows of `table`, if there are any."""
+        return f"{self.part}/{table}-{PART}.parquet"
+
+    def files(self) -> tuple[str, ...]:
+        """Return the names of all files with its rows."""
+        if self.own:
+            return tuple(f"{self.part}/{name}" for name in self.own)
+        tables = ("captures", "faults")
+        return tuple(self.file(table) for table in tables if getattr(self.source, table))
+
+    @staticmethod
+    def of(document: dict[str, Any]) -> "SplitResult":
+        """Return the result that `document` describes."""
+        one = dict(document)
+        return SplitResult(
+            Split.of(one.pop("split")),
+            _source(one.pop("source")),
+            first=_edge(one.pop("first")),
+            next=_edge(one.pop("next")),
+            own=tuple(one.pop("own")),
+            **one,
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the result as a JSON document."""
+        return {
+            "split": self.split.document(),
+            "source": asdict(self.source),
+            "part": self.part,
+            "changed": self.changed,
+            "captures_at": self.captures_at,
+            "faults_at": self.faults_at,
+            "first": self.first and asdict(self.first),
+            "next": self.next and asdict(self.next),
+            "own": self.own,
+        }
+
+
+def _edge(document: dict[str, Any] | None) -> Edge | None:
+    return None if document is None else Edge(**document)
+
+
+def _source(document: dict[str, Any]) -> intake.IntakeSource:
+    return intake.IntakeSource(**{**document, "collections": tuple(document["collections"])})
 
 
 @dataclass(frozen=True, slots=True)
 class IngestPart:
-    """Result of one chunk: that of each split, and the data files, named below the run's prefix.
-
-    `changed` are the labels of files that changed while they were read.
-    """
+    """Result of one chunk: that of each split."""
 
     results: tuple[SplitResult, ...]
-    files: tuple[str, ...]
-    changed: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of the data files below the run's prefix."""
+        return tuple(dict.fromkeys(name for result in self.results for name in result.files()))
 
     @property
     def captures(self) -> int:
@@ -97,15 +167,14 @@ class IngestPart:
 
     def document(self) -> bytes:
         """Return the part as JSON."""
-        results = [result.document() for result in self.results]
-        found = {"results": results, "files": self.files, "changed": self.changed}
-        return json.dumps(found).encode()
+        return json.dumps({"results": [result.document() for result in self.results]}).encode()
 
 
-def split_file(file: ArchiveFile, most: int) -> tuple[Split, ...]:
-    """Return the splits of a file: the whole, or its digest and ranges of at most `most` bytes."""
-    ranges = splits.ranges(file, most)
-    return (splits.digest(file), *ranges) if ranges else (Split(file),)
+def make_plan(run: str, job: IngestJob, chunks: int = 0, digest: str = "") -> IngestPlan:
+    """Return the plan of a job. A plan that is not stored needs no run, chunks and digest."""
+    return IngestPlan(
+        run, chunks, len(job.files), job.bytes, job.sets, job.rules, reader_version(), digest
+    )
 
 
 def write_plan(store: Writer, run: str, job: IngestJob, most: int) -> IngestPlan:
@@ -119,13 +188,11 @@ def write_plan(store: Writer, run: str, job: IngestJob, most: int) -> IngestPlan
             f"{signed[0]} was given with a secret, which a plan would keep in the store: ingest "
             "signed URLs without parts and engines"
         )
-    every = [split for file in job.files for split in split_file(file, most)]
+    every = [split for file in job.files for split in splits.split_file(file, most)]
     chunks = list(splits.together(every, most))
     lines = [json.dumps([split.document() for split in chunk]) + "\n" for chunk in chunks]
-    plan = IngestPlan(
-        run, len(chunks), len(job.files), job.bytes, job.sets, job.rules, reader_version(),
-        hashlib.sha256("".join(lines).encode()).hexdigest(),
-    )  # fmt: skip
+    digest = hashlib.sha256("".join(lines).encode()).hexdigest()
+    plan = make_plan(run, job, len(chunks), digest)
     if found := _find_equal(store, plan):
         return found
     for first in range(0, len(chunks), PAGE):
@@ -185,13 +252,12 @@ def read_chunks(store: Reader, plan: IngestPlan) -> Iterator[tuple[Split, ...]]:
             yield _parse(line)
 
 
-def find_part(store: Writer, plan: IngestPlan, index: int) -> IngestPart | None:
+def find_part(store: Reader, plan: IngestPlan, index: int) -> IngestPart | None:
     """Return the part of a chunk, None if it was not written yet. Raises StoreError."""
     key = plan.key(part_name(index))
     try:
         found = json.loads(store.read(key))
-        results = tuple(SplitResult.of(one, Path(part_name(index))) for one in found["results"])
-        return IngestPart(results, tuple(found["files"]), tuple(found["changed"]))
+        return IngestPart(tuple(SplitResult.of(one) for one in found["results"]))
     except MissingObject:
         return None
     except (KeyError, TypeError, ValueError) as error:

@@ -1,14 +1,8 @@
-"""Reads splits of archive files and writes a part, which is complete or absent.
-
-A part is a folder with the rows of captures and faults, and the result of each split.
-"""
+"""Reads splits of archive files: the rows of captures and faults, and the result of each split."""
 
 import contextlib
 import hashlib
-import json
 import os
-import secrets
-import shutil
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -19,6 +13,7 @@ from typing import Any, BinaryIO, cast
 from builder.ingest.cdx import reader
 from builder.ingest.cdx.block import IndexFile
 from builder.ingest.measured import Measured
+from builder.ingest.plan import PART, SplitResult
 from builder.ingest.pool import Advance
 from builder.ingest.remote import files
 from builder.ingest.remote.access import SourceAccess
@@ -30,18 +25,14 @@ from builder.sources.events import Capture, Edge, Event, Fault
 from builder.sources.rules import DocumentRules
 from builder.sources.side_records import Crawl
 from builder.sources.webarchive import read_archive
-from builder.store.durable import sync
 from functions.snapshot.errors import StoreError
 
 _REPORT_EVERY = 500  # events
-_READINGS = "readings.json"
-PART = "000000"
-"""The name of a part's files, as rows.IntakeWriter has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Splits to read together, the settings, and the folder for their part.
+    """Splits to read together, the settings, and the folder for their rows, which is not there yet.
 
     `threads` may read one index in parallel.
     """
@@ -55,111 +46,33 @@ class Task:
     """Settings for files that are not on this machine."""
 
 
-@dataclass(frozen=True, slots=True)
-class SplitResult:
-    """Result of one split: counts, and the spans of its rows in its part's captures and faults.
-
-    The rows of an index are in files of its `own` in the part instead.
-    `first` and `next` are the boundaries at which a range's records begin and end (offset, and ARC
-    version). They prove that neighbouring ranges leave no gap.
-    """
-
-    split: Split
-    source: intake.IntakeSource
-    part: Path
-    captures_at: int = 0
-    faults_at: int = 0
-    first: Edge | None = None
-    next: Edge | None = None
-    own: tuple[str, ...] = ()
-
-    def path(self, table: str) -> Path:
-        """Return the path of the rows of `table`, if there are any."""
-        return intake.part_path(self.part, table, PART)
-
-    @staticmethod
-    def all_of(part: Path) -> "tuple[SplitResult, ...]":
-        """Return the results that were written in a part.
-
-        Raises OSError, ValueError, KeyError and TypeError if the part is damaged.
-        """
-        return tuple(
-            SplitResult.of(one, part) for one in json.loads((part / _READINGS).read_bytes())
-        )
-
-    @staticmethod
-    def of(document: dict[str, Any], part: Path) -> "SplitResult":
-        """Return the result that `document` describes, with its rows in `part`."""
-        one = dict(document)
-        return SplitResult(
-            Split.of(one.pop("split")),
-            _source(one.pop("source")),
-            part,
-            first=_edge(one.pop("first")),
-            next=_edge(one.pop("next")),
-            own=tuple(one.pop("own")),
-            **one,
-        )
-
-    def document(self) -> dict[str, Any]:
-        """Return the result as a JSON document."""
-        return {
-            "split": self.split.document(),
-            "source": asdict(self.source),
-            "captures_at": self.captures_at,
-            "faults_at": self.faults_at,
-            "first": self.first and asdict(self.first),
-            "next": self.next and asdict(self.next),
-            "own": self.own,
-        }
-
-
-def _edge(document: dict[str, Any] | None) -> Edge | None:
-    return None if document is None else Edge(**document)
-
-
-def _source(document: dict[str, Any]) -> intake.IntakeSource:
-    return intake.IntakeSource(**{**document, "collections": tuple(document["collections"])})
-
-
 def carry_out(task: Task, advance: Advance) -> list[SplitResult]:
-    """Read the task's splits into a part, and return their results. Raises StoreError."""
-    part = task.folder / secrets.token_hex(8)
-    draft = task.folder / f".{part.name}"
-    with intake.writing(draft):
-        draft.mkdir()
+    """Read the task's splits into its folder, and return their results. Raises StoreError."""
+    with intake.writing(task.folder):
+        task.folder.mkdir(parents=True)
+        rows = IntakeWriter(task.folder, PART)
         try:
-            rows = IntakeWriter(draft, PART)
-            try:
-                found = [
-                    _SplitReading(task, number, rows, part).read(advance)
-                    for number in range(len(task.splits))
-                ]
-            except BaseException:
-                with contextlib.suppress(StoreError):  # the original error reports a full disk
-                    rows.close()
-                raise
-            rows.close()
-            (draft / _READINGS).write_text(json.dumps([one.document() for one in found]))
-            for path in (*draft.iterdir(), draft):
-                sync(path)
-            draft.rename(part)
-            sync(task.folder)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+            found = [
+                _SplitReading(task, number, rows).read(advance)
+                for number in range(len(task.splits))
+            ]
+        except BaseException:
+            with contextlib.suppress(StoreError):  # the original error reports a full disk
+                rows.close()
+            raise
+        rows.close()
     return found
 
 
 class _SplitReading:
     """The reading of one split: rows are written as they come, and counted."""
 
-    def __init__(self, task: Task, number: int, rows: IntakeWriter, part: Path) -> None:
+    def __init__(self, task: Task, number: int, rows: IntakeWriter) -> None:
         split = task.splits[number]
         self._task = task
         self._number = number
         self._split = split
         self._rows = rows
-        self._part = part
         self._at = (rows.captured, rows.faulted)
         self._name = _text(split.file.path.name)
         self._skips: Counter[str] = Counter()
@@ -199,7 +112,8 @@ class _SplitReading:
             reading=None if lost else reading_of(of, self._task.sets, self._task.rules),
             **asdict(self._crawl),
         )
-        return SplitResult(self._split, source, self._part, *self._at, *self._edges, self._own)
+        part, changed = self._task.folder.name, not lost and of.has_changed()
+        return SplitResult(self._split, source, part, changed, *self._at, *self._edges, self._own)
 
     def _open(self) -> BufferedReader:
         file = self._split.file
@@ -244,10 +158,8 @@ class _SplitReading:
     def _read_index(self, file: BufferedReader, form: str, advance: Advance) -> str:
         """Write an index's captures and faults as files of their own; return its digest."""
         stream = Measured(file)
-        draft = self._part.with_name(f".{self._part.name}")
-        what = IndexFile(
-            self._name, draft, f"own-{self._number:06}", self._task.rules, self._task.sets
-        )
+        name = f"own-{self._number:06}"
+        what = IndexFile(self._name, self._task.folder, name, self._task.rules, self._task.sets)
         tell = self._scale_progress(advance)
         given = reader.read(cast(BinaryIO, stream), what, form, self._task.threads, tell)
         digest = stream.finish()

@@ -243,23 +243,19 @@ def size(total: int, jobs: int) -> int:
     return min(max(total // (jobs * SHARES), LEAST), MOST)
 
 
-def ranges(file: ArchiveFile, most: int) -> tuple[Split, ...]:
-    """Return the ranges of a file, in order, each of at most `most` bytes.
+def split_file(file: ArchiveFile, most: int) -> tuple[Split, ...]:
+    """Return the splits of a file: the whole, or its digest and ranges of at most `most` bytes.
 
-    An empty tuple for a smaller file, or one that must be read as a whole. A remote file is split
-    only if it is large, because its digest fetches it a second time.
+    The digest comes first, so that the ranges are then cached. A remote file is split only if it is
+    large, because its digest fetches it a second time.
     """
     count = -(-file.bytes // most)
     if count < 2 or not (file.ranged if file.address else _is_file_ranged(file)):
-        return ()
+        return (Split(file),)
     places = [number * file.bytes // count for number in range(count)]
     ends = [*places[1:], None]
-    return tuple(Split(file, "range", start, end) for start, end in zip(places, ends, strict=True))
-
-
-def digest(file: ArchiveFile) -> Split:
-    """Return the digest split of a file that is read in ranges."""
-    return Split(file, "digest")
+    ranges = (Split(file, "range", start, end) for start, end in zip(places, ends, strict=True))
+    return (Split(file, "digest"), *ranges)
 
 
 def together(some: Sequence[Split], most: int) -> Iterator[tuple[Split, ...]]:

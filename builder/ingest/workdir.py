@@ -1,9 +1,8 @@
 """Work folder of an ingest on the local disk, and the join of the results in it.
 
-The results of one task are a part: a folder that gets its name when all in it is synced, so it is
-complete or absent. A repeated ingest with the same arguments reuses it. A process locks its work
-folder for as long as it lives. Folders without a lock were abandoned; a later ingest removes them
-once they are old.
+An ingest by one machine keeps its parts (builder.ingest.parts) here. A repeated ingest with the
+same arguments reuses them. A process locks its work folder for as long as it lives. Folders without
+a lock were abandoned; a later ingest removes them once they are old.
 
 The ranges of one file are joined if they are complete. The reader distinguishes equal captures of
 one file (same URL, date, status and digest) by an ordinal, the number of equal captures before. It
@@ -27,7 +26,7 @@ from typing import BinaryIO
 
 from builder.errors import UsageError
 from builder.ingest.cdx import columns as index_columns
-from builder.ingest.split_reader import SplitResult
+from builder.ingest.plan import SplitResult
 from builder.ingest.splits import ArchiveFile
 from builder.intake import intake
 from builder.intake.intake import WORK_PREFIX, writing
@@ -101,19 +100,6 @@ class Work:
         with writing(self.folder):
             replace_durably(path, json.dumps(said).encode())
         return said
-
-    def readings(self) -> Iterator[SplitResult]:
-        """Yield the results of earlier processes; incomplete ones are removed."""
-        with writing(self.folder):
-            self.parts.mkdir(exist_ok=True)
-            for part in sorted(self.parts.iterdir()):
-                try:
-                    found = () if part.name.startswith(".") else SplitResult.all_of(part)
-                except (OSError, ValueError, KeyError, TypeError):
-                    found = ()  # damaged: it is read once more
-                if not found:
-                    shutil.rmtree(part, ignore_errors=True)
-                yield from found
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
@@ -194,7 +180,7 @@ def _sweep(own: Path, before: float) -> None:
 
 def _holds_parts(parts: Path) -> bool:
     with contextlib.suppress(OSError):
-        return any(not part.name.startswith(".") for part in parts.iterdir())
+        return any(path.suffix == ".json" for path in parts.iterdir())
     return False
 
 
@@ -225,16 +211,14 @@ def ranges_meet(pieces: Sequence[SplitResult]) -> bool:
     )
 
 
-def renumber_captures(
-    connection: engine.Connection, pieces: Sequence[SplitResult]
-) -> set[Path] | None:
-    """Renumber equal captures over all ranges of a file; return the Parquet files that change.
+def renumber_captures(connection: engine.Connection, captures: Sequence[Path]) -> set[Path] | None:
+    """Renumber equal captures over the ranges of a file; return the Parquet files that change.
 
     New identities are written to the table `renamed`: Parquet file of captures, row number in it,
     and identity. Returns None if the columns do not determine the identities; the file must then be
     read as a whole.
     """
-    files = [str(one.path("captures")) for one in pieces if one.source.captures]
+    files = [str(path) for path in captures]
     if len(files) < 2:
         return set()
     triples = {"triples": index_columns.TRIPLES}

@@ -121,21 +121,21 @@ def _suffix(table: str) -> str:
 
 
 def commit(
-    store: Writer, run: IntakeRun, folder: Path, parts: Iterable[Path] | None = None
+    store: Writer, run: IntakeRun, folder: Path, parts: Iterable[tuple[str, Path]] | None = None
 ) -> None:
     """Move a run's files into the store; its summary, written last, makes it count.
 
-    The files are those in `folder`, or `parts`, which are created there one by one on request and
-    removed after the move. Raises StoreError, and then removes the moved files: a full disk would
-    stay full.
+    The files are those in `folder`, or `parts`, with their names. Parts in `folder` are created one
+    by one on request, and removed after the move. Raises StoreError, and then removes the moved
+    files: a full disk would stay full.
     """
     prefix = layout.run_prefix(run.name)
     needed = {prefix + name for name in run.parts}
     moved: list[str] = []
     try:
-        for path in _parts(folder) if parts is None else parts:
-            moved.append(prefix + path.name)
-            _move(store, moved[-1], path, keep=parts is None)
+        for name, path in _parts(folder) if parts is None else parts:
+            moved.append(prefix + name)
+            _move(store, moved[-1], path, keep=parts is None or path.parent != folder)
         gone = needed.union(moved).difference(store.keys(prefix))
         if gone:
             raise StoreError(f"{min(gone)} was removed during the ingest; ingest again")
@@ -147,8 +147,9 @@ def commit(
         raise
 
 
-def _parts(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.name.endswith((".parquet", SUFFIX)))
+def _parts(folder: Path) -> list[tuple[str, Path]]:
+    names = (path.name for path in folder.iterdir())
+    return [(name, folder / name) for name in sorted(names) if name.endswith((".parquet", SUFFIX))]
 
 
 def _move(store: Writer, key: str, path: Path, *, keep: bool) -> None:

@@ -1,6 +1,5 @@
 """Rows of a run: writes them in parts, and joins many parts into a few large files."""
 
-import shutil
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -78,19 +77,6 @@ def gather_rows(
             changed = any(one.path in renamed for one in rows)
             sql = _select(rows, table, changed=changed)
             write_rows(engine.stream(connection, sql), TABLES[table], target, GROUP_ROWS)
-        yield target
-
-
-def link_files(paths: Iterable[Path], folder: Path) -> Iterator[Path]:
-    """Link files that are large enough into `folder`, one by one."""
-    for number, path in enumerate(paths):
-        table = path.name.partition("-")[0]
-        target = part_path(folder, table, f"own-{number:06}")
-        target.unlink(missing_ok=True)  # left by an interrupted process
-        try:
-            target.hardlink_to(path)
-        except OSError:  # a file system without hard links
-            shutil.copyfile(path, target)
         yield target
 
 

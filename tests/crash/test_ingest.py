@@ -100,7 +100,7 @@ def test_an_index_is_begun_anew_where_its_ingest_was_ended(
     _ended("block", 4, signal.SIGKILL, command)
     assert list(store.glob("intake/*")) == []
     # Who is asked to end clears up what is not whole; who is killed does not.
-    assert list(store.glob(".tmp/ingest-*/parts/.*/captures-own-*-000000.parquet"))
+    assert list(store.glob(".tmp/ingest-*/scratch/drafts/*/captures-own-*-000000.parquet"))
     monkeypatch.setattr(reader, "read", partial(reader.read, size=ending.BLOCK))
     document = home(*command[:-2]).json
     assert document["sources"][0]["captures"] == lines
@@ -124,7 +124,7 @@ def test_a_command_that_was_ended_goes_on_when_it_is_given_again(
     counts = [0]
     for number in (signal.SIGKILL, signal.SIGTERM):
         _ended("reading", 2, number, command, environment)
-        counts.append(len(list(store.glob(".tmp/ingest-*/parts/[!.]*"))))
+        counts.append(len(list(store.glob(".tmp/ingest-*/parts/*.json"))))
     assert counts == sorted(set(counts))  # each went on
     done = home(*command[:-2])
     assert done.code == 0, done.err

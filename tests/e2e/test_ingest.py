@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.ingest import ingest, splits
-from builder.ingest.split_reader import SplitResult
+from builder.ingest import parts, splits
+from builder.ingest.plan import IngestPart
 from tests.bucket import Bucket
 from tests.builder.indexes import line
 from tests.builder.sources.containers import http
@@ -22,14 +22,14 @@ from tests.e2e.test_commands import PAGES, one_line
 
 def ended(home: Home, monkeypatch: pytest.MonkeyPatch, *arguments: object) -> None:
     """Let an ingest be interrupted when its first part is finished."""
-    real = ingest.carry_out
+    real = parts.write_part
 
-    def interrupted(*given: object) -> list[SplitResult]:
-        real(*given)  # type: ignore[arg-type]
+    def interrupted(*given: object, **named: object) -> IngestPart:
+        real(*given, **named)  # type: ignore[arg-type]
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(ingest, "carry_out", interrupted)
+        patch.setattr(parts, "write_part", interrupted)
         result = home("ingest", "--jobs", "1", *arguments)
     assert result.code == 130
     assert one_line(result.err) == "sheaf: interrupted; run the command again to finish its work"
@@ -109,7 +109,7 @@ def test_the_work_lies_where_it_is_told_to(
 ) -> None:
     place = tmp_path / "fast" / "disk"
     ended(home, monkeypatch, "--work", place, *files)
-    assert len(list(place.glob("ingest-*/parts/*"))) == 1
+    assert len(list(place.glob("ingest-*/parts/*.json"))) == 1
     assert not (home.folder / "store" / "intake").exists()
     assert home("ingest", "--jobs", "1", "--work", place, *files).err.startswith("resuming: 1 of 3")
     assert list(place.iterdir()) == []
@@ -127,7 +127,7 @@ def test_the_work_on_a_bucket_lies_in_the_cache(
     for name, value in bucket.environment.items():
         monkeypatch.setenv(name, value)
     ended(home, monkeypatch, "--store", bucket.uri, *files)
-    assert len(list((tmp_path / "cache").glob("sheaf/ingest-*/parts/*"))) == 1
+    assert len(list((tmp_path / "cache").glob("sheaf/ingest-*/parts/*.json"))) == 1
     assert "resuming" not in home("ingest", "--jobs", "1", *files).err  # into another store
     again = home("ingest", "--jobs", "1", "--store", bucket.uri, *files)
     assert again.err.startswith("resuming: 1 of 3")
@@ -142,9 +142,9 @@ def test_the_same_command_while_it_is_at_work(home: Home, tmp_path: Path) -> Non
     fifo = tmp_path / "go"
     os.mkfifo(fifo)
     program = (
-        "import sys; from builder.ingest import ingest; from builder.cli import main\n"
-        "real = ingest.carry_out\n"
-        f"ingest.carry_out = lambda *given: (open({str(fifo)!r}).read(), real(*given))[1]\n"
+        "import sys; from builder.ingest import parts; from builder.cli import main\n"
+        "real = parts.write_part\n"
+        f"parts.write_part = lambda *a, **b: (open({str(fifo)!r}).read(), real(*a, **b))[1]\n"
         "sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", program, "ingest", "--config", str(home.config), str(path)]

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from builder.errors import UsageError
-from builder.ingest import ingest, workdir
+from builder.ingest import parts, workdir
+from builder.ingest.ingest import PartFolder
+from builder.ingest.plan import IngestPart, SplitResult
 from builder.ingest.pool import Advance
-from builder.ingest.split_reader import SplitResult, Task
+from builder.ingest.split_reader import Task
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.sources.events import Fault
@@ -29,18 +31,18 @@ def _begun(
     root: Path, files: list[Path], monkeypatch: pytest.MonkeyPatch, at: int = 2, split: int = 2000
 ) -> Path:
     """Let an ingest die once `at` parts are finished; return its folder."""
-    real = ingest.carry_out
+    real = parts.write_part
     count = 0
 
-    def dying(*given: object) -> list[SplitResult]:
+    def dying(*given: object, **named: object) -> IngestPart:
         nonlocal count
         if count == at:
             raise Died
         count += 1
-        return real(*given)  # type: ignore[arg-type]
+        return real(*given, **named)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr(ingest, "carry_out", dying)
+        patch.setattr(parts, "write_part", dying)
         with pytest.raises(Died):
             ingested(root, files, split)
     (folder,) = (root / ".tmp").glob("ingest-*")
@@ -114,16 +116,15 @@ def _folder(root: Path, files: list[Path]) -> Path:
 
 
 def _cut(part: Path) -> None:
-    path = part / "readings.json"
-    path.write_bytes(path.read_bytes()[:-5])
+    part.write_bytes(part.read_bytes()[:-5])
 
 
 def _emptied(part: Path) -> None:
-    (part / "readings.json").unlink()
+    part.unlink()
 
 
 def _other(part: Path) -> None:
-    (part / "readings.json").write_text(json.dumps([{"split": {}}]))
+    part.write_text(json.dumps({"results": [{"split": {}}]}))
 
 
 @pytest.mark.sampled(3)
@@ -135,7 +136,7 @@ def test_a_part_that_is_damaged_is_read_anew(
     damage: Callable[[Path], None],
 ) -> None:
     folder = _begun(tmp_path / "s", files, monkeypatch)
-    for part in (folder / "parts").iterdir():
+    for part in (folder / "parts").glob("*.json"):
         damage(part)
     (folder / "parts" / ".half").mkdir()
     _, seen = ingested(tmp_path / "s", files)
@@ -229,14 +230,14 @@ def test_where_but_a_digest_was_read_nothing_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = archive(tmp_path / "a.warc", 2000)
-    real = ingest.carry_out
+    real = parts.write_part
 
-    def died(task: Task, advance: Advance) -> list[SplitResult]:
-        real(task, advance)
+    def died(*given: object, **named: object) -> IngestPart:
+        real(*given, **named)  # type: ignore[arg-type]
         raise Died
 
     with monkeypatch.context() as patch:
-        patch.setattr(ingest, "carry_out", died)
+        patch.setattr(parts, "write_part", died)
         with pytest.raises(Died):
             ingested(tmp_path / "store", [path], split=1 << 16)
     _, seen = ingested(tmp_path / "store", [path], split=1 << 16)
@@ -249,7 +250,7 @@ def test_a_file_that_vanishes_while_its_ranges_are_read(
 ) -> None:
     """It is unreadable, and that is all."""
     files = [archive(tmp_path / "a.warc", 2000), archive(tmp_path / "b.warc", 20)]
-    real = ingest.carry_out
+    real = parts.carry_out
 
     def vanishing(task: Task, advance: Advance) -> list[SplitResult]:
         (one, *_) = task.splits
@@ -257,11 +258,45 @@ def test_a_file_that_vanishes_while_its_ranges_are_read(
             files[0].unlink(missing_ok=True)
         return real(task, advance)
 
-    monkeypatch.setattr(ingest, "carry_out", vanishing)
+    monkeypatch.setattr(parts, "carry_out", vanishing)
     done, seen = ingested(tmp_path / "store", files, split=1 << 16)
     gone, there = done.run.sources
     assert (gone.codes, gone.captures, there.captures) == ({"unreadable": 1}, 0, 20)
     assert (done.whole, seen.said) == ((), [])
+
+
+def test_a_file_that_changes_while_its_ranges_are_read_is_named_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [archive(tmp_path / "a.warc", 2000), archive(tmp_path / "b.warc", 20)]
+    real = parts.carry_out
+
+    def touching(task: Task, advance: Advance) -> list[SplitResult]:
+        os.utime(files[0], ns=(0, 0))
+        return real(task, advance)
+
+    monkeypatch.setattr(parts, "carry_out", touching)
+    done, seen = ingested(tmp_path / "store", files, split=1 << 16)
+    assert seen.said == [
+        f"{files[0]} changed while it was read: ingest it again when it is complete"
+    ]
+    assert [source.captures for source in done.run.sources] == [2000, 20]
+
+
+def test_parts_need_no_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk of --work may have none."""
+
+    def refuse(*_: object) -> None:
+        raise PermissionError("no links here")
+
+    monkeypatch.setattr(os, "link", refuse)
+    (tmp_path / "draft").write_bytes(b"rows")
+    folder = PartFolder(tmp_path / "parts")
+    folder.root.mkdir()
+    with (tmp_path / "draft").open("rb") as draft:
+        folder.put("part-000000-a/captures-000000.parquet", draft)
+    folder.create("part-000000.json", b"{}")
+    assert list(folder.keys("")) == ["part-000000-a/captures-000000.parquet", "part-000000.json"]
 
 
 def test_what_goes_wrong_in_the_midst_of_a_part_is_what_is_told(tmp_path: Path) -> None:

@@ -1098,7 +1098,7 @@ def test_what_is_left_over_is_noted(sound: World) -> None:
         path(sound, key).write_bytes(b"x")
     (sound.root / ".tmp").mkdir(exist_ok=True)
     (sound.root / ".tmp" / "abc").write_bytes(b"x")
-    for name in ("begun.json", "parts/1/readings.json"):
+    for name in ("begun.json", "parts/part-000000.json"):
         (sound.root / ".tmp/ingest-1" / name).parent.mkdir(parents=True, exist_ok=True)
         (sound.root / ".tmp/ingest-1" / name).write_bytes(b"x")
     left = {("intake-unfinished", "intake/run-x/"), ("temporary", ".tmp/abc")}
