@@ -15,6 +15,7 @@ import pytest
 
 from builder.errors import UsageError
 from builder.ingest import parts, plan, splits
+from builder.ingest.cdx import reader
 from builder.ingest.parts import commit, read_part
 from builder.ingest.plan import (
     IngestJob,
@@ -150,6 +151,26 @@ def test_an_index_keeps_its_order(store: FolderStore, tmp_path: Path) -> None:
     found = rows(store, "captures")
     names = [row["warc_filename"] for row in found]
     assert names == ["a.cdxj.warc.gz"] * 9 + ["b.warc.gz"] * 5 + ["c.cdxj.warc.gz"] * 9
+
+
+def test_an_index_that_is_lost_while_it_is_read_has_no_rows_but_the_fault(
+    store: FolderStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some were written before; the count of its source has none of them."""
+    path = tmp_path / "a.cdxj"
+    path.write_bytes(line("http://www.a.cz/") + b"\n")
+    made = planned(store, [path], 1 << 20)
+    real = reader.read
+
+    def lose(*given: Any) -> None:
+        real(*given)
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(reader, "read", lose)
+    read_part(store, made, 0, tmp_path / "work")
+    done, _ = committed(store, made, tmp_path / "scratch")
+    assert [(s.captures, dict(s.codes)) for s in done.run.sources] == [(0, {"unreadable": 1})]
+    assert (rows(store, "captures"), len(rows(store, "faults"))) == ([], 1)
 
 
 def test_a_part_that_is_read_twice_at_once_counts_once(
