@@ -50,6 +50,8 @@ def _side_by_side(
         with defer_interrupts():  # inherited by the workers: their parent ends them
             futures = [pool.submit(_work, work, task) for task in tasks]
         for future in futures:
+            future.add_done_callback(lambda _: reports.put((0, 0)))  # so that nobody waits longer
+        for future in futures:
             while not future.done() or not reports.empty():
                 try:
                     advance(*reports.get(timeout=0.2))

@@ -51,7 +51,8 @@ TABLES = {
 _LINES = frozenset({"sources", "filesets"})
 """The small tables, as JSON lines; the others are in Parquet."""
 
-_THREADS = 32  # that read summaries and fetch files: many runs have a small file each
+_THREADS = 32  # that fetch files: many runs have a small file each
+_SUMMARIES = 64  # that are read at a time
 _FEW = 4  # runs that are listed one by one: one listing also names runs that are not finished
 
 WORK_PREFIX = "ingest-"
@@ -215,7 +216,7 @@ def runs(store: Writer) -> Iterator[IntakeRun]:
     Raises DamagedStore, NewerSchema or OlderSchemaError.
     """
     keys = [key for key in store.keys(layout.INTAKE) if key.endswith("/" + layout.RUN_SUMMARY)]
-    read = map_in_order(lambda key: _read_summary(store, key), keys, _THREADS, 2 * _THREADS)
+    read = map_in_order(lambda key: _read_summary(store, key), keys, _SUMMARIES, 2 * _SUMMARIES)
     for key, data in zip(keys, read, strict=True):
         if data is not None:
             yield _parse_run(key, data)
