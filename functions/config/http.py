@@ -1,8 +1,7 @@
 """The configuration keys for HTTP: of the server, and of the commands that send requests.
 
-The server's keys include those for the archived bytes behind the records. A key of the section
-`http` has one value for all commands; `http.commands` has values for single commands. If
-neither is set, the command's own default applies: `DEFAULTS`.
+A key of the section `http` has one value for all commands; `http.commands` has values for single
+commands. If neither is set, the command's own default applies: `DEFAULTS`.
 """
 
 import ipaddress
@@ -247,50 +246,5 @@ CLIENT_KEYS: tuple[ConfigKey, ...] = (
         f"a table from {_COMMANDS} to tables of these keys",
         "values for one command only, such as { fileset = { concurrent = 8 } }",
         problem,
-    ),
-)
-
-
-def are_places(given: object) -> bool:
-    """Return whether the value is a list of folders and s3:// addresses."""
-    return isinstance(given, list) and all(check.is_store(text) for text in given)
-
-
-CONTENT_KEYS: tuple[ConfigKey, ...] = (
-    ConfigKey(
-        "content.serve",
-        False,
-        check.is_flag,
-        "true or false",
-        "serve archived bytes at `/content`, and captures at `/cdx`, `/timemap` and `/timegate`",
-    ),
-    ConfigKey(
-        "content.archives",
-        [],
-        are_places,
-        "a list of folders and s3://bucket/prefix",
-        "places to look for archive files by name, in this order; empty: where they were "
-        "ingested. Folders are relative to sheaf.toml",
-    ),
-    ConfigKey(
-        "content.redirect_bytes",
-        4_000_000,
-        check.between(0, 1 << 50),
-        "bytes from 0",
-        "larger objects that are stored unpacked in a bucket are redirected to a signed URL",
-    ),
-    ConfigKey(
-        "content.redirect_seconds",
-        900,
-        check.between(1, 604_800),
-        "seconds from 1 to 604800",
-        "how long a signed URL is valid",
-    ),
-    ConfigKey(
-        "content.lines",
-        10_000,
-        check.between(1, 100_000),
-        "a number from 1 to 100000",
-        "lines in one response of `/cdx` and `/timemap`",
     ),
 )

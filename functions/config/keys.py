@@ -2,7 +2,7 @@
 
 import re
 
-from functions.config import check, gathering, http, key
+from functions.config import check, content, gathering, http, key
 from functions.config.key import ConfigKey as ConfigKey
 from functions.url import authority
 
@@ -245,5 +245,5 @@ KEYS: tuple[ConfigKey, ...] = (
     *http.CLIENT_KEYS,
     *gathering.GATHER_KEYS,
     *gathering.FILESET_KEYS,
-    *http.CONTENT_KEYS,
+    *content.CONTENT_KEYS,
 )

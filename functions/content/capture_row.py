@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from functions.snapshot.instant import from_digits, to_digits
+from functions.snapshot.instant import from_digits, to_digits, to_stamp
 
 FIELDS = (
     "url",
@@ -91,8 +91,7 @@ class CaptureRow:
     @property
     def stamp(self) -> str:
         """Its date in 14 digits, missing parts at their minimum; "" if the date is unknown."""
-        digits = "".join(filter(str.isdigit, (self.date or "")[:19]))
-        return digits + "00000101000000"[len(digits) :] if len(digits) >= 4 else ""
+        return to_stamp(self.date or "")
 
     def resolve(self) -> "CaptureRow":
         """Return a revisit as a response with the media type of its original; others unchanged.

@@ -16,6 +16,7 @@ from functions.content.delivery import Answer
 from functions.content.protocols import NEWEST, BytePlace, Searching
 from functions.content.terms import cut_surt
 from functions.http.http_message import Call
+from functions.oai.render.copy_address import IN_PATH
 from functions.snapshot.errors import StoreError
 from functions.snapshot.manifest import Manifest
 
@@ -23,12 +24,11 @@ _LOG = logging.getLogger("sheaf")
 
 _SUCCESSES = (200, 302)  # answers that give links to neighbours
 _REPEATS = ("range", "if-none-match")  # headers of clients that had the links before
-_HELD = "-._~!$'()*+,;=:@"  # characters of an identifier that need no escape in a path
 
 
 def address(base: str, identifier: str) -> str:
     """Return the URL of an item's content."""
-    return f"{base}/content/{quote(identifier, safe=_HELD)}"
+    return f"{base}/content/{quote(identifier, safe=IN_PATH)}"
 
 
 def date(capture: CaptureRow) -> str:

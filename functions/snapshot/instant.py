@@ -45,6 +45,15 @@ def to_digits(instant: datetime) -> str:
     return instant.astimezone(UTC).strftime(_DIGITS).rjust(14, "0")
 
 
+def to_stamp(date: str) -> str:
+    """Return 14 digits for a W3CDTF date in UTC, missing parts at their minimum; "" without a year.
+
+    Fractions of a second are cut off.
+    """
+    digits = "".join(filter(str.isdigit, date[:19]))
+    return digits + "00000101000000"[len(digits) :] if len(digits) >= 4 else ""
+
+
 def from_digits(text: str) -> datetime:
     """Return the aware UTC datetime of 14 digits. Raises ValueError."""
     return datetime.strptime(text, _DIGITS).replace(tzinfo=UTC)

@@ -12,6 +12,7 @@ from xml.parsers import expat
 from functions.config.configuration import Configuration
 from functions.oai.format import TEMPLATES, Format, Formats, load
 from functions.oai.render import about, site, template_filters
+from functions.oai.render.copy_address import CopyAddresses
 from functions.oai.render.render import Renderer, template
 from functions.oai.render.template_filters import clean
 from functions.oai.repository import PublishedRecord
@@ -46,10 +47,10 @@ def open_formats(configuration: Configuration) -> tuple[Formats, Renderer]:
     name = configuration["repository.name"]
     own = Path(folder) if folder else None
     formats = load(own=own, offered=offered)
-    abouts = about.containers(configuration)
+    abouts, copies = about.containers(configuration), CopyAddresses.of(configuration)
     if own is None and not abouts:
-        return formats, _shipped_renderer(name)
-    renderer = Renderer(own=own, repository_name=name, abouts=abouts)
+        return formats, _shipped_renderer(name, copies)
+    renderer = Renderer(own=own, repository_name=name, abouts=abouts, copies=copies)
     if own is not None:
         _try(Renderer(own=own) if abouts else renderer, formats, own)
     return formats, renderer
@@ -86,9 +87,9 @@ def digests(configuration: Configuration) -> Mapping[str, str]:
 
 
 @lru_cache(maxsize=16)
-def _shipped_renderer(name: str) -> Renderer:
+def _shipped_renderer(name: str, copies: CopyAddresses) -> Renderer:
     """Return the cached renderer of shipped templates: compiling takes longer than an answer."""
-    return Renderer(repository_name=name)
+    return Renderer(repository_name=name, copies=copies)
 
 
 def _try(renderer: Renderer, formats: Formats, own: Path) -> None:

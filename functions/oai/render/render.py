@@ -20,6 +20,7 @@ from functions.oai.answer import Answer, ErrorList, OneRecord, RecordList
 from functions.oai.format import TEMPLATES, Format, folders
 from functions.oai.provider import Provider
 from functions.oai.render import about, template_filters
+from functions.oai.render.copy_address import NO_COPIES, CopyAddresses
 from functions.oai.render.loop import Abouts, RecordLoop
 from functions.oai.render.sheet import Boundless, Room, Sheet, UnrenderedRecords
 from functions.oai.render.template import FAULTS, Templates
@@ -46,7 +47,8 @@ class Renderer:
     """Renders by templates. Thread-safe.
 
     Crosswalks and tables of `own`, an operator's folder, take precedence over those of `templates`;
-    `places` are both folders. `abouts` are the about containers by template name.
+    `places` are both folders. `abouts` are the about containers by template name, `copies` the
+    addresses of archived copies.
     """
 
     def __init__(
@@ -55,10 +57,12 @@ class Renderer:
         own: Path | None = None,
         repository_name: str = "",
         abouts: Abouts | None = None,
+        copies: CopyAddresses = NO_COPIES,
     ):
         self.places = folders(templates, own)
-        self.templates = Templates(self.places, abouts or {})
+        self.templates = Templates(self.places, abouts or {}, copies)
         self._name = repository_name
+        self._copies = copies
 
     def document(self, answer: Answer) -> bytes:
         """Return the XML document of an answer, in UTF-8.
@@ -119,6 +123,8 @@ class Renderer:
             made += [kind, *self.templates.makings(f"crosswalks/{name}")]
         if any("repository_name" in text for text in made):
             made.append(self._name)
+        if self._copies.templates and any("| cop" in text for text in made):
+            made += self._copies.templates
         return hashlib.sha256(json.dumps(made).encode()).hexdigest()[:32]
 
     def _render_all(self, content: RecordList, base_url: str) -> tuple[bytes, ...]:

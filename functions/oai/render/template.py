@@ -9,6 +9,7 @@ import jinja2
 import jinja2.nodes
 
 from functions.oai.render import about, datacite, template_filters
+from functions.oai.render.copy_address import NO_COPIES, CopyAddresses
 from functions.oai.render.loop import CONSTANT, Abouts, RecordLoop, about_variable, lines
 from functions.oai.render.template_filters import Tables
 from functions.oai.repository_duckdb.record_rows import HEADER
@@ -49,7 +50,7 @@ class Templates:
     Each is compiled on first use. Thread-safe.
     """
 
-    def __init__(self, places: Sequence[Path], abouts: Abouts):
+    def __init__(self, places: Sequence[Path], abouts: Abouts, copies: CopyAddresses = NO_COPIES):
         self._tables = Tables(places)
         self.abouts = abouts
         own = (
@@ -68,6 +69,8 @@ class Templates:
         self._read = partial(_source, self._environment)
         self._environment.filters.update(
             attribute=template_filters.attribute,
+            copies=copies.find_files,
+            copy=copies.find,
             hexadecimal=template_filters.hexadecimal,
             instant=instant.to_text,
             lookup=self._tables.look_up,

@@ -168,7 +168,7 @@ def test_a_wrong_variable_is_named() -> None:
 def test_an_unknown_variable_is_refused() -> None:
     with pytest.raises(
         ConfigurationError,
-        match="unknown key SHEAF_PAGES_RECORD; known keys: SHEAF_CONTENT_ARCHIVES",
+        match="unknown key SHEAF_PAGES_RECORD; known keys: SHEAF_CONTENT_ADDRESS",
     ):
         configuration.parse("", {"SHEAF_PAGES_RECORD": "5"})
 

@@ -1,0 +1,82 @@
+"""The configuration keys for the archived bytes behind the records."""
+
+import re
+from typing import Any
+
+from functions.config import check
+from functions.config.key import ConfigKey
+
+ADDRESS_FIELDS = ("identifier", "timestamp", "url", "file")
+"""Fields of an address of an archived copy."""
+_FIELD = re.compile(r"\{(.*?)\}")
+
+
+def are_places(given: object) -> bool:
+    """Return whether the value is a list of folders and s3:// addresses."""
+    return isinstance(given, list) and all(check.is_store(text) for text in given)
+
+
+def are_addresses(value: Any) -> bool:
+    """Return whether `value` is a list of templates of addresses, or of paths from `/`."""
+    return isinstance(value, list) and all(
+        isinstance(one, str) and _is_address(one) for one in value
+    )
+
+
+def _is_address(template: str) -> bool:
+    fields, filled = set(_FIELD.findall(template)), _FIELD.sub("x", template)
+    rooted = filled.startswith("/") and not filled.startswith("//")
+    return (
+        check.is_url(f"http://x{filled}" if rooted else filled)
+        and fields <= {*ADDRESS_FIELDS}
+        and not fields.isdisjoint({"identifier", "url"})
+    )
+
+
+CONTENT_KEYS: tuple[ConfigKey, ...] = (
+    ConfigKey(
+        "content.serve",
+        False,
+        check.is_flag,
+        "true or false",
+        "serve archived bytes at `/content`, and captures at `/cdx`, `/timemap` and `/timegate`",
+    ),
+    ConfigKey(
+        "content.archives",
+        [],
+        are_places,
+        "a list of folders and s3://bucket/prefix",
+        "places to look for archive files by name, in this order; empty: where they were "
+        "ingested. Folders are relative to sheaf.toml",
+    ),
+    ConfigKey(
+        "content.address",
+        [],
+        are_addresses,
+        "a list of http or https URLs, or of paths from /, with {identifier} or {url}, and "
+        "optionally {timestamp} or {file}",
+        "addresses of archived copies, stated in each record: the first whose fields the record "
+        "has. Paths are below the root of repository.base_url",
+    ),
+    ConfigKey(
+        "content.redirect_bytes",
+        4_000_000,
+        check.between(0, 1 << 50),
+        "bytes from 0",
+        "larger objects that are stored unpacked in a bucket are redirected to a signed URL",
+    ),
+    ConfigKey(
+        "content.redirect_seconds",
+        900,
+        check.between(1, 604_800),
+        "seconds from 1 to 604800",
+        "how long a signed URL is valid",
+    ),
+    ConfigKey(
+        "content.lines",
+        10_000,
+        check.between(1, 100_000),
+        "a number from 1 to 100000",
+        "lines in one response of `/cdx` and `/timemap`",
+    ),
+)

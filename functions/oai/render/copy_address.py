@@ -1,0 +1,92 @@
+"""Addresses at which readers find the archived copy of what a record describes.
+
+`content.address` lists their templates. Of several, the first counts whose fields the record has.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+from urllib.parse import quote
+
+from functions.config.configuration import Configuration
+from functions.http.http_message import OAI_PATH
+from functions.snapshot import instant
+from functions.snapshot.errors import ConfigurationError
+
+IN_PATH = "-._~!$'()*+,;=:@"
+"""Characters of an identifier that need no escape in a path."""
+_IN_REPLAY = "%/?&" + IN_PATH + "[]"
+"""The same of a URL at the end of a path, where replay systems expect it as it is."""
+_FIELD = re.compile(r"\{(\w+)\}")
+_FILES = 100
+"""Files of a dataset that are linked one by one; their links would exceed the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyAddresses:
+    """Templates of addresses, with fields of config.content.ADDRESS_FIELDS."""
+
+    templates: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, configuration: Configuration) -> "CopyAddresses":
+        """Return the configured addresses; paths are below the root of `repository.base_url`.
+
+        Raises ConfigurationError.
+        """
+        given: Sequence[str] = configuration["content.address"]
+        root = configuration["repository.base_url"].rstrip("/").removesuffix(OAI_PATH)
+        if not root and any(one.startswith("/") for one in given):
+            raise ConfigurationError(
+                "content.address has a path, but repository.base_url is empty: set it, or write "
+                "the whole address"
+            )
+        return cls(tuple(root + one if one.startswith("/") else one for one in given))
+
+    def find(self, identifier: str, url: str | None = None, date: str | None = None) -> str | None:
+        """Return the address of an item's copy; a capture has a URL, and mostly a date (W3CDTF)."""
+        stamp = instant.to_stamp(date or "")
+        return self._fill({"identifier": identifier, "url": url, "timestamp": stamp})
+
+    def find_files(
+        self,
+        identifier: str,
+        files: Sequence[Mapping[str, Any]] | None,
+        bundle: Mapping[str, Any] | None,
+    ) -> list[str]:
+        """Return the address of a dataset's bundle or only file, else those of its files.
+
+        Files that another service keeps have none.
+        """
+        own = [file["path"] for file in files or () if file.get("key")]
+        if bundle or (own and len(files or ()) == 1):
+            found = [self.find(identifier)]
+        else:
+            each = ({"identifier": identifier, "file": path} for path in own)
+            found = [self._fill(values) for values in islice(each, _FILES)]
+        return [address for address in found if address]
+
+    def _fill(self, values: Mapping[str, str | None]) -> str | None:
+        """Return the first address whose fields have values; `file` must be used if it is given."""
+        for template in self.templates:
+            fields = set(_FIELD.findall(template))
+            if all(map(values.get, fields)) and ("file" in fields) == ("file" in values):
+                return "".join(_fill_parts(template, values))
+        return None
+
+
+NO_COPIES = CopyAddresses()
+
+
+def _fill_parts(template: str, values: Mapping[str, str | None]) -> Iterator[str]:
+    """Yield the pieces of an address, with the values of fields escaped for their places."""
+    in_query = False
+    for number, part in enumerate(_FIELD.split(template)):
+        if number % 2:
+            safe = "" if in_query else _IN_REPLAY if part == "url" else IN_PATH
+            yield quote(values[part] or "", safe=safe, errors="replace")
+        else:
+            in_query = in_query or "?" in part
+            yield part
