@@ -47,6 +47,8 @@ class CopyAddresses:
 
     def find(self, identifier: str, url: str | None = None, date: str | None = None) -> str | None:
         """Return the address of an item's copy; a capture has a URL, and mostly a date (W3CDTF)."""
+        if not self.templates:
+            return None
         stamp = instant.to_stamp(date or "")
         return self._fill({"identifier": identifier, "url": url, "timestamp": stamp})
 
@@ -60,6 +62,8 @@ class CopyAddresses:
 
         Files that another service keeps have none.
         """
+        if not self.templates:
+            return []
         own = [file["path"] for file in files or () if file.get("key")]
         if bundle or (own and len(files or ()) == 1):
             found = [self.find(identifier)]

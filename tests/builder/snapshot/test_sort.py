@@ -27,8 +27,9 @@ def sorted_rows(folder: Path, sql: str, order: str, size: int) -> tuple[list[tup
     return rows, queries
 
 
-@pytest.mark.parametrize("order", ["n, t", "ALL"])
-@pytest.mark.parametrize(("size", "least"), [(100 << 20, 1), (1 << 30, 3)])
+@pytest.mark.parametrize(
+    ("order", "size", "least"), [("n, t", 100 << 20, 1), ("n, t", 1 << 30, 3), ("ALL", 1 << 30, 3)]
+)
 def test_a_union_larger_than_memory_is_sorted(
     tmp_path: Path, order: str, size: int, least: int
 ) -> None:

@@ -18,6 +18,7 @@ from functions.oai.render.render import NothingRenderedError, Renderer
 from functions.oai.render.template_filters import escape
 from functions.oai.repository import PublishedRecord
 from functions.snapshot.errors import ConfigurationError
+from tests.extent import examples
 from tests.functions.oai.client import START, Client
 from tests.functions.oai.memory import EMPTY_CAPTURE, MemoryRepository, capture
 from tests.functions.oai.validity import DC, valid
@@ -108,7 +109,7 @@ def test_a_type_that_was_detected_counts_first():
     assert found["type"] == "Image"
 
 
-@settings(deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.lists(
         st.fixed_dictionaries({"title": _TEXT, "content_mime_type": _TEXT}), min_size=1, max_size=4
