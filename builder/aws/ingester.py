@@ -29,7 +29,7 @@ from builder.aws.invocation import context_of, scratch_in
 from builder.context import Context
 from builder.errors import UsageError
 from builder.ingest import ingest, parts
-from builder.ingest.plan import IngestJob, IngestPlan, read_plan, write_plan
+from builder.ingest.plan import LARGEST, IngestJob, IngestPlan, read_plan, write_plan
 from builder.ingest.remote.access import SourceAccess
 from builder.intake import intake
 from builder.redif.read_files import NOTHING_NEW, leave_known
@@ -44,8 +44,6 @@ _ROOT = Path(__file__).parents[2]
 _SCRATCH = "sheaf-ingester"
 _CHUNK = 256
 """Megabytes that an invocation reads: half a minute at 8 MB/s, where its limit is 15 minutes."""
-_MOST = 4096
-"""Megabytes that take 9 minutes at that speed."""
 _LONGEST = 500  # characters of a reason
 
 
@@ -116,8 +114,8 @@ def _write_plan(context: Context, request: Mapping[str, Any]) -> IngestPlan | No
     if foreign or not sources:
         raise UsageError(f"sources: expected addresses such as s3://bucket/prefix, got {foreign}")
     chunk = int(request.get("chunk", _CHUNK))
-    if not 1 <= chunk <= _MOST:
-        raise UsageError(f"chunk: expected megabytes from 1 to {_MOST}, got {chunk}")
+    if not 1 <= chunk <= LARGEST:
+        raise UsageError(f"chunk: expected megabytes from 1 to {LARGEST}, got {chunk}")
     connection = SourceAccess.of(context.configuration)
     found = sort_sources(sources, connection, context.environment)
     sets = ingest.collection_sets([str(name) for name in request.get("collections", ())])

@@ -18,7 +18,7 @@ from builder.ingest import ingest, parts, workdir
 from builder.ingest.engines import ENGINES, EngineOptions
 from builder.ingest.ingest import IngestOptions
 from builder.ingest.parts import PartTask, carry_out_part, read_part
-from builder.ingest.plan import IngestJob, IngestPlan, read_plan, write_plan
+from builder.ingest.plan import LARGEST, IngestJob, IngestPlan, read_plan, write_plan
 from builder.ingest.remote.access import SourceAccess
 from builder.ingest.result import IngestResult
 from builder.intake import intake
@@ -215,8 +215,8 @@ def _job(context: Context, sources: Sources, sets: tuple[str, ...]) -> IngestJob
 def _write_plan(context: Context, given: Sequence[str]) -> IngestPlan | None:
     """Divide web archives into chunks, and keep the plan in the store; None if all are known."""
     arguments, connection = context.arguments, SourceAccess.of(context.configuration)
-    if arguments.chunk < 1:
-        raise UsageError(f"--chunk {arguments.chunk}: expected a number from 1")
+    if not 1 <= arguments.chunk <= LARGEST:
+        raise UsageError(f"--chunk {arguments.chunk}: expected megabytes from 1 to {LARGEST}")
     if STDIN in given:
         raise UsageError("standard input cannot be read in parts: ingest it by itself")
     sources = sort_sources(given, connection, context.environment)

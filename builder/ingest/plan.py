@@ -29,6 +29,8 @@ from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import Reader, Writer
 
 _VERSION = 5  # of the contents of a work folder
+LARGEST = 4096
+"""Megabytes of a chunk at most: 9 minutes of a function on Lambda, whose limit is 15."""
 PAGE = 500
 """Chunks of a page: few, because each reader of a chunk reads the whole page."""
 PART = "000000"

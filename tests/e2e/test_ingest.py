@@ -71,7 +71,7 @@ def test_an_ingest_in_three_steps(home: Home, files: list[Path], tmp_path: Path)
         (["part", "--run", "x"], "there is no run x to go on with"),
         (["plan"], "expected web archives or indexes"),
         (["plan", "-"], "standard input cannot be read in parts"),
-        (["plan", ".", "--chunk", "0"], "--chunk 0: expected a number from 1"),
+        (["plan", ".", "--chunk", "0"], "--chunk 0: expected megabytes from 1 to 4096"),
         (["a.warc.gz", "--index", "0"], "--run and --index expect `sheaf ingest part`"),
     ],
 )
