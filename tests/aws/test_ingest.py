@@ -174,7 +174,7 @@ def readers(cloud: Cloud) -> list[int]:
             if str(cloud.folder).encode() not in (process / "environ").read_bytes():
                 continue
             opened = [str(one.readlink()) for one in (process / "fd").iterdir()]
-            if any("/part/." in path for path in opened):
+            if any("/part/part-" in path for path in opened):
                 found.append(int(process.name))
     return found
 
