@@ -48,7 +48,9 @@ class FileJoin:
             if len(pieces) == 1:
                 continue
             if any(map(_is_lost, pieces)):
-                torn[number] = file
+                # A file of which a part failed again and again is not opened once more.
+                flawed = (one.split.file for one in pieces if one.split.file.flaw)
+                torn[number] = next(flawed, file)
             elif not self._renumber(number, pieces[1:]):
                 torn[number] = file
                 odd.add(number)

@@ -44,6 +44,7 @@ def _side_by_side(
 ) -> Iterator[R]:
     context = multiprocessing.get_context("spawn")
     reports = context.Queue()
+    reports.cancel_join_thread()  # what is left in it when the work ends early is not needed
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(reports,))
     try:

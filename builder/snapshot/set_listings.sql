@@ -142,7 +142,7 @@ SELECT (SELECT count(*) FROM set_totals WHERE live = 0),
 
 -- name: set_parts
 -- Sets of one home are divided evenly, so that a file that was just split has room.
-SELECT home * 1000000 + number AS part, listing
+SELECT home::BIGINT * 1000000 + number AS part, listing
 FROM (
     SELECT *, unnest(range(files)) AS number
     FROM (
@@ -170,6 +170,6 @@ JOIN (
         list_sort(list({'first': first, 'last': last, 'copied': copied})) AS ranges
     FROM set_ranges WHERE {within} GROUP BY listing
 ) USING (set_spec)
-ASOF JOIN (SELECT unnest($parts::INTEGER[]) AS part, unnest($firsts::VARCHAR[]) AS start)
+ASOF JOIN (SELECT unnest($parts::BIGINT[]) AS part, unnest($firsts::VARCHAR[]) AS start)
     ON set_spec >= start
 ORDER BY set_spec

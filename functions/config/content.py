@@ -9,6 +9,7 @@ from functions.config.key import ConfigKey
 ADDRESS_FIELDS = ("identifier", "timestamp", "url", "file")
 """Fields of an address of an archived copy."""
 _FIELD = re.compile(r"\{(.*?)\}")
+_ROOT = re.compile(r"(https?://[^/{}]+)?/(?!/)")
 
 
 def are_places(given: object) -> bool:
@@ -25,9 +26,10 @@ def are_addresses(value: Any) -> bool:
 
 def _is_address(template: str) -> bool:
     fields, filled = set(_FIELD.findall(template)), _FIELD.sub("x", template)
-    rooted = filled.startswith("/") and not filled.startswith("//")
+    root = _ROOT.match(template)
     return (
-        check.is_url(f"http://x{filled}" if rooted else filled)
+        root is not None
+        and check.is_url(filled if root[1] else f"http://x{filled}")
         and fields <= {*ADDRESS_FIELDS}
         and not fields.isdisjoint({"identifier", "url"})
     )
@@ -56,7 +58,7 @@ CONTENT_KEYS: tuple[ConfigKey, ...] = (
         "a list of http or https URLs, or of paths from /, with {identifier} or {url}, and "
         "optionally {timestamp} or {file}",
         "addresses of archived copies, stated in each record: the first whose fields the record "
-        "has. Paths are below the root of repository.base_url",
+        "has. Paths replace the /oai of repository.base_url",
     ),
     ConfigKey(
         "content.redirect_bytes",

@@ -17,8 +17,9 @@ from functions.snapshot.errors import ConfigurationError
 
 IN_PATH = "-._~!$'()*+,;=:@"
 """Characters of an identifier that need no escape in a path."""
-_IN_REPLAY = "%/?&" + IN_PATH + "[]"
+_IN_REPLAY = "%/?&" + IN_PATH
 """The same of a URL at the end of a path, where replay systems expect it as it is."""
+_BARE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _FIELD = re.compile(r"\{(\w+)\}")
 _FILES = 100
 """Files of a dataset that are linked one by one; their links would exceed the record."""
@@ -32,16 +33,17 @@ class CopyAddresses:
 
     @classmethod
     def of(cls, configuration: Configuration) -> "CopyAddresses":
-        """Return the configured addresses; paths are below the root of `repository.base_url`.
+        """Return the configured addresses; paths replace the `/oai` of `repository.base_url`.
 
         Raises ConfigurationError.
         """
         given: Sequence[str] = configuration["content.address"]
-        root = configuration["repository.base_url"].rstrip("/").removesuffix(OAI_PATH)
-        if not root and any(one.startswith("/") for one in given):
+        base = configuration["repository.base_url"].rstrip("/")
+        root = base.removesuffix(OAI_PATH)
+        if root == base and any(one.startswith("/") for one in given):
             raise ConfigurationError(
-                "content.address has a path, but repository.base_url is empty: set it, or write "
-                "the whole address"
+                f"content.address has a path, but repository.base_url does not end in {OAI_PATH}: "
+                "set it, or write the whole address"
             )
         return cls(tuple(root + one if one.startswith("/") else one for one in given))
 
@@ -90,7 +92,8 @@ def _fill_parts(template: str, values: Mapping[str, str | None]) -> Iterator[str
     for number, part in enumerate(_FIELD.split(template)):
         if number % 2:
             safe = "" if in_query else _IN_REPLAY if part == "url" else IN_PATH
-            yield quote(values[part] or "", safe=safe, errors="replace")
+            made = quote(values[part] or "", safe=safe, errors="replace")
+            yield _BARE.sub("%25", made)
         else:
             in_query = in_query or "?" in part
             yield part

@@ -8,6 +8,7 @@ continues with its next page: a `<ListRecords>` needs at least one record (OAI-P
 import hashlib
 import json
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -33,6 +34,8 @@ from functions.snapshot.errors import ConfigurationError, StoreError
 _RECORD = "oai/record.xml"
 _RECORDS = {template_filters.HARVESTED: "oai/harvested.xml"}
 _PLACE = "\x00items\x00"
+_COPY = re.compile(r"\|\s*cop(?:y|ies)\b")
+"""The filters that print `content.address`."""
 _LOG = logging.getLogger("sheaf")
 
 _MOST = 100_000  # records, so that a request ends even if a crosswalk fails for every record
@@ -123,7 +126,7 @@ class Renderer:
             made += [kind, *self.templates.makings(f"crosswalks/{name}")]
         if any("repository_name" in text for text in made):
             made.append(self._name)
-        if self._copies.templates and any("| cop" in text for text in made):
+        if self._copies.templates and any(map(_COPY.search, made)):
             made += self._copies.templates
         return hashlib.sha256(json.dumps(made).encode()).hexdigest()[:32]
 

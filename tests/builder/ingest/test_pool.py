@@ -1,13 +1,15 @@
 """Workers begin whole or not at all, whatever comes meanwhile."""
 
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from builder.ingest.pool import defer_interrupts
+from builder.ingest.pool import Advance, defer_interrupts, map_tasks
 
 
 @pytest.fixture
@@ -49,3 +51,24 @@ def test_without_one_nothing_is_raised_and_all_is_as_before(thread: threading.Th
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     assert {signal.SIGINT, signal.SIGTERM} <= blocked
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def number_of(task: int, advance: Advance) -> int:
+    """Return the task."""
+    return task
+
+
+def interrupted() -> None:
+    """Stop at the fourth of very many tasks."""
+    for number in map_tasks(number_of, range(20_000), 2, lambda read, captures: None):
+        if number == 3:
+            raise KeyboardInterrupt
+
+
+def test_an_interrupt_among_very_many_tasks_ends_the_process() -> None:
+    """What the tasks would still report is more than a pipe holds, and nobody reads it."""
+    program = f"from {__name__} import interrupted; interrupted()"
+    done = subprocess.run(
+        [sys.executable, "-c", program], timeout=60, capture_output=True, check=False
+    )
+    assert b"KeyboardInterrupt" in done.stderr

@@ -59,6 +59,16 @@ def test_a_capture_names_its_copy_first_and_its_url_behind_it() -> None:
     assert plain.find("{*}content_address") is None
 
 
+@pytest.mark.parametrize(
+    ("url", "part"),
+    [("http://e.cz/?a[]=1", "?a%5B%5D=1"), ("http://e.cz/50%&<%u2", "/50%25&%3C%25u2")],
+)
+def test_any_url_makes_a_valid_address(url: str, part: str) -> None:
+    item = capture(url, fetch_date="2007")
+    (mods,) = made("mods", item, content_address=[REPLAY])  # held against the schema
+    assert mods.findtext("{*}location/{*}url", "").endswith(part)
+
+
 def test_a_dataset_names_its_bundle_or_its_files() -> None:
     copies = CopyAddresses.of(settings(OWN_COPY, OWN_COPY + "?file={file}"))
     files = [{"path": "a b.csv", "key": "filesets/1"}, {"path": "c", "key": None}]
@@ -86,14 +96,19 @@ def test_another_address_is_another_format() -> None:
     assert all(none[prefix] == own[prefix] for prefix in {*none} - changed)
 
 
-def test_a_path_needs_a_base_url() -> None:
-    with pytest.raises(ConfigurationError, match=r"repository\.base_url is empty"):
-        CopyAddresses.of(settings("/content/{identifier}"))
+@pytest.mark.parametrize("base", ["", "https://a.org/request", "https://a.org/oai-pmh"])
+def test_a_path_needs_a_base_url(base: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"repository\.base_url does not end in /oai"):
+        CopyAddresses.of(settings("/content/{identifier}", base=base))
 
 
 @pytest.mark.parametrize(
-    "address", ["content/{identifier}", "//a.cz/{url}", "https://a.cz/", "/{identifier}/{what}"]
-)
+    "address",
+    [
+        "content/{identifier}", "//a.cz/{url}", "https://a.cz/", "/{identifier}/{what}",
+        "https://a.cz{identifier}", "https://{identifier}.a.cz/x",
+    ],
+)  # fmt: skip
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(ConfigurationError, match=r"content\.address"):
         settings(address)
