@@ -158,10 +158,10 @@ def test_what_fails_every_time_is_a_fault_of_its_files(
 
 
 def put_large(cloud: Cloud, folder: str, below: Path) -> str:
-    """Put archives into the bucket, each a chunk of its own; return their address."""
+    """Put archives into the bucket, each a chunk that takes some time; return their address."""
     draw = random.Random(1)
     for number in range(FILES):
-        bodies = {f"http://{folder}.cz/{number}/{n}": draw.randbytes(60_000) for n in range(30)}
+        bodies = {f"http://{folder}.cz/{number}/{n}": draw.randbytes(400_000) for n in range(30)}
         put(cloud, f"{folder}/{number}.warc.gz", warc(below / f"{number}.warc.gz", bodies))
     return f"s3://{BUCKET}/{folder}"
 
