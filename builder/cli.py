@@ -95,6 +95,14 @@ class _Command(_Parser):
     """
 
     command: Command
+    many: str = ""
+    """The argument that takes any number of texts, if there is one."""
+
+    def add_argument(self, *names: str, **named: Any) -> argparse.Action:
+        """Declare an argument."""
+        if named.get("nargs") == "*" and not names[0].startswith("-"):
+            self.many = names[0]
+        return super().add_argument(*names, **named)
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
@@ -107,7 +115,13 @@ class _Command(_Parser):
         self.epilog = "\n\n".join(filter(None, (_fill(self.epilog or ""), ending(self.command))))
         self.set_defaults(run=body.run)
         found, unknown = super().parse_known_args(args, namespace)
-        if unknown:
+        if self.many and not any(text[:1] == "-" and text != "-" for text in unknown):
+            try:  # argparse takes texts before an option only
+                getattr(found, self.many).extend(map(require_text, unknown))
+                unknown = []
+            except argparse.ArgumentTypeError as error:
+                self.error(str(error))
+        elif unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
 

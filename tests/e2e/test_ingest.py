@@ -81,6 +81,14 @@ def test_a_mistake_in_a_step_is_one_line(home: Home, given: list[str], said: str
     assert said in one_line(result.err)
 
 
+def test_sources_may_stand_before_and_behind_options(home: Home, files: list[Path]) -> None:
+    first, *rest = files
+    assert home("ingest", first, "--jobs", "1", *rest, "--json").json["sources"][2:]
+    assert home("ingest", "plan", "--again", *files, "--json").json["files"] == len(files)
+    assert "unrecognized arguments: --no-such" in home("ingest", "--again", "x", "--no-such").err
+    assert "'' is empty" in home("ingest", first, "--again", "").err
+
+
 def test_an_interrupted_ingest_goes_on(
     home: Home, files: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
