@@ -5,7 +5,6 @@ equals its distance from the file's start. If no descriptor fits, the file ends 
 header of a file that WACZ has. Bytes are read forwards, and a bounded number of times.
 """
 
-import io
 import re
 import struct
 import zipfile
@@ -48,34 +47,6 @@ class ZipEntry:
     def is_readable(self) -> bool:
         """Whether its compression is supported."""
         return self.method in (STORED, DEFLATED) and not self.encrypted
-
-
-class SeekableStream(io.RawIOBase):
-    """A stream of `size` bytes for zipfile to seek in; a subclass reads the bytes."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._at = 0
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def tell(self) -> int:
-        """Return the offset of the next byte."""
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Go to an offset. Raises OSError for a negative one."""
-        at = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence] + offset
-        if at < 0:
-            raise OSError("it begins later")  # zipfile then finds no end of a zip
-        self._at = at
-        return at
 
 
 SIGNATURE = b"PK\x03\x04"

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 from functions.archive.zip_directory import UnpackedEntry, read_entries
-from functions.archive.zip_headers import DAMAGE, DEFLATED, SeekableStream, ZipEntry
+from functions.archive.zip_headers import DAMAGE, DEFLATED, ZipEntry
 from functions.content.protocols import ContentError
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.layout import is_key
 from functions.store import slice
 from functions.store.catalog import Cache
 from functions.store.slice import Slices
+from functions.store.window_stream import SeekableStream
 
 FARTHEST = 1 << 62
 """An offset beyond the end of any file."""
@@ -136,13 +137,13 @@ class _View(SeekableStream):
         self._from, self._data = 0, b""
 
     def read(self, size: int | None = -1, /) -> bytes:
-        left = max(0, self._size - self._at)
+        left = max(0, self.size - self._at)
         many = left if size is None or size < 0 else min(size, left)
         if many > _DIRECTORY:
             raise ValueError(f"a directory of {many} bytes")
         start = self._at - self._from
         if start < 0 or start + many > len(self._data):
-            self._from = max(0, min(self._at, self._size - _NEAR))
+            self._from = max(0, min(self._at, self.size - _NEAR))
             with self._slices.open(self._key, self._from, max(many, _NEAR)) as stream:
                 self._data = io.BufferedReader(cast(io.RawIOBase, stream)).read()
             start = self._at - self._from

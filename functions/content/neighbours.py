@@ -15,8 +15,7 @@ from functions.content.capture_row import CaptureRow
 from functions.content.delivery import Answer
 from functions.content.protocols import NEWEST, BytePlace, Searching
 from functions.content.terms import cut_surt
-from functions.http.http_message import Call
-from functions.oai.render.copy_address import IN_PATH
+from functions.http.http_message import IN_PATH, Call
 from functions.snapshot.errors import StoreError
 from functions.snapshot.manifest import Manifest
 

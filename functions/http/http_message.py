@@ -32,6 +32,8 @@ CORS = {
 """Headers of every answer."""
 
 _DAY = "86400"
+IN_PATH = "-._~!$'()*+,;=:@"
+"""Characters that need no escape in a segment of a path (RFC 3986, 3.3)."""
 OAI_PATH = "/oai"
 FORM = "application/x-www-form-urlencoded"
 _LONGEST = 65_536

@@ -1,21 +1,16 @@
-"""Seekable stream over a window of bytes in memory, which moves with its reader."""
+"""Seekable streams: of bytes that a subclass reads, and over a window of bytes in memory."""
 
 import io
+from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 
-class WindowStream(io.RawIOBase):
-    """A file of `size` bytes; subclasses implement `_fetch`, which shows bytes from `_at` on.
-
-    `_pool` is for what is fetched ahead of the reader.
-    """
+class SeekableStream(io.RawIOBase):
+    """A stream of `size` bytes, which begins at `at`; a subclass reads the bytes."""
 
     def __init__(self, size: int, at: int = 0) -> None:
         self.size = size
-        self._pool = ThreadPoolExecutor(1, "sheaf-stream")  # its thread starts when it is used
-        self._data = memoryview(b"")
-        self._from = 0  # the offset in the file of the first byte of _data
         self._at = at
 
     def readable(self) -> bool:
@@ -30,11 +25,23 @@ class WindowStream(io.RawIOBase):
         """Return the offset of the next read."""
         return self._at
 
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move to another offset; the next read fetches from there."""
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
-        self._at = max(0, base + offset)
-        return self._at
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """Move to another offset. Raises OSError for a negative one."""
+        at = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence] + offset
+        if at < 0:
+            raise OSError("it begins later")  # zipfile then finds no end of a zip
+        self._at = at
+        return at
+
+
+class WindowStream(SeekableStream):
+    """A file whose reader takes a window of bytes along; `_pool` is for what is fetched ahead."""
+
+    def __init__(self, size: int, at: int = 0) -> None:
+        super().__init__(size, at)
+        self._pool = ThreadPoolExecutor(1, "sheaf-stream")  # its thread starts when it is used
+        self._data = memoryview(b"")
+        self._from = 0  # the offset in the file of the first byte of _data
 
     def readinto(self, buffer: Any) -> int:
         """Fill the buffer from the window; 0 at the file's end. Raises what `_fetch` raises."""
@@ -54,9 +61,9 @@ class WindowStream(io.RawIOBase):
         self._data = memoryview(b"")
         super().close()
 
+    @abstractmethod
     def _fetch(self) -> None:
-        """Move the window to `_at`."""
-        raise NotImplementedError
+        """Move the window to `_at`, by `_show`."""
 
     def _show(self, place: int, data: bytes) -> int:
         """Make `data` the window from `place` on; return the offset behind it."""

@@ -16,7 +16,8 @@ from typing import Any, BinaryIO, Protocol, cast
 from builder.filesets.manifest_file import Digests, compute_digests
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import keys
-from functions.archive.zip_headers import DAMAGE, SeekableStream
+from functions.archive.zip_headers import DAMAGE
+from functions.store.window_stream import SeekableStream
 
 MEMBERS = 20_000
 """Most entries of a zip, folders included."""
@@ -71,7 +72,7 @@ class Ranges(SeekableStream):
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Return up to `size` bytes. Raises FilesetError (bundle-bomb) if that is too many."""
-        left = max(0, self._size - self._at)
+        left = max(0, self.size - self._at)
         many = left if size is None or size < 0 else size
         if many > DIRECTORY:
             raise FilesetError("bundle-bomb", f"a directory of {many:,} bytes")

@@ -6,19 +6,18 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
 from functions.config.configuration import Configuration
-from functions.http.http_message import OAI_PATH
+from functions.http.http_message import IN_PATH, OAI_PATH
 from functions.snapshot import instant
 from functions.snapshot.errors import ConfigurationError
 
-IN_PATH = "-._~!$'()*+,;=:@"
-"""Characters of an identifier that need no escape in a path."""
 _IN_REPLAY = "%/?&" + IN_PATH
-"""The same of a URL at the end of a path, where replay systems expect it as it is."""
+"""Characters of a URL at the end of a path, where replay systems expect it as it is."""
 _BARE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _FIELD = re.compile(r"\{(\w+)\}")
 _FILES = 100
@@ -76,20 +75,26 @@ class CopyAddresses:
 
     def _fill(self, values: Mapping[str, str | None]) -> str | None:
         """Return the first address whose fields have values; `file` must be used if it is given."""
-        for template in self.templates:
-            fields = set(_FIELD.findall(template))
+        for parts in map(_split, self.templates):
+            fields = parts[1::2]
             if all(map(values.get, fields)) and ("file" in fields) == ("file" in values):
-                return "".join(_fill_parts(template, values))
+                return "".join(_fill_parts(parts, values))
         return None
 
 
 NO_COPIES = CopyAddresses()
 
 
-def _fill_parts(template: str, values: Mapping[str, str | None]) -> Iterator[str]:
+@lru_cache(maxsize=64)
+def _split(template: str) -> tuple[str, ...]:
+    """Return the parts of a template: texts and, between them, names of fields."""
+    return tuple(_FIELD.split(template))
+
+
+def _fill_parts(parts: Sequence[str], values: Mapping[str, str | None]) -> Iterator[str]:
     """Yield the pieces of an address, with the values of fields escaped for their places."""
     in_query = False
-    for number, part in enumerate(_FIELD.split(template)):
+    for number, part in enumerate(parts):
         if number % 2:
             safe = "" if in_query else _IN_REPLAY if part == "url" else IN_PATH
             made = quote(values[part] or "", safe=safe, errors="replace")

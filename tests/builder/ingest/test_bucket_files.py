@@ -19,7 +19,7 @@ from functions.store.connection import BucketConnection
 from tests.bucket import Bucket, administrator
 from tests.builder.ingest.test_ingest import _SHARED, RULES, SETS, as_read, crawl, ingested
 from tests.builder.ingest.test_parts import RUN, rows
-from tests.builder.ingest.test_web_files import published
+from tests.builder.ingest.test_web_files import ingest_in_parts, published
 from tests.e2e.conftest import Home, make_home, warc
 from tests.proxy import Proxy, proxied
 
@@ -88,11 +88,7 @@ def test_machines_share_a_large_object(
     home: Home, bucket: Bucket, archive: Path, tmp_path: Path
 ) -> None:
     place = put(bucket, "large.warc.gz", archive.read_bytes())
-    made = home("ingest", "plan", place, "--chunk", "1", "--json").json
-    assert made["chunks"] == 3  # the digest, and two ranges
-    for index in (2, 0, 1):
-        assert home("ingest", "part", "--run", made["run"], "--index", index).code == 0
-    assert home("ingest", "commit", "--run", made["run"]).code == 0
+    ingest_in_parts(home, place)
     local = make_home(tmp_path / "local")
     assert local("ingest", archive, "--engine", "local").code == 0
     assert published(home) == published(local)

@@ -10,6 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builder.snapshot import set_listings
+from builder.snapshot.set_listings import SetIndex
+from builder.snapshot.sql import Statements
+from functions.database import engine
 from functions.oai.repository import RecordSelection
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout, oai_name
@@ -237,3 +240,14 @@ def test_a_scattered_set_is_copied_and_a_dense_one_is_not(
     records = repository.page(manifest, selection, 100, headers=True)
     assert [r.position for r in records] == list(range(8, 600, 60))
     assert all(not r.fields for r in records)
+
+
+def test_a_file_of_sets_may_have_a_large_number() -> None:
+    """A billion captures have more files of sets than 32 bits can number in steps of a million."""
+    connection = engine.connect()
+    connection.execute("CREATE TABLE set_totals AS SELECT 's' || n AS listing FROM range(9) t(n)")
+    connection.execute("CREATE TABLE set_files AS SELECT 3000::INTEGER AS home, '' AS first")
+    sql = Statements(set_listings.__file__).get("set_parts")
+    parts = connection.execute(sql, {"most": 4.0}).fetchall()
+    assert parts == [(3_000_000_000, "s0"), (3_000_000_001, "s3"), (3_000_000_002, "s6")]
+    assert {SetIndex.home(part) for part, _ in parts} == {3000}
