@@ -30,12 +30,16 @@ STACK = "sheaf-proof"
 KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
 """Those of the account's root, who may do everything."""
 
-_PROGRAM = f"""
+_PROGRAM = """
 import sys
 from ministack.app import main
-sys.executable = {str(BARE)!r}  # so that functions have nothing but what was packed
+sys.executable = sys.argv.pop()  # of the functions
 main()
 """
+_ENVIRONMENT = f"""#!/bin/sh
+TMPDIR=$(mktemp -d) exec {BARE} "$@"
+"""
+"""An environment of Lambda: nothing but what was packed, and its own folder for temporary files."""
 
 
 @dataclass
@@ -117,9 +121,12 @@ def running(folder: Path) -> Iterator[Cloud]:
     }  # fmt: skip
     url = f"http://127.0.0.1:{port}"
     log = folder / "log"
+    starter = folder / "environment"
+    starter.write_text(_ENVIRONMENT)
+    starter.chmod(0o755)
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [PYTHON, "-c", _PROGRAM], env=environment, cwd=folder,
+            [PYTHON, "-c", _PROGRAM, starter], env=environment, cwd=folder,
             stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
         )  # fmt: skip
     try:
