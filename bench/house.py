@@ -38,6 +38,7 @@ ROOMS = (
     "builder.parquet",
     "builder.sources",
     "builder",
+    "functions.site",
     "functions.content",
     "functions.oai",
     "functions.http",

@@ -63,7 +63,7 @@ FUNCTIONS = {
     "OaiFunction": Contents(
         ("duckdb", "jinja2", "markupsafe", "obstore"),
         ("functions", "templates"),
-        (*_NEVER, *_DUCKDB, "functions/archive", "functions/content"),
+        (*_NEVER, *_DUCKDB, "functions/archive"),
     ),
     # The decoders are of captures' own codings; what is not in them is answered as it is stored.
     "ContentFunction": Contents(

@@ -563,7 +563,7 @@ RUNTIME = {"boto3", "botocore"}
 @pytest.mark.parametrize(
     ("name", "module"),
     [
-        ("OaiFunction", "functions.oai.function"),
+        ("OaiFunction", "functions.site.function"),
         ("ContentFunction", "functions.content.function"),
         ("PublishFunction", "builder.aws.publisher"),
         ("FilesetFunction", "builder.aws.fileset_worker"),

@@ -23,6 +23,7 @@ from functions.config.configuration import Configuration
 from functions.content import assembly
 from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.site import assembly as pages
 from functions.snapshot.errors import NothingPublished
 from functions.snapshot.store import Reader
 from functions.store import catalog
@@ -189,7 +190,13 @@ def _open(site: ServedStore, reader: Reader) -> Iterator[tuple[Handler, int]]:
         # A restarted worker does not return to an older snapshot.
         guarded = site.workers > 1
         metadata = Application(
-            repository, site.settings, site.clock, write, compress=compress, guarded=guarded
+            repository,
+            site.settings,
+            site.clock,
+            write,
+            compress=compress,
+            guarded=guarded,
+            pages=pages.site_over(repository),
         )
         handler: Handler = metadata.answer
         places = site.settings["serve.concurrent"]

@@ -2,7 +2,7 @@
 
 import re
 
-from functions.config import check, content, gathering, http, key
+from functions.config import check, content, gathering, http, key, site
 from functions.config.key import ConfigKey as ConfigKey
 from functions.url import authority
 
@@ -246,4 +246,5 @@ KEYS: tuple[ConfigKey, ...] = (
     *gathering.GATHER_KEYS,
     *gathering.FILESET_KEYS,
     *content.CONTENT_KEYS,
+    *site.SITE_KEYS,
 )

@@ -1,6 +1,6 @@
 """AWS Lambda function for content: its handler is functions.content.function.handler.
 
-It is built like functions.oai.function, from the same variables and the same sheaf.toml.
+It is built like functions.site.function, from the same variables and the same sheaf.toml.
 """
 
 import os

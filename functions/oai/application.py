@@ -7,8 +7,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from functions.config.configuration import Configuration
@@ -18,11 +19,10 @@ from functions.http.access_log import AccessLog
 from functions.http.http_message import OAI_PATH, Call, FormError, Reply, unavailable
 from functions.oai.answer import Answer, SetList
 from functions.oai.as_of import AsOf
-from functions.oai.format import TEMPLATES
-from functions.oai.lambda_instance import Answering, InstanceParts, now
+from functions.oai.format import Formats
 from functions.oai.provider import Provider
-from functions.oai.render import check, site
-from functions.oai.render.render import render_document
+from functions.oai.render import check, schemas
+from functions.oai.render.render import Renderer, render_document
 from functions.oai.repository import Repository
 from functions.oai.request import BAD_ARGUMENT, error
 from functions.snapshot.errors import NothingPublished, StoreError
@@ -30,15 +30,41 @@ from functions.store import s3_request
 
 _LOG = logging.getLogger("sheaf")
 
-_XML, _HTML, _PLAIN = "text/xml", "text/html", "text/plain"
+_XML, _PLAIN = "text/xml", "text/plain"
 _LARGEST = 4_000_000
 """Maximum bytes of a document: Lambda answers 6 MB at most, and base64 adds a third."""
 _FRAME = 20_000
 """Bytes of the document reserved for the XML around the records."""
 
 
+@dataclass(frozen=True, slots=True)
+class OaiParts:
+    """The parts of an application that pages for people share with it."""
+
+    repository: Repository
+    configuration: Configuration
+    present: AsOf
+    provider: Provider
+    formats: Formats
+    renderer: Renderer
+
+
+class PageService(Protocol):
+    """The pages beside the protocol, such as those for people. Thread-safe."""
+
+    def takes(self, path: str) -> bool:
+        """Return whether there is a page at that path, such as `/sets`."""
+        ...
+
+    def reply(self, call: Call) -> Reply:
+        """Return the answer to a GET of such a path. Raises StoreError."""
+        ...
+
+
 class Application:
     """Answers events from one repository. Thread-safe.
+
+    `pages` makes the pages beside the protocol.
 
     `log` takes each line of the access log. `timer` returns seconds from an arbitrary start.
     `compress` compresses a body with gzip. An answer weighs at most `largest` bytes
@@ -60,6 +86,7 @@ class Application:
         largest: int | None = None,
         *,
         guarded: bool = False,
+        pages: Callable[[OaiParts], PageService] | None = None,
     ):
         present = AsOf(
             repository,
@@ -77,8 +104,11 @@ class Application:
         formats, self._renderer = check.open_formats(configuration)
         digest, fields = check.lookups(configuration, formats, self._renderer)
         self._provider = Provider(repository, configuration, formats, present, digest, fields)
-        self._schemas = site.schema_replies(self._renderer.places)
-        self._fixed = site.file_replies(TEMPLATES)
+        parts = OaiParts(
+            repository, configuration, present, self._provider, formats, self._renderer
+        )
+        self._pages = None if pages is None else pages(parts)
+        self._schemas = schemas.schema_replies(self._renderer.places)
         self._places = threading.BoundedSemaphore(configuration["serve.concurrent"])
         self._log = None if log is None else AccessLog(log)
         self._largest = largest
@@ -143,8 +173,9 @@ class Application:
 
     def _reply(self, call: Call) -> Reply:
         is_oai = call.path.rstrip("/") == OAI_PATH
-        fixed = self._fixed.get(call.path) or self._schemas.get(call.path.removeprefix(OAI_PATH))
-        if not is_oai and call.path != "/" and fixed is None:
+        schema = self._schemas.get(call.path.removeprefix(OAI_PATH))
+        is_page = self._pages is not None and self._pages.takes(call.path)
+        if not (is_oai or is_page or schema):
             return Reply(404, _PLAIN, f"Not found; try / or {OAI_PATH}.\n".encode())
         allowed = ("GET", "HEAD", "POST", "OPTIONS") if is_oai else ("GET", "HEAD", "OPTIONS")
         if call.method == "OPTIONS":
@@ -152,10 +183,12 @@ class Application:
         if call.method not in allowed:
             allow = ", ".join(allowed)
             return Reply(405, _PLAIN, f"Use one of: {allow}.\n".encode(), {"Allow": allow})
-        if fixed is not None:
-            return fixed
+        if schema is not None:
+            return schema
         try:
-            return self._document(call) if is_oai else self._page(call)
+            if is_oai or self._pages is None:
+                return self._document(call)
+            return self._pages.reply(call)
         except NothingPublished as error:
             _LOG.error("%s", error)
             return self._unavailable("Nothing is published here yet; try again later.")
@@ -207,24 +240,5 @@ class Application:
             200, _XML, body, headers, http_message.document_digest(body), answer.log_fields()
         )
 
-    def _page(self, call: Call) -> Reply:
-        url = self._provider.base_url(call.base + OAI_PATH)
-        view = site.view(self._repository, self._configuration, self._present.reading(), url)
-        body = self._renderer.page({"site": view})
-        return Reply(
-            200,
-            _HTML,
-            body,
-            digest=http_message.document_digest(body),
-            told={"snapshot": view.snapshot},
-        )
-
     def _unavailable(self, message: str) -> Reply:
         return unavailable(message, self._configuration["serve.retry_seconds"])
-
-
-def of_lambda(opened: InstanceParts) -> Answering:
-    """Return the application as Lambda calls it."""
-    return Application(
-        opened.repository, opened.settings, now, opened.log, largest=gateway.LARGEST, guarded=True
-    )

@@ -137,3 +137,23 @@ class Repository(Protocol):
     def has_set(self, manifest: Manifest, spec: str) -> bool:
         """Return whether the snapshot has the set."""
         ...
+
+    def children(
+        self, manifest: Manifest, under: str, after: str, limit: int
+    ) -> tuple[SetRow, ...]:
+        """Return up to `limit` sets one level below `under` ("" for the top) behind `after`."""
+        ...
+
+    def find_set(self, manifest: Manifest, spec: str) -> SetRow | None:
+        """Return a set; None if it does not exist."""
+        ...
+
+    def versions(self, manifest: Manifest, identifier: str) -> tuple[int, ...]:
+        """Return the positions of an item's versions that the snapshot knows, ascending."""
+        ...
+
+    def source_rows(
+        self, manifest: Manifest, table: str, source: str, limit: int
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return up to `limit` rows of `sources` or `faults` about an archive file."""
+        ...

@@ -20,7 +20,7 @@ from urllib.request import urlopen
 
 from tests.aws.request import Answer, Kind, Request, answer_of, dumped, http_api
 
-HANDLER = "functions.oai.function.handler"
+HANDLER = "functions.site.function.handler"
 TIMEOUT = 28
 """Seconds, as infra/template.yaml has them."""
 BARE = Path(sys.prefix) / "runtime" / "bin" / "python"

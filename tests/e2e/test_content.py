@@ -102,10 +102,10 @@ def test_an_index_a_timemap_and_a_timegate_lead_to_it(served: str) -> None:
 
 
 def test_the_page_for_people_tells_of_it_where_it_is_given(untouched: Home, served: str) -> None:
-    assert f"{served}/content/".encode() in got(served + "/")[2]
+    assert f"{served}/content/".encode() in got(served + "/harvest")[2]
     with command(untouched) as (url, _):
         base = url.removesuffix("/oai")
-        assert b"/content/" not in got(base + "/")[2]
+        assert b"/content/" not in got(base + "/harvest")[2]
         assert got(f"{base}/content/{identifier(untouched, 'http://www.archiv.org/')}")[0] == 404
         assert got(f"{base}/cdx?url=knihovna.cz")[0] == 404
 

@@ -18,8 +18,8 @@ import pytest
 
 from functions.database import engine
 from functions.http import origin
-from functions.oai import application
 from functions.oai.lambda_instance import MARGIN, Instance, Shares
+from functions.site import assembly
 from functions.snapshot import layout
 from tests.bucket import Bucket, fresh
 from tests.e2e.test_s3 import PAGES, Bucketed
@@ -61,7 +61,7 @@ class Lambda:
     def begin(self) -> Instance:
         self.patch.setattr(tempfile, "tempdir", str(self.scratch))
         self.made.append(
-            Instance(self.environment, self.root, self.lines.append, application.of_lambda)
+            Instance(self.environment, self.root, self.lines.append, assembly.of_lambda)
         )
         return self.made[-1]
 
@@ -407,7 +407,7 @@ def test_it_takes_its_shares(published: Lambda) -> None:
 
 PROGRAM = """
 import json, os, sys
-from functions.oai.function import handler
+from functions.site.function import handler
 class Context:
     aws_request_id = "an-id"
     def get_remaining_time_in_millis(self): return 28000

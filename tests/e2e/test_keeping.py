@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from functions.oai import application
 from functions.oai.lambda_instance import Instance
+from functions.site import assembly
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import VERSION
 from functions.store.catalog import Catalogue
@@ -285,10 +285,10 @@ def test_a_function_that_starts_on_an_old_pointer_answers_503(
 ) -> None:
     lines: list[str] = []
     environment = {"SHEAF_STORE_URI": str(kept.folder / "store")}
-    whole = Instance(environment, kept.folder, lines.append, application.of_lambda)
+    whole = Instance(environment, kept.folder, lines.append, assembly.of_lambda)
     assert whole(http("verb=Identify"))["statusCode"] == 200
     restored(kept)
-    old = Instance(environment, kept.folder, lines.append, application.of_lambda)
+    old = Instance(environment, kept.folder, lines.append, assembly.of_lambda)
     assert old(http("verb=Identify"))["statusCode"] == 503
     assert "`sheaf verify` shows the correct content" in caplog.text
     # The one that runs keeps what it has seen.

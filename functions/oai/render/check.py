@@ -11,7 +11,7 @@ from xml.parsers import expat
 
 from functions.config.configuration import Configuration
 from functions.oai.format import TEMPLATES, Format, Formats, load
-from functions.oai.render import about, site, template_filters
+from functions.oai.render import about, schemas, template_filters
 from functions.oai.render.copy_address import CopyAddresses
 from functions.oai.render.render import Renderer, template
 from functions.oai.render.template_filters import clean
@@ -102,7 +102,7 @@ def _try(renderer: Renderer, formats: Formats, own: Path) -> None:
         for kind, crosswalk in row.crosswalks.items():
             if tried.get(kind) != crosswalk:
                 check(renderer, row, kind)
-    site.schema_replies(renderer.places)
+    schemas.schema_replies(renderer.places)
 
 
 def _takes_place(own: Path) -> bool:

@@ -65,7 +65,7 @@ class Renderer:
         self.places = folders(templates, own)
         self.templates = Templates(self.places, abouts or {}, copies)
         self._name = repository_name
-        self._copies = copies
+        self.copies = copies
 
     def document(self, answer: Answer) -> bytes:
         """Return the XML document of an answer, in UTF-8.
@@ -94,9 +94,9 @@ class Renderer:
         """Return an empty sheet for records of at most `largest` bytes (None: unlimited)."""
         return Sheet(lambda part: self._render_part(part, base_url), largest)
 
-    def page(self, variables: Mapping[str, Any]) -> bytes:
-        """Return the page for people, in UTF-8."""
-        return template_filters.clean((self.templates.text("site/index.html", variables),))
+    def page(self, name: str, variables: Mapping[str, Any]) -> bytes:
+        """Return a page for people by the name of its template, in UTF-8."""
+        return template_filters.clean((self.templates.text(f"site/{name}", variables),))
 
     def record(
         self, record: PublishedRecord, row: Format, base_url: str, repository_name: str
@@ -126,8 +126,8 @@ class Renderer:
             made += [kind, *self.templates.makings(f"crosswalks/{name}")]
         if any("repository_name" in text for text in made):
             made.append(self._name)
-        if self._copies.templates and any(map(_COPY.search, made)):
-            made += self._copies.templates
+        if self.copies.templates and any(map(_COPY.search, made)):
+            made += self.copies.templates
         return hashlib.sha256(json.dumps(made).encode()).hexdigest()[:32]
 
     def _render_all(self, content: RecordList, base_url: str) -> tuple[bytes, ...]:

@@ -45,7 +45,7 @@ FAULTS = (
 
 
 class Templates:
-    """Templates of some folders; all but the last folder give only crosswalks and tables.
+    """Templates of some folders; all but the last folder give only crosswalks, pages and tables.
 
     Each is compiled on first use. Thread-safe.
     """
@@ -54,7 +54,9 @@ class Templates:
         self._tables = Tables(places)
         self.abouts = abouts
         own = (
-            jinja2.PrefixLoader({"crosswalks": jinja2.FileSystemLoader(place / "crosswalks")})
+            jinja2.PrefixLoader(
+                {part: jinja2.FileSystemLoader(place / part) for part in ("crosswalks", "site")}
+            )
             for place in places[:-1]
         )
         self._environment = jinja2.Environment(

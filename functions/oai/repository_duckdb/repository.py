@@ -1,7 +1,7 @@
 """DuckDB repository: answers from the Parquet files of a store's snapshots."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -10,7 +10,7 @@ from functions.database.columns import Columns
 from functions.database.files import FILE, Files
 from functions.oai.repository import PublishedRecord, RecordSelection, SetRow
 from functions.oai.repository_duckdb import record_rows
-from functions.oai.repository_duckdb import record_rows as version
+from functions.oai.repository_duckdb.details import DetailTables
 from functions.oai.repository_duckdb.record_rows import Page, Range
 from functions.oai.repository_duckdb.sets import SetTable
 from functions.snapshot import oai_name
@@ -48,6 +48,10 @@ class DuckRepository:
         self.files = self._files = Files(reader, kept, ahead=ahead, memory=memory)
         self._sets = SetTable(self._catalogue, self._files)
         self.close, self.witness = self._files.close, self._catalogue.witness
+        self.children, self.find_set = self._sets.children, self._sets.find
+        self.births, self.has_set = self._sets.births, self._sets.exists
+        rows = DetailTables(self._catalogue, self._files)
+        self.versions, self.source_rows = rows.versions, rows.source_rows
 
     def pointer(self) -> Pointer:
         """Read the pointer again at each call; it is empty before the first publish."""
@@ -82,8 +86,10 @@ class DuckRepository:
         fields: Collection[str] | None = None,
     ) -> Sequence[PublishedRecord]:
         """Return the first `limit` records of the selection, by position."""
-        names = version.columns(headers=headers, of_set=selection.set is not None, fields=fields)
-        narrowed = version.Narrowed(manifest, names)
+        names = record_rows.columns(
+            headers=headers, of_set=selection.set is not None, fields=fields
+        )
+        narrowed = record_rows.Narrowed(manifest, names)
         pages: list[Page] = []
         missing = limit
         for part in self._ranges(manifest, selection):
@@ -93,7 +99,7 @@ class DuckRepository:
                 some = narrowed.of(groups)
                 for read in self._read(manifest, selection, part, file, groups, missing, some):
                     if read["position"]:
-                        page = version.page(read, self._sets.stamps(manifest), selection.set)
+                        page = record_rows.page(read, self._sets.stamps(manifest), selection.set)
                         pages.append(page)
                         missing -= len(page)
         return self._fill(manifest, pages, headers=headers)
@@ -108,7 +114,7 @@ class DuckRepository:
             sql = f"SELECT position FROM {FILE} WHERE key = $key"
             rows = self._files.rows(sql, file, groups, key=key)
             positions += [place for (place,) in rows]
-        names = version.columns(headers=False, of_set=False, fields=fields)
+        names = record_rows.columns(headers=False, of_set=False, fields=fields)
         for place in sorted(positions, reverse=True):
             selection = RecordSelection(tuple(manifest.kinds()), Span(place, place))
             for _ in self._ranges(manifest, selection):
@@ -120,16 +126,16 @@ class DuckRepository:
     def _at(
         self, manifest: Manifest, place: int, names: tuple[str, ...]
     ) -> Sequence[PublishedRecord]:
-        """Return the record at a position, if its item has no later version."""
+        """Return the record at a position, if its item has no later record_rows."""
         sql = f"SELECT 1 FROM {FILE} WHERE position = $place"
         for file, _ in self._dead(manifest, place, place):
             if self._files.rows(sql, file, place=place):
                 return ()
         for file, groups in self._catalogue.groups(manifest, "records", place, place):
-            some = version.Narrowed(manifest, names).of(groups)
+            some = record_rows.Narrowed(manifest, names).of(groups)
             found = self._files.at(some, file, groups, place)
             if found["position"]:
-                page = version.page(found, self._sets.stamps(manifest), None)
+                page = record_rows.page(found, self._sets.stamps(manifest), None)
                 return self._fill(manifest, [page], headers=False)
         return ()
 
@@ -145,14 +151,6 @@ class DuckRepository:
         """Return up to `limit` sets whose specification sorts behind `after`."""
         return self._sets.rows(manifest, after, limit, sequence, live=live)
 
-    def births(self, manifest: Manifest, specs: Sequence[str]) -> Mapping[str, int]:
-        """Return those of the specifications that exist, with the sequence they began in."""
-        return self._sets.births(manifest, specs)
-
-    def has_set(self, manifest: Manifest, spec: str) -> bool:
-        """Return whether the snapshot has the set."""
-        return self._sets.listing(manifest, spec).counts != ()
-
     def _fill(
         self, manifest: Manifest, pages: Sequence[Page], *, headers: bool
     ) -> Sequence[PublishedRecord]:
@@ -160,7 +158,7 @@ class DuckRepository:
         if not pages:
             return ()
         page = pages[0] if len(pages) == 1 else Page.join(pages)
-        names = None if headers else version.lacking(page)
+        names = None if headers else record_rows.lacking(page)
         if names is None:
             return page
         found: dict[str, str] = {}
@@ -168,7 +166,7 @@ class DuckRepository:
         if names:
             for file, groups in self._catalogue.groups(manifest, "documents", names[0], names[-1]):
                 found.update(self._files.rows(sql, file, groups, names=names))
-        return tuple(version.fill_documents(page, found))
+        return tuple(record_rows.fill_documents(page, found))
 
     def _ranges(self, manifest: Manifest, selection: RecordSelection) -> Iterator[Range]:
         """Yield the ranges of the selection, without publishes that have no records left."""

@@ -8,7 +8,7 @@ from typing import Any
 from functions.database.files import FILE, Files
 from functions.oai.repository import SetRow
 from functions.oai.repository_duckdb.record_rows import Range
-from functions.snapshot.manifest import Manifest
+from functions.snapshot.manifest import DataFile, Key, Manifest
 from functions.store.catalog import Cache, Catalogue
 
 _SETS = f"""
@@ -20,6 +20,7 @@ _LIVELY = "(live > 0) = $live"
 _LIVELY_BEFORE = (
     "turns[1] <= $sequence AND (len(list_filter(turns, lambda t: t <= $sequence)) % 2 = 1) = $live"
 )
+_CHILDREN = "starts_with(set_spec, $within) AND len(string_split(set_spec, ':')) = $depth"
 _BIRTHS = f"SELECT set_spec, turns[1] FROM {FILE} WHERE list_contains($specs, set_spec)"
 
 
@@ -50,23 +51,66 @@ class SetTable:
     ) -> tuple[SetRow, ...]:
         """Return up to `limit` sets whose specification sorts behind `after`."""
         found: list[SetRow] = []
-        stamps = self.stamps(manifest)
         values: dict[str, Any] = {"after": after}
         condition = "true"
         if sequence is not None:
             past = any(s.number > sequence for s in manifest.sequences[-1:])
             condition = _LIVELY_BEFORE if past else _LIVELY
             values |= {"live": live} | ({"sequence": sequence} if past else {})
-        sql = _SETS.format(condition=condition)
         for file, _ in self._catalogue.groups(manifest, "sets", after, None):
-            rows = self._files.rows(sql, file, limit=limit - len(found), **values)
-            found += [
-                SetRow(spec, records, count, stamps[first], stamps[last], name)
-                for spec, records, count, first, last, name in rows
-            ]
+            found += self._select(manifest, file, condition, limit - len(found), values)
             if len(found) >= limit:
                 break
         return tuple(found)
+
+    def children(
+        self, manifest: Manifest, under: str, after: str, limit: int
+    ) -> tuple[SetRow, ...]:
+        """Return up to `limit` sets one level below `under` whose specification is behind `after`.
+
+        Files that lie wholly below one of them are not read.
+        """
+        found: list[SetRow] = []
+        within = f"{under}:" if under else ""
+        depth = within.count(":") + 1
+        # `;` follows `:`, and no specification has it.
+        start, end = max(within, after), f"{under};" if under else None
+
+        def ancestor(spec: Key) -> str:
+            return ":".join(str(spec).split(":")[:depth])
+
+        for file, _ in self._catalogue.groups(manifest, "sets", start, end):
+            first, last = file.groups[0].first, file.groups[-1].last
+            if ancestor(first) == ancestor(last) != first:
+                continue
+            wanted = {"after": after, "within": within, "depth": depth}
+            found += self._select(manifest, file, _CHILDREN, limit - len(found), wanted)
+            if len(found) >= limit:
+                break
+        return tuple(found)
+
+    def find(self, manifest: Manifest, spec: str) -> SetRow | None:
+        """Return a set; None if it does not exist."""
+        for file, _ in self._catalogue.groups(manifest, "sets", spec, spec):
+            wanted = {"after": "", "spec": spec}
+            for row in self._select(manifest, file, "set_spec = $spec", 1, wanted):
+                return row
+        return None
+
+    def _select(
+        self,
+        manifest: Manifest,
+        file: DataFile,
+        condition: str,
+        limit: int,
+        values: Mapping[str, Any],
+    ) -> list[SetRow]:
+        stamps = self.stamps(manifest)
+        rows = self._files.rows(_SETS.format(condition=condition), file, limit=limit, **values)
+        return [
+            SetRow(spec, records, count, stamps[first], stamps[last], name)
+            for spec, records, count, first, last, name in rows
+        ]
 
     def births(self, manifest: Manifest, specs: Sequence[str]) -> Mapping[str, int]:
         """Return those of the specifications that exist, with the sequence they began in."""
@@ -93,6 +137,10 @@ class SetTable:
             return Listing((), ())
 
         return self._cache.get((manifest.snapshot, spec), read)
+
+    def exists(self, manifest: Manifest, spec: str) -> bool:
+        """Return whether the snapshot has the set."""
+        return self.listing(manifest, spec).counts != ()
 
     def density(self, manifest: Manifest, spec: str) -> float:
         """Return the share of a set's own records in its ranges; the set must have records."""

@@ -15,6 +15,7 @@ from functions.config import configuration
 from functions.config.configuration import Configuration
 from functions.oai.application import Application
 from functions.oai.repository import Repository
+from functions.site.assembly import make_site
 from tests.functions.oai.validity import OAI, codes, valid
 
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -121,7 +122,9 @@ class Client:
 
     def __init__(self, repository: Repository, clock: Clock | None = None, **settings: Any) -> None:
         self.clock = clock or Clock()
-        self.application = Application(repository, configured(**settings), self.clock)
+        self.application = Application(
+            repository, configured(**settings), self.clock, pages=make_site
+        )
 
     def raw(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         return self.application(event(*args, **kwargs), None)

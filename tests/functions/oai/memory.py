@@ -175,6 +175,30 @@ class MemoryRepository:
             if spec in there
         }
 
+    def children(
+        self, manifest: Manifest, under: str, after: str, limit: int
+    ) -> tuple[SetRow, ...]:
+        within = f"{under}:" if under else ""
+        rows = self.sets(manifest, after, 10_000)
+        found = [r for r in rows if r.spec.startswith(within) and ":" not in r.spec[len(within) :]]
+        return tuple(found[:limit])
+
+    def find_set(self, manifest: Manifest, spec: str) -> SetRow | None:
+        return next((r for r in self.sets(manifest, "", 10_000) if r.spec == spec), None)
+
+    def versions(self, manifest: Manifest, identifier: str) -> tuple[int, ...]:
+        record = self.record(manifest, identifier)
+        return () if record is None else (record.position,)
+
+    def source_rows(
+        self, manifest: Manifest, table: str, source: str, limit: int
+    ) -> tuple[Mapping[str, Any], ...]:
+        records = self._at(manifest.snapshot).records
+        if not any(record.fields.get("warc_filename") == source for record in records):
+            return ()
+        row = dict.fromkeys(schema.names(table))
+        return ({**row, "source": source, "path": "/secret", "code": "c", "detail": source},)
+
     def has_set(self, manifest: Manifest, spec: str) -> bool:
         return spec in self._at(manifest.snapshot).members
 

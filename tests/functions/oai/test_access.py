@@ -7,6 +7,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from functions.oai.application import Application
+from functions.site.assembly import make_site
 from functions.snapshot.errors import StoreError
 from tests.functions.oai.client import START, Client, Clock, configured, event
 
@@ -18,7 +19,12 @@ class Log:
         self.lines: list[str] = []
         self.seconds = 0.0
         self.application = Application(
-            repository, configured(**settings), clock, self.lines.append, self.timer
+            repository,
+            configured(**settings),
+            clock,
+            self.lines.append,
+            self.timer,
+            pages=make_site,
         )
 
     def timer(self) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from functions.oai import format as formats
-from functions.oai.render import check, site
+from functions.oai.render import check, schemas
 from functions.oai.render.render import Renderer
 from functions.snapshot.errors import ConfigurationError
 from tests.functions.oai.client import START, Client, configured, content
@@ -476,4 +476,4 @@ def test_what_is_shipped_passes_its_trial(row):
     renderer = Renderer()
     for kind in row.crosswalks:
         check.check(renderer, row, kind)
-    assert site.schema_replies(renderer.places)
+    assert schemas.schema_replies(renderer.places)

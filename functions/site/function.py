@@ -1,4 +1,4 @@
-"""The AWS Lambda function that serves; its handler is functions.oai.function.handler.
+"""The AWS Lambda function that serves; its handler is functions.site.function.handler.
 
 Import creates it with the execution environment, before the first request. Its configuration is a
 sheaf.toml in the zip's root, overridden by the variables SHEAF_*. It writes the access log to
@@ -7,8 +7,9 @@ standard output, one line of JSON for each request.
 
 import os
 
-from functions.oai import application, lambda_instance
+from functions.oai import lambda_instance
+from functions.site import assembly
 
 handler = lambda_instance.Instance(
-    os.environ, lambda_instance.root(os.environ), lambda_instance.write, application.of_lambda
+    os.environ, lambda_instance.root(os.environ), lambda_instance.write, assembly.of_lambda
 )

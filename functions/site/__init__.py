@@ -1,0 +1,1 @@
+"""Pages for people, and what other machines read beside OAI-PMH: feed, sitemap, description."""

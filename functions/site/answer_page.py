@@ -1,0 +1,88 @@
+"""The page of an OAI-PMH answer: the request, its meaning, the next step, and the XML."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from functions.http.http_message import FormError
+from functions.oai.answer import Answer, ErrorList, OneRecord, RecordList, SetList
+from functions.oai.repository import PublishedRecord
+from functions.oai.request import VERBS
+from functions.site.page import PageError, PageRequest, SitePage
+
+_LONGEST = 40_000
+"""Characters of XML that the page shows."""
+_RECORDS = 50
+"""Records and sets of a list that the page shows: its own links go on from there."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderLine:
+    """The header of a record in an answer."""
+
+    identifier: str
+    datestamp: str
+    deleted: bool
+
+
+def show(request: PageRequest) -> SitePage:
+    """Return the page of the answer to the request in the arguments."""
+    try:
+        # As they were sent: an argument that is repeated is an error of the protocol.
+        pairs = [pair for pair in request.call.pairs() if pair[0] != "lang"]
+    except FormError as error:
+        raise PageError(str(error)) from error
+    address = request.address
+    answer, body = request.parts.answer(pairs, address.oai)
+    text, content = body.decode(), answer.content
+    given = dict(pairs)
+    verb = given.pop("verb", "")
+    values = {
+        "verb": verb if verb in VERBS else "",
+        "arguments": list(given.items()),
+        "raw": address.request(verb, **given),
+        "response_date": answer.response_date,
+        "xml": text[:_LONGEST],
+        "is_cut": len(text) > _LONGEST,
+        "faults": content.faults if isinstance(content, ErrorList) else (),
+        "headers": [_header(record) for record in _records(answer)[:_RECORDS]],
+        "sets": content.sets if isinstance(content, SetList) else (),
+        "next": _next(request, verb, answer),
+        "size": _size(answer),
+    }
+    return SitePage("answer.html", verb or request.text("answer.title"), values)
+
+
+def _records(answer: Answer) -> tuple[PublishedRecord, ...]:
+    content = answer.content
+    if isinstance(content, RecordList):
+        return tuple(content.records)
+    return (content.record,) if isinstance(content, OneRecord) else ()
+
+
+def _header(record: PublishedRecord) -> HeaderLine:
+    stamp = record.datestamp.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return HeaderLine(record.identifier, stamp, record.deleted)
+
+
+def _next(request: PageRequest, verb: str, answer: Answer) -> Mapping[str, str] | None:
+    """Return the links of the next page of a list."""
+    content = answer.content
+    if not isinstance(content, RecordList | SetList) or content.resumption is None:
+        return None
+    token = content.resumption.text
+    if not token:
+        return None
+    address = request.address
+    return {
+        "view": address.answer(verb, resumptionToken=token),
+        "raw": address.request(verb, resumptionToken=token),
+        "token": token,
+    }
+
+
+def _size(answer: Answer) -> tuple[int, int] | None:
+    """Return the place of the page in its list, and the list's size."""
+    content = answer.content
+    if isinstance(content, RecordList | SetList) and content.resumption is not None:
+        return content.resumption.cursor, content.resumption.size
+    return None

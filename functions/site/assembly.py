@@ -1,0 +1,64 @@
+"""Builds the application with its pages, for Lambda and for local servers."""
+
+from collections.abc import Callable, Sequence
+
+from functions.content.protocols import Searching
+from functions.content.search import CaptureSearch
+from functions.http import gateway
+from functions.oai.answer import Answer
+from functions.oai.application import Application, OaiParts, PageService
+from functions.oai.lambda_instance import Answering, InstanceParts, now
+from functions.oai.render.render import render_document
+from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.site.calendar import Calendar, CaptureCalendar
+from functions.site.page import PageParts
+from functions.site.site import WebSite
+
+_RECORDS, _LARGEST = 50, 160_000
+"""Records, and bytes of them, in an answer that a page shows."""
+
+
+def site_over(repository: DuckRepository) -> Callable[[OaiParts], PageService]:
+    """Return what makes the pages of an application over this repository."""
+    search = CaptureSearch(repository.catalogue, repository.files)
+    calendar = CaptureCalendar(repository.catalogue, repository.files)
+    return lambda shared: make_site(shared, search, calendar)
+
+
+def make_site(
+    shared: OaiParts, search: Searching | None = None, calendar: Calendar | None = None
+) -> PageService:
+    """Return the pages of an application; without `search` and `calendar` some are missing."""
+    renderer = shared.renderer
+
+    def answer(pairs: Sequence[tuple[str, str]], url: str) -> tuple[Answer, bytes]:
+        return render_document(shared.provider, renderer, pairs, url, _RECORDS, largest=_LARGEST)
+
+    parts = PageParts(
+        repository=shared.repository,
+        configuration=shared.configuration,
+        present=shared.present,
+        base_url=shared.provider.base_url,
+        places=renderer.places,
+        formats=shared.formats,
+        copies=renderer.copies,
+        write=renderer.page,
+        render=renderer.record,
+        answer=answer,
+        search=search,
+        calendar=calendar,
+    )
+    return WebSite(parts)
+
+
+def of_lambda(opened: InstanceParts) -> Answering:
+    """Return the application as Lambda calls it."""
+    return Application(
+        opened.repository,
+        opened.settings,
+        now,
+        opened.log,
+        largest=gateway.LARGEST,
+        guarded=True,
+        pages=site_over(opened.repository),
+    )

@@ -1,0 +1,86 @@
+"""Counts of captures by month, from the table of URLs."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Protocol
+
+from functions.content.search import GROUPS, TABLE
+from functions.content.terms import Range, cut_surt
+from functions.database import engine
+from functions.database.files import FILE, Files
+from functions.snapshot.manifest import Manifest
+from functions.store.catalog import Catalogue
+
+_LONG = 10**8  # what is below the month in a date of 14 digits
+_IN_RANGE = "surt >= $first AND surt < $last"
+_COUNTS = (
+    f"SELECT stamp // {_LONG}, count(*), min(position), max(position) FROM {FILE} "
+    f"WHERE {_IN_RANGE} GROUP BY ALL"
+)
+_DEAD = (
+    f"SELECT stamp // {_LONG}, count(*) FROM {FILE} WHERE {_IN_RANGE} "
+    f"AND position IN (SELECT position FROM {engine.table('$dead')}) GROUP BY ALL"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MonthCounts:
+    """Live captures by month (200711; 0 without a date). Not `is_whole`: there are more."""
+
+    months: Mapping[int, int]
+    is_whole: bool
+
+    @property
+    def total(self) -> int:
+        """All captures that were counted."""
+        return sum(self.months.values())
+
+
+class Calendar(Protocol):
+    """Counts the live captures of a snapshot by month. Thread-safe."""
+
+    def count(self, manifest: Manifest, ranges: Sequence[Range]) -> MonthCounts:
+        """Return the counts of captures in ranges of SURTs. Raises StoreError."""
+        ...
+
+
+class CaptureCalendar:
+    """Implements Calendar over a store; one count reads up to GROUPS row groups."""
+
+    def __init__(self, catalogue: Catalogue, files: Files) -> None:
+        self._catalogue = catalogue
+        self._files = files
+
+    def count(self, manifest: Manifest, ranges: Sequence[Range]) -> MonthCounts:
+        """Return the counts of captures in ranges of SURTs."""
+        found: Counter[int] = Counter()
+        left = GROUPS
+        for first, last in ranges:
+            bounds = {"first": cut_surt(first), "last": cut_surt(last)}
+            low, high = (bounds["first"], 0), (bounds["last"], 0)
+            for file, groups in self._catalogue.groups(manifest, TABLE, low, high):
+                some = tuple(islice(groups, left))
+                left -= len(some)
+                if not some:
+                    return MonthCounts(found, False)
+                rows = self._files.rows(_COUNTS, file, some, **bounds)
+                for month, count, _, _ in rows:
+                    found[month] += count
+                if not rows:
+                    continue
+                least, most = min(row[2] for row in rows), max(row[3] for row in rows)
+                for dead in self._find_dead(manifest, least, most):
+                    for month, count in self._files.rows(_DEAD, file, some, dead=dead, **bounds):
+                        found[month] -= count
+                if len(some) < len(groups):
+                    return MonthCounts(+found, False)
+        return MonthCounts(+found, True)
+
+    def _find_dead(self, manifest: Manifest, first: int, last: int) -> list[list[str]]:
+        """Return the paths of the superseded positions between two, if there are any."""
+        local = self._catalogue.reader.local
+        files = self._catalogue.groups(manifest, "dead", first, last)
+        paths = [str(local(file.key)) for file, _ in files]
+        return [paths] if paths else []

@@ -1,0 +1,180 @@
+"""The captures of a URL, of a host or of a domain: a calendar and a list."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from functions.content import terms
+from functions.content.capture_row import CaptureRow
+from functions.content.protocols import NEWEST, BytePlace
+from functions.content.terms import NoScope, ResumeKey, Scope
+from functions.site.calendar import MonthCounts
+from functions.site.chart import HeatMap, draw_months
+from functions.site.page import PageError, PageRequest, SitePage
+
+_MANY = 100
+"""Captures on a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureLine:
+    """A capture in a list.
+
+    `change` is what became of the URL's content: first, same, changed, redirect, error or revisit.
+    """
+
+    identifier: str
+    url: str
+    date: str
+    status: int | None
+    type: str
+    length: int | None
+    change: str
+    redirect: str | None
+    copy: str | None
+
+
+def show(request: PageRequest) -> SitePage:
+    """Return the page for the arguments url, match, from, to and after. Raises PageError."""
+    arguments, text = request.arguments, request.text
+    if request.parts.search is None or request.parts.calendar is None:
+        raise PageError(text("captures.none"), 404)
+    url = arguments.get("url", "").strip()
+    values: dict[str, object] = {"url": url, "match": arguments.get("match", "exact")}
+    if not url:
+        return SitePage("captures.html", text("captures.title"), {**values, "rows": None})
+    try:
+        scope = terms.parse_scope(url, arguments.get("match", ""))
+    except (NoScope, KeyError) as error:
+        raise PageError(text("captures.scope")) from error
+    since = _read_date(request, "from", "0")
+    until = _read_date(request, "to", "9")
+    counts = request.parts.calendar.count(request.manifest, scope.ranges)
+    rows, more = _find(request, scope, since, until)
+    given = {"url": url, "match": scope.match}
+    dates = {name: arguments.get(name) or None for name in ("from", "to")}
+    page = request.address.page
+    return SitePage(
+        "captures.html",
+        f"{text('captures.of')} {scope.url}",
+        {
+            "url": url,
+            "scope": scope,
+            "match": scope.match,
+            "counts": counts,
+            "map": _draw(request, counts, given),
+            "rows": rows,
+            "more": page("/captures", **given, **dates, after=more) if more else None,
+            "since": arguments.get("from", ""),
+            "until": arguments.get("to", ""),
+            "whole": page("/captures", **given),
+            "wider": _list_wider(request, scope),
+            "indexes": _list_indexes(request, scope),
+        },
+    )
+
+
+def _draw(request: PageRequest, counts: MonthCounts, given: dict[str, str]) -> HeatMap:
+    def link(month: str) -> str:
+        digits = month.replace("-", "")
+        return request.address.page("/captures", **given, **{"from": digits, "to": digits})
+
+    months = {f"{m // 100:04}-{m % 100:02}": n for m, n in counts.months.items() if m}
+    return draw_months(months, link)
+
+
+def _read_date(request: PageRequest, name: str, fill: str) -> int:
+    """Return a date of 4 to 14 digits, filled to 14. Raises PageError."""
+    text = request.arguments.get(name, "").replace("-", "")
+    if not text:
+        return 0 if fill == "0" else NEWEST
+    if not (text.isascii() and text.isdecimal() and 4 <= len(text) <= 14):
+        raise PageError(request.text("captures.date", name=name))
+    return int(text.ljust(14, fill))
+
+
+def _find(
+    request: PageRequest, scope: Scope, since: int, until: int
+) -> tuple[list[CaptureLine], str | None]:
+    """Return captures, and the key of the next page; None at the end."""
+    assert request.parts.search is not None
+    manifest = request.manifest
+    key = ResumeKey.from_text(
+        request.arguments.get("after", ""), manifest.namespace, manifest.store
+    )
+    after: BytePlace | None = key.place if key else None
+    found: list[CaptureRow] = []
+    for first, last in scope.ranges:
+        if after is not None and after.surt >= terms.cut_surt(last):
+            continue
+        page = request.parts.search.page(
+            manifest, first, last, after, _MANY - len(found), since, until
+        )
+        found += page.captures
+        after = page.after
+        if after is not None:
+            break
+    if after is None and len(found) < _MANY:
+        return _compare(request, found), None
+    place = after or BytePlace(
+        terms.cut_surt(found[-1].surt), int(found[-1].stamp or 0), found[-1].position
+    )
+    return _compare(request, found), ResumeKey(place).to_text(manifest.namespace, manifest.store)
+
+
+def _compare(request: PageRequest, captures: Sequence[CaptureRow]) -> list[CaptureLine]:
+    """Return the captures as lines, each compared with the one before it of the same URL."""
+    before: dict[str, str | None] = {}
+    lines = []
+    for one in captures:
+        change = _find_change(one, before)
+        before[one.surt] = one.digest
+        copies, copy = request.parts.copies, None
+        copy = copies.find(one.identifier, one.url, one.date)
+        if copy is None and request.serves_content:
+            copy = request.address.content(one.identifier)
+        lines.append(
+            CaptureLine(
+                one.identifier,
+                one.url,
+                (one.date or "").replace("T", " ").removesuffix("Z"),
+                one.status,
+                one.mime or one.detected or "",
+                one.length,
+                change,
+                one.redirect,
+                copy,
+            )
+        )
+    return lines
+
+
+def _find_change(one: CaptureRow, before: dict[str, str | None]) -> str:
+    if one.is_revisit:
+        return "revisit"
+    if one.status is not None and 300 <= one.status < 400:
+        return "redirect"
+    if one.status is not None and one.status >= 400:
+        return "error"
+    if one.surt not in before:
+        return "first"
+    return "same" if one.digest is not None and one.digest == before[one.surt] else "changed"
+
+
+def _list_wider(request: PageRequest, scope: Scope) -> list[tuple[str, str]]:
+    """Return the wider kinds of match, each with its link."""
+    wider = [kind for kind in ("exact", "host", "domain") if kind != scope.match]
+    page = request.address.page
+    return [(kind, page("/captures", url=scope.url, match=kind)) for kind in wider]
+
+
+def _list_indexes(request: PageRequest, scope: Scope) -> list[tuple[str, str]]:
+    """Return the addresses of the same captures for programs."""
+    if not request.serves_content:
+        return []
+    root = request.address.root
+    url = quote(scope.url, safe=":/")
+    found = [("CDX", f"{root}/cdx?url={url}&matchType={scope.match}")]
+    if scope.match == "exact":
+        found.append(("TimeMap", f"{root}/timemap/link/{scope.url}"))
+    return found

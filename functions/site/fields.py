@@ -1,0 +1,113 @@
+"""Fields of a record as rows for people: label, values, and links of values that are URLs."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from functions.oai.render import about
+from functions.oai.repository import PublishedRecord
+from functions.site.language import Language
+from functions.snapshot import schema
+
+_LONGEST = 2_000
+"""Characters of a value that a page shows."""
+_MANY = 100
+"""Values of a field that a page shows."""
+_ELSEWHERE = frozenset({"files", "manifest", "records", "text", "url_bytes"})
+"""Fields that a page shows in another way, or not at all."""
+_WRITTEN = {"handle_written": "handle", "type_written": "type"}
+"""Fields that say something only if they differ from another."""
+_TITLES = ("title", "name")
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValue:
+    """A value as text; `link` is the value itself if it is an http or https URL."""
+
+    text: str
+    link: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRow:
+    """A field: the name of its column or attribute, its label, its meaning, and its values."""
+
+    name: str
+    label: str
+    meaning: str
+    values: tuple[FieldValue, ...]
+
+
+def list_fields(record: PublishedRecord, text: Language) -> list[FieldRow]:
+    """Return the fields of a live record that have values, in the order of its schema."""
+    rows = []
+    for column in schema.KINDS.get(record.kind, ()):
+        value = record.fields.get(column.name)
+        same = record.fields.get(_WRITTEN.get(column.name, ""))
+        if column.name not in _ELSEWHERE and value != same:
+            values = tuple(_values(value))
+            if values:
+                label = text.find(f"field.{column.name}", column.name.replace("_", " "))
+                rows.append(FieldRow(column.name, label, column.meaning, values))
+    return rows
+
+
+def read_title(record: PublishedRecord) -> str:
+    """Return the title of a live record; without one, what identifies it best."""
+    fields = record.fields
+    if record.kind == "template":
+        titles = about.titles(fields.get("fields"))
+        return _cut(titles[0] if titles else fields.get("handle") or record.identifier)
+    if record.kind == "harvested":
+        return _cut(fields.get("id") or record.identifier)
+    found = next((fields[name] for name in _TITLES if fields.get(name)), None)
+    return _cut(found or fields.get("url") or record.identifier)
+
+
+def read_authors(record: PublishedRecord) -> list[str]:
+    """Return the names of a record's authors or creators."""
+    if record.kind == "template":
+        return about.texts(record.fields.get("fields"), "author", "name")
+    creators = record.fields.get("creators") or ()
+    return [one["name"] for one in creators if isinstance(one, dict) and one.get("name")]
+
+
+def read_date(record: PublishedRecord) -> str:
+    """Return the date that people look for: of the capture, or of the publication."""
+    fields = record.fields
+    if record.kind == "template":
+        return about.date(fields.get("fields")) or ""
+    return str(fields.get("fetch_date") or fields.get("published") or "")
+
+
+def is_web(text: str) -> bool:
+    """Return whether a text is a URL that a page may link to."""
+    return text.startswith(("http://", "https://"))
+
+
+def _values(value: Any) -> Iterator[FieldValue]:
+    """Yield the values of a field; nested ones become lines of name and value."""
+    if value is None or value in ("", [], {}):
+        return
+    if isinstance(value, Mapping):
+        for name, inner in list(value.items())[:_MANY]:
+            for one in _values(inner):
+                yield FieldValue(_cut(f"{name}: {one.text}"), one.link)
+    elif isinstance(value, list | tuple):
+        for inner in value[:_MANY]:
+            if isinstance(inner, Mapping):
+                told = json.dumps(inner, ensure_ascii=False)
+                name = inner.get("name") or inner.get("value")
+                yield FieldValue(_cut(name if isinstance(name, str) else told))
+            else:
+                yield from _values(inner)
+    elif isinstance(value, bytes):
+        yield FieldValue(_cut(value.decode("utf-8", "replace")))
+    else:
+        text = str(value)
+        yield FieldValue(_cut(text), text if is_web(text) else None)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

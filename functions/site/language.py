@@ -1,0 +1,82 @@
+"""Texts of the pages, a file of `languages/` for each language.
+
+A file is TOML: tables of texts. A text may have fields in braces. A text that a language lacks is
+taken from English. An operator's own folder may replace files and add languages.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from functions.snapshot.errors import ConfigurationError
+
+FALLBACK = "en"
+FOLDER = "languages"
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A language: its code (BCP 47), its name in itself, and its texts by `table.name`."""
+
+    code: str
+    name: str
+    texts: Mapping[str, str]
+
+    def __call__(self, key: str, **values: object) -> str:
+        """Return a text with its fields filled. Raises KeyError for an unknown key."""
+        return self.texts[key].format(**values) if values else self.texts[key]
+
+    def find(self, key: str, default: str) -> str:
+        """Return a text without fields, or `default`."""
+        return self.texts.get(key, default)
+
+    def write_number(self, number: int) -> str:
+        """Return a number with its thousands separated."""
+        return f"{number:,}".replace(",", self.texts["format.thousands"])
+
+    def write_bytes(self, size: int) -> str:
+        """Return a number of bytes with a unit of 1,000 bytes each, rounded to three digits."""
+        value, unit = float(size), "B"
+        for larger in ("kB", "MB", "GB", "TB", "PB"):
+            if value < 999.5:
+                break
+            value, unit = value / 1000, larger
+        text = f"{value:.0f}" if unit == "B" or value >= 99.95 else f"{value:.3g}"
+        return f"{text.replace('.', self.texts['format.point'])} {unit}"
+
+
+def read_languages(places: Sequence[Path]) -> Mapping[str, Language]:
+    """Return the languages of template folders by code; earlier folders take precedence.
+
+    Raises ConfigurationError.
+    """
+    return _read(tuple(places))
+
+
+@cache
+def _read(places: tuple[Path, ...]) -> Mapping[str, Language]:
+    found: dict[str, dict[str, str]] = {}
+    for place in reversed(places):
+        for path in sorted((place / FOLDER).glob("*.toml")):
+            found.setdefault(path.stem, {}).update(_flatten(path))
+    english = found[FALLBACK]
+    return {
+        code: Language(code, texts.get("language.name", code), {**english, **texts})
+        for code, texts in found.items()
+    }
+
+
+def _flatten(path: Path) -> Mapping[str, str]:
+    """Return the texts of a file. Raises ConfigurationError."""
+    try:
+        tables = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}") from error
+    texts: dict[str, str] = {}
+    for table, rows in tables.items():
+        if not isinstance(rows, dict) or not all(isinstance(text, str) for text in rows.values()):
+            raise ConfigurationError(f"{path}: {table} is not a table of texts")
+        texts.update({f"{table}.{name}": text for name, text in rows.items()})
+    return texts

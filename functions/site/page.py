@@ -1,0 +1,159 @@
+"""A request for a page, the addresses of pages, and the page before it becomes HTML."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from functions.config.configuration import Configuration
+from functions.content.protocols import Searching
+from functions.http.http_message import IN_PATH, OAI_PATH, Call
+from functions.oai.answer import Answer
+from functions.oai.as_of import AsOf, PointerReading
+from functions.oai.format import Format, Formats
+from functions.oai.render.copy_address import CopyAddresses
+from functions.oai.repository import PublishedRecord, Repository
+from functions.site.calendar import Calendar
+from functions.site.language import Language
+from functions.snapshot.errors import SheafError
+from functions.snapshot.manifest import Manifest
+
+
+def quote_sql(text: str) -> str:
+    """Return a text as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+class PageError(SheafError):
+    """There is no such page, or an argument is invalid; the text is a sentence for people."""
+
+    def __init__(self, text: str, status: int = 400) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class SiteAddress:
+    """Where the pages are: `root` is scheme, host and prefix, `oai` the base URL of OAI-PMH.
+
+    `language` is added to links, unless it is the configured one ("").
+    """
+
+    root: str
+    oai: str
+    language: str = ""
+
+    def page(self, path: str, **arguments: object) -> str:
+        """Return a link to a page, from the host's root. Arguments that are None are left out."""
+        given = {name: str(value) for name, value in arguments.items() if value is not None}
+        if self.language:
+            given["lang"] = self.language
+        query = urlencode(given, quote_via=quote, safe=":/")
+        return f"{urlsplit(self.root).path}{path}" + (f"?{query}" if query else "")
+
+    def record(self, identifier: str) -> str:
+        """Return the link to a record's page."""
+        if identifier == quote(identifier, safe=IN_PATH):
+            return self.page(f"/record/{identifier}")
+        return self.page("/record", id=identifier)
+
+    def request(self, verb: str, **arguments: str) -> str:
+        """Return the URL of an OAI-PMH request."""
+        query = urlencode({"verb": verb, **arguments}, quote_via=quote, safe=":")
+        return f"{self.oai}?{query}"
+
+    def answer(self, verb: str, **arguments: str) -> str:
+        """Return the link to the page that shows the answer to an OAI-PMH request."""
+        return self.page("/answer", verb=verb, **arguments)
+
+    def content(self, identifier: str) -> str:
+        """Return the URL of an item's archived bytes."""
+        own = CopyAddresses((f"{self.root}/content/{{identifier}}",))
+        return own.find(identifier) or ""
+
+
+@dataclass(frozen=True, slots=True)
+class PageParts:
+    """What pages are made of.
+
+    `base_url` returns the base URL of a request to a URL. `places` are the folders of templates.
+    `write` returns a template with these variables, in UTF-8. `render` returns a record's XML in a
+    format; it takes the base URL and the repository's name and raises ConfigurationError. `answer`
+    returns the answer to the pairs of an OAI-PMH request, with its XML. `search` finds captures,
+    and `calendar` counts them; without them there are no such pages.
+    """
+
+    repository: Repository
+    configuration: Configuration
+    present: AsOf
+    base_url: Callable[[str], str]
+    places: tuple[Path, ...]
+    formats: Formats
+    copies: CopyAddresses
+    write: Callable[[str, Mapping[str, Any]], bytes]
+    render: Callable[[PublishedRecord, Format, str, str], str]
+    answer: Callable[[Sequence[tuple[str, str]], str], tuple[Answer, bytes]]
+    search: Searching | None = None
+    calendar: Calendar | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """A request: the snapshot that it reads, its arguments, and the rest of its path, decoded."""
+
+    parts: PageParts
+    call: Call
+    address: SiteAddress
+    text: Language
+    reading: PointerReading
+    manifest: Manifest
+    arguments: Mapping[str, str]
+    names: tuple[str, ...] = ()
+
+    def number(self, name: str, default: int = 0) -> int:
+        """Return an argument that is a position or a count. Raises PageError."""
+        text = self.arguments.get(name, "")
+        if not text:
+            return default
+        if not (text.isascii() and text.isdecimal() and len(text) <= 18):
+            raise PageError(self.text("error.number", name=name))
+        return int(text)
+
+    @property
+    def serves_content(self) -> bool:
+        """True if archived bytes are served beside the pages."""
+        own = self.address.oai == self.address.root + OAI_PATH
+        return own and bool(self.parts.configuration["content.serve"])
+
+    def find_copy(self, record: PublishedRecord) -> str | None:
+        """Return the address of a record's archived copy, if it has one."""
+        found, fields = None, record.fields
+        if record.deleted:
+            return None
+        copies = self.parts.copies
+        if record.kind == "capture":
+            found = copies.find(record.identifier, fields.get("url"), fields.get("fetch_date"))
+        elif record.kind in ("fileset", "file"):
+            files = copies.find_files(record.identifier, fields["files"], fields["bundle"])
+            found = files[0] if len(files) == 1 else None
+        own = record.kind == "capture" or (record.kind == "file" and fields.get("files"))
+        if found is None and own and self.serves_content:
+            found = self.address.content(record.identifier)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class SitePage:
+    """A page: its template, title, and the template's other variables.
+
+    `links` are its links for machines (RFC 8288), `data` what it says of its subject (JSON-LD).
+    """
+
+    template: str
+    title: str
+    values: Mapping[str, Any]
+    status: int = 200
+    links: tuple[str, ...] = ()
+    data: Mapping[str, Any] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,68 @@
+"""The page of a set: its counts, the sets below it, how to harvest it; or the sets at the top."""
+
+from dataclasses import dataclass
+
+from functions.oai.repository import SetRow
+from functions.oai.request import LIST_IDENTIFIERS, LIST_RECORDS
+from functions.site import browse
+from functions.site.page import PageError, PageRequest, SitePage
+from functions.snapshot import oai_name
+
+_MANY = 200
+"""Sets on a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetLine:
+    """A set in a list: `deleted` counts what is withdrawn or has left the set."""
+
+    spec: str
+    name: str
+    live: int
+    deleted: int
+
+
+def show(request: PageRequest) -> SitePage:
+    """Return the page of the set `under`, or of the sets at the top. Raises PageError."""
+    spec = request.arguments.get("under", "")
+    repository, manifest = request.parts.repository, request.manifest
+    own = None
+    if spec:
+        own = repository.find_set(manifest, spec) if oai_name.is_set(spec) else None
+        if own is None:
+            raise PageError(request.text("sets.unknown", spec=spec), 404)
+    after = request.arguments.get("after", "")
+    rows = repository.children(manifest, spec, after, _MANY + 1)
+    more = rows[_MANY - 1].spec if len(rows) > _MANY else None
+    address = request.address
+    chosen = {"set": spec} if spec else {}
+    values = {
+        "own": _line(request, own) if own else None,
+        "above": [(s, name_set(request, s)) for s in oai_name.set_lineage(spec)[:-1]]
+        if spec
+        else [],
+        "rows": [_line(request, row) for row in rows[:_MANY]],
+        "count": manifest.sets,
+        "more": address.page("/sets", under=spec or None, after=more) if more else None,
+        "list_url": address.request(LIST_RECORDS, metadataPrefix="oai_dc", **chosen),
+        "view": address.answer(LIST_IDENTIFIERS, metadataPrefix="oai_dc", **chosen),
+        "command": f"sheaf harvest {address.oai} records" + (f" --set '{spec}'" if spec else ""),
+        "listing": browse.list_records(request, spec) if spec else None,
+        "description": request.parts.configuration["sets.descriptions"].get(spec, ""),
+        "first": own.first if own else None,
+        "last": own.last if own else None,
+    }
+    title = (
+        name_set(request, spec, own.name if own else None) if spec else request.text("sets.title")
+    )
+    return SitePage("sets.html", title, values)
+
+
+def name_set(request: PageRequest, spec: str, told: str | None = None) -> str:
+    """Return the name of a set for people."""
+    return oai_name.set_name(spec, request.parts.configuration["sets.names"], told)
+
+
+def _line(request: PageRequest, row: SetRow) -> SetLine:
+    name = name_set(request, row.spec, row.name)
+    return SetLine(row.spec, name, row.live, row.records - row.live)

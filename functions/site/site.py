@@ -1,0 +1,176 @@
+"""The site: finds the page of a path, and makes it an HTTP answer.
+
+Pages need no script and load nothing from other hosts; the Content-Security-Policy holds them to
+that.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote, unquote
+
+from functions.http import http_message
+from functions.http.http_message import IN_PATH, OAI_PATH, Call, FormError, Reply
+from functions.site import (
+    answer_page,
+    browse,
+    capture_list,
+    machine_files,
+    overview,
+    publishes,
+    record_page,
+    set_tree,
+    source_page,
+)
+from functions.site.language import FALLBACK, Language, read_languages
+from functions.site.page import PageError, PageParts, PageRequest, SiteAddress, SitePage
+from functions.snapshot import instant
+
+_HTML = "text/html"
+_LONGEST = 8192
+"""Characters of an argument."""
+_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "strict-origin-when-cross-origin",
+}
+"""Headers of every page (CSP Level 3)."""
+
+PAGES: Mapping[str, Callable[[PageRequest], SitePage]] = {
+    "": overview.show,
+    "answer": answer_page.show,
+    "captures": capture_list.show,
+    "collections": browse.show_collections,
+    "harvest": overview.show_harvesting,
+    "publishes": publishes.show,
+    "record": record_page.show,
+    "records": browse.show,
+    "sets": set_tree.show,
+    "source": source_page.show,
+}
+"""The pages by the first part of their path."""
+
+FILES: Mapping[str, Callable[[PageRequest], Reply]] = {
+    "publishes.atom": publishes.feed,
+    **machine_files.FILES,
+}
+"""What is no page, by its path."""
+
+
+class WebSite:
+    """Implements functions.oai.application.PageService. Thread-safe."""
+
+    def __init__(self, parts: PageParts) -> None:
+        self._parts = parts
+        self._languages = read_languages(parts.places)
+        self._fixed = machine_files.read_files(parts.places, parts.configuration["site.colours"])
+
+    def takes(self, path: str) -> bool:
+        """Return whether there is a page at that path."""
+        first, slash, rest = path[1:].partition("/")
+        if path == "/" or path in self._fixed:
+            return True
+        if slash:
+            return first == "record" and bool(rest)
+        return bool(first) and (first in PAGES or first in FILES)
+
+    def reply(self, call: Call) -> Reply:
+        """Return the answer to a GET. Raises StoreError."""
+        fixed = self._fixed.get(call.path)
+        if fixed is not None:
+            return fixed
+        first, _, rest = call.path[1:].partition("/")
+        names = tuple(dict.fromkeys((rest, unquote(rest)))) if rest else ()
+        try:
+            arguments = dict(call.pairs())
+        except FormError:
+            arguments = {}
+        request = self._request(call, arguments, names)
+        try:
+            if any(len(text) > _LONGEST for text in (*arguments.values(), rest)):
+                raise PageError(request.text("error.long"))
+            if first in FILES:
+                return FILES[first](request)
+            return self._write(request, PAGES[first](request))
+        except PageError as error:
+            title = request.text("error.missing" if error.status == 404 else "error.title")
+            page = SitePage("error.html", title, {"message": str(error)}, error.status)
+            return self._write(request, page)
+
+    def _request(
+        self, call: Call, arguments: Mapping[str, str], names: tuple[str, ...]
+    ) -> PageRequest:
+        base = self._parts.base_url(call.base + OAI_PATH).rstrip("/")
+        root = base.removesuffix(OAI_PATH) if base.endswith(OAI_PATH) else call.base
+        default = self._parts.configuration["site.language"]
+        wanted = arguments.get("lang", default)
+        language = self._find_language(wanted if wanted in self._languages else default)
+        reading = self._parts.present.reading()
+        return PageRequest(
+            self._parts,
+            call,
+            SiteAddress(root, base, "" if language.code == default else language.code),
+            language,
+            reading,
+            self._parts.repository.manifest(reading.entry.snapshot),
+            arguments,
+            names,
+        )
+
+    def _find_language(self, code: str) -> Language:
+        return self._languages.get(code, self._languages[FALLBACK])
+
+    def _write(self, request: PageRequest, page: SitePage) -> Reply:
+        """Return the page as HTML, in the frame that all pages share."""
+        body = self._parts.write(page.template, {**self._frame(request, page), **page.values})
+        headers = {**HEADERS, **page.headers}
+        if page.links:
+            headers["Link"] = ", ".join(page.links)
+        told = {"snapshot": request.manifest.snapshot, "page": page.template}
+        tag = http_message.document_digest(body) if page.status == 200 else ""
+        return Reply(page.status, _HTML, body, headers, tag, told)
+
+    def _frame(self, request: PageRequest, page: SitePage) -> dict[str, Any]:
+        """Return the variables that every template has."""
+        configuration, address, text = request.parts.configuration, request.address, request.text
+        kinds = {kind: n for kind, n in request.manifest.kinds().items() if n}
+        return {
+            "t": text,
+            "page": address.page,
+            "plain": replace(address, language="").page,
+            "record_page": address.record,
+            "number": text.write_number,
+            "size": text.write_bytes,
+            "stamp": instant.to_text,
+            "address": address,
+            "title": page.title,
+            "name": configuration["repository.name"],
+            "emails": configuration["repository.admin_emails"],
+            "imprint": configuration["site.imprint"],
+            "logo": "/logo.svg" in self._fixed,
+            "snapshot": request.manifest.snapshot,
+            "effective": request.manifest.effective,
+            "kinds": kinds,
+            "path": request.call.path,
+            "languages": self._list_languages(request),
+            "style": self._fixed["/style.css"].digest,
+            "data": page.data,
+            "has_search": "search" in PAGES,
+            "has_captures": self._parts.calendar is not None and kinds.get("capture", 0) > 0,
+        }
+
+    def _list_languages(self, request: PageRequest) -> list[tuple[str, str, str]]:
+        """Return code, name and link of the languages that this page can be read in."""
+        address = request.address
+        arguments = {n: text for n, text in request.arguments.items() if n != "lang"}
+        default = request.parts.configuration["site.language"]
+        path = quote(unquote(request.call.path), safe=f"/{IN_PATH}")
+        return [
+            (code, language.name, SiteAddress(address.root, "", other).page(path, **arguments))
+            for code, language in sorted(self._languages.items())
+            for other in ("" if code == default else code,)
+        ]

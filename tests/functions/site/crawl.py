@@ -1,0 +1,86 @@
+"""A reader of the pages: follows every link, and checks what each page promises."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from urllib.parse import urljoin, urlsplit
+
+from lxml import etree
+
+from tests.functions.oai.client import Client, content
+
+ROOT = "https://oai.example.org"
+LARGEST = 150_000
+VOID = {"script": "src", "img": "src", "link": "href", "iframe": "src", "object": "data"}
+
+
+@dataclass
+class Visit:
+    """A page that was read: its address and its tree."""
+
+    path: str
+    tree: etree._Element
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.tree.itertext()).split())
+
+    def links(self) -> Iterator[str]:
+        for a in self.tree.iter("a"):
+            yield urljoin(f"{ROOT}{self.path}", a.get("href"))
+
+
+@dataclass
+class Crawl:
+    """Reads pages of a client; `visits` are those that were read, by path and query."""
+
+    client: Client
+    visits: dict[str, Visit] = field(default_factory=dict)
+
+    def read(self, path: str, status: int = 200) -> Visit:
+        """Read a page, and hold what is true of every page."""
+        place, _, query = path.partition("?")
+        reply = self.client.raw(query, path=place)
+        assert reply["statusCode"] == status, path
+        headers, body = reply["headers"], content(reply)
+        assert headers["Content-Type"] == "text/html; charset=utf-8", path
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+        assert "unsafe" not in headers["Content-Security-Policy"]
+        assert len(body) <= LARGEST, path
+        tree = etree.fromstring(body, etree.HTMLParser(encoding="utf-8"))
+        for tag, name in VOID.items():
+            for one in tree.iter(tag):
+                assert (one.get(name) or "/").startswith("/"), (path, one.attrib)
+        for one in tree.iter():
+            assert isinstance(one, etree._Comment) or not [n for n in one.attrib if n[:2] == "on"]
+            assert "style" not in one.attrib
+        for script in tree.iter("script"):
+            assert script.get("src") or script.get("type") == "application/ld+json"
+        assert len(list(tree.iter("h1"))) == 1, path
+        names = [one.get("id") for one in tree.iter() if one.get("id")]
+        assert len(names) == len({*names}), path
+        for one in tree.iter("input", "select"):
+            labels = {label.get("for") for label in tree.iter("label")}
+            assert one.get("type") == "hidden" or one.get("id") in labels, path
+        visit = self.visits[path] = Visit(path, tree)
+        return visit
+
+    def walk(self, start: str = "/", most: int = 400) -> dict[str, Visit]:
+        """Follow every link to a page from `start` on; each must lead somewhere."""
+        waiting = [start]
+        while waiting and len(self.visits) < most:
+            path = waiting.pop(0)
+            if path in self.visits:
+                continue
+            for link in self.read(path).links():
+                parts = urlsplit(link)
+                assert parts.scheme in ("http", "https", "mailto"), link
+                own = link.startswith(f"{ROOT}/")
+                if not own or parts.path.startswith(("/content", "/cdx", "/timemap")):
+                    continue
+                target = parts.path + (f"?{parts.query}" if parts.query else "")
+                if parts.path in ("/oai", "/publishes.atom"):
+                    reply = self.client.raw(parts.query, path=parts.path)
+                    assert reply["statusCode"] == 200, link
+                elif target not in self.visits:
+                    waiting.append(target)
+        return self.visits

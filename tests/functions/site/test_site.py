@@ -1,0 +1,248 @@
+"""The pages over a repository in memory: each link leads somewhere, and hostile text is text."""
+
+import json
+import re
+import tomllib
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from functions.oai.format import TEMPLATES
+from functions.site.chart import draw_bars, draw_line, draw_months
+from functions.site.language import read_languages
+from functions.snapshot import schema
+from functions.snapshot.errors import ConfigurationError
+from tests.functions.oai.client import START, Client, Clock, content
+from tests.functions.oai.conftest import ten_captures
+from tests.functions.oai.memory import Item, MemoryRepository, capture
+from tests.functions.site.crawl import ROOT, Crawl
+
+HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&lt;{{ 7*7 }}\u202e\x00"
+ATOM = "{http://www.w3.org/2005/Atom}"
+SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+
+
+@pytest.fixture
+def crawl() -> Crawl:
+    return Crawl(Client(ten_captures(), Clock()))
+
+
+def test_every_link_leads_to_a_page(crawl: Crawl) -> None:
+    visits = crawl.walk()
+    kinds = {path.split("?")[0].split("/")[1] for path in visits}
+    assert {"", "sets", "record", "records", "publishes", "harvest", "answer"} <= kinds
+    assert len([path for path in visits if path.startswith("/record/")]) >= 10
+
+
+def test_the_first_page_counts_what_there_is(crawl: Crawl) -> None:
+    text = crawl.read("/").text
+    assert "Records 9" in text
+    assert "Deleted 1" in text
+    assert "First published: 2026-03-01T11:00:00Z" in text
+
+
+def test_a_tombstone_shows_its_header_alone(crawl: Crawl) -> None:
+    visit = crawl.read("/record/oai:example.org:05")
+    assert "withdrawn or deleted" in visit.text
+    assert "Page 5" not in visit.text
+    assert not list(visit.tree.iter("script"))[:-1]
+
+
+def test_what_does_not_exist_is_said_to_be_missing(crawl: Crawl) -> None:
+    for path in ("/record/oai:example.org:99", "/record?id=x", "/sets?under=none", "/source?name=x",
+                 "/records?kind=none", "/captures?url=a.cz"):  # fmt: skip
+        assert "Not found" in crawl.read(path, 404).text
+    for path in ("/records?record=x", f"/sets?under={'x' * 9000}", "/publishes?before=-1"):
+        assert "Error" in crawl.read(path, 400).text
+    for path in ("//", "/record", "/record/", "/sets/x", "/style.cssx"):
+        assert crawl.client.raw(path=path)["statusCode"] in (404,), path
+
+
+def test_errors_of_the_protocol_say_how_to_mend_the_request(crawl: Crawl) -> None:
+    twice = "/answer?verb=ListRecords&metadataPrefix=oai_dc&metadataPrefix=oai_dc"
+    assert "badArgument" in crawl.read(twice).text
+    for query in ("", "verb=x", "verb=GetRecord&identifier=x&metadataPrefix=oai_dc",
+                  "verb=ListRecords&resumptionToken=x"):  # fmt: skip
+        visit = crawl.read(f"/answer?{query}")
+        assert "The request has an error" in visit.text
+
+
+def test_an_answer_leads_to_the_next_one() -> None:
+    repository = MemoryRepository()
+    items = {f"oai:example.org:{n}": capture(f"http://a.cz/{n}") for n in range(120)}
+    repository.publish(items, START - timedelta(hours=1))
+    crawl, path, seen = Crawl(Client(repository, Clock())), "", 0
+    path = "/answer?verb=ListIdentifiers&metadataPrefix=oai_dc"
+    while path:
+        visit = crawl.read(path)
+        seen += len([link for link in visit.links() if "/record/" in link])
+        following = [a.get("href") for a in visit.tree.iter("a") if a.get("rel") == "next"]
+        path = following[0] if following else ""
+    assert seen == 120
+
+
+def hostile() -> MemoryRepository:
+    """Return items of every kind with hostile text in each of their fields."""
+    samples = {
+        "VARCHAR": HOSTILE, "VARCHAR[]": [HOSTILE], "BIGINT": 7, "INTEGER": 7, "SMALLINT": 200,
+        "BOOLEAN": True,
+    }  # fmt: skip
+    jsons = {
+        "fields": {"title": [HOSTILE], "author": [{"name": [HOSTILE]}], HOSTILE: [HOSTILE]},
+        "files": [{"path": HOSTILE, "mimetype": HOSTILE, "key": "x", "sha256": HOSTILE}],
+        "creators": [{"name": HOSTILE}], "licences": [{"url": f"javascript:{HOSTILE}"}],
+        "bundle": None, "records": [], "contributors": [], "related": [], "withheld": [],
+        **{n: {"different": 1, "most": [{"value": HOSTILE, "captures": 1}]}
+           for n in ("host", "media_type", "status")},
+    }  # fmt: skip
+    items = {}
+    for kind, columns in schema.KINDS.items():
+        fields = {
+            c.name: samples[c.type] if c.type in samples else jsons.get(c.name) for c in columns
+        }
+        fields |= {"url": f"javascript:alert(1)//{HOSTILE}", "fetch_date": "2007-11-05"}
+        if kind == "collection":
+            fields["set_spec"] = "collection:x"
+        items[f"oai:example.org:{kind}"] = Item(("collection:x", "a:b"), kind, fields)
+    repository = MemoryRepository()
+    repository.publish(items, START - timedelta(hours=1))
+    return repository
+
+
+def test_hostile_text_is_text() -> None:
+    client = Client(
+        hostile(),
+        Clock(),
+        repository_name=HOSTILE[:-2],
+        sets_names={"a": HOSTILE},
+        sets_descriptions={"a": HOSTILE},
+        site_imprint=HOSTILE[:-2],
+        content_serve=True,
+    )
+    crawl = Crawl(client)
+    visits = crawl.walk()
+    assert len([p for p in visits if p.startswith("/record/")]) == 2 * len(
+        schema.KINDS
+    )  # in two languages
+    for path in (f"/search?q={HOSTILE}", f"/record?id={HOSTILE}", f"/answer?verb={HOSTILE}"):
+        if path.startswith("/search") and client.raw(path="/search")["statusCode"] == 404:
+            continue
+        crawl.read(path.replace("\x00", ""), 404 if "record" in path else 200)
+    for path, visit in visits.items():
+        sources = [one.get("src") for one in visit.tree.iter("script", "img") if one.get("src")]
+        assert {*sources} <= {"/script.js"}, path
+        for data in visit.tree.iter("script"):
+            if data.get("type"):
+                json.loads(data.text or "")
+        assert "49" not in visit.text.split("Datestamp")[0], path
+
+
+def test_machines_get_data_links_and_lists(crawl: Crawl) -> None:
+    client = crawl.client
+    page = crawl.read("/record/oai:example.org:01")
+    (data,) = [one for one in page.tree.iter("script") if one.get("type")]
+    found = json.loads(data.text or "")
+    assert (found["@type"], found["name"]) == ("WebPage", "Page 1")
+    assert found["url"] == "http://www.a1.cz/"
+    links = client.raw(path="/record/oai:example.org:01")["headers"]["Link"]
+    assert f'<{ROOT}/record/oai:example.org:01>; rel="cite-as"' in links
+    for target in re.findall(r'<([^>]+)>; rel="describedby"', links):
+        assert b"<error" not in content(client.raw(target.partition("?")[2]))
+    feed = etree.fromstring(content(client.raw(path="/publishes.atom")))
+    assert feed.tag == f"{ATOM}feed"
+    assert [e.text for e in feed.iter(f"{ATOM}updated")][1:] == [
+        "2026-03-01T11:30:00Z", "2026-03-01T11:00:00Z",
+    ]  # fmt: skip
+    for path in ("/opensearch.xml", "/robots.txt", "/style.css", "/script.js", "/favicon.ico"):
+        assert client.raw(path=path)["statusCode"] == 200
+
+
+def test_the_sitemap_lists_the_pages_of_live_records() -> None:
+    client = Client(ten_captures(), Clock(), site_sitemap=["capture"])
+    index = etree.fromstring(content(client.raw(path="/sitemap.xml")))
+    pages: list[str] = []
+    for place in index.iter(f"{SITEMAP}loc"):
+        query = str(place.text).partition("?")[2]
+        part = etree.fromstring(content(client.raw(query, path="/sitemap.xml")))
+        pages += [str(one.text) for one in part.iter(f"{SITEMAP}loc")]
+    names = [f"{ROOT}/record/oai:example.org:{n:02}" for n in range(10) if n != 5]
+    assert sorted(pages) == names
+    assert b"sitemap.xml" in content(client.raw(path="/robots.txt"))
+    closed = Client(ten_captures(), Clock(), site_sitemap=[], site_robots="none")
+    assert closed.raw(path="/sitemap.xml")["statusCode"] == 404
+    assert b"Disallow: /\n" in content(closed.raw(path="/robots.txt"))
+
+
+def test_a_snapshot_of_nothing_has_pages() -> None:
+    repository = MemoryRepository()
+    repository.publish({}, START - timedelta(hours=1))
+    crawl = Crawl(Client(repository, Clock()))
+    assert {"/", "/sets", "/publishes", "/harvest"} <= crawl.walk().keys()
+
+
+def test_pages_are_in_the_language_that_a_reader_chose() -> None:
+    crawl = Crawl(Client(ten_captures(), Clock()))
+    visits = crawl.walk("/?lang=cs", 30)
+    assert "Záznamy 9" in visits["/?lang=cs"].text
+    chosen = [path for path in visits if "lang=cs" in path]
+    assert len(chosen) > 5
+    for path in chosen:
+        assert visits[path].tree.get("lang") == "cs"
+    czech = Crawl(Client(ten_captures(), Clock(), site_language="cs"))
+    assert "Záznamy 9" in czech.read("/").text
+    assert "Records 9" in czech.read("/?lang=en").text
+
+
+def test_every_language_has_every_text() -> None:
+    languages = read_languages((TEMPLATES,))
+    raw = {path.stem for path in (TEMPLATES / "languages").glob("*.toml")}
+    assert raw == {"en", "cs"} == languages.keys()
+    english = languages["en"].texts
+    for code in raw:
+        tables = tomllib.loads((TEMPLATES / "languages" / f"{code}.toml").read_text("utf-8"))
+        assert {f"{table}.{name}" for table, rows in tables.items() for name in rows} == {*english}
+        flat = read_languages((TEMPLATES,))[code].texts
+        fields = {key: sorted(re.findall(r"{\w+}", value)) for key, value in flat.items()}
+        assert fields == {key: sorted(re.findall(r"{\w+}", v)) for key, v in english.items()}
+    used = set()
+    for path in (TEMPLATES / "site").glob("*.html"):
+        used |= {*re.findall(r'\bt\("([\w.]+)"[,)]', path.read_text("utf-8"))}
+    assert used <= english.keys()
+
+
+def test_an_operator_adds_a_language_and_replaces_a_page(tmp_path: Path) -> None:
+    (tmp_path / "languages").mkdir()
+    (tmp_path / "site").mkdir()
+    language = '[language]\nname = "Deutsch"\n[overview]\nrecords = "Sätze"\n'
+    (tmp_path / "languages" / "de.toml").write_text(language, "utf-8")
+    (tmp_path / "site" / "error.html").write_text("<h1>Ours: {{ message }}</h1>", "utf-8")
+    (tmp_path / "site" / "logo.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    client = Client(
+        ten_captures(), Clock(), formats_templates=str(tmp_path), site_language="de",
+        site_colours={"light": "#123456"},
+    )  # fmt: skip
+    page = Crawl(client).read("/")
+    assert "Sätze 9" in page.text
+    assert "Deleted 1" in page.text  # a text that the language lacks
+    assert [one.get("src") for one in page.tree.iter("img")] == ["/logo.svg"]
+    assert b"#123456" in content(client.raw(path="/style.css"))
+    assert b"Ours: There is no record" in content(client.raw(path="/record/x"))
+    other = tmp_path / "other"
+    (other / "languages").mkdir(parents=True)
+    (other / "languages" / "fr.toml").write_text("x = 1")
+    with pytest.raises(ConfigurationError, match=r"fr\.toml"):
+        read_languages((other, TEMPLATES))
+
+
+def test_charts_have_a_place_for_every_value() -> None:
+    map_ = draw_months({"2007-11": 1, "2009-01": 1000, "2009-12": 30})
+    assert [(c.month, c.level) for c in map_.cells] == [
+        ("2009-01", 5), ("2009-12", 3), ("2007-11", 1),
+    ]  # fmt: skip
+    assert [year for year, _ in map_.years] == ["2009", "2008", "2007"]
+    assert [bar.share for bar in draw_bars([("a", 4), ("b", 1)])] == [100, 25]
+    plot = draw_line([("1", 0), ("2", 10)])
+    assert plot.points[0][1] == plot.height > plot.points[1][1]
+    assert draw_months({}).cells == draw_line([]).points == ()
