@@ -17,7 +17,10 @@ from functions.snapshot import schema
 from functions.snapshot.errors import SheafError
 from functions.snapshot.manifest import Key, RowGroup
 
-_FRONT_CODED = ("identifier", "url", "url_surtkey", "refers_to_url", "surt")
+_FRONT_CODED = (
+    *("identifier", "url", "url_surtkey", "refers_to_url", "surt"),
+    *("host", "domain"),
+)
 _DISTINCT = (
     *("content_digest", "fetch_date", "fetch_redirect", "refers_to_date", "title"),
     *("document", "detail", "manifest"),

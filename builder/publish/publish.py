@@ -17,13 +17,14 @@ from builder.obi.history import Committed, history
 from builder.publish import captures, collections, filesets, harvested, revisits, templates
 from builder.publish.templates import write_obi_tables
 from builder.runtime import Runtime
-from builder.snapshot import scratch_tables
+from builder.snapshot import figures, scratch_tables
 from builder.snapshot.draft import Draft
 from builder.snapshot.tables import SnapshotTables
 from builder.snapshot.transaction import ChangeResult, Transaction, revise
 from builder.text import tally
 from functions.config.configuration import Configuration
 from functions.database import engine
+from functions.snapshot import figure_rows
 from functions.snapshot.errors import Conflict, SheafError, StoreError
 from functions.snapshot.manifest import UNSTAMPED, Making, Manifest
 from functions.snapshot.store import Writer
@@ -136,10 +137,16 @@ class _Intake:
             raise
 
     def _rebuild(self, base: Transaction) -> ChangeResult:
-        """Build where nothing is new except, possibly, a format."""
+        """Build where nothing is new except, possibly, a format; figures that lack are counted."""
         before, formats = base.before, self._formats(base.before)
         records = sum(before.kinds().values())
         after = before if formats == before.formats else replace(before, formats=formats)
+        if before.sequences and not before.tables.get(figure_rows.TABLE):
+            self._runtime.say("counting the figures of all records once")
+            with base.draft() as (connection, draft):
+                figures.update(connection, draft, before)
+                after = base.manifest(after, draft)
+                return ChangeResult(after, records, keys=tuple(draft.written))
         return ChangeResult(None if after is before else after, records)
 
     def clean_up(self) -> None:

@@ -9,15 +9,17 @@ from datetime import datetime
 from itertools import chain, pairwise
 
 from builder.store.findings import Finding
-from functions.snapshot import instant, layout, schema
+from functions.snapshot import figure_tables, instant, layout, schema
 from functions.snapshot.manifest import DataFile, Key, Leaf, LeafReference, Manifest
 from functions.snapshot.pointer import Pointer, PointerEntry
 
-DISTINCT = frozenset({"records", "copies", "sets", "dead"})
+DISTINCT = frozenset({"records", "copies", "sets", "dead", "hosts", "domains"})
 """Tables without two rows that have the same bounding columns (schema.KEY)."""
 # Tables whose leaves all have a span.
 _BY_RUN = frozenset({"records", "copies", "lookup", "dead", "originals", "revisits", "urls"})
-_AS_A_WHOLE = frozenset({"records", "sets"})  # the others are sorted by run or by leaf
+_AS_A_WHOLE = frozenset(
+    {"records", "sets", *figure_tables.TABLES}
+)  # the others are sorted by run or by leaf
 
 
 def of_pointer(pointer: Pointer, now: datetime) -> Iterator[Finding]:

@@ -70,6 +70,7 @@ _ORIGINAL = (
     "content_languages VARCHAR, content_mime_detected VARCHAR, content_mime_type VARCHAR, "
     "title VARCHAR, sets VARCHAR[]"
 )
+_COUNT = "value VARCHAR, status SMALLINT, captures BIGINT, bytes BIGINT"
 _POSITION, _IDENTIFIER = "position BIGINT", "identifier VARCHAR"
 _REVISERS = (
     "publish.collections publish.filesets publish.harvested publish.revisits publish.templates"
@@ -94,10 +95,11 @@ _DECLARED = (
     _table("new_versions", _VERSION,
         "View of all versions to publish: `prepared_versions` and `intake_versions`.",
         f"publish.captures publish.revisits {_CHANGES}",
-        "publish.collections publish.revisit_search snapshot.set_listings snapshot.tables"),
+        "publish.collections publish.revisit_search snapshot.figures snapshot.set_listings "
+        "snapshot.tables"),
     _table("superseded_versions", _SUPERSEDED, "The listed versions that `new_versions` replace.",
         f"publish.captures {_REVISERS} {_CHANGES}",
-        "publish.revisit_search snapshot.set_listings snapshot.tables"),
+        "publish.revisit_search snapshot.figures snapshot.set_listings snapshot.tables"),
     # Look-ups.
     _table("version_positions", "identifier VARCHAR, position BIGINT",
         "The possible positions of the versions of the items that were looked up last.",
@@ -105,8 +107,7 @@ _DECLARED = (
     _table("leftover_urls", _POSITION,
         "Positions whose rows leave the table of URLs (temporary table).", "snapshot.lookup"),
     # Captures, faults and sources of the intake.
-    _table("repeated_captures", _IDENTIFIER, "Captures that the intake has more than once.",
-        "publish.captures"),
+    _table("repeated_captures", _IDENTIFIER, "Captures the intake repeats.", "publish.captures"),
     _table("intake_files", "part VARCHAR, number BIGINT",
         "The intake's files of captures and their order.", "publish.captures"),
     _table("capture_copies", _COPY, "Copies of the repeated captures, the leading one first.",
@@ -126,8 +127,7 @@ _DECLARED = (
     _table("withdrawn_places", "source VARCHAR, place BIGINT",
         "File and offset of records of withdrawn items: details of their faults are not published.",
         "publish.captures withdraw.withdraw"),
-    _table("intake_faults", _FAULT, "Faults of the intake and of the obi store's new runs.",
-        "publish.captures"),
+    _table("intake_faults", _FAULT, "Faults of the intake and new obi runs.", "publish.captures"),
     _table("added_faults", _FAULT, "Those that the last snapshot lacks.", "publish.captures"),
     _table("intake_sources", _SOURCE, "Files that were read, of the intake and of new runs.",
         "publish.captures"),
@@ -138,8 +138,7 @@ _DECLARED = (
         "publish.revisits"),
     _table("affected_positions", _POSITION,
         "Positions of published revisits whose original may differ now.", "publish.revisits"),
-    _table("affected_revisits", _RECORD, "The published revisits at these positions.",
-        "publish.revisits"),
+    _table("affected_revisits", _RECORD, "The published revisits there.", "publish.revisits"),
     _table("pending_revisits", f"{_VERSION}, earlier VARCHAR[], old_position BIGINT",
         "New and affected revisits without inherited values.",
         "publish.revisits", "publish.revisit_search"),
@@ -152,8 +151,7 @@ _DECLARED = (
         f"reason VARCHAR, sets VARCHAR[], {_CAPTURE}, document VARCHAR, old_position BIGINT, "
         "left_sets VARCHAR[]",
         "The pending revisits with the values of their originals.", "publish.revisits"),
-    _table("changed_revisits", _POSITION, "Positions of affected revisits that changed.",
-        "publish.revisits"),
+    _table("changed_revisits", _POSITION, "Positions of those that changed.", "publish.revisits"),
     _table("former_originals", f"{_KEY}, position BIGINT",
         "Keys of all versions of originals that are withdrawn.", "publish.revisits"),
     _table("inheriting_revisits", _POSITION,
@@ -173,8 +171,7 @@ _DECLARED = (
         "publish.revisit_search"),
     _table("candidate_positions", f"target BIGINT, {_SOUGHT}, position BIGINT",
         "Positions of the originals with these keys.", "publish.revisit_search"),
-    _table("candidate_records", _ORIGINAL, "The originals at these positions.",
-        "publish.revisit_search"),
+    _table("candidate_records", _ORIGINAL, "The originals there.", "publish.revisit_search"),
     _table("best_originals", "target BIGINT, position BIGINT",
         "The original of each search that has one.", "publish.revisit_search"),
     _table("failed_candidates", f"identifier VARCHAR, {_SOUGHT}, target BIGINT",
@@ -183,8 +180,7 @@ _DECLARED = (
     _table("collection_changes", "collection VARCHAR, sign INTEGER, bytes BIGINT, host VARCHAR, "
         "media_type VARCHAR, status VARCHAR, day VARCHAR",
         "Captures that each collection gains (1) and loses (-1).", "publish.collections"),
-    _table("touched_collections", "collection VARCHAR", "Those that may change.",
-        "publish.collections"),
+    _table("touched_collections", "collection VARCHAR", "Those affected.", "publish.collections"),
     _table("collection_tallies",
         "collection VARCHAR, facet VARCHAR, value VARCHAR, captures BIGINT, bytes BIGINT",
         "New tallies of the touched collections.", "publish.collections"),
@@ -217,18 +213,15 @@ _DECLARED = (
         "publish.precedence", "publish.filesets"),
     _table("revised_filesets", f"identifier VARCHAR, kind VARCHAR, {_REVISED}",
         "New versions of datasets.", "publish.filesets"),
-    _table("newest_results", _RESULT, "The newest result for each requested URL.",
-        "publish.filesets"),
+    _table("newest_results", _RESULT, "The newest result for each URL.", "publish.filesets"),
     _table("prepared_datasets", _IDENTIFIER, "Those in `prepared_versions`.", "publish.filesets"),
-    _table("withdrawn_urls", "base_url VARCHAR", "Requested URLs of withdrawn datasets.",
-        "publish.filesets"),
+    _table("withdrawn_urls", "base_url VARCHAR", "URLs of withdrawn datasets.", "publish.filesets"),
     _table("withdrawn_results", _RESULT, "Published results for these URLs.", "publish.filesets"),
     # Harvested items.
     _table("harvested_records", f"{_columns(item_tables.INTAKE)}, place VARCHAR",
         "The newest record of each item in each format; `place` is its repository.",
         "publish.harvested"),
-    _table("harvested_identifiers", _IDENTIFIER, "Identifiers that these items may get.",
-        "publish.harvested"),
+    _table("harvested_identifiers", _IDENTIFIER, "Identifiers they may get.", "publish.harvested"),
     _table("assigned_identifiers", "place VARCHAR, id VARCHAR, identifier VARCHAR",
         "The identifier that each item gets.", "publish.harvested"),
     _table("item_records", "identifier VARCHAR, prefix VARCHAR, deleted BOOLEAN, "
@@ -275,6 +268,13 @@ _DECLARED = (
     _table("set_totals", "listing VARCHAR, live BIGINT, name VARCHAR, turns INTEGER[]",
         "Live records of each set, its name and the publishes that emptied or filled it.",
         "snapshot.set_listings"),
+    # Figures.
+    _table("capture_changes", f"facet VARCHAR, {_COUNT}", "Captures that values gain and lose.",
+        "snapshot.figures"),
+    _table("count_files", "home INTEGER, first VARCHAR, last VARCHAR",
+        "Files of a table of counts, with their first and last values.", "snapshot.figures"),
+    _table("changed_counts", f"home INTEGER, {_COUNT}", "New rows of the files that change.",
+        "snapshot.figures"),
     # Withdrawals and reinstatements.
     _table("wanted_items", _IDENTIFIER, "Items that were named by identifier.",
         "withdraw.selection withdraw.withdraw"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from builder.threads import map_requests
 from functions.database import engine
-from functions.snapshot import instant, item_tables, layout, obi, schema
+from functions.snapshot import figure_tables, instant, item_tables, layout, obi, schema
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
@@ -25,7 +25,7 @@ TABLES = {
     "harvested": ("records", "dead"),
     **{table: (table,) for table in obi.TABLES},
     "filesets": ("records", "dead"),
-    **{table: (table,) for table in item_tables.TABLES},
+    **{table: (table,) for table in (*item_tables.TABLES, *figure_tables.TABLES)},
 }
 
 NAMES = ("snapshots", *TABLES)

@@ -35,11 +35,23 @@ FILE_GROUPS = 32
 """Row groups of a data file: few, because a reader's planning covers the whole footer."""
 SETS_GROUPS = 1
 """Row groups of a file of the table of sets: a publish rewrites the groups of changed sets."""
+COUNT_GROUPS = 8
+"""Row groups of a file of hosts, domains or media types: a publish rewrites files that change."""
 LEAF_FILES = 64
 """Data files in one leaf of the manifest."""
 INLINED = 1 << 16
 """Approximate number of bytes of leaves that a manifest itself holds."""
-SERVED = ("sets", "records", "copies", "lookup", "dead", "documents", "urls")
+SERVED = (
+    "figures",
+    "publishes",
+    "sets",
+    "records",
+    "copies",
+    "lookup",
+    "dead",
+    "documents",
+    "urls",
+)
 """Tables that requests read: their leaves are inlined in the manifest, if they fit."""
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")
@@ -53,7 +65,9 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]")
 
 def file_groups(table: str) -> int:
     """Return the maximum number of row groups in a data file of `table`."""
-    return SETS_GROUPS if table in ("sets", "documents") else FILE_GROUPS
+    if table in ("sets", "documents"):
+        return SETS_GROUPS
+    return COUNT_GROUPS if table in ("hosts", "domains", "media_types") else FILE_GROUPS
 
 
 def manifest_key(snapshot: int) -> str:

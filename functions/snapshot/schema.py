@@ -4,7 +4,7 @@ Types are DuckDB's. Times are UTC without a zone. Text is UTF-8 without the char
 forbids.
 """
 
-from functions.snapshot import item_tables, obi
+from functions.snapshot import figure_tables, item_tables, obi
 from functions.snapshot.item_tables import Column as Column
 
 ITEM = (
@@ -177,9 +177,10 @@ SETS = (
 )
 
 SUPERSEDED = (
-    "position, sequence, kind, deleted, sets, left_sets, url_host_name, content_mime_type, "
-    "content_mime_detected, fetch_status, fetch_date, content_length, identifier, url, fetch_time, "
-    "content_digest, content_digest_declared, content_damaged, warc_record_type, refers_to"
+    "position, sequence, kind, deleted, sets, left_sets, url_host_name, "
+    "url_host_registered_domain, content_mime_type, content_mime_detected, fetch_status, "
+    "fetch_date, content_length, identifier, url, fetch_time, content_digest, "
+    "content_digest_declared, content_damaged, warc_record_type, refers_to"
 )
 """The columns of a superseded version that are still needed.
 
@@ -254,6 +255,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "documents": DOCUMENTS,
     **obi.TABLES,
     **item_tables.TABLES,
+    **figure_tables.TABLES,
 }
 
 ORDER: dict[str, tuple[str, ...]] = {
@@ -271,6 +273,7 @@ ORDER: dict[str, tuple[str, ...]] = {
     "documents": ("identifier",),
     **obi.ORDER,
     **item_tables.ORDER,
+    **figure_tables.ORDER,
 }
 """The columns that each table is sorted by; a row group's bounds in the manifest are of these."""
 
@@ -287,7 +290,7 @@ KEY: dict[str, int] = {
     "sources": 1,
     "tallies": 1,
     "documents": 1,
-    **dict.fromkeys((*obi.TABLES, *item_tables.TABLES), 1),
+    **dict.fromkeys((*obi.TABLES, *item_tables.TABLES, *figure_tables.TABLES), 1),
 }
 """The number of leading ORDER columns of a table that bound its row groups."""
 

@@ -96,3 +96,18 @@ SELECT * FROM {files_files};
 
 CREATE OR REPLACE TEMP VIEW ingest_fileset_platform AS
 SELECT * REPLACE (manifest::JSON AS manifest) FROM {ingest_fileset_platform_files};
+
+CREATE OR REPLACE TEMP VIEW figures AS
+SELECT * FROM {figures_files};
+
+CREATE OR REPLACE TEMP VIEW publishes AS
+SELECT p.*, s.datestamp FROM {publishes_files} p JOIN snapshots s USING (sequence) ORDER BY sequence, kind;
+
+CREATE OR REPLACE TEMP VIEW hosts AS
+SELECT * FROM {hosts_files};
+
+CREATE OR REPLACE TEMP VIEW domains AS
+SELECT * FROM {domains_files};
+
+CREATE OR REPLACE TEMP VIEW media_types AS
+SELECT * FROM {media_types_files};
