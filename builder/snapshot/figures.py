@@ -17,7 +17,7 @@ from builder.snapshot.compaction import RECORDS_RATIO, runs_to_merge
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.sql import Statements
 from functions.database import engine
-from functions.snapshot import layout, schema
+from functions.snapshot import figure_tables, layout, schema
 from functions.snapshot.figure_rows import CHANGES, KEPT, TABLE, FacetCounts, FigureRows, add, thin
 from functions.snapshot.figure_tables import COUNTED, SHOWN
 from functions.snapshot.manifest import Manifest
@@ -55,10 +55,13 @@ def update(
     """Bring the figures of the draft up to date with the publish of that number.
 
     It reads `new_versions` and `superseded_versions`. Without a number nothing is published. If
-    `before` has no figures, all its records are read.
+    `before` has no figures of its own, all its records are read.
     """
     with engine.reading("the figures"):
         figures = _read(connection, draft)
+        if figures.publishes and figures.publishes[-1][0] != len(before.sequences):
+            figures = FigureRows()  # an earlier version of Sheaf has published since
+            draft.tables.update(dict.fromkeys(figure_tables.TABLES, ()))
         queries = [_VERSIONS] if sequence else []
         values: dict[str, Any] = {}
         if not draft.tables.get(TABLE):

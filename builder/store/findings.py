@@ -50,6 +50,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     "obi-tables": (DAMAGE, _REBUILD),
     "records-count": (DAMAGE, _REBUILD),
     "set-count": (DAMAGE, _REBUILD),
+    "figures-wrong": (DAMAGE, _REBUILD),
     "set-range": (DAMAGE, _REBUILD),
     "copy-wrong": (DAMAGE, _REBUILD),
     "copy-missing": (DAMAGE, _REBUILD),

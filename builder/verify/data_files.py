@@ -14,7 +14,7 @@ from builder.snapshot.consistency import DISTINCT
 from builder.store.durable import read_chunks
 from builder.store.findings import Finding
 from functions.database import engine
-from functions.snapshot import layout, oai_name, schema
+from functions.snapshot import figure_tables, layout, oai_name, schema
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import DataFile
 from functions.snapshot.store import Reader
@@ -37,18 +37,25 @@ _TABLES = {
     "records": (
         "part INTEGER, position BIGINT, sequence INTEGER, kind VARCHAR, "
         "deleted BOOLEAN, key BIGINT, name UBIGINT, listings VARCHAR[], departed VARCHAR[], "
-        "content UBIGINT",
+        "content UBIGINT, host VARCHAR, domain VARCHAR, media_type VARCHAR, status SMALLINT, "
+        "month VARCHAR, bytes BIGINT",
         "file_row_number // $group, position, sequence, kind, deleted, "
-        f"{oai_name.LOOKUP_KEY}, hash(identifier), {_LISTINGS}, {_DEPARTED}, {_ROW}",
+        f"{oai_name.LOOKUP_KEY}, hash(identifier), {_LISTINGS}, {_DEPARTED}, {_ROW}, "
+        "url_host_name, url_host_registered_domain, "
+        "coalesce(content_mime_type, content_mime_detected, ''), fetch_status, "
+        "coalesce(left(fetch_date, 7), ''), coalesce(content_length, 0)",
     ),
     "copies": (
         "listing VARCHAR, position BIGINT, content UBIGINT",
         f"listing, position, {_ROW}",
     ),
-    "sets": (
-        ", ".join(f"{column.name} {column.type}" for column in schema.SETS),
-        ", ".join(schema.names("sets")),
-    ),
+    **{
+        table: (
+            ", ".join(f"{column.name} {column.type}" for column in schema.TABLES[table]),
+            ", ".join(schema.names(table)),
+        )
+        for table in ("sets", *figure_tables.TABLES)
+    },
     "lookup": ("key BIGINT, position BIGINT", "key, position"),
     "dead": ("position BIGINT", "position"),
     "originals": (

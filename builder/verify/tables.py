@@ -11,10 +11,11 @@ from builder.store.findings import Finding
 from builder.verify.data_files import DataFileIndex
 from builder.verify.inventory import SnapshotContents
 from functions.database import engine
-from functions.snapshot import layout
+from functions.snapshot import figure_tables, layout
 from functions.snapshot.manifest import DataFile
 
-PROVED = ("records", "copies", "sets", "lookup", "dead", "originals", "revisits", "urls")
+_LISTED = ("records", "copies", "sets", "lookup", "dead", "originals", "revisits", "urls")
+PROVED = (*_LISTED, *figure_tables.TABLES)
 """The tables that depend on each other."""
 
 _VIEWS = "".join(

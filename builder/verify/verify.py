@@ -20,6 +20,7 @@ from builder.store.findings import DAMAGE, Finding
 from builder.verify import lookups, obi_history
 from builder.verify.choice import Sample, StorePart, choose_keys, make_rule
 from builder.verify.data_files import DataFileIndex
+from builder.verify.figures import figure_findings
 from builder.verify.filesets import FilesetAudit as Datasets
 from builder.verify.inventory import Inventory, leftovers
 from builder.verify.obi import ObiAudit
@@ -256,6 +257,7 @@ def _check_tables(evidence: DataFileIndex, inventory: Inventory) -> Iterator[Fin
         yield from TableChecks(evidence, held).findings()
         yield from lookups.key_findings(evidence, held)
         yield from lookups.url_findings(evidence, held)
+        yield from figure_findings(evidence, held)
 
 
 def _lasting(store: Writer, inventory: Inventory, findings: list[Finding]) -> list[Finding]:
