@@ -14,14 +14,13 @@ from functions.database import engine
 from functions.snapshot import figure_tables, layout
 from functions.snapshot.manifest import DataFile
 
-_LISTED = ("records", "copies", "sets", "lookup", "dead", "originals", "revisits", "urls")
-PROVED = (*_LISTED, *figure_tables.TABLES)
+_RUNS = ("copies", "lookup", "dead", "originals", "revisits", "urls")
+PROVED = ("records", "sets", *_RUNS, *figure_tables.TABLES)
 """The tables that depend on each other."""
 
 _VIEWS = "".join(
-    f"CREATE OR REPLACE TEMP VIEW {table} AS "
-    f"SELECT * FROM held_{table} SEMI JOIN chosen USING (file);"
-    for table in PROVED
+    f"CREATE OR REPLACE TEMP VIEW {name} AS FROM held_{name} SEMI JOIN chosen USING (file);"
+    for name in PROVED
 )
 _LIVE = "CREATE OR REPLACE TEMP VIEW live AS SELECT * FROM records ANTI JOIN dead USING (position)"
 _MEMBERS = (
@@ -175,7 +174,7 @@ class TableChecks:
         self._key = layout.manifest_key(held.manifest.snapshot)
         self._runs = [
             (reference, leaf, reference.span)
-            for table in ("copies", "lookup", "dead", "originals", "revisits", "urls")
+            for table in _RUNS
             for reference, leaf in held.leaves.get(table, ())
             if reference.span is not None
         ]

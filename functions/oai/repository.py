@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
 
+from functions.oai.figures import Figures, PublishFigures
 from functions.snapshot.manifest import Manifest, Span
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.witness import Witness
@@ -64,6 +65,21 @@ class SetRow:
     first: datetime
     last: datetime
     name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectLife:
+    """The life of a template (without `url`), or of a file that it names: times of runs (tists).
+
+    `versions` are the stored versions; 0 for a file that was never gathered. `lost` is None while
+    the object exists.
+    """
+
+    url: str
+    found: int | None
+    noted: int | None
+    lost: int | None
+    versions: int
 
 
 class Repository(Protocol):
@@ -152,8 +168,26 @@ class Repository(Protocol):
         """Return the positions of an item's versions that the snapshot knows, ascending."""
         ...
 
+    def template_files(self, manifest: Manifest, handle: str) -> Sequence[ObjectLife]:
+        """Return the life of a template, if it is known, and then of each file that it names."""
+        ...
+
     def source_rows(
         self, manifest: Manifest, table: str, source: str, limit: int
     ) -> Sequence[Mapping[str, Any]]:
         """Return up to `limit` rows of `sources` or `faults` about an archive file."""
+        ...
+
+    def figures(self, manifest: Manifest) -> Figures | None:
+        """Return the figures of a snapshot; None if an earlier version of Sheaf published it."""
+        ...
+
+    def publishes(
+        self, manifest: Manifest, before: int | None, limit: int
+    ) -> tuple[PublishFigures, ...]:
+        """Return up to `limit` publishes with lower numbers than `before`, the newest first.
+
+        Without a number, return the newest ones. Numbers of a publish by an earlier version of
+        Sheaf are unknown.
+        """
         ...

@@ -4,12 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from functions.snapshot import figure_tables, schema
-from functions.snapshot.figure_tables import COUNTED, SHOWN
+from functions.snapshot.figure_tables import COUNTED, FIGURES, PUBLISHES, SHOWN
 
 TABLE = "figures"
-COLUMNS = schema.names(TABLE)
-CHANGES = tuple(column.name for column in figure_tables.PUBLISHES[2:])
+COLUMNS = tuple(column.name for column in FIGURES)
+CHANGES = tuple(column.name for column in PUBLISHES[2:])
 """Columns of a publish: what it changed of a kind of items, and how many there were then."""
 _EMPTY = (None,) * len(CHANGES)
 KEPT = 2 * SHOWN

@@ -6,15 +6,30 @@ from dataclasses import dataclass
 import pytest
 
 from builder.sources.events import Capture
+from functions.oai import figures as figures_of_pages
+from functions.oai.figures import KindFigures, MediaTypeFigures, PublishFigures, ValueFigures
 from functions.oai.repository import PublishedRecord, RecordSelection, Repository
+from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import oai_name, schema
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest, Span
 from tests.builder.conftest import NAMESPACE, Clock, World, capture
 from tests.functions.oai.memory import Item, MemoryRepository
 
-FIRST = [capture(n) for n in range(40)]
-SECOND = [capture(3, title="Corrected"), *(capture(n) for n in range(40, 50))]
+
+def hosted(number: int, **changes: object) -> Capture:
+    host = f"h{number % 3}.cz"
+    values: dict[str, object] = {
+        "url_host_name": f"www.{host}",
+        "url_host_registered_domain": host,
+        "content_mime_type": f"a/{number}",
+        "content_length": number,
+    }
+    return capture(number, **{**values, **changes})
+
+
+FIRST = [hosted(n) for n in range(40)]
+SECOND = [hosted(3, title="Corrected"), *(capture(n) for n in range(40, 50))]
 
 
 @dataclass
@@ -189,3 +204,52 @@ def test_what_is_not_there_is_empty(published: Published) -> None:
     assert not published.repository.has_set(published.now, "mim")
     beyond = published.selection(first=published.now.last_position + 1)
     assert published.repository.page(published.now, beyond, 5, headers=True) == ()
+
+
+def test_the_figures_of_a_snapshot(published: Published) -> None:
+    figures = published.repository.figures(published.now)
+    assert figures is not None
+    size = sum(range(40))
+    assert (figures.captures, figures.bytes) == (50, size)
+    assert figures.months == (ValueFigures("2007-11", 50, size),)
+    assert [(h.value, h.captures) for h in figures.hosts] == [
+        ("www.h0.cz", 14),
+        ("www.h1.cz", 13),
+        ("www.h2.cz", 13),
+    ]
+    assert [d.value for d in figures.domains] == ["h0.cz", "h1.cz", "h2.cz"]
+    assert figures.different == {"hosts": 3, "domains": 3, "media_types": 41}
+    assert figures.media_types[0] == MediaTypeFigures("", {200: (10, 0)})
+    assert figures.media_types[0].captures == 10
+    assert figures.kinds == {"capture": (50, 0)}
+    assert figures.publishes == published.repository.publishes(published.now, None, 9)[::-1]
+    before = published.repository.figures(published.repository.manifest(published.numbers[0]))
+    assert before is not None
+    assert (before.captures, before.kinds) == (40, {"capture": (40, 0)})
+
+
+def test_the_other_media_types_are_one(
+    published: Published, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures_of_pages, "SHOWN", 2)
+    before = published.repository.manifest(published.numbers[0])
+    repository = published.repository
+    if isinstance(repository, DuckRepository):  # without cached figures
+        repository = DuckRepository(repository.catalogue.reader)
+    figures = repository.figures(before)
+    assert figures is not None
+    assert [t.media_type for t in figures.media_types] == ["a/0", "a/1", None]
+    assert figures.media_types[-1].statuses == {200: (38, sum(range(2, 40)))}
+    assert len(figures.hosts) == 2
+
+
+def test_publishes_are_listed_from_the_newest(published: Published) -> None:
+    first, second = published.now.sequences
+    publishes = published.repository.publishes
+    newest = PublishFigures(2, second.effective, (KindFigures("capture", 10, 1, 0, 0, 50, 0),))
+    oldest = PublishFigures(1, first.effective, (KindFigures("capture", 40, 0, 0, 0, 40, 0),))
+    assert publishes(published.now, None, 5) == (newest, oldest)
+    assert publishes(published.now, None, 1) == (newest,)
+    assert publishes(published.now, 2, 5) == (oldest,)
+    assert publishes(published.now, 1, 5) == ()
+    assert publishes(published.repository.manifest(published.numbers[0]), 9, 5) == (oldest,)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from functions.database.files import FILE, Files
+from functions.oai.repository import ObjectLife
 from functions.snapshot import oai_name, schema
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
@@ -12,8 +13,15 @@ _POSITIONS = f"SELECT position FROM {FILE} WHERE key = $key"
 _OF_SOURCE = f"SELECT * FROM {FILE} WHERE source = $source ORDER BY ALL LIMIT $limit"
 
 
+_FILES_OF = f"SELECT url, id FROM {FILE} WHERE handle = $handle ORDER BY position"
+_LIFE = (
+    f"SELECT id, kind, found, noted, lost, versions FROM {FILE} "
+    "WHERE list_contains($ids, id) AND kind IN ('tobi', 'fobi')"
+)
+
+
 class DetailTables:
-    """Reads the tables of look-ups, of sources and of faults. Thread-safe."""
+    """Reads the tables of look-ups, of sources, of faults and of objects. Thread-safe."""
 
     def __init__(self, catalogue: Catalogue, files: Files) -> None:
         self._catalogue = catalogue
@@ -29,6 +37,26 @@ class DetailTables:
         for file, groups in self._catalogue.groups(manifest, "lookup", key, key):
             found.update(place for (place,) in self._files.rows(_POSITIONS, file, groups, key=key))
         return tuple(sorted(found))
+
+    def template_files(self, manifest: Manifest, handle: str) -> Sequence[ObjectLife]:
+        """Return the life of a template, if it is known, and then of each file that it names."""
+        named: list[tuple[str, str | None]] = []
+        for file, groups in self._catalogue.groups(manifest, "refipo", handle, handle):
+            named += self._files.rows(_FILES_OF, file, groups, handle=handle)
+        ids = sorted({handle, *(id_ for _, id_ in named if id_)})
+        found: dict[tuple[str, str], tuple[Any, ...]] = {}
+        homes = {
+            file.key: (file, groups)
+            for id_ in ids
+            for file, groups in self._catalogue.groups(manifest, "obi", id_, id_)
+        }
+        for file, _ in homes.values():
+            for id_, kind, *life in self._files.rows(_LIFE, file, ids=ids):
+                found[id_, kind] = tuple(life)
+        lives = [ObjectLife("", *found[handle, "tobi"])] if (handle, "tobi") in found else []
+        for url, id_ in named:
+            lives.append(ObjectLife(url, *found.get((id_ or "", "fobi"), (None, None, None, 0))))
+        return lives
 
     def source_rows(
         self, manifest: Manifest, table: str, source: str, limit: int

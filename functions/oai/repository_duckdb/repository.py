@@ -8,9 +8,10 @@ from typing import Any
 from functions.database import engine
 from functions.database.columns import Columns
 from functions.database.files import FILE, Files
-from functions.oai.repository import PublishedRecord, RecordSelection, SetRow
+from functions.oai.repository import PublishedRecord, RecordSelection
 from functions.oai.repository_duckdb import record_rows
 from functions.oai.repository_duckdb.details import DetailTables
+from functions.oai.repository_duckdb.figures import FigureTable
 from functions.oai.repository_duckdb.record_rows import Page, Range
 from functions.oai.repository_duckdb.sets import SetTable
 from functions.snapshot import oai_name
@@ -49,9 +50,14 @@ class DuckRepository:
         self._sets = SetTable(self._catalogue, self._files)
         self.close, self.witness = self._files.close, self._catalogue.witness
         self.children, self.find_set = self._sets.children, self._sets.find
-        self.births, self.has_set = self._sets.births, self._sets.exists
+        self.sets, self.births, self.has_set = (
+            self._sets.rows, self._sets.births, self._sets.exists
+        )  # fmt: skip
         rows = DetailTables(self._catalogue, self._files)
         self.versions, self.source_rows = rows.versions, rows.source_rows
+        self.template_files = rows.template_files
+        figures = FigureTable(self._catalogue, self._files)
+        self.figures, self.publishes = figures.read, figures.publishes
 
     def pointer(self) -> Pointer:
         """Read the pointer again at each call; it is empty before the first publish."""
@@ -138,18 +144,6 @@ class DuckRepository:
                 page = record_rows.page(found, self._sets.stamps(manifest), None)
                 return self._fill(manifest, [page], headers=False)
         return ()
-
-    def sets(
-        self,
-        manifest: Manifest,
-        after: str,
-        limit: int,
-        sequence: int | None = None,
-        *,
-        live: bool = True,
-    ) -> tuple[SetRow, ...]:
-        """Return up to `limit` sets whose specification sorts behind `after`."""
-        return self._sets.rows(manifest, after, limit, sequence, live=live)
 
     def _fill(
         self, manifest: Manifest, pages: Sequence[Page], *, headers: bool

@@ -1,13 +1,16 @@
 """A repository in memory: snapshots made of simple items, with the rules of the real one."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from functions.oai.repository import PublishedRecord, RecordSelection, SetRow
-from functions.snapshot import oai_name, schema
+from functions.oai.figures import Figures, PublishFigures, compose, group_publishes
+from functions.oai.repository import ObjectLife, PublishedRecord, RecordSelection, SetRow
+from functions.snapshot import figure_rows, oai_name, schema
 from functions.snapshot.errors import MissingObject
+from functions.snapshot.figure_rows import FigureRows
 from functions.snapshot.manifest import Making, Manifest, Sequence
 from functions.snapshot.pointer import Pointer, PointerEntry
 from functions.snapshot.witness import Witness
@@ -66,6 +69,7 @@ class MemoryRepository:
         self._records: dict[str, PublishedRecord] = {}
         self._been: dict[str, frozenset[str]] = {}
         self._sequences: list[tuple[int, datetime, int, int]] = []
+        self._changes: list[tuple[Any, ...]] = []
 
     def publish(
         self,
@@ -82,12 +86,16 @@ class MemoryRepository:
         if not real and self.snapshots:
             return max(self.snapshots)
         number, first = len(self._sequences) + 1, self._last() + 1
+        changes = Counter(self._change(name, item) for name, item in real.items())
         order = sorted(real, key=lambda name: (self._kind(name, real[name]), name))
         for position, name in enumerate(order, first):
             record = self._record(position, name, real[name], effective)
             self._records[name] = record
             self._been[name] = self._been.get(name, frozenset()) | _listings(record.sets)
         self._items.update(real)
+        for kind, counts in sorted(self._kinds(self._records.values()).items()):
+            some = (changes[kind, change] for change in figure_rows.CHANGES[:4])
+            self._changes.append((number, kind, *some, *counts))
         self._sequences.append((number, effective, first, first + len(order) - 1))
         return self._published(effective, now)
 
@@ -190,6 +198,9 @@ class MemoryRepository:
         record = self.record(manifest, identifier)
         return () if record is None else (record.position,)
 
+    def template_files(self, manifest: Manifest, handle: str) -> tuple[ObjectLife, ...]:
+        return (ObjectLife("", 1352481230, 1352481230, None, 1),)
+
     def source_rows(
         self, manifest: Manifest, table: str, source: str, limit: int
     ) -> tuple[Mapping[str, Any], ...]:
@@ -201,6 +212,60 @@ class MemoryRepository:
 
     def has_set(self, manifest: Manifest, spec: str) -> bool:
         return spec in self._at(manifest.snapshot).members
+
+    def figures(self, manifest: Manifest) -> Figures:
+        rows = FigureRows(
+            publishes=figure_rows.thin(self._publishes(manifest), self._newest(manifest))
+        )
+        records = self._at(manifest.snapshot).records
+        rows.kinds = self._kinds(records)
+        for record in records:
+            if record.kind == "capture" and not record.deleted:
+                self._count(rows, record.fields)
+        return compose(rows, manifest)
+
+    def publishes(
+        self, manifest: Manifest, before: int | None, limit: int
+    ) -> tuple[PublishFigures, ...]:
+        newest = self._newest(manifest) + 1
+        end = newest if before is None else min(newest, before)
+        rows = [r for r in self._publishes(manifest) if end - limit <= r[0] < end]
+        return group_publishes(rows, manifest)[::-1]
+
+    def _publishes(self, manifest: Manifest) -> list[tuple[Any, ...]]:
+        return [row for row in self._changes if row[0] <= self._newest(manifest)]
+
+    def _newest(self, manifest: Manifest) -> int:
+        return len(manifest.sequences)
+
+    def _change(self, name: str, item: Item | None) -> tuple[str, str]:
+        """Return the kind of an item, and what a publish does with it."""
+        kind = self._kind(name, item)
+        if name not in self._records:
+            return kind, "added"
+        if self._records[name].deleted is (item is None):
+            return kind, "changed"
+        return kind, "deleted" if item is None else "restored"
+
+    def _kinds(self, records: Iterable[PublishedRecord]) -> dict[str, tuple[int, int]]:
+        counts = Counter((record.kind, record.deleted) for record in records)
+        return {kind: (counts[kind, False], counts[kind, True]) for kind, _ in counts}
+
+    def _count(self, rows: FigureRows, fields: Mapping[str, Any]) -> None:
+        size = fields["content_length"] or 0
+        media_type = fields["content_mime_type"] or fields["content_mime_detected"] or ""
+        status = fields["fetch_status"]
+        figure_rows.add(rows.months, (fields["fetch_date"] or "")[:7], 1, size)
+        for name, value, detail in (
+            ("host", fields["url_host_name"], None),
+            ("domain", fields["url_host_registered_domain"], None),
+            ("media_type", media_type, "" if status is None else str(status)),
+        ):
+            if value is not None:
+                facet = rows.facets[name]
+                facet.different += value not in facet.values
+                facet.captures, facet.bytes = facet.captures + 1, facet.bytes + size
+                figure_rows.add(facet.values.setdefault(value, {}), detail, 1, size)
 
     def state(self, snapshot: int | None = None) -> dict[str, bool]:
         """Return the identifiers of a snapshot's listing, each with whether it is deleted."""
