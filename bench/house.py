@@ -40,6 +40,7 @@ ROOMS = (
     "builder",
     "functions.site",
     "functions.content",
+    "functions.search",
     "functions.oai",
     "functions.http",
     "functions.database",

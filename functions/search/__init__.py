@@ -1,0 +1,1 @@
+"""Full-text search of the published metadata."""

@@ -1,0 +1,83 @@
+"""What of an item is searched and shown: its texts, its title and its date."""
+
+import html
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from functions.oai.render import about
+from functions.search import words
+
+_DUBLIN_CORE = re.compile(r"<(?:\w+:)?(title|creator|identifier)(?:\s[^>]*)?>([^<]*)<")
+_YEAR = re.compile(r"\d{4}")
+
+
+def document_texts(kind: str, identifier: str, document: Mapping[str, Any]) -> list[str]:
+    """Return the texts of an item other than a capture, the title first."""
+    match kind:
+        case "template":
+            fields = document.get("fields")
+            names = [n for c in ("author", "editor") for n in about.texts(fields, c, "name")]
+            found = [*about.titles(fields), *names, document.get("handle"), identifier]
+        case "fileset" | "file":
+            people = document.get("creators") or ()
+            names = [str(one.get("name")) for one in people if isinstance(one, Mapping)]
+            keys = [document.get("doi"), document.get("url"), identifier]
+            found = [document.get("title"), *names, *keys]
+        case "harvested":
+            parts = _dublin_core(document)
+            ordered = sorted(parts, key=lambda part: part[0] != "title")
+            found = [*(text for _, text in ordered), document.get("id"), identifier]
+        case _:
+            found = [document.get("name"), document.get("set_spec"), identifier]
+    return list(dict.fromkeys(text for text in found if isinstance(text, str) and text))
+
+
+def document_date(kind: str, document: Mapping[str, Any]) -> str | None:
+    """Return the date of publication, or None; it begins with the year."""
+    match kind:
+        case "template":
+            found: Any = about.date(document.get("fields"))
+        case "fileset" | "file":
+            found = document.get("published")
+        case "collection":
+            found = document.get("last_date")
+        case _:
+            found = None
+    return found if isinstance(found, str) and _YEAR.match(found) else None
+
+
+def document_url(kind: str, document: Mapping[str, Any]) -> str | None:
+    """Return the address of such an item, if its document has one."""
+    match kind:
+        case "template":
+            found: Any = next(iter(about.texts(document.get("fields"), "file", "url")), None)
+        case "fileset" | "file":
+            found = document.get("url")
+        case _:
+            found = None
+    return found if isinstance(found, str) else None
+
+
+def capture_pieces(title: str | None, host: str | None, url: str | None) -> list[list[str]]:
+    """Return the pieces of a capture: of its title and of its URL."""
+    return [words.pieces(title or ""), words.url_pieces(host, url or "")]
+
+
+def read_document(text: str | None) -> Mapping[str, Any]:
+    """Return a document; empty if there is none, or if it is not one."""
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _dublin_core(document: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for record in document.get("records") or ():
+        metadata = record.get("metadata") if isinstance(record, Mapping) else None
+        if isinstance(metadata, str):
+            found += ((n, html.unescape(t).strip()) for n, t in _DUBLIN_CORE.findall(metadata))
+    return found
