@@ -39,7 +39,9 @@ HEAVY = {
     "duckdb": "functions/database/engine.py",
     "jinja2": "functions/oai/render/loop.py functions/oai/render/template.py",
     "obstore": "functions/store/client.py",
-    "pyarrow": "builder/ingest/remote/hdfs.py builder/parquet/writer.py",
+    "pyarrow": (
+        "builder/ingest/remote/hdfs.py builder/parquet/ranges.py builder/parquet/writer.py"
+    ),
     "h11": "builder/serve/connection.py",
     "httpcore2": "builder/http/addresses.py builder/http/connections.py",
     "httpx2": "builder/http/connections.py",

@@ -185,7 +185,7 @@ def write_table(
     """
     target = arrow_schema(schema.TABLES[table])
     gate = Gate(table)
-    grouped = _rechunk(_conform(rows, target, dict(constants or {})), layout.GROUP_ROWS)
+    grouped = _rechunk(_conform(rows, target, dict(constants or {})), layout.group_rows(table))
     files = (
         (folder / f"{table}-{number}.parquet", [_pass_gate(gate, group) for group in groups])
         for number, groups in enumerate(files_of(grouped, layout.file_groups(table)))
@@ -237,7 +237,7 @@ def _write_part(
         try:
             for piece in part.lead():
                 sink.write(piece)
-            writer.write_table(group, row_group_size=layout.GROUP_ROWS)
+            writer.write_table(group, row_group_size=group.num_rows)
         finally:
             writer.close()
     return made[0]

@@ -17,7 +17,7 @@ from builder.obi.history import Committed, history
 from builder.publish import captures, collections, filesets, harvested, revisits, templates
 from builder.publish.templates import write_obi_tables
 from builder.runtime import Runtime
-from builder.snapshot import figures, scratch_tables
+from builder.snapshot import figures, scratch_tables, words
 from builder.snapshot.draft import Draft
 from builder.snapshot.tables import SnapshotTables
 from builder.snapshot.transaction import ChangeResult, Transaction, revise
@@ -141,13 +141,24 @@ class _Intake:
         before, formats = base.before, self._formats(base.before)
         records = sum(before.kinds().values())
         after = before if formats == before.formats else replace(before, formats=formats)
-        if before.sequences and not before.tables.get(figure_rows.TABLE):
-            self._runtime.say("counting the figures of all records once")
+        written: list[str] = []
+        lacks_figures = before.sequences and not before.tables.get(figure_rows.TABLE)
+        if lacks_figures or (words.TABLE in before.tables) != self._configuration["search.words"]:
             with base.draft() as (connection, draft):
-                figures.update(connection, draft, before)
-                after = base.manifest(after, draft)
-                return ChangeResult(after, records, keys=tuple(draft.written))
-        return ChangeResult(None if after is before else after, records)
+                if lacks_figures:
+                    self._runtime.say("counting the figures of all records once")
+                    figures.update(connection, draft, before)
+                self._keep_words(draft)
+                words.complete(connection, draft)
+                after, written = base.manifest(after, draft), draft.written
+        return ChangeResult(None if after is before else after, records, keys=tuple(written))
+
+    def _keep_words(self, draft: Draft) -> None:
+        """Begin or remove the table of words, as configured."""
+        if not self._configuration["search.words"]:
+            draft.tables.pop(words.TABLE, None)
+        elif words.TABLE not in draft.tables:
+            draft.tables[words.TABLE] = ()
 
     def clean_up(self) -> None:
         """Discard the runs that were published."""
@@ -161,6 +172,7 @@ class _Intake:
         before = base.before
         handle_prefix = templates.prefix(self._configuration, before) if new_runs else before.prefix
         with base.draft() as (connection, draft):
+            self._keep_words(draft)
             self._runtime.say("comparing the intake with the last snapshot")
             merged = captures.Merged(0, 0, 0, 0)
             if capture_files := self._files("captures"):
@@ -195,8 +207,10 @@ class _Intake:
                     f"writing {changes.new:,} new and {changes.changed:,} changed records"
                 )
                 after = SnapshotTables(connection, draft, before).items(self._runtime.progress)
+            words.complete(connection, draft)
             manifest, formats = None, self._formats(before)
-            has_other_rows = faults or sources or new_runs or fileset_files
+            has_words = draft.tables.get(words.TABLE) != before.tables.get(words.TABLE)
+            has_other_rows = faults or sources or new_runs or fileset_files or has_words
             if after is not before or has_other_rows or formats != before.formats:
                 last_run = new_runs[-1].tist if new_runs else before.run
                 published_prefix = before.prefix or (

@@ -209,7 +209,7 @@ def _inline_leaves(manifest: Manifest, catalogue: Catalogue) -> dict[str, Leaf]:
     for table in layout.SERVED:
         some: dict[str, Leaf] = {}
         references = manifest.tables.get(table, ())
-        if _LEAST * sum(r.files + r.rows // layout.GROUP_ROWS for r in references) > left:
+        if _LEAST * sum(r.files + r.rows // layout.group_rows(table) for r in references) > left:
             continue  # not read, because they do not fit
         size = 0
         for reference in references:

@@ -16,7 +16,9 @@ from functions.snapshot.pointer import Pointer, PointerEntry
 DISTINCT = frozenset({"records", "copies", "sets", "dead", "hosts", "domains"})
 """Tables without two rows that have the same bounding columns (schema.KEY)."""
 # Tables whose leaves all have a span.
-_BY_RUN = frozenset({"records", "copies", "lookup", "dead", "originals", "revisits", "urls"})
+_BY_RUN = frozenset(
+    {"records", "copies", "lookup", "dead", "originals", "revisits", "urls", "words"}
+)
 _AS_A_WHOLE = frozenset(
     {"records", "sets", *figure_tables.TABLES}
 )  # the others are sorted by run or by leaf

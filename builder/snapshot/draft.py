@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.parquet.data_file import Written, checksum
+from builder.parquet.ranges import join_ranges
 from builder.parquet.writer import batches, segments, write_table
 from builder.snapshot import sort
 from builder.threads import map_requests
@@ -26,6 +27,8 @@ Query = tuple[str, Mapping[str, Any]]
 """A statement and the values of its parameters."""
 _RECORD_BYTES, _KEY_BYTES = 450, 50
 """Bytes that a row of records or copies, and of a table of keys, takes while it is sorted."""
+_RANGED = "words"
+"""Table whose neighbouring rows are joined."""
 
 
 class Draft:
@@ -86,6 +89,8 @@ class Draft:
         files = []
         with engine.reading(f"the table {table}"):
             rows = self._rows(queries)
+            if table == _RANGED:
+                rows = join_ranges(rows)
             for written in write_table(rows, table, self._folder, constants, self._threads):
                 files.append(self._put(table, written))
                 advance(files[-1].rows)

@@ -286,7 +286,7 @@ _DECLARED = (
     _table("item_versions", "position BIGINT, sets VARCHAR[], source VARCHAR, place BIGINT, "
         "surt VARCHAR, stamp BIGINT",
         "All versions whose metadata is removed, with their places and keys of URLs.",
-        "withdraw.withdraw publish.revisits", "snapshot.lookup"),
+        "withdraw.withdraw publish.revisits", "snapshot.lookup snapshot.words"),
     _table("unrecovered_items", _IDENTIFIER, "Withdrawn items without recovered metadata so far.",
         "withdraw.reinstate"),
     _table("recovered_versions", _RECORD, "Last versions with metadata in older snapshots.",

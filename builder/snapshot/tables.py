@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import accumulate, chain
 
 from builder.runtime import Advance, Progress
-from builder.snapshot import compaction, figures, lookup, match_keys, set_listings
+from builder.snapshot import compaction, figures, lookup, match_keys, set_listings, words
 from builder.snapshot.compaction import LOOKUP_RATIO, Rewrite, leaf_runs, runs_to_merge
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import WITHIN_KIND, VersionCounts, rows_of
@@ -106,6 +106,8 @@ class SnapshotTables:
         self._lookup(own, paths)
         self._ties(own, paths)
         self._urls(own, paths)
+        if words.TABLE in self._draft.tables:
+            words.renew(self._connection, self._draft, spans)
         self._dead(own, sum(sum(s.records.values()) for s in sequences))
         figures.update(self._connection, self._draft, self._before, self._number)
         return replace(

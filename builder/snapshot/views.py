@@ -17,6 +17,7 @@ TABLES = {
     "records": ("records", "dead"),
     "captures": ("records", "dead"),
     "sets": ("sets",),
+    "words": ("words",),
     "faults": ("faults",),
     "sources": ("sources",),
     "collections": ("records", "dead", "documents"),

@@ -14,6 +14,7 @@ _WITNESS = (
     "run `sheaf verify --repair` to write that into snapshots/newest.json, or write it yourself"
 )
 _FETCH = "restore it from a copy, or archive its dataset again with `sheaf fileset`"
+_WORDS = "run `sheaf publish` with search.words = false, then with true, to make the table anew"
 _REBUILD = "restore the store from a copy, or publish its archives into a new store"
 
 CODES: Mapping[str, tuple[str, str]] = {
@@ -58,6 +59,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     "lookup-missing": (DAMAGE, _REBUILD),
     "url-wrong": (DAMAGE, _REBUILD),
     "url-missing": (DAMAGE, _REBUILD),
+    "words-wrong": (DAMAGE, _WORDS),
     "dead-wrong": (DAMAGE, _REBUILD),
     "dead-missing": (DAMAGE, _REBUILD),
     "revisit-wrong": (DAMAGE, _REBUILD),

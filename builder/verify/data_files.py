@@ -5,12 +5,13 @@ kept. Memory use is limited by the database's setting; disk use is about the siz
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from builder.snapshot import lookup, match_keys
 from builder.snapshot.consistency import DISTINCT
+from builder.snapshot.words import TABLE, cut_words
 from builder.store.durable import read_chunks
 from builder.store.findings import Finding
 from functions.database import engine
@@ -54,18 +55,10 @@ _TABLES = {
             ", ".join(f"{column.name} {column.type}" for column in schema.TABLES[table]),
             ", ".join(schema.names(table)),
         )
-        for table in ("sets", *figure_tables.TABLES)
+        for table in ("sets", "originals", "revisits", *figure_tables.TABLES)
     },
     "lookup": ("key BIGINT, position BIGINT", "key, position"),
     "dead": ("position BIGINT", "position"),
-    "originals": (
-        "key BIGINT, url INTEGER, moment BIGINT, position BIGINT",
-        "key, url, moment, position",
-    ),
-    "revisits": (
-        "key BIGINT, url INTEGER, moment BIGINT, goal BIGINT, position BIGINT",
-        "key, url, moment, goal, position",
-    ),
     "urls": ("mark UBIGINT, position BIGINT", "hash(surt, stamp), position"),
 }
 # From the same files: the keys that originals should have, and the keys that resolve revisits.
@@ -113,6 +106,14 @@ _PREFIXES = (
     f"regexp_extract(identifier, '{_HANDLED}'), regexp_replace(identifier, '[^:]*$', '')) "
     f"AS prefix, min(position) FROM {_FILE} WHERE kind != 'harvested' GROUP BY ALL"
 )
+# The names of collections are in another table, so their words are left out.
+_SUMS = "CREATE TABLE held_word_sums (file INTEGER, count BIGINT, total HUGEINT)"
+_SUM = (
+    "INSERT INTO held_word_sums SELECT $number, count(*), sum(hash(word, place)::HUGEINT) FROM ("
+    "SELECT DISTINCT word, unnest(range(position, position + following + 1)) AS place "
+    "FROM ($rows)) "
+    "WHERE place NOT IN (SELECT position FROM held_records WHERE kind = 'collection')"
+)
 _MAGIC = b"PAR1"
 _METADATA = """
 SELECT row_group_id, row_group_num_rows, total_compressed_size, data_page_offset,
@@ -131,7 +132,7 @@ class DataFileIndex:
         self.broken: set[str] = set()
         for table, (columns, _) in _TABLES.items():
             connection.execute(f"CREATE TABLE held_{table} (file INTEGER, {columns})")
-        for sql in (_HELD_PREFIXES, _OWED, _REFERRING, _FINDABLE):
+        for sql in (_HELD_PREFIXES, _OWED, _REFERRING, _FINDABLE, _SUMS):
             connection.execute(sql)
 
     def add(
@@ -198,6 +199,9 @@ class DataFileIndex:
                         "datasets without content, or other items with content"
                     )
                     yield Finding("template-wrong", file.key, problem)
+            if keep and table == TABLE:
+                self.keys.append(file.key)
+                self._sum_words(len(self.keys) - 1, f"FROM {_FILE}", {"path": str(self._path)})
             if keep and table in _TABLES:
                 number, columns = len(self.keys), _TABLES[table][1]
                 self.keys.append(file.key)
@@ -209,6 +213,15 @@ class DataFileIndex:
                 self.connection.execute(
                     f"INSERT INTO held_{table} SELECT $number, {columns} FROM {_FILE}", values
                 )
+                if table == "records":
+                    cut = cut_words(self.connection, self._path.parent, [str(self._path)])
+                    self._sum_words(number, *cut.query)
+                    cut.remove()
+
+    def _sum_words(self, number: int, rows: str, values: Mapping[str, Any]) -> None:
+        """Keep the sum of a file's words; a file of words comes behind the records."""
+        sql = _SUM.replace("$rows", rows).replace("$number", str(number))
+        self.connection.execute(sql, values)
 
     def _footer(self, file: DataFile) -> Iterator[str]:
         with self._path.open("rb") as source:
@@ -264,7 +277,7 @@ class DataFileIndex:
                 return
 
     def _order(self, table: str) -> str | None:
-        is_whole = table in ("lookup", lookup.URLS)
+        is_whole = table in ("lookup", lookup.URLS, TABLE)
         names = schema.ORDER[table] if is_whole else schema.ORDER[table][: schema.KEY[table]]
         distinct = table in DISTINCT or is_whole
         key = f"row({', '.join(names)})"

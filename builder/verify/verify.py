@@ -16,6 +16,7 @@ from pathlib import Path
 from builder.obi.history import history
 from builder.runtime import Advance
 from builder.snapshot import recovery
+from builder.snapshot.words import TABLE
 from builder.store.findings import DAMAGE, Finding
 from builder.verify import lookups, obi_history
 from builder.verify.choice import Sample, StorePart, choose_keys, make_rule
@@ -25,6 +26,7 @@ from builder.verify.filesets import FilesetAudit as Datasets
 from builder.verify.inventory import Inventory, leftovers
 from builder.verify.obi import ObiAudit
 from builder.verify.tables import PROVED, TableChecks
+from builder.verify.words import word_findings
 from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject
@@ -249,7 +251,8 @@ def _check_tables(evidence: DataFileIndex, inventory: Inventory) -> Iterator[Fin
         except DamagedStore as error:
             yield Finding("manifest-damaged", key, str(error))
             continue
-        if not held.whole or any(file.key in evidence.broken for file in held.files(*PROVED)):
+        proved = held.files(*PROVED, TABLE)
+        if not held.whole or any(file.key in evidence.broken for file in proved):
             yield Finding(
                 "unchecked", key, "its listings were not checked, as files of it are damaged"
             )
@@ -258,6 +261,7 @@ def _check_tables(evidence: DataFileIndex, inventory: Inventory) -> Iterator[Fin
         yield from lookups.key_findings(evidence, held)
         yield from lookups.url_findings(evidence, held)
         yield from figure_findings(evidence, held)
+        yield from word_findings(evidence.connection, evidence.keys, held)
 
 
 def _lasting(store: Writer, inventory: Inventory, findings: list[Finding]) -> list[Finding]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from builder.publish import captures, collections, filesets, revisits
 from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
 from builder.runtime import Runtime
-from builder.snapshot import lookup, scratch_tables
+from builder.snapshot import lookup, scratch_tables, words
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.expiry import retire, snapshots
 from builder.snapshot.lookup import LOCATED, find_files, locate, rows_of
@@ -94,6 +94,7 @@ def remove_versions(connection: engine.Connection, draft: Draft) -> None:
     with engine.reading("the last snapshot"):
         connection.execute(_WITHDRAWN_PLACES)
     lookup.scrub_urls(connection, draft)
+    words.scrub(connection, draft)
     _rewrite(connection, draft, "records", _POSITIONS, f"{_KEPT} position")
     _rewrite(connection, draft, "copies", _LISTINGS, f"{_KEPT} listing, position")
     _rewrite(connection, draft, "faults", "SELECT DISTINCT source FROM withdrawn_places", _FAULTS)

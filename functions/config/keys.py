@@ -197,6 +197,13 @@ KEYS: tuple[ConfigKey, ...] = (
         "read title, language and encoding of pages; false: ingest is faster",
     ),
     ConfigKey(
+        "search.words",
+        True,
+        check.is_flag,
+        "true or false",
+        "publish the words of titles, URLs and names, for the full-text search",
+    ),
+    ConfigKey(
         "sets.by",
         ["collection", "domain", "mime"],
         check.are_some_of("collection", "domain", "mime"),

@@ -205,6 +205,12 @@ URLS = (
     Column("position", "BIGINT", "a position of the capture", "4711"),
 )
 
+WORDS = (
+    Column("word", "VARCHAR", "a word, folded (functions.search.words)", "kniznice"),
+    Column("position", "BIGINT", "a position of an item with the word", "4711"),
+    Column("following", "BIGINT", "number of next positions that have it as well", "0"),
+)
+
 SURT_LONGEST = 512
 """Characters of a SURT that a search for captures compares."""
 
@@ -249,6 +255,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "originals": ORIGINALS,
     "revisits": REVISITS,
     "urls": URLS,
+    "words": WORDS,
     "faults": FAULT,
     "sources": SOURCE,
     "tallies": TALLIES,
@@ -267,6 +274,7 @@ ORDER: dict[str, tuple[str, ...]] = {
     "originals": ("key", "url", "moment", "position"),
     "revisits": ("key", "url", "moment", "goal", "position"),
     "urls": ("surt", "stamp", "position"),
+    "words": ("word", "position"),
     "faults": ("source", "place", "code", "field", "detail"),
     "sources": ("source", "digest"),
     "tallies": ("collection", "facet", "value"),
@@ -277,21 +285,7 @@ ORDER: dict[str, tuple[str, ...]] = {
 }
 """The columns that each table is sorted by; a row group's bounds in the manifest are of these."""
 
-KEY: dict[str, int] = {
-    "records": 1,
-    "copies": 2,
-    "sets": 1,
-    "lookup": 1,
-    "dead": 1,
-    "originals": 1,
-    "revisits": 1,
-    "urls": 2,
-    "faults": 1,
-    "sources": 1,
-    "tallies": 1,
-    "documents": 1,
-    **dict.fromkeys((*obi.TABLES, *item_tables.TABLES, *figure_tables.TABLES), 1),
-}
+KEY: dict[str, int] = {**dict.fromkeys(TABLES, 1), "copies": 2, "urls": 2, "words": 2}
 """The number of leading ORDER columns of a table that bound its row groups."""
 
 

@@ -17,6 +17,9 @@ FROM records WHERE kind = 'capture' AND NOT deleted;
 CREATE OR REPLACE TEMP VIEW sets AS
 SELECT set_spec, name, records, live FROM {sets_files};
 
+CREATE OR REPLACE TEMP VIEW words AS
+SELECT word, unnest(range(position, position + following + 1)) AS position FROM {words_files};
+
 CREATE OR REPLACE TEMP VIEW faults AS
 SELECT * FROM {faults_files};
 
