@@ -1,0 +1,108 @@
+"""Hits: which records match a query, and what of them is shown."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from functions.oai.repository_duckdb.record_rows import DOCUMENT
+from functions.search import fields, words
+from functions.search.query import WordQuery
+from functions.snapshot import oai_name
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A URL with matching captures side by side, or another item.
+
+    `captures` is the number of the matching captures that were read, 1 for another item. The other
+    values are those of the newest of them: `date` is W3CDTF or a year, None if it is unknown. `url`
+    is None for an item without an address, `title` empty for a capture without one.
+    """
+
+    position: int
+    identifier: str
+    kind: str
+    title: str
+    url: str | None
+    date: str | None
+    sets: tuple[str, ...]
+    captures: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPage:
+    """Hits of a search. `after` is where the next search continues, None if there is no more.
+
+    `total` is the number of all hits if this page has them all, else None.
+    """
+
+    hits: tuple[SearchHit, ...]
+    after: int | None
+    total: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRecord:
+    """A matching record, and what the captures of one URL have in common."""
+
+    hit: SearchHit
+    url: str
+
+
+class HitCollector:
+    """Collects the hits of one search, which may read `groups_left` row groups of records."""
+
+    def __init__(self, limit: int, groups: int) -> None:
+        self._limit = limit
+        self._groups: list[list[FoundRecord]] = []
+        self.groups_left = groups
+
+    def add(self, found: FoundRecord) -> bool:
+        """Add a matching record; return False, and leave it, if the page is full."""
+        last = self._groups[-1][-1] if self._groups else None
+        if last and found.url and last.url == found.url:
+            self._groups[-1].append(found)
+        elif self.is_full:
+            return False
+        else:
+            self._groups.append([found])
+        return True
+
+    @property
+    def is_full(self) -> bool:
+        """True if another URL or item has no room."""
+        return len(self._groups) >= self._limit
+
+    def hits(self) -> Iterator[SearchHit]:
+        """Yield the hits, one for each group."""
+        for group in self._groups:
+            newest = max((one.hit for one in group), key=lambda hit: (hit.date or "", hit.position))
+            yield SearchHit(
+                newest.position, newest.identifier, newest.kind, newest.title, newest.url,
+                newest.date, newest.sets, len(group),
+            )  # fmt: skip
+
+
+def examine(
+    query: WordQuery, record: Mapping[str, Any], documents: Mapping[str, str]
+) -> FoundRecord | None:
+    """Return the record as found if it matches the query."""
+    kind, sets = record["kind"], tuple(record["sets"] or ())
+    if record["deleted"] or query.kind not in (None, kind):
+        return None
+    if query.set and not any(oai_name.is_within_set(one, query.set) for one in sets):
+        return None
+    position, identifier = record["position"], record["identifier"]
+    if kind == "capture":
+        title, url, date = record["title"] or "", record["url"], record["fetch_date"]
+        pieces = fields.capture_pieces(title, record["url_host_name"], url)
+        key = record["url_surtkey"] or url or ""
+    else:
+        document = fields.read_document(record.get(DOCUMENT) or documents.get(identifier))
+        texts = fields.document_texts(kind, identifier, document)
+        title, url = texts[0], fields.document_url(kind, document)
+        date, key = fields.document_date(kind, document), ""
+        pieces = [words.pieces(text) for text in texts]
+    if not query.holds(date) or not query.matches([words.units(one) for one in pieces]):
+        return None
+    return FoundRecord(SearchHit(position, identifier, kind, title, url, date, sets, 1), key)

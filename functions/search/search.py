@@ -1,0 +1,254 @@
+"""Finds items by words in a snapshot's table of words and its records.
+
+Hits come by position, the highest first: the newest publish first, and of a publish the last URLs
+first. A search reads the rarest words first, as far as the manifest tells. It reads further words
+only while the positions left lie in more row groups of records than it may read. What it did not
+read is compared in the records themselves, and so are phrases, excluded words and filters. It reads
+a limited amount, and returns where to continue.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+
+from functions.database.columns import Columns
+from functions.database.files import FILE, Files
+from functions.oai.repository_duckdb.record_rows import DOCUMENT, Narrowed
+from functions.oai.repository_duckdb.sets import SetTable
+from functions.search.hits import FoundRecord, HitCollector, SearchPage, examine
+from functions.search.postings import PREFIX_GROUPS, Postings, ReadAllowance
+from functions.search.query import WordQuery
+from functions.search.ranges import Ranges, clip, highest, intersect, measure, meet, unite
+from functions.snapshot import schema
+from functions.snapshot.errors import SheafError
+from functions.snapshot.manifest import DataFile, LeafReference, Manifest, RowGroup, Span
+from functions.store.catalog import Catalogue
+
+TABLE = "words"
+READS = 4
+"""Requests that a search of one run makes at most, besides those for the manifest."""
+RUN_READS, MOST_RUNS = 2, 4
+"""Further requests for each further run, and how many runs give such."""
+GROUPS = 3
+"""Row groups of records that a search reads at most."""
+
+_DENSE = 1024
+"""Candidates in these row groups from which on it is faster to compare the records."""
+_FIRST, _GROWTH, _MOST = 64, 4, 1024
+"""Records that are read at once at first, the factor for the next time, and the most."""
+_NAMES = (
+    *("position", "identifier", "kind", "deleted", "sets", "url", "url_surtkey", "url_host_name"),
+    *("fetch_date", "title", DOCUMENT),
+)
+_THERE = "position IN (SELECT unnest($places))"
+
+
+class NoWordsError(SheafError):
+    """The snapshot has no table of words."""
+
+
+class WordSearch:
+    """Finds items by words. Thread-safe.
+
+    `catalogue` and `files` are those of the repository that serves the same store.
+    """
+
+    def __init__(self, catalogue: Catalogue, files: Files) -> None:
+        self._catalogue = catalogue
+        self._files = files
+        self._sets = SetTable(catalogue, files)
+
+    def find(
+        self, manifest: Manifest, query: WordQuery, after: int | None, limit: int
+    ) -> SearchPage:
+        """Return up to `limit` hits behind `after` (None: from the start), and where to continue.
+
+        There may be fewer hits, even none, before the end. `after` stays valid in later snapshots.
+        Raises NoWordsError and StoreError.
+        """
+        if TABLE not in manifest.tables:
+            raise NoWordsError("this store has no words yet: set search.words and publish")
+        runs = _runs(manifest)
+        budget = ReadAllowance(READS + RUN_READS * min(len(runs) - 1, MOST_RUNS))
+        page, until = (
+            HitCollector(limit, GROUPS),
+            manifest.last_position if after is None else after - 1,
+        )
+        allowed = self._filter_positions(manifest, query, budget)
+        place = None
+        for span, leaves in reversed(runs):
+            window = clip(allowed, span.first, min(span.last, until))
+            place = self._search_run(manifest, query, span, leaves, window, budget, page)
+            if place is not None:
+                break
+        hits = tuple(page.hits())
+        return SearchPage(hits, place, len(hits) if after is None and place is None else None)
+
+    def _filter_positions(
+        self, manifest: Manifest, query: WordQuery, budget: ReadAllowance
+    ) -> list[tuple[int, int]]:
+        """Return the positions that the filters leave, as far as they are known before records."""
+        allowed = [(1, manifest.last_position)]
+        if query.kind:
+            kinds = [s for sequence in manifest.sequences for s in sequence.spans({query.kind})]
+            allowed = intersect(allowed, unite((s.first, s.last) for s in kinds))
+        if query.set and allowed:
+            listing = self._sets.listing(manifest, query.set)
+            allowed = intersect(allowed, unite((r.first, r.last) for r in listing.ranges))
+            budget.spend()
+        return allowed
+
+    def _search_run(
+        self,
+        manifest: Manifest,
+        query: WordQuery,
+        span: Span,
+        leaves: Sequence[LeafReference],
+        window: Ranges,
+        budget: ReadAllowance,
+        page: HitCollector,
+    ) -> int | None:
+        """Add the hits of a run, the highest positions first; return where it was left, if it was.
+
+        Each turn covers the window down to some position, from which on all is known.
+        """
+        if not window:
+            return None
+        keys = dict.fromkeys(key for term in query.wanted for key in term.find_keys())
+        postings = [Postings(self._catalogue, self._files, leaves, span, *key) for key in keys]
+        if not all(one.parts for one in postings):
+            return None
+        postings = [p for p in postings if not p.is_range or len(p.parts) <= PREFIX_GROUPS]
+        postings.sort(key=lambda one: one.rows)
+        while window:
+            if budget.left <= 0 or page.groups_left <= 0:
+                return window[-1][1] + 1
+            candidates, low = self._candidates(manifest, postings, window, budget, page)
+            place = self._read_records(manifest, query, candidates, budget, page)
+            if place is not None:
+                return place
+            window = clip(window, window[0][0], low - 1)
+        return None
+
+    def _candidates(
+        self,
+        manifest: Manifest,
+        postings: Sequence[Postings],
+        window: Ranges,
+        budget: ReadAllowance,
+        page: HitCollector,
+    ) -> tuple[Ranges, int]:
+        """Return positions that may match, and from where on these are all."""
+        found, low = window, window[0][0]
+        for number, one in enumerate(postings):
+            if number and (budget.left <= 1 or self._is_enough(manifest, found, page.groups_left)):
+                break
+            read, start = one.read(found, budget)
+            low = max(low, start)
+            found = clip(intersect(found, read), low, window[-1][1])
+            if not found:
+                break
+        return found, low
+
+    def _is_enough(self, manifest: Manifest, found: Ranges, groups: int) -> bool:
+        """Return whether so many row groups of records have all positions, or very many of them."""
+        homes = [g for _, g in islice(self._homes(manifest, "records", found), groups + 1)]
+        if len(homes) <= groups:
+            return True
+        within = clip(found, homes[groups - 1].first, found[-1][1])  # type: ignore[arg-type]
+        return measure(within) >= _DENSE
+
+    def _read_records(
+        self,
+        manifest: Manifest,
+        query: WordQuery,
+        candidates: Ranges,
+        budget: ReadAllowance,
+        page: HitCollector,
+    ) -> int | None:
+        """Add the hits among the candidates; return where reading stopped, if it did."""
+        for file, group in self._homes(manifest, "records", candidates):
+            assert isinstance(group.first, int)
+            assert isinstance(group.last, int)
+            left = clip(candidates, group.first, group.last)
+            is_first = page.groups_left == GROUPS
+            is_over = page.is_full or page.groups_left <= 0 or budget.left <= 0
+            if is_over and not is_first:
+                return left[-1][1] + 1
+            page.groups_left -= 1
+            budget.spend()
+            some = _FIRST
+            while left:
+                places = highest(left, some)
+                some = min(some * _GROWTH, _MOST)
+                for found in self._matching(manifest, query, file, group, places, budget):
+                    if not page.add(found):
+                        return found.hit.position + 1
+                left = clip(left, left[0][0], places[-1] - 1)
+        return None
+
+    def _matching(
+        self,
+        manifest: Manifest,
+        query: WordQuery,
+        file: DataFile,
+        group: RowGroup,
+        places: Sequence[int],
+        budget: ReadAllowance,
+    ) -> Iterator[FoundRecord]:
+        """Yield the matching records at descending places of a row group."""
+        dead = self._dead(manifest, places, budget)
+        living = [place for place in places if place not in dead]
+        names = Narrowed(manifest, _NAMES).of((group,))
+        read = self._files.columns(names, file, (group,), _THERE, len(living) or 1, places=living)
+        documents = self._documents(manifest, read)
+        for row in range(len(read["position"]) - 1, -1, -1):
+            record = {name: column[row] for name, column in read.items()}
+            found = examine(query, record, documents)
+            if found is not None:
+                yield found
+
+    def _dead(self, manifest: Manifest, places: Sequence[int], budget: ReadAllowance) -> set[int]:
+        """Return which of the places a later version superseded."""
+        dead: set[int] = set()
+        spans = unite((place, place) for place in places)
+        for file, group in self._homes(manifest, "dead", spans):
+            sql = f"SELECT position FROM {FILE} WHERE {_THERE}"
+            dead.update(p for (p,) in self._files.rows(sql, file, (group,), places=places))
+            budget.spend()
+        return dead
+
+    def _documents(self, manifest: Manifest, read: Columns) -> Mapping[str, str]:
+        """Return the documents, by identifier, of those items that do not hold them themselves."""
+        elsewhere = schema.DOCUMENTED | {"capture"}
+        rows = zip(read["identifier"], read["kind"], read["deleted"], strict=True)
+        wanted = sorted({name for name, kind, gone in rows if kind not in elsewhere and not gone})
+        found: dict[str, str] = {}
+        sql = f"SELECT identifier, document FROM {FILE} WHERE list_contains($wanted, identifier)"
+        groups = {
+            file.key: file
+            for name in wanted
+            for file, _ in self._catalogue.groups(manifest, "documents", name, name)
+        }
+        for file in groups.values():
+            found |= self._files.rows(sql, file, wanted=wanted)
+        return found
+
+    def _homes(
+        self, manifest: Manifest, table: str, found: Ranges
+    ) -> Iterator[tuple[DataFile, RowGroup]]:
+        """Yield the row groups that can hold the positions, the highest first."""
+        for leaf in reversed(manifest.tables.get(table, ())):
+            if meet(found, leaf.first, leaf.last):  # type: ignore[arg-type]
+                for file in reversed(self._catalogue.leaf(leaf).files):
+                    for group in reversed(file.groups):
+                        if meet(found, group.first, group.last):  # type: ignore[arg-type]
+                            yield file, group
+
+
+def _runs(manifest: Manifest) -> list[tuple[Span, list[LeafReference]]]:
+    """Return the runs of the table in the order of the log."""
+    found: dict[tuple[int, int], list[LeafReference]] = {}
+    for leaf in manifest.tables[TABLE]:
+        assert leaf.span is not None
+        found.setdefault(leaf.span, []).append(leaf)
+    return [(Span(*span), leaves) for span, leaves in sorted(found.items())]

@@ -1,0 +1,167 @@
+"""Texts become words, in Python and in SQL alike, and queries become terms."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from builder.snapshot.words import _PLAIN, cut_words
+from functions.database import engine
+from functions.search import fields, words
+from functions.search.query import LONGEST, SearchQueryError, WordQuery, mark, parse
+from functions.snapshot import schema
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Knižnice ŠKOLY — 2007", ["kniznice", "skoly", "2007"]),
+        ("Straße Łódź Ærø ĐÀ", ["strasse", "lodz", "aero", "da"]),
+        ("ﬁne Ａ１ it's_so", ["fine", "a1", "it", "s", "so"]),
+        ("東京都 の 図書館", ["東京", "京都", "都", "の", "図書", "書館", "館"]),
+        ("도서관 ดี Ёж", ["도서", "서관", "관", "ดี", "ี", "еж"]),
+        ("हिन्दी", ["हिन्दी"]),
+        ("x" * 50, ["x" * words.LONGEST]),
+        ("", []),
+    ],
+)
+def test_the_words_of_a_text(text: str, found: list[str]) -> None:
+    assert list(words.table_words(words.pieces(text))) == found
+
+
+def test_the_words_of_a_url() -> None:
+    url = "http://u@www.xn--kniha-n0a.cz/%C4%8Cl%C3%A1nek/1234567890/12345678901?s=ab4567890123"
+    found = words.url_pieces("www.xn--bcher-kva.example", url)
+    assert found == ["www", "bucher", "example", "clanek", "1234567890", "s"]
+    assert words.url_pieces(None, "dns:a.cz") == ["dns", "a", "cz"]
+
+
+def cut(folder: Path, rows: list[tuple[object, ...]]) -> set[tuple[str, int]]:
+    """Return what a publish makes of records: kind, host, URL, title, document."""
+    path = folder / "records.parquet"
+    connection = engine.connect()
+    columns = ", ".join(f"{c.name} {c.type}" for c in schema.TABLES["records"])
+    connection.execute(f"CREATE TABLE records ({columns})")
+    connection.executemany(
+        "INSERT INTO records (position, identifier, kind, deleted, url_host_name, url, title, "
+        "document) VALUES ($1, $2, $3, false, $4, $5, $6, $7)",
+        [(n, f"oai:{n}", *row) for n, row in enumerate(rows, 1)],
+    )
+    connection.execute(f"COPY (FROM records ORDER BY position) TO '{path}'")
+    found = cut_words(connection, folder, [str(path)])
+    sql = f"SELECT word, unnest(range(position, position + following + 1)) FROM ({found.query[0]})"
+    result = set(connection.execute(sql, found.query[1]).fetchall())
+    found.remove()
+    connection.close()
+    return result
+
+
+_TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=30)
+_URL = st.text(st.sampled_from("ab19/%C4ž?=:. 漢xn-"), max_size=30)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.sampled_from(["www.a.cz", "www.a.cz", "xn--bcher-kva.de", "h1.b.cz", None]),
+            st.one_of(_URL, _URL.map("http://www.a.cz/".__add__), _TEXT),
+            st.one_of(st.none(), _TEXT, st.text("aábÉž –1 ", max_size=99)),
+        ),
+        min_size=1,
+        max_size=12,
+    )
+)
+@example(rows=[(None, "http://a", "İ Ǆ ſ ς" + "a " * 200)])
+def test_sql_and_python_cut_alike(rows: list[tuple[str | None, str, str | None]]) -> None:
+    expected = {
+        (word, position)
+        for position, (host, url, title) in enumerate(rows, 1)
+        for some in (words.pieces(title or ""), words.host_pieces(host), words.path_pieces(url))
+        for word in words.table_words(some)
+    }
+    with TemporaryDirectory() as folder:
+        assert cut(Path(folder), [("capture", *row, None) for row in rows]) == expected
+
+
+def test_each_letter_that_sql_folds_is_folded_alike() -> None:
+    letters = [chr(n) for n in range(1, 0x3000) if not 0xD800 <= n < 0xE000]
+    connection = engine.connect()
+    rows = connection.execute(
+        "SELECT c, lower(c), regexp_extract_all(strip_accents(lower(c)), "
+        r"'[0-9a-z\x{400}-\x{52f}]+') FROM (SELECT unnest($letters) AS c) "
+        f"WHERE regexp_full_match(c, '{_PLAIN}')",
+        {"letters": letters},
+    ).fetchall()
+    connection.close()
+    assert len(rows) > 400
+    assert [c for c, _, found in rows if found != words.pieces(c)] == []
+
+
+def test_the_words_of_other_items(tmp_path: Path) -> None:
+    template = (
+        '{"handle": "RePEc:aaa:wpaper:1", "fields": {"title": ["Čísla"], '
+        '"author": [{"name": ["Nováková, Eva"]}], "creation-date": ["2007-05"]}}'
+    )
+    dataset = (
+        '{"title": "Soil", "creators": [{"name": "Doe"}], "doi": "10.5/x", "published": "2011"}'
+    )
+    xml = "<oai_dc:dc><dc:creator>B</dc:creator><dc:title>A &amp; Z</dc:title></oai_dc:dc>"
+    harvested = f'{{"id": "oai:x:9", "records": [{{"metadata": "{xml}"}}]}}'
+    rows = [("template", template), ("fileset", dataset), ("harvested", harvested)]
+    found = cut(tmp_path, [(kind, None, None, None, document) for kind, document in rows])
+    by_place = [{word for word, place in found if place == n} - {"oai"} for n in (1, 2, 3)]
+    assert by_place[0] == {"cisla", "novakova", "eva", "repec", "aaa", "wpaper", "1"}
+    assert by_place[1] == {"soil", "doe", "10", "5", "x", "2"}
+    assert by_place[2] == {"a", "z", "b", "x", "9", "3"}
+    read = fields.read_document(template)
+    assert fields.document_texts("template", "oai:1", read)[0] == "Čísla"
+    assert fields.document_date("template", read) == "2007-05"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("", "type a word"),
+        ("-a !?", "type a word"),
+        ('"a', "quotation"),
+        ("a*", "at least 2"),
+        ("x " * 13, None),
+        (" ".join(f"w{n}" for n in range(13)), "more than 12"),
+        ("x" * (LONGEST + 1), "longer"),
+        ('"' + "x " * 41 + '"', "a phrase"),
+    ],
+)
+def test_a_query_that_cannot_be(given: str, message: str | None) -> None:
+    if message is None:
+        assert len(parse(given).terms) == 1
+        return
+    with pytest.raises(SearchQueryError, match=message):
+        parse(given)
+
+
+def test_filters_that_cannot_be() -> None:
+    for wrong in ({"set": "a b"}, {"kind": "page"}, {"since": "x"}, {"since": 2001, "until": 2000}):
+        with pytest.raises(SearchQueryError):
+            parse("a", **wrong)  # type: ignore[arg-type]
+    assert parse("a", "", "", "", "") == WordQuery("a", parse("a").terms)
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "marked"),
+    [
+        ("Nové Knižnice v knize", "kniz* KNIZE", ["Knižnice", "knize"]),
+        ("The harvest, November 2007", '"harvest november"', ["harvest, November"]),
+        ("東京都図書館", "京都", ["京都"]),
+        ("http://www.a.cz/x-y", "a.cz/x -y", ["a.cz/x"]),
+        ("no match", "other", []),
+        ("a", "a", ["a"]),
+        ("", "a", []),
+    ],
+)
+def test_the_marks_of_a_text(text: str, query: str, marked: list[str]) -> None:
+    pieces = mark(text, parse(query))
+    assert "".join(piece for piece, _ in pieces) == text
+    assert [piece for piece, is_match in pieces if is_match] == marked
