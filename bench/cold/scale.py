@@ -4,7 +4,7 @@
 
 A tenth of the generated captures are revisits. Each publish is a process of its own, whose peak
 memory is what the system says; scratch files are those of DuckDB and Sheaf. The store is then read
-as a bucket that answers at once (bench.cold.latency), each request by a reader with empty caches.
+as a bucket that takes 20 ms a request (bench.cold.latency), each by a reader with empty caches.
 Baseline: the same with a tenth of the captures, so the table shows what is linear.
 """
 
@@ -28,6 +28,7 @@ from functions.database import engine
 from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.oai.token import Token
+from functions.site.assembly import site_over
 from functions.snapshot.layout import StoreAddress
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
@@ -39,6 +40,8 @@ _NAMESPACE = "bench.example.org"
 _SETTINGS = f'[repository]\nnamespace = "{_NAMESPACE}"\n[publish]\nmemory = {{}}\n'
 _KEYS = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "us-east-1"}
 _THREADS = 2
+_LATENCY = 0.02
+"""Seconds of each request to the bucket."""
 
 
 def published(root: Path, scratch: Path, memory: int) -> Cost:
@@ -66,8 +69,8 @@ def once(root: Path, folder: Path, memory: int) -> Cost:
         shutil.rmtree(scratch)
 
 
-def queries(store: FolderStore, manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Yield names and queries of pages at three depths, and of a record."""
+def queries(store: FolderStore, manifest: Manifest) -> Iterator[tuple[str, str, str]]:
+    """Yield name, path and query of lists at three depths, of a record, and of pages for people."""
     size = manifest.last_position
 
     def at(position: int) -> str:
@@ -77,45 +80,59 @@ def queries(store: FolderStore, manifest: Manifest) -> Iterator[tuple[str, str]]
         )  # fmt: skip
         return f"verb=ListRecords&resumptionToken={quote(token.to_text())}"
 
-    yield "first page", "verb=ListRecords&metadataPrefix=oai_dc"
-    yield "middle page", at(size // 2)
-    yield "last page", at(size - 999)
+    yield "first page", "/oai", "verb=ListRecords&metadataPrefix=oai_dc"
+    yield "middle page", "/oai", at(size // 2)
+    yield "last page", "/oai", at(size - 999)
     file = next(iter(Catalogue(store).files(manifest, "records")))
-    sql = f"SELECT identifier FROM {engine.table('$file')} LIMIT 1"
-    ((name,),) = engine.connect().execute(sql, {"file": str(store.local(file.key))}).fetchall()
-    yield "GetRecord", f"verb=GetRecord&metadataPrefix=oai_dc&identifier={name}"
+    sql = f"SELECT identifier, url, title FROM {engine.table('$file')} WHERE title != '' LIMIT 1"
+    ((name, url, title),) = (
+        engine.connect().execute(sql, {"file": str(store.local(file.key))}).fetchall()
+    )
+    yield "GetRecord", "/oai", f"verb=GetRecord&metadataPrefix=oai_dc&identifier={name}"
+    yield "overview", "/", ""
+    yield "a record's page", "/record", f"id={name}"
+    yield "a URL's calendar", "/captures", f"match=exact&url={quote(url)}"
+    yield "sets at the top", "/sets", ""
+    yield "publishes", "/publishes", ""
+    words = sorted({*title.split()}, key=len)[-2:]
+    yield "search of two words", "/search", f"q={quote(' '.join(words))}"
 
 
 def requests(root: Path) -> Iterator[str]:
-    """Yield a row for each request: GETs, their KB, and milliseconds."""
+    """Yield a row for each request: GETs, their KB, and milliseconds, of them of the processor."""
     store = FolderStore(root)
     entry = Catalogue(store).pointer().newest()
     assert entry is not None
     settings = configuration.parse(_SETTINGS.format(1024), {})
-    with served(root, 0, 1e6) as (endpoint, counts):
-        for name, query in queries(store, Catalogue(store).manifest(entry.snapshot)):
+    with served(root, _LATENCY, 1e6) as (endpoint, counts):
+        for name, path, query in queries(store, Catalogue(store).manifest(entry.snapshot)):
             address = StoreAddress(BUCKET, "")
             client = Client(address, BucketConnection(endpoint=endpoint), _KEYS)
             reader = BucketReader(address, client, 64 << 20)
             repository = DuckRepository(reader)
             # The publishes did not wait until their snapshot is in effect.
             now = entry.effective + timedelta(seconds=1)
-            application = Application(repository, settings, lambda now=now: now)
+            application = Application(
+                repository, settings, lambda now=now: now, pages=site_over(repository)
+            )
             counts.taken()
-            began = time.perf_counter()
+            began, used = time.perf_counter(), time.process_time()
             answer = application(
                 {
-                    "version": "2.0", "rawPath": "/oai", "rawQueryString": query,
+                    "version": "2.0", "rawPath": path, "rawQueryString": query,
                     "headers": {"host": "b.cz"}, "requestContext": {"http": {"method": "GET"}},
                 }
             )  # fmt: skip
-            seconds = time.perf_counter() - began
+            seconds, cpu = time.perf_counter() - began, time.process_time() - used
             assert answer["statusCode"] == 200, answer["body"]
             found = counts.taken()
             repository.close()
             reader.close()
             kilobytes = found["bytes"] / 1000
-            yield f"| {name} | {found['requests']} | {kilobytes:,.0f} | {1000 * seconds:,.0f} |"
+            yield (
+                f"| {name} | {found['requests']} | {kilobytes:,.0f} | {1000 * seconds:,.0f} "
+                f"| {1000 * cpu:,.0f} |"
+            )
 
 
 def run(folder: Path, count: int, memory: int) -> None:
@@ -134,7 +151,7 @@ def run(folder: Path, count: int, memory: int) -> None:
             f"| {sum(cost.bytes.values()) / count:.1f} | ({generated:,.0f} s to generate)",
             flush=True,
         )
-    print("\n| Request | GETs | KB | ms |\n|---|---|---|---|")
+    print("\n| Request | GETs | KB | ms | CPU ms |\n|---|---|---|---|---|")
     for row in requests(root):
         print(row, flush=True)
     print(flush=True)

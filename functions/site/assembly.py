@@ -10,6 +10,7 @@ from functions.oai.application import Application, OaiParts, PageService
 from functions.oai.lambda_instance import Answering, InstanceParts, now
 from functions.oai.render.render import render_document
 from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.search.search import WordSearch
 from functions.site.calendar import Calendar, CaptureCalendar
 from functions.site.page import PageParts
 from functions.site.site import WebSite
@@ -22,13 +23,17 @@ def site_over(repository: DuckRepository) -> Callable[[OaiParts], PageService]:
     """Return what makes the pages of an application over this repository."""
     search = CaptureSearch(repository.catalogue, repository.files)
     calendar = CaptureCalendar(repository.catalogue, repository.files)
-    return lambda shared: make_site(shared, search, calendar)
+    words = WordSearch(repository.catalogue, repository.files)
+    return lambda shared: make_site(shared, search, calendar, words)
 
 
 def make_site(
-    shared: OaiParts, search: Searching | None = None, calendar: Calendar | None = None
+    shared: OaiParts,
+    search: Searching | None = None,
+    calendar: Calendar | None = None,
+    words: WordSearch | None = None,
 ) -> PageService:
-    """Return the pages of an application; without `search` and `calendar` some are missing."""
+    """Return the pages of an application; without what searches, some are missing."""
     renderer = shared.renderer
 
     def answer(pairs: Sequence[tuple[str, str]], url: str) -> tuple[Answer, bytes]:
@@ -47,6 +52,7 @@ def make_site(
         answer=answer,
         search=search,
         calendar=calendar,
+        words=words.find if words else None,
     )
     return WebSite(parts)
 

@@ -78,11 +78,13 @@ def list_records(request: PageRequest, spec: str, kind: str = "") -> RecordListi
 def describe_record(record: PublishedRecord, request: PageRequest) -> RecordLine:
     """Return a record as a line of a list."""
     deleted = record.deleted or not record.fields
+    title = request.text("record.deleted") if deleted else read_title(record)
+    url = str(record.fields.get("url") or "")
     return RecordLine(
         record.identifier,
         record.kind,
-        request.text("record.deleted") if deleted else read_title(record),
-        "" if deleted else str(record.fields.get("url") or ""),
+        title,
+        "" if deleted or url == title else url,
         "" if deleted else ", ".join(read_authors(record)[:3]),
         "" if deleted else read_date(record)[:10],
         deleted,

@@ -10,10 +10,11 @@ from functions.content.protocols import NEWEST, BytePlace
 from functions.content.terms import NoScope, ResumeKey, Scope
 from functions.site.calendar import MonthCounts
 from functions.site.chart import HeatMap, draw_months
-from functions.site.page import PageError, PageRequest, SitePage
+from functions.site.page import PageError, PageRequest, SitePage, quote_sql
 
 _MANY = 100
 """Captures on a page."""
+_MONTH = "left(fetch_date, 4) || '-' || coalesce(nullif(substr(fetch_date, 6, 2), ''), '01')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ def show(request: PageRequest) -> SitePage:
             "match": scope.match,
             "counts": counts,
             "map": _draw(request, counts, given),
+            "query": _query(scope),
             "rows": rows,
             "more": page("/captures", **given, **dates, after=more) if more else None,
             "since": arguments.get("from", ""),
@@ -71,6 +73,18 @@ def show(request: PageRequest) -> SitePage:
             "wider": _list_wider(request, scope),
             "indexes": _list_indexes(request, scope),
         },
+    )
+
+
+def _query(scope: Scope) -> str:
+    """Return the statement that counts the captures by month."""
+    bounds = " OR ".join(
+        f"url_surtkey >= {quote_sql(first)} AND url_surtkey < {quote_sql(last)}"
+        for first, last in scope.ranges
+    )
+    return (
+        f"SELECT {_MONTH} AS month, count(*) AS captures FROM captures "
+        f"WHERE ({bounds}) AND fetch_date != '' GROUP BY ALL ORDER BY month DESC"
     )
 
 

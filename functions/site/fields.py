@@ -1,9 +1,9 @@
 """Fields of a record as rows for people: label, values, and links of values that are URLs."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from functions.oai.render import about
 from functions.oai.repository import PublishedRecord
@@ -49,7 +49,8 @@ def list_fields(record: PublishedRecord, text: Language) -> list[FieldRow]:
             values = tuple(_values(value))
             if values:
                 label = text.find(f"field.{column.name}", column.name.replace("_", " "))
-                rows.append(FieldRow(column.name, label, column.meaning, values))
+                links = _link_doi(column.name, values)
+                rows.append(FieldRow(column.name, label, column.meaning, links))
     return rows
 
 
@@ -92,14 +93,14 @@ def _values(value: Any) -> Iterator[FieldValue]:
         return
     if isinstance(value, Mapping):
         for name, inner in list(value.items())[:_MANY]:
+            if name == "file":  # the files have a table of their own
+                continue
             for one in _values(inner):
                 yield FieldValue(_cut(f"{name}: {one.text}"), one.link)
     elif isinstance(value, list | tuple):
         for inner in value[:_MANY]:
             if isinstance(inner, Mapping):
-                told = json.dumps(inner, ensure_ascii=False)
-                name = inner.get("name") or inner.get("value")
-                yield FieldValue(_cut(name if isinstance(name, str) else told))
+                yield FieldValue(_cut(_describe_part(inner)))
             else:
                 yield from _values(inner)
     elif isinstance(value, bytes):
@@ -107,6 +108,20 @@ def _values(value: Any) -> Iterator[FieldValue]:
     else:
         text = str(value)
         yield FieldValue(_cut(text), text if is_web(text) else None)
+
+
+def _link_doi(column: str, values: tuple[FieldValue, ...]) -> tuple[FieldValue, ...]:
+    if column != "doi":
+        return values
+    return tuple(FieldValue(v.text, f"https://doi.org/{quote(v.text, safe='/()')}") for v in values)
+
+
+def _describe_part(part: Mapping[str, Any]) -> str:
+    """Return a part of a field, such as an author, in a line: its name, then the rest."""
+    texts = {name: ", ".join(one.text for one in _values(inner)) for name, inner in part.items()}
+    first = texts.pop("name", "") or texts.pop("value", "")
+    rest = "; ".join(f"{name}: {text}" for name, text in texts.items() if text)
+    return f"{first} ({rest})" if first and rest else first or rest
 
 
 def _cut(text: str) -> str:

@@ -1,7 +1,10 @@
-"""The first page: what the archive holds, and since when. And how to harvest it."""
+"""The first page: what the archive holds, since when, and how it grew. And how to harvest it."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from functions.oai.figures import Figures, MediaTypeFigures
 from functions.oai.request import (
     GET_RECORD,
     IDENTIFY,
@@ -10,25 +13,123 @@ from functions.oai.request import (
     LIST_RECORDS,
     LIST_SETS,
 )
+from functions.site.chart import draw_bars, draw_line, draw_months
 from functions.site.page import PageRequest, SitePage
+from functions.snapshot import instant
+
+_TYPES, _HOSTS = 20, 25
+"""Media types and hosts that the page shows."""
+CLASSES: Sequence[tuple[str, str]] = (
+    ("2", "2xx"), ("3", "3xx"), ("4", "4xx"), ("5", "5xx"), ("", "–"),
+)  # fmt: skip
+"""Classes of HTTP status by their first digit; the last one is all else."""
+
+_COUNTS = "count(*) AS captures, sum(coalesce(content_length, 0))::BIGINT AS bytes"
+_SUMS = f"{_COUNTS} FROM captures"
+_TYPE = "coalesce(content_mime_type, content_mime_detected, '') AS media_type"
+_CLASSES = ", ".join(
+    f'count(*) FILTER (WHERE fetch_status // 100 = {digit}) AS "{name}"'
+    for digit, name in CLASSES[:4]
+)
+QUERIES: Mapping[str, str] = {
+    "months": (
+        f"SELECT coalesce(left(fetch_date, 7), '') AS month, {_SUMS} GROUP BY ALL ORDER BY ALL"
+    ),
+    "types": (
+        f"SELECT {_TYPE}, {_COUNTS}, {_CLASSES}, "
+        "count(*) FILTER (WHERE coalesce(fetch_status // 100 NOT BETWEEN 2 AND 5, true)) AS other "
+        f"FROM captures GROUP BY ALL ORDER BY captures DESC, media_type LIMIT {_TYPES}"
+    ),
+    "hosts": (
+        "SELECT url_host_name AS host, count(*) AS captures FROM captures "
+        "WHERE url_host_name IS NOT NULL GROUP BY ALL "
+        f"ORDER BY captures DESC, host LIMIT {_HOSTS}"
+    ),
+    "kinds": (
+        "SELECT kind, count(*) FILTER (WHERE NOT deleted) AS live, "
+        "count(*) FILTER (WHERE deleted) AS deleted FROM records GROUP BY ALL ORDER BY ALL"
+    ),
+    "growth": (
+        "SELECT sequence, left(datestamp::VARCHAR, 10) AS day, sum(live)::BIGINT AS live "
+        "FROM publishes GROUP BY ALL ORDER BY ALL"
+    ),
+}
+"""The statements that give the numbers of each table of the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypeLine:
+    """A media type: its captures, their bytes, and its captures by class of HTTP status."""
+
+    name: str
+    captures: int
+    bytes: int
+    classes: tuple[int, ...]
 
 
 def show(request: PageRequest) -> SitePage:
     """Return the first page."""
     manifest = request.manifest
-    kinds = {kind: n for kind, n in sorted(manifest.kinds().items()) if n}
-    sequences = manifest.sequences
+    figures = request.parts.repository.figures(manifest)
+    gone = manifest.tombstones
     values: dict[str, Any] = {
-        "kinds": kinds,
-        "records": sum(kinds.values()) - manifest.tombstones,
-        "deleted": manifest.tombstones,
+        "records": sum(manifest.kinds().values()) - gone,
+        "deleted": gone,
+        "bytes": figures.bytes if figures else 0,
+        "host_count": figures.different["hosts"] if figures else 0,
         "set_count": manifest.sets,
         "earliest": manifest.earliest,
-        "latest": sequences[-1].effective if sequences else manifest.effective,
-        "publishes": len(sequences),
-        "has_templates": bool(kinds.get("template")),
+        "latest": manifest.sequences[-1].effective if manifest.sequences else manifest.effective,
+        "publishes": len(manifest.sequences),
+        "queries": QUERIES,
+        "classes": [name for _, name in CLASSES],
+        "has_templates": bool(manifest.kinds().get("template")),
+        "listed": sorted(manifest.kinds().items()),
+        "figures": figures,
+        **(_draw(request, figures) if figures else {}),
     }
     return SitePage("overview.html", request.parts.configuration["repository.name"], values)
+
+
+def _draw(request: PageRequest, figures: Figures) -> Mapping[str, Any]:
+    """Return the charts of the page."""
+    hosts = [(one.value, one.captures) for one in figures.hosts[:_HOSTS]]
+    growth = list_growth(figures)
+
+    def find_host(host: str) -> str | None:
+        found = request.address.page("/captures", url=host, match="host")
+        return found if request.parts.calendar else None
+
+    return {
+        "kinds_of": sorted(figures.kinds.items()),
+        "months": [(one.value, one.captures, one.bytes) for one in figures.months],
+        "map": draw_months({m.value: m.captures for m in figures.months if "-" in m.value}),
+        "types": list_types(figures.media_types),
+        "hosts": draw_bars(hosts, find_host),
+        "growth": growth,
+        "plot": draw_line([(day, live) for _, day, live in growth]),
+    }
+
+
+def list_growth(figures: Figures) -> list[tuple[int, str, int]]:
+    """Return number, day and live records of the publishes that the figures have."""
+    return [
+        (one.sequence, instant.to_text(one.effective)[:10], sum(k.live or 0 for k in one.kinds))
+        for one in figures.publishes
+        if all(kind.live is not None for kind in one.kinds)
+    ]
+
+
+def list_types(media_types: Sequence[MediaTypeFigures]) -> list[TypeLine]:
+    """Return the most frequent media types, each with its captures by class of HTTP status."""
+    lines = []
+    for one in [one for one in media_types if one.media_type is not None][:_TYPES]:
+        classes = dict.fromkeys((digit for digit, _ in CLASSES), 0)
+        for status, (count, _) in one.statuses.items():
+            digit = str((status or 0) // 100)
+            classes[digit if digit in classes else ""] += count
+        lines.append(TypeLine(one.media_type or "", one.captures, one.bytes, (*classes.values(),)))
+    return lines
 
 
 def show_harvesting(request: PageRequest) -> SitePage:

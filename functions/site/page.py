@@ -14,6 +14,8 @@ from functions.oai.as_of import AsOf, PointerReading
 from functions.oai.format import Format, Formats
 from functions.oai.render.copy_address import CopyAddresses
 from functions.oai.repository import PublishedRecord, Repository
+from functions.search.hits import SearchPage
+from functions.search.query import WordQuery
 from functions.site.calendar import Calendar
 from functions.site.language import Language
 from functions.snapshot.errors import SheafError
@@ -81,7 +83,7 @@ class PageParts:
     `write` returns a template with these variables, in UTF-8. `render` returns a record's XML in a
     format; it takes the base URL and the repository's name and raises ConfigurationError. `answer`
     returns the answer to the pairs of an OAI-PMH request, with its XML. `search` finds captures,
-    and `calendar` counts them; without them there are no such pages.
+    `calendar` counts them, and `words` finds items; without them there are no such pages.
     """
 
     repository: Repository
@@ -96,6 +98,7 @@ class PageParts:
     answer: Callable[[Sequence[tuple[str, str]], str], tuple[Answer, bytes]]
     search: Searching | None = None
     calendar: Calendar | None = None
+    words: Callable[[Manifest, WordQuery, int | None, int], SearchPage] | None = None
 
 
 @dataclass(frozen=True, slots=True)

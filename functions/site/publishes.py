@@ -1,65 +1,83 @@
-"""The page of publishes: what each brought, and the feed of them (RFC 4287)."""
+"""The page of publishes: what came, changed and went with each, and their feed (RFC 4287)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
 
 from functions.http import http_message
 from functions.http.http_message import Reply
+from functions.oai.figures import KindFigures
 from functions.oai.request import LIST_IDENTIFIERS
 from functions.site.page import PageRequest, SitePage
 from functions.snapshot import instant, layout
-from functions.snapshot.manifest import Sequence
 
-_MANY = 100
-_FEED = 50
+_MANY, _FEED = 50, 30
+"""Publishes on a page, and in the feed."""
+_QUERY = (
+    "SELECT sequence, kind, added, changed, deleted, restored, live FROM publishes "
+    "WHERE coalesce(added + changed + deleted + restored, 1) > 0 ORDER BY sequence DESC, kind"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishLine:
+    """A publish: its number and instant, its changes, and the requests that list them."""
+
+    number: int
+    effective: datetime
+    changes: tuple[KindFigures, ...]
+    view: str
+    raw: str
 
 
 def show(request: PageRequest) -> SitePage:
     """Return the page of the publishes before the one in the argument `before`."""
-    rows, more = _list(request, _MANY)
+    rows = list(islice(_list(request), _MANY + 1))
     root = str(request.parts.configuration["identify.data_url"]).rstrip("/")
+    more = rows[_MANY - 1].number if len(rows) > _MANY else None
     values = {
-        "rows": rows,
+        "rows": rows[:_MANY],
         "more": request.address.page("/publishes", before=more) if more else None,
         "data_url": root,
         "views": f"{root}/{layout.views_key(request.manifest.snapshot)}" if root else "",
         "feed": request.address.page("/publishes.atom"),
+        "query": _QUERY,
     }
     return SitePage("publishes.html", request.text("publishes.title"), values)
 
 
 def feed(request: PageRequest) -> Reply:
     """Return the Atom feed of the newest publishes."""
-    rows, _ = _list(request, _FEED)
     configuration, address = request.parts.configuration, request.address
     variables = {
         "t": request.text,
         "number": request.text.write_number,
         "root": address.root,
-        "rows": rows,
+        "rows": list(islice(_list(request), _FEED)),
         "updated": request.manifest.effective,
         "name": configuration["repository.name"],
-        "emails": configuration["repository.admin_emails"],
-        "page": address.page,
     }
     body = request.parts.write("publishes.xml", variables)
     return Reply(200, "application/atom+xml", body, digest=http_message.document_digest(body))
 
 
-def _list(request: PageRequest, many: int) -> tuple[list[dict[str, object]], int | None]:
-    """Return publishes, newest first, and the number before which the list continues."""
-    before = request.number("before")
-    found = [s for s in request.manifest.sequences if not before or s.number < before]
-    rows = [_describe(request, one) for one in reversed(found[-many:])]
-    return rows, found[-many].number if len(found) > many else None
+def _list(request: PageRequest) -> Iterator[PublishLine]:
+    """Yield publishes before the one in the argument `before`, newest first. Raises PageError."""
+    before = request.number("before") or None
+    found = request.parts.repository.publishes(request.manifest, before, _MANY + 1)
+    for one in found:
+        stamp = instant.to_text(one.effective)
+        given = {"metadataPrefix": "oai_dc", "from": stamp, "until": stamp}
+        yield PublishLine(
+            one.sequence,
+            one.effective,
+            tuple(kind for kind in one.kinds if _is_changed(kind)),
+            request.address.answer(LIST_IDENTIFIERS, **given),
+            request.address.request(LIST_IDENTIFIERS, **given),
+        )
 
 
-def _describe(request: PageRequest, one: Sequence) -> dict[str, object]:
-    stamp = instant.to_text(one.effective)
-    given = {"metadataPrefix": "oai_dc", "from": stamp, "until": stamp}
-    return {
-        "number": one.number,
-        "effective": one.effective,
-        "records": one.last - one.first + 1,
-        "current": sum(one.records.values()),
-        "kinds": {kind: n for kind, n in one.records.items() if n},
-        "view": request.address.answer(LIST_IDENTIFIERS, **given),
-        "raw": request.address.request(LIST_IDENTIFIERS, **given),
-    }
+def _is_changed(kind: KindFigures) -> bool:
+    """Return whether a publish changed items of a kind, as far as known."""
+    return kind.added is None or any((kind.added, kind.changed, kind.deleted, kind.restored))

@@ -1,12 +1,12 @@
 """The page of a record: its fields, its formats, its versions, and where its copy is."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from functions.oai.format import Format
 from functions.oai.render import about
-from functions.oai.repository import PublishedRecord
+from functions.oai.repository import ObjectLife, PublishedRecord
 from functions.oai.request import GET_RECORD
 from functions.site import linked_data
 from functions.site.fields import FieldRow, is_web, list_fields, read_title
@@ -35,7 +35,7 @@ def show(request: PageRequest) -> SitePage:
     record = find_record(request)
     manifest, address = request.manifest, request.address
     title = request.text("record.deleted") if record.deleted else read_title(record)
-    copy = request.find_copy(record)
+    copy, lives = request.find_copy(record), _lives(request, record)
     formats = list(_render_formats(request, record))
     versions = request.parts.repository.versions(manifest, record.identifier)[-_VERSIONS:]
     stamps = {s.number: s for s in manifest.sequences}
@@ -53,7 +53,8 @@ def show(request: PageRequest) -> SitePage:
         "copy": copy,
         "captures": _captures_link(request, record),
         "sources": _source_links(request, record),
-        "files": _files(request, record),
+        "files": _files(request, record, lives),
+        "lives": [one for one in lives if not one.url],
         "formats": formats,
         "history": history,
         "raw": raw,
@@ -129,7 +130,9 @@ def _source_links(request: PageRequest, record: PublishedRecord) -> list[tuple[s
     return [(name, request.address.page("/source", name=name))] if name else []
 
 
-def _files(request: PageRequest, record: PublishedRecord) -> list[dict[str, Any]]:
+def _files(
+    request: PageRequest, record: PublishedRecord, lives: Sequence[ObjectLife]
+) -> list[dict[str, Any]]:
     """Return the files of a dataset or a template, each with the address of its copy."""
     if record.kind in ("fileset", "file"):
         return [
@@ -137,12 +140,14 @@ def _files(request: PageRequest, record: PublishedRecord) -> list[dict[str, Any]
             for file in record.fields.get("files") or ()
         ]
     if record.kind == "template":
+        by_url = {one.url: one for one in lives if one.url}
         return [
             {
                 "path": url,
                 "mimetype": about.first(file, "format"),
                 "url": url if is_web(url) else None,
-                "copy": request.address.content(url) if request.serves_content else None,
+                "life": by_url.get(url),
+                "copy": _own(request, record, url) if _is_stored(by_url.get(url)) else None,
             }
             for file in about.nodes_of(record.fields.get("fields"), "file")
             for url in about.texts(file, "url")
@@ -153,10 +158,26 @@ def _files(request: PageRequest, record: PublishedRecord) -> list[dict[str, Any]
 def _file_copy(
     request: PageRequest, record: PublishedRecord, file: Mapping[str, Any]
 ) -> str | None:
-    if not (request.serves_content and file.get("key")):
+    return _own(request, record, file["path"]) if file.get("key") else None
+
+
+def _own(request: PageRequest, record: PublishedRecord, file: str) -> str | None:
+    """Return the address of a stored file of a record."""
+    if not request.serves_content:
         return None
     own = request.address.content(record.identifier)
-    return f"{own}?{linked_data.encode({'file': file['path']})}"
+    return f"{own}?{linked_data.encode({'file': file})}"
+
+
+def _is_stored(life: ObjectLife | None) -> bool:
+    return life is not None and life.versions > 0
+
+
+def _lives(request: PageRequest, record: PublishedRecord) -> Sequence[ObjectLife]:
+    handle = record.fields.get("handle")
+    if record.kind != "template" or not handle:
+        return ()
+    return request.parts.repository.template_files(request.manifest, handle)
 
 
 def _commands(
@@ -199,5 +220,6 @@ def _citation(
         pieces.append(str(fields["url"]))
     key = "record.archived" if record.kind == "capture" else "record.held"
     pieces.append(request.text(key, name=name) + (f", {date}" if date else ""))
-    pieces.append(copy or record.identifier)
+    doi = fields.get("doi")
+    pieces.append(f"https://doi.org/{doi}" if doi else copy or record.identifier)
     return ". ".join(pieces) + "."

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functions.oai.repository import SetRow
 from functions.oai.request import LIST_IDENTIFIERS, LIST_RECORDS
 from functions.site import browse
-from functions.site.page import PageError, PageRequest, SitePage
+from functions.site.page import PageError, PageRequest, SitePage, quote_sql
 from functions.snapshot import oai_name
 
 _MANY = 200
@@ -14,12 +14,16 @@ _MANY = 200
 
 @dataclass(frozen=True, slots=True)
 class SetLine:
-    """A set in a list: `deleted` counts what is withdrawn or has left the set."""
+    """A set in a list: `deleted` counts what is withdrawn or has left the set.
+
+    `share` is the number of its live records in percent of that of the largest set of the list.
+    """
 
     spec: str
     name: str
     live: int
     deleted: int
+    share: float = 0
 
 
 def show(request: PageRequest) -> SitePage:
@@ -34,6 +38,7 @@ def show(request: PageRequest) -> SitePage:
     after = request.arguments.get("after", "")
     rows = repository.children(manifest, spec, after, _MANY + 1)
     more = rows[_MANY - 1].spec if len(rows) > _MANY else None
+    most = max((row.live for row in rows), default=0) or 1
     address = request.address
     chosen = {"set": spec} if spec else {}
     values = {
@@ -41,7 +46,7 @@ def show(request: PageRequest) -> SitePage:
         "above": [(s, name_set(request, s)) for s in oai_name.set_lineage(spec)[:-1]]
         if spec
         else [],
-        "rows": [_line(request, row) for row in rows[:_MANY]],
+        "rows": [_line(request, row, most) for row in rows[:_MANY]],
         "count": manifest.sets,
         "more": address.page("/sets", under=spec or None, after=more) if more else None,
         "list_url": address.request(LIST_RECORDS, metadataPrefix="oai_dc", **chosen),
@@ -49,6 +54,7 @@ def show(request: PageRequest) -> SitePage:
         "command": f"sheaf harvest {address.oai} records" + (f" --set '{spec}'" if spec else ""),
         "listing": browse.list_records(request, spec) if spec else None,
         "description": request.parts.configuration["sets.descriptions"].get(spec, ""),
+        "query": _query(spec),
         "first": own.first if own else None,
         "last": own.last if own else None,
     }
@@ -58,11 +64,23 @@ def show(request: PageRequest) -> SitePage:
     return SitePage("sets.html", title, values)
 
 
+def _query(spec: str) -> str:
+    """Return the statement that counts the sets below one."""
+    within = f"{spec}:" if spec else ""
+    depth = within.count(":") + 1
+    return (
+        "SELECT set_spec, live, records - live AS gone FROM sets "
+        f"WHERE starts_with(set_spec, {quote_sql(within)}) "
+        f"AND len(string_split(set_spec, ':')) = {depth} ORDER BY set_spec"
+    )
+
+
 def name_set(request: PageRequest, spec: str, told: str | None = None) -> str:
     """Return the name of a set for people."""
     return oai_name.set_name(spec, request.parts.configuration["sets.names"], told)
 
 
-def _line(request: PageRequest, row: SetRow) -> SetLine:
+def _line(request: PageRequest, row: SetRow, most: int = 1) -> SetLine:
     name = name_set(request, row.spec, row.name)
-    return SetLine(row.spec, name, row.live, row.records - row.live)
+    gone = row.records - row.live
+    return SetLine(row.spec, name, row.live, gone, round(100 * row.live / most, 2))

@@ -4,7 +4,7 @@ Pages need no script and load nothing from other hosts; the Content-Security-Pol
 that.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote
@@ -19,6 +19,7 @@ from functions.site import (
     overview,
     publishes,
     record_page,
+    search_page,
     set_tree,
     source_page,
 )
@@ -27,8 +28,8 @@ from functions.site.page import PageError, PageParts, PageRequest, SiteAddress, 
 from functions.snapshot import instant
 
 _HTML = "text/html"
-_LONGEST = 8192
-"""Characters of an argument."""
+_LONGEST, _HEADER = 8192, 6000
+"""Characters of an argument, and of links in a header."""
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -49,6 +50,7 @@ PAGES: Mapping[str, Callable[[PageRequest], SitePage]] = {
     "publishes": publishes.show,
     "record": record_page.show,
     "records": browse.show,
+    "search": search_page.show,
     "sets": set_tree.show,
     "source": source_page.show,
 }
@@ -129,7 +131,7 @@ class WebSite:
         body = self._parts.write(page.template, {**self._frame(request, page), **page.values})
         headers = {**HEADERS, **page.headers}
         if page.links:
-            headers["Link"] = ", ".join(page.links)
+            headers["Link"] = _join(page.links)
         told = {"snapshot": request.manifest.snapshot, "page": page.template}
         tag = http_message.document_digest(body) if page.status == 200 else ""
         return Reply(page.status, _HTML, body, headers, tag, told)
@@ -159,7 +161,7 @@ class WebSite:
             "languages": self._list_languages(request),
             "style": self._fixed["/style.css"].digest,
             "data": page.data,
-            "has_search": "search" in PAGES,
+            "has_search": self._parts.words is not None and search_page.has_words(request.manifest),
             "has_captures": self._parts.calendar is not None and kinds.get("capture", 0) > 0,
         }
 
@@ -174,3 +176,12 @@ class WebSite:
             for code, language in sorted(self._languages.items())
             for other in ("" if code == default else code,)
         ]
+
+
+def _join(links: Sequence[str]) -> str:
+    """Return as many links as a header may hold: gateways accept 10 kB of headers."""
+    found = links[0]
+    for link in links[1:]:
+        if len(found) + len(link) <= _HEADER:
+            found += f", {link}"
+    return found

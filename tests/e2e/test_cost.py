@@ -13,6 +13,7 @@ import pytest
 from functions.config import configuration
 from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.site.assembly import site_over
 from functions.snapshot import layout
 from functions.store import mirror
 from functions.store.client import Client
@@ -72,13 +73,14 @@ concurrent = 64
             configuration.parse(text, {}),
             lambda: datetime.now(UTC),
             self.lines.append,
+            pages=site_over(self.repository),
         )
 
-    def ask(self, query: str) -> str:
+    def ask(self, query: str, path: str = "/oai") -> str:
         answer = self.application(
             {
                 "version": "2.0",
-                "rawPath": "/oai",
+                "rawPath": path,
                 "rawQueryString": query,
                 "headers": {"host": "b.cz"},
                 "requestContext": {"http": {"method": "GET"}},
@@ -87,10 +89,10 @@ concurrent = 64
         assert answer["statusCode"] == 200, answer["body"]
         return str(answer["body"])
 
-    def cost(self, query: str) -> int:
+    def cost(self, query: str, path: str = "/oai") -> int:
         """Return how many requests an answer takes; the log must say the same."""
         self.proxy.seen.clear()
-        self.ask(query)
+        self.ask(query, path)
         told = json.loads(self.lines[-1])
         assert told["store_requests"] == len(self.proxy.seen)
         assert (told["store_bytes"] > 0) == (told["store_requests"] > 0)
@@ -147,6 +149,25 @@ def test_what_an_answer_takes_of_a_cold_environment(
     # The look-up of both publishes, and which positions are superseded.
     get = f"verb=GetRecord&metadataPrefix=oai_dc&identifier={identifier}"
     assert begin().cost(get) <= 6
+
+
+def test_the_figures_are_one_request_and_a_page_of_publishes_is_another(
+    begin: Callable[..., Environment], proxy: Proxy
+) -> None:
+    """Besides the pointer and the manifest."""
+    repository = begin().repository
+    proxy.seen.clear()
+    newest = repository.pointer().newest()
+    assert newest is not None
+    manifest = repository.manifest(newest.snapshot)
+    for _ in range(2):
+        figures = repository.figures(manifest)
+        assert figures is not None
+        assert (figures.captures, len(figures.hosts)) == (5550, 100)
+        assert len(proxy.seen) == 3
+    for _ in range(2):
+        assert len(repository.publishes(manifest, None, 10)) == 2
+        assert len(proxy.seen) == 4
 
 
 def test_a_page_that_goes_on_is_one_request_however_new_its_file(
@@ -226,3 +247,29 @@ def test_what_is_read_ahead_is_told_of_the_page_that_needs_it(
     assert 0 <= len(proxy.seen) - sum(told) <= 1
     assert max(told[1:]) <= 2
     assert told.count(0) > 8
+
+
+PAGES = {
+    # path, query: the most requests of an environment that has read nothing yet. Look-ups take one
+    # for each run of the log, of which there are two here.
+    ("/", ""): 3,
+    ("/record", "id={identifier}"): 5,
+    ("/captures", "url=http://h3.cz/703&match=exact"): 5,
+    ("/publishes", ""): 3,
+    ("/sets", ""): 4,
+}
+
+
+@pytest.mark.parametrize(("path", "query"), PAGES)
+def test_a_page_takes_few_requests(bucket: Bucket, proxy: Proxy, path: str, query: str) -> None:
+    if "{identifier}" in query:
+        environment = Environment(bucket, proxy)
+        found = re.search(r"<identifier>([^<]+)", environment.ask(FIRST))
+        environment.close()
+        assert found is not None
+    environment = Environment(bucket, proxy)
+    whole = query.format(identifier=quote(found[1])) if "{identifier}" in query else query
+    assert environment.cost(whole, path) <= PAGES[path, query]
+    if path == "/":
+        assert sum(one["store_bytes"] for one in map(json.loads, environment.lines)) < 300_000
+    environment.close()

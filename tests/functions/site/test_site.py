@@ -39,7 +39,7 @@ def test_every_link_leads_to_a_page(crawl: Crawl) -> None:
 def test_the_first_page_counts_what_there_is(crawl: Crawl) -> None:
     text = crawl.read("/").text
     assert "Records 9" in text
-    assert "Deleted 1" in text
+    assert "Captures 9 1" in text  # one of them is deleted
     assert "First published: 2026-03-01T11:00:00Z" in text
 
 
@@ -225,7 +225,7 @@ def test_an_operator_adds_a_language_and_replaces_a_page(tmp_path: Path) -> None
     )  # fmt: skip
     page = Crawl(client).read("/")
     assert "Sätze 9" in page.text
-    assert "Deleted 1" in page.text  # a text that the language lacks
+    assert "Deleted Captures 9 1" in page.text  # a text that the language lacks
     assert [one.get("src") for one in page.tree.iter("img")] == ["/logo.svg"]
     assert b"#123456" in content(client.raw(path="/style.css"))
     assert b"Ours: There is no record" in content(client.raw(path="/record/x"))

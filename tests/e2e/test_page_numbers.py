@@ -1,0 +1,110 @@
+"""Every number on a page is what its own SQL gives, after any changes of a store."""
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from lxml import etree
+
+from builder.store.folder import FolderStore
+from functions.config import configuration
+from functions.oai.application import Application
+from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.site.assembly import site_over
+from tests.clock import CLOCK
+from tests.e2e.conftest import Home, warc
+from tests.functions.oai.client import event
+
+_PAGES = (
+    "/",
+    "/sets",
+    "/sets?under=domain:cz",
+    "/sets?under=mime",
+    "/publishes",
+    "/captures?url=h1.cz&match=domain",
+    "/captures?url=http://www.h2.cz/2&match=exact",
+)
+_DATES = ("2007-11-05T12:00:00Z", "2009-02-01T00:00:00Z", "2009-12-31T23:59:59Z")
+
+
+def read_tables(tree: etree._Element) -> Iterator[tuple[str, list[list[str]]]]:
+    """Yield the statement of each table of a page, and the table's values as texts."""
+    for query in tree.findall(".//details[@class='query']"):
+        table = next(one for one in query.itersiblings(preceding=True) if one.tag != "p")
+        if table.tag != "table":
+            (table,) = table.iter("table")
+        rows = []
+        for row in table.find("tbody").iter("tr"):
+            cells = [
+                one
+                for one in row
+                if one.tag in ("th", "td") and one.get("class") not in ("bar", "label")
+            ]
+            rows.append([one.get("data-value") or "".join(one.itertext()) for one in cells])
+        yield "".join(query.find("pre").itertext()), rows
+
+
+def change(home: Home, draw: random.Random, folder: Path, turn: int) -> None:
+    """Make one change of the store: an ingest, or a withdrawal, or its undoing."""
+    hosts = [f"{www}h{n}.cz" for www in ("", "www.") for n in range(5)]
+    urls = [f"http://{draw.choice(hosts)}/{draw.randrange(6)}" for _ in range(9)]
+    pages = {url: f"<title>{draw.random()}</title>".encode() for url in urls}
+    path = warc(folder / f"{turn}.warc.gz", pages, draw.choice(_DATES))
+    extra = ("--collection", draw.choice(("a:x", "a:y", "b")))
+    assert home("ingest", path, *extra).code == 0
+    assert home("publish").code == 0
+    deed = draw.choice((("withdraw", "--reason", "x"), ("reinstate",), ()))
+    if turn and deed:
+        home(*deed, "--url-prefix", f"http://h{draw.randrange(5)}.cz/")
+
+
+@contextmanager
+def reading(home: Home) -> Iterator[Callable[[str], etree._Element]]:
+    """Open the store as a server has it; give what returns a page as a tree."""
+    values = configuration.parse(home.config.read_text(), {}).relative_to(home.folder)
+    repository = DuckRepository(FolderStore(home.folder / "store"))
+    application = Application(
+        repository, values, lambda: CLOCK.now() + timedelta(hours=1), pages=site_over(repository)
+    )
+
+    def read(path: str) -> etree._Element:
+        parts = urlsplit(path)
+        reply = application(event(parts.query, path=parts.path))
+        assert reply["statusCode"] == 200, path
+        return etree.fromstring(reply["body"].encode(), etree.HTMLParser(encoding="utf-8"))
+
+    try:
+        yield read
+    finally:
+        repository.close()
+
+
+def written(row: list[Any], sql: str) -> list[str]:
+    """Return a row of SQL as a page has it; bytes of media types are shown with a unit."""
+    cells = ["" if v is None else f"{v:,}" if isinstance(v, int) else str(v) for v in row]
+    if sql.startswith("SELECT sequence"):
+        cells[0] = cells[0].replace(",", "")
+    return cells
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_numbers_are_those_of_their_statements(home: Home, tmp_path: Path, seed: int) -> None:
+    draw, compared = random.Random(seed), 0
+    for turn in range(4):
+        change(home, draw, tmp_path, turn)
+        with reading(home) as read:
+            for path in _PAGES:
+                for sql, rows in read_tables(read(path)):
+                    found = home("query", "--json", sql)
+                    assert found.code == 0, (sql, found.err)
+                    values = [json.loads(line) for line in found.out.splitlines()]
+                    wanted = [written([*row.values()], sql) for row in values]
+                    assert rows == wanted, (path, sql)
+                    compared += 1
+    assert compared > 30
