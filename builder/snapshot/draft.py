@@ -27,8 +27,6 @@ Query = tuple[str, Mapping[str, Any]]
 """A statement and the values of its parameters."""
 _RECORD_BYTES, _KEY_BYTES = 450, 50
 """Bytes that a row of records or copies, and of a table of keys, takes while it is sorted."""
-_RANGED = "words"
-"""Table whose neighbouring rows are joined."""
 
 
 class Draft:
@@ -89,7 +87,7 @@ class Draft:
         files = []
         with engine.reading(f"the table {table}"):
             rows = self._rows(queries)
-            if table == _RANGED:
+            if table == layout.WORDS:
                 rows = join_ranges(rows)
             for written in write_table(rows, table, self._folder, constants, self._threads):
                 files.append(self._put(table, written))

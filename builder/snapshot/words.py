@@ -20,10 +20,10 @@ from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import fetch_groups, rows_of
 from functions.database import engine
 from functions.search import fields, words
-from functions.snapshot import schema
+from functions.snapshot import layout, schema
 from functions.snapshot.manifest import DataFile, Key, Span
 
-TABLE = "words"
+TABLE = layout.WORDS
 
 _AT_ONCE = 8
 """Files of records whose titles are in memory at once."""
@@ -109,15 +109,17 @@ _ALL_DOCUMENTS = (
 _HOLDING = engine.texts(sorted(schema.DOCUMENTED | {"capture"}))
 _ELSEWHERE = f"SELECT identifier FROM {_RECORDS} WHERE kind NOT IN {_HOLDING} AND NOT deleted"
 _WITHDRAWN = "SELECT position FROM item_versions"
-# Of a row with positions that are withdrawn, the others become rows of their own.
+# Of a row with withdrawn positions, what lies between these becomes rows of their own.
 _KEPT = (
-    f"WITH found AS (SELECT f.*, g.position <= f.position + following AS is_hit "
-    f"FROM {engine.table('$files')} f ASOF LEFT JOIN ({_WITHDRAWN}) g "
-    "ON g.position >= f.position) "
-    "SELECT word, position, following FROM found WHERE is_hit IS NOT TRUE UNION ALL "
-    "SELECT word, place, 0 FROM (SELECT word, "
-    "unnest(range(position, position + following + 1)) AS place FROM found WHERE is_hit) "
-    f"WHERE place NOT IN ({_WITHDRAWN}) ORDER BY ALL"
+    f"WITH gone AS (SELECT DISTINCT position AS place FROM ({_WITHDRAWN})), "
+    f"rows AS (FROM {engine.table('$files')}), hits AS (SELECT * FROM rows JOIN gone "
+    "ON place >= position AND place <= position + following), "
+    "cuts AS (SELECT word, place, coalesce(lag(place) OVER (PARTITION BY word, position "
+    "ORDER BY place) + 1, position) AS start FROM hits) "
+    "SELECT * FROM rows ANTI JOIN hits USING (word, position) "
+    "UNION ALL SELECT word, start, place - 1 - start FROM cuts WHERE place > start "
+    "UNION ALL SELECT word, max(place) + 1, position + following - max(place) - 1 FROM hits "
+    "GROUP BY word, position, following HAVING max(place) < position + following ORDER BY ALL"
 )
 
 # The last row of a row group may reach beyond its last bound, up to the next row group.

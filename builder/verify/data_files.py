@@ -5,7 +5,7 @@ kept. Memory use is limited by the database's setting; disk use is about the siz
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from builder.snapshot.consistency import DISTINCT
 from builder.snapshot.words import TABLE, cut_words
 from builder.store.durable import read_chunks
 from builder.store.findings import Finding
+from builder.verify.words import SUMS, sum_cut, sum_rows
 from functions.database import engine
 from functions.snapshot import figure_tables, layout, oai_name, schema
 from functions.snapshot.errors import DamagedStore, MissingObject
@@ -106,14 +107,6 @@ _PREFIXES = (
     f"regexp_extract(identifier, '{_HANDLED}'), regexp_replace(identifier, '[^:]*$', '')) "
     f"AS prefix, min(position) FROM {_FILE} WHERE kind != 'harvested' GROUP BY ALL"
 )
-# The names of collections are in another table, so their words are left out.
-_SUMS = "CREATE TABLE held_word_sums (file INTEGER, count BIGINT, total HUGEINT)"
-_SUM = (
-    "INSERT INTO held_word_sums SELECT $number, count(*), sum(hash(word, place)::HUGEINT) FROM ("
-    "SELECT DISTINCT word, unnest(range(position, position + following + 1)) AS place "
-    "FROM ($rows)) "
-    "WHERE place NOT IN (SELECT position FROM held_records WHERE kind = 'collection')"
-)
 _MAGIC = b"PAR1"
 _METADATA = """
 SELECT row_group_id, row_group_num_rows, total_compressed_size, data_page_offset,
@@ -132,7 +125,7 @@ class DataFileIndex:
         self.broken: set[str] = set()
         for table, (columns, _) in _TABLES.items():
             connection.execute(f"CREATE TABLE held_{table} (file INTEGER, {columns})")
-        for sql in (_HELD_PREFIXES, _OWED, _REFERRING, _FINDABLE, _SUMS):
+        for sql in (_HELD_PREFIXES, _OWED, _REFERRING, _FINDABLE, SUMS):
             connection.execute(sql)
 
     def add(
@@ -201,7 +194,7 @@ class DataFileIndex:
                     yield Finding("template-wrong", file.key, problem)
             if keep and table == TABLE:
                 self.keys.append(file.key)
-                self._sum_words(len(self.keys) - 1, f"FROM {_FILE}", {"path": str(self._path)})
+                sum_rows(self.connection, len(self.keys) - 1, self._path)
             if keep and table in _TABLES:
                 number, columns = len(self.keys), _TABLES[table][1]
                 self.keys.append(file.key)
@@ -215,13 +208,8 @@ class DataFileIndex:
                 )
                 if table == "records":
                     cut = cut_words(self.connection, self._path.parent, [str(self._path)])
-                    self._sum_words(number, *cut.query)
+                    sum_cut(self.connection, number, *cut.query)
                     cut.remove()
-
-    def _sum_words(self, number: int, rows: str, values: Mapping[str, Any]) -> None:
-        """Keep the sum of a file's words; a file of words comes behind the records."""
-        sql = _SUM.replace("$rows", rows).replace("$number", str(number))
-        self.connection.execute(sql, values)
 
     def _footer(self, file: DataFile) -> Iterator[str]:
         with self._path.open("rb") as source:

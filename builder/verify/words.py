@@ -1,15 +1,49 @@
 """Checks of the table of words: each run must have exactly the words of its records.
 
 The words of a file of records are cut again, and summed up as hashes of word and position. So are
-the rows of the files of words (builder.verify.data_files). The sums of a run must agree.
+the rows of the files of words. The sums of a run must agree.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
-from builder.snapshot.words import TABLE
 from builder.store.findings import Finding
 from builder.verify.inventory import SnapshotContents
 from functions.database import engine
+from functions.snapshot.layout import WORDS
+
+# Of a range of positions, the sum is that of its parts, so that large ranges need not be expanded.
+# The names of collections are in another table, so their words are left out.
+SUMS = "CREATE TABLE held_word_sums (file INTEGER, count HUGEINT, total HUGEINT)"
+_HASH = "hash(word, {})::HUGEINT"
+_STEP = f"{_HASH.format('place + 1')} - {_HASH.format('place')}"
+_COLLECTIONS = "(SELECT DISTINCT position AS place FROM held_records WHERE kind = 'collection')"
+_CUT_SUM = (
+    f"INSERT INTO held_word_sums SELECT $number, count(*), sum({_STEP}) FROM ("
+    "SELECT DISTINCT word, unnest(range(position, position + following + 1)) AS place "
+    f"FROM ($rows)) WHERE place NOT IN {_COLLECTIONS}"
+)
+_ROW_SUM = (
+    "INSERT INTO held_word_sums SELECT $number, sum(following + 1), "
+    f"sum({_HASH.format('position + following + 1')} - {_HASH.format('position')}) FROM $rows "
+    f"UNION ALL SELECT $number, -count(*), -sum({_STEP}) FROM $rows r JOIN {_COLLECTIONS} c "
+    "ON place >= position AND place <= position + following"
+)
+
+
+def sum_cut(
+    connection: engine.Connection, number: int, rows: str, values: Mapping[str, Any]
+) -> None:
+    """Keep the sum of the words that a query gives for file `number`, of records."""
+    sql = _CUT_SUM.replace("$rows", rows).replace("$number", str(number))
+    connection.execute(sql, values)
+
+
+def sum_rows(connection: engine.Connection, number: int, path: Path) -> None:
+    """Keep the sum of file `number`, of words; the files of records must come before it."""
+    sql = _ROW_SUM.replace("$rows", engine.table("$path")).replace("$number", str(number))
+    connection.execute(sql, {"path": str(path)})
 
 
 def word_findings(
@@ -19,14 +53,17 @@ def word_findings(
 
     `keys` are those of the files by number.
     """
-    if TABLE not in held.manifest.tables:
+    if WORDS not in held.manifest.tables:
         return
     numbers = {key: number for number, key in enumerate(keys)}
     rows = connection.execute("SELECT file, count, total FROM held_word_sums").fetchall()
-    sums = {file: (count, total or 0) for file, count, total in rows}
+    sums: dict[int, tuple[int, int]] = {}
+    for file, count, total in rows:
+        before = sums.get(file, (0, 0))
+        sums[file] = before[0] + (count or 0), before[1] + (total or 0)
     found: dict[tuple[int, int] | None, dict[str, tuple[int, int]]] = {}
     places = {}
-    for table in ("records", TABLE):
+    for table in ("records", WORDS):
         for reference, leaf in held.leaves.get(table, ()):
             run = found.setdefault(reference.span, {})
             places[reference.span] = reference.key
@@ -35,7 +72,7 @@ def word_findings(
                 before = run.get(table, (0, 0))
                 run[table] = before[0] + count, before[1] + total
     for span, run in found.items():
-        wanted, there = (run.get(table, (0, 0)) for table in ("records", TABLE))
+        wanted, there = (run.get(table, (0, 0)) for table in ("records", WORDS))
         if wanted != there:
             problem = f"it has {there[0]:,} words of items, but its records have {wanted[0]:,}"
             if wanted[0] == there[0]:

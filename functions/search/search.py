@@ -18,12 +18,12 @@ from functions.search.hits import FoundRecord, HitCollector, SearchPage, examine
 from functions.search.postings import PREFIX_GROUPS, Postings, ReadAllowance
 from functions.search.query import WordQuery
 from functions.search.ranges import Ranges, clip, highest, intersect, measure, meet, unite
-from functions.snapshot import schema
+from functions.snapshot import layout, schema
 from functions.snapshot.errors import SheafError
 from functions.snapshot.manifest import DataFile, LeafReference, Manifest, RowGroup, Span
 from functions.store.catalog import Catalogue
 
-TABLE = "words"
+TABLE = layout.WORDS
 READS = 4
 """Requests that a search of one run makes at most, besides those for the manifest."""
 RUN_READS, MOST_RUNS = 2, 4

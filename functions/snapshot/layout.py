@@ -31,11 +31,14 @@ PLAN = "plan.json"
 
 GROUP_ROWS = 4096
 """Rows of a row group, which one page reads. Between 2,000 and 10,000, this measured best."""
+WORDS = "words"
+"""The table of words, whose row groups are large: their rows are short, and their leaves fit."""
 WORD_GROUP_ROWS = 131_072
-"""The same for the table of words: its rows are short, and its leaves fit into the manifest."""
+"""Rows of a row group of it."""
 FILE_GROUPS = 32
 """Row groups of a data file: few, because a reader's planning covers the whole footer."""
 WORD_FILE_GROUPS = 8
+"""Row groups of a data file of it, which is in memory while it is written."""
 SETS_GROUPS = 1
 """Row groups of a file of the table of sets: a publish rewrites the groups of changed sets."""
 COUNT_GROUPS = 8
@@ -54,7 +57,7 @@ SERVED = (
     "dead",
     "documents",
     "urls",
-    "words",
+    WORDS,
 )
 """Tables that requests read: their leaves are inlined in the manifest, if they fit."""
 
@@ -69,12 +72,12 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]")
 
 def group_rows(table: str) -> int:
     """Return the maximum number of rows in a row group of `table`."""
-    return WORD_GROUP_ROWS if table == "words" else GROUP_ROWS
+    return WORD_GROUP_ROWS if table == WORDS else GROUP_ROWS
 
 
 def file_groups(table: str) -> int:
     """Return the maximum number of row groups in a data file of `table`."""
-    if table == "words":
+    if table == WORDS:
         return WORD_FILE_GROUPS
     if table in ("sets", "documents"):
         return SETS_GROUPS
