@@ -14,7 +14,7 @@ _LONGEST = 2_000
 """Characters of a value that a page shows."""
 _MANY = 100
 """Values of a field that a page shows."""
-_ELSEWHERE = frozenset({"files", "manifest", "records", "text", "url_bytes"})
+_ELSEWHERE = frozenset({"fetch_time", "files", "manifest", "records", "text", "url_bytes"})
 """Fields that a page shows in another way, or not at all."""
 _WRITTEN = {"handle_written": "handle", "type_written": "type"}
 """Fields that say something only if they differ from another."""
