@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from functions.http.http_message import FormError
 from functions.oai.answer import Answer, ErrorList, OneRecord, RecordList, SetList
@@ -36,7 +37,7 @@ def show(request: PageRequest) -> SitePage:
     text, content = body.decode(), answer.content
     given = dict(pairs)
     verb = given.pop("verb", "")
-    values = {
+    values: dict[str, Any] = {
         "verb": verb if verb in VERBS else "",
         "arguments": list(given.items()),
         "raw": address.request(verb, **given),
@@ -49,7 +50,7 @@ def show(request: PageRequest) -> SitePage:
         "next": _next(request, verb, answer),
         "size": _size(answer),
     }
-    return SitePage("answer.html", verb or request.text("answer.title"), values)
+    return SitePage("answer.html", values["verb"] or request.text("answer.title"), values)
 
 
 def _records(answer: Answer) -> tuple[PublishedRecord, ...]:
