@@ -18,6 +18,8 @@ _ELSEWHERE = frozenset({"fetch_time", "files", "manifest", "records", "text", "u
 """Fields that a page shows in another way, or not at all."""
 _WRITTEN = {"handle_written": "handle", "type_written": "type"}
 """Fields that say something only if they differ from another."""
+_COUNTED = {"different", "most"}
+"""Keys of counts by value: a page shows the most frequent ones."""
 _TITLES = ("title", "name")
 
 
@@ -92,6 +94,10 @@ def _values(value: Any) -> Iterator[FieldValue]:
     if value is None or value in ("", [], {}):
         return
     if isinstance(value, Mapping):
+        if value.keys() == _COUNTED:
+            for one in value["most"][:_MANY]:
+                yield FieldValue(_cut(f"{one.get('value')} ({one.get('captures')})"))
+            return
         for name, inner in list(value.items())[:_MANY]:
             if name == "file":  # the files have a table of their own
                 continue
