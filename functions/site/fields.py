@@ -14,7 +14,7 @@ _LONGEST = 2_000
 """Characters of a value that a page shows."""
 _MANY = 100
 """Values of a field that a page shows."""
-_ELSEWHERE = frozenset({"fetch_time", "files", "manifest", "records", "text", "url_bytes"})
+ELSEWHERE = frozenset({"fetch_time", "files", "manifest", "records", "text", "url_bytes"})
 """Fields that a page shows in another way, or not at all."""
 _WRITTEN = {"handle_written": "handle", "type_written": "type"}
 """Fields that say something only if they differ from another."""
@@ -47,7 +47,7 @@ def list_fields(record: PublishedRecord, text: Language) -> list[FieldRow]:
     for column in schema.KINDS.get(record.kind, ()):
         value = record.fields.get(column.name)
         same = record.fields.get(_WRITTEN.get(column.name, ""))
-        if column.name not in _ELSEWHERE and value != same:
+        if column.name not in ELSEWHERE and value != same:
             values = tuple(_values(value))
             if values:
                 label = text.find(f"field.{column.name}", column.name.replace("_", " "))

@@ -11,6 +11,7 @@ from lxml import etree
 
 from functions.oai.format import TEMPLATES
 from functions.site.chart import draw_bars, draw_line, draw_months
+from functions.site.fields import ELSEWHERE
 from functions.site.language import read_languages
 from functions.snapshot import schema
 from functions.snapshot.errors import ConfigurationError
@@ -206,6 +207,9 @@ def test_every_language_has_every_text() -> None:
         flat = read_languages((TEMPLATES,))[code].texts
         fields = {key: sorted(re.findall(r"{\w+}", value)) for key, value in flat.items()}
         assert fields == {key: sorted(re.findall(r"{\w+}", v)) for key, v in english.items()}
+    for columns in schema.KINDS.values():
+        shown = {f"field.{column.name}" for column in columns if column.name not in ELSEWHERE}
+        assert shown <= english.keys()
     used = set()
     for path in (TEMPLATES / "site").glob("*.html"):
         used |= {*re.findall(r'\bt\("([\w.]+)"[,)]', path.read_text("utf-8"))}
