@@ -9,7 +9,7 @@ SIDE_BY_SIDE := -n 4 --dist worksteal
 # test runs compiles Sheaf: a minute of two processors.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test prove-aws prove-engines clients check bench house format clean
+.PHONY: demo test prove-aws prove-engines prove-pages clients check bench house format clean
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -39,6 +39,11 @@ prove-engines: $(READY)
 		--target .engines -r infra/requirements-engines.txt
 	PYTHONPATH=.engines $(BIN)/python -m pytest tests/builder/ingest/test_engines.py \
 		tests/builder/ingest/test_clusters.py
+
+# The pages in Chromium: their HTML, their look, the keyboard, and the way to archived copies. Installs
+# into .pages; SCREENSHOTS=FOLDER takes pictures, PROOF="-k keyboard" proves a part.
+prove-pages: $(READY)
+	infra/prove-pages.sh $(PROOF)
 
 # Harvests with other people's clients, and validates and replays what is exported with their tools.
 # Those in Perl are installed first where that can be done, py-wacz into .venv-wacz, pywb into
@@ -83,4 +88,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .engines .venv-aws .venv-wacz .venv-pywb .npm-wabac build *.egg-info demo-store
+	rm -rf $(VENV) .engines .pages .venv-aws .venv-wacz .venv-pywb .npm-wabac build *.egg-info demo-store

@@ -1,4 +1,4 @@
-"""The proofs of the deployment say what they skip; they themselves are in tests/aws."""
+"""The proofs say what they skip; they themselves are in tests/aws and tests/pages."""
 
 import shutil
 import subprocess
@@ -10,12 +10,12 @@ ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "infra" / "prove.sh"
 
 
-def run(path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(path: Path, script: Path = SCRIPT, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run it where nothing can be had but what lies in `path`."""
     bash = shutil.which("bash")
     assert bash is not None
     return subprocess.run(
-        [bash, str(SCRIPT)],
+        [bash, str(script)],
         env={"PATH": str(path), **environment}, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
@@ -39,6 +39,12 @@ def test_without_the_python_of_the_functions_it_is_skipped_loudly(bare: Path) ->
     assert "there is no Python 3.13" in done.stderr
 
 
+def test_without_chromium_the_pages_are_skipped_loudly(bare: Path) -> None:
+    done = run(bare, ROOT / "infra" / "prove-pages.sh")
+    assert done.returncode == 0, done.stderr
+    assert "SKIPPED: the pages are NOT proved in Chromium here" in done.stderr
+
+
 def test_a_python_that_is_another_is_refused(bare: Path) -> None:
     done = run(bare, PYTHON313="/bin/false")
     assert done.returncode == 2
@@ -50,7 +56,8 @@ def test_the_light_suite_leaves_the_proofs_out() -> None:
     assert 'norecursedirs = ["aws"' in ignored
     assert (ROOT / "tests" / "aws").is_dir()
     assert "infra/prove.sh" in (ROOT / "Makefile").read_text("utf-8")
-    assert "make prove-aws" in (ROOT / ".ci" / "run").read_text("utf-8")
+    for name in ("prove-aws", "prove-engines", "prove-pages"):
+        assert f"make {name}" in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
 def test_the_demo_runs_before_the_tests_in_the_same_clone() -> None:

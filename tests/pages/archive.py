@@ -1,0 +1,213 @@
+"""A small archive with a record of every kind, published three times, for the pages to show."""
+
+import io
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from builder.context import Context, from_environment
+from builder.demo import samples
+from builder.demo.site import Shelf, serve_shelf
+from functions.config import configuration
+from tests.clock import Clock
+from tests.e2e.conftest import Home, Result, sheaf
+
+NAMESPACE = "archiv.example.org"
+LONG = "a-very-long-name-of-a-folder-without-any-blank-in-it" * 3
+TITLE = "Zpráva o činnosti městské knihovny, muzea a archivu za rok 2009 včetně příloh a rejstříku"
+COPY = "Vítejte v muzeu"
+"""The title of the page whose archived copy is opened."""
+HOME, TEXT = "http://www.muzeum.example.cz/", "http://www.muzeum.example.cz/robots.txt"
+_SETTINGS = {
+    "repository.name": "Webový archiv města",
+    "repository.admin_emails": ["archiv@example.org"],
+    "repository.namespace": NAMESPACE,
+    "content.serve": True,
+    "documents.include": ["redirects", "errors"],
+    "fileset.strategy": "s3",
+    "http.host_seconds": 0,
+    "http.allow_networks": ["127.0.0.0/8"],
+    "identify.data_url": "https://data.example.org/archive",
+    "publish.lead": 1,
+    "serve.clock_allowance": 1,
+    "site.imprint": "https://www.example.org/imprint",
+    "site.sitemap": ["capture", "collection", "file", "fileset", "harvested", "template"],
+    "sets.descriptions": {"collection:museum": "What the museum has published since 2005."},
+    "sets.names": {"collection:museum": "The museum", "collection:city": "Town hall"},
+}
+_CRAWL = {
+    "software": "Heritrix/3.4.0 http://crawler.archive.org",
+    "operator": "Webový archiv města",
+    "isPartOf": "muzea-2009",
+    "description": "Museums of the region, harvested twice a year.",
+}
+_MORE = """\
+Template-Type: ReDIF-Paper 1.0
+Author-Name: Božena Němcová
+Author-Name: Karel Čapek
+Author-Name: Antoinette Wolfeschlegelsteinhausenbergerdorff
+Title: On the Persistence of Very Long Titles in Bibliographic Records of Small Institutes, with
+  an Appendix on Punctuation, an Index of Names and a Note on the Price of Honey
+Abstract: Long titles are long. %s
+Creation-Date: 2025-11
+Classification-JEL: Q57, Z11
+Keywords: titles; punctuation; honey
+File-URL: https://www.example.org/%s/paper.pdf
+File-Format: application/pdf
+Handle: RePEc:lip:wpaper:2025-11
+
+Template-Type: ReDIF-Book 1.0
+Author-Name: Petr Dvořák
+Title: Včely a město
+Publisher-Name: Lipová
+Year: 2024
+Handle: RePEc:lip:wpaper:kniha
+"""
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A capture to write into a WARC."""
+
+    url: str
+    date: str
+    body: bytes = b""
+    type: str = "text/html; charset=utf-8"
+    status: str = "200 OK"
+    location: str = ""
+
+
+def page(title: str, text: str = "") -> bytes:
+    return (
+        f"<!DOCTYPE html><html lang=cs><meta charset=utf-8><title>{title}</title><p>{text}".encode()
+    )
+
+
+def museum() -> Iterator[Capture]:
+    """Yield captures of one site over nineteen years: changed ones, redirects and errors."""
+    for year in range(2005, 2024):
+        for month in (1, 3, 11)[: 1 + year % 3]:
+            edition = year // 3
+            yield Capture(HOME, f"{year}-{month:02}-15T08:30:00Z", page(COPY, str(edition)))
+    yield Capture(TEXT, "2009-05-01T00:00:00Z", b"User-agent: *\nDisallow:\n", "text/plain")
+    moved = "http://www.muzeum.example.cz/uvod"
+    yield Capture(HOME, "2024-02-01T00:00:00Z", b"", status="301 Moved", location=moved)
+    yield Capture(HOME, "2024-03-01T00:00:00Z", page("Chyba"), status="503 Busy")
+    for number in range(60):
+        url = f"{HOME}sbirky/predmet-{number}.html"
+        yield Capture(url, "2009-05-01T00:00:01Z", page(f"Předmět číslo {number}"))
+    missing = f"{HOME}ztraceno"
+    yield Capture(missing, "2009-05-01T00:00:02Z", page("Nenalezeno"), status="404 Not Found")
+    yield Capture(f"{HOME}{LONG}?{'q=1&' * 40}", "2009-05-01T00:00:03Z", page(TITLE))
+    yield Capture("http://katalog.muzeum.example.cz/", "2011-01-01T00:00:00Z", page("Katalog"))
+    gif = b"GIF89a\x01\x00\x01\x00\x00\x00\x00;"
+    yield Capture(f"{HOME}logo.gif", "2009-05-01T00:00:04Z", gif, "image/gif")
+
+
+def city() -> Iterator[Capture]:
+    """Yield captures of another site."""
+    for number in range(8):
+        url = f"https://mesto.example.org/úřad/deska/{number}"
+        yield Capture(url, f"2015-0{number + 1}-01T10:00:00Z", page(f"Úřední deska {number}"))
+    yield Capture("https://mesto.example.org/", "2015-01-01T00:00:00Z", page(""))
+
+
+def write(path: Path, captures: Iterator[Capture]) -> Path:
+    """Write a WARC, with a warcinfo before and a revisit behind the captures."""
+    with path.open("wb") as out:
+        writer = WARCWriter(out, gzip=True)
+        writer.write_record(writer.create_warcinfo_record(path.name, _CRAWL))
+        for one in captures:
+            headers = [("Content-Type", one.type)]
+            headers += [("Location", one.location)] if one.location else []
+            record = writer.create_warc_record(
+                one.url, "response", io.BytesIO(one.body),
+                http_headers=StatusAndHeaders(one.status, headers, "HTTP/1.1"),
+                warc_headers_dict={"WARC-Date": one.date},
+            )  # fmt: skip
+            writer.write_record(record)
+        digest = record.rec_headers.get_header("WARC-Payload-Digest")
+        again = writer.create_revisit_record(
+            one.url, digest, one.url, one.date,
+            http_headers=StatusAndHeaders("200 OK", [("Content-Type", one.type)], "HTTP/1.1"),
+            warc_headers_dict={"WARC-Date": "2016-06-01T00:00:00Z"},
+        )  # fmt: skip
+        writer.write_record(again)
+    return path
+
+
+class Builder:
+    """Builds the store, on three days of a clock of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = Home(folder)
+        folder.mkdir(parents=True)
+        self.sources = folder / "sources"
+        self.sources.mkdir()
+        self._clock = Clock(datetime(2026, 1, 15, 9, tzinfo=UTC) - datetime.now(UTC))
+
+    def run(self, command: str, *arguments: object) -> Result:
+        def surround(given: object) -> Context:
+            environment = from_environment(given).environment  # type: ignore[arg-type]
+            return Context(given, environment, self._clock.now, self._clock.sleep)  # type: ignore[arg-type]
+
+        line = (command, "--config", self.home.config, *arguments)
+        result = sheaf(*line, surround=surround)
+        assert result.code == 0, (line, result.err)
+        return result
+
+    def configure(self, **settings: object) -> None:
+        found = {**_SETTINGS, "content.archives": [str(self.sources)], **settings}
+        self.home.config.write_text(configuration.template(found), "utf-8")
+
+    def publish(self) -> None:
+        """Publish, and go on to the next month."""
+        self.run("publish")
+        self._clock.ahead += (datetime(2026, 2, 14) - datetime(2026, 1, 15)) / 2
+
+
+def build(folder: Path, harvest_from: str) -> Home:
+    """Return an archive of every kind of record, published three times.
+
+    Records are harvested from a repository at the base URL `harvest_from`.
+    """
+    builder = Builder(folder)
+    with ExitStack() as stack:
+        shelf = Shelf(samples.paper_texts())
+        base = stack.enter_context(serve_shelf(shelf))
+        for path, (media, body) in samples.dataset_answers(base).items():
+            shelf.put(path, body, media)
+        ports = [port for port in (urlsplit(base).port, urlsplit(harvest_from).port) if port]
+        builder.configure(**{"http.ports": ports})
+        papers = builder.sources / "RePEc"
+        samples.write_papers(papers, base)
+        (papers / "lip" / "wpaper" / "more.rdf").write_text(
+            _MORE % ("They wrap. " * 120, LONG), "utf-8"
+        )
+        builder.run("ingest", papers)
+        builder.run("gather", "--again")
+        warc = write(builder.sources / "museum-2009.warc.gz", museum())
+        builder.run("ingest", warc, "--collection", "museum")
+        builder.publish()
+        builder.run("ingest", write(builder.sources / "city.warc.gz", city()), "--collection",
+                    "city:council")  # fmt: skip
+        broken = builder.sources / "broken.warc.gz"
+        damaged = bytearray(warc.read_bytes())
+        damaged[3000:3040] = b"\0" * 40
+        broken.write_bytes(bytes(damaged[:-90]))
+        builder.run("ingest", broken, "--collection", "museum")
+        builder.run("fileset", f"{base}{samples.DATASET_RECORD}")
+        builder.run("harvest", harvest_from, builder.sources / "harvest", "--overlap", 0)
+        builder.run("ingest", builder.sources / "harvest")
+        builder.publish()
+        samples.revise_papers(papers, base)
+        builder.run("ingest", papers)
+        builder.run("withdraw", "--url-prefix", f"{HOME}sbirky/predmet-7", "--reason", "asked")
+        builder.publish()
+    return builder.home
