@@ -67,8 +67,7 @@ def show(request: PageRequest) -> SitePage:
             "query": _query(scope),
             "rows": rows,
             "more": page("/captures", **given, **dates, after=more) if more else None,
-            "since": arguments.get("from", ""),
-            "until": arguments.get("to", ""),
+            "span": _write_span(arguments.get("from", ""), arguments.get("to", "")),
             "whole": page("/captures", **given),
             "wider": _list_wider(request, scope),
             "indexes": _list_indexes(request, scope),
@@ -105,6 +104,15 @@ def _read_date(request: PageRequest, name: str, fill: str) -> int:
     if not (text.isascii() and text.isdecimal() and 4 <= len(text) <= 14):
         raise PageError(request.text("captures.date", name=name))
     return int(text.ljust(14, fill))
+
+
+def _write_span(since: str, until: str) -> str:
+    """Return the days between which captures are listed, or the one month; "" for all."""
+    first, last = (
+        "-".join(filter(None, (text[:4], text[4:6], text[6:8])))
+        for text in (since.replace("-", ""), until.replace("-", ""))
+    )
+    return first if first == last else f"{first} – {last}".strip()
 
 
 def _find(

@@ -162,6 +162,7 @@ def test_a_month_of_the_calendar_leads_to_its_captures(reader: Reader) -> None:
         page = open_page(f"/captures?url={HOME}&match=exact").page
         page.get_by_label("2009-01: 1").click()
         page.wait_for_url("**from=200901*")
+        assert "2009-01. All dates" in page.inner_text("main")
         assert page.locator("table.captures tbody tr").count() == 1
 
 
