@@ -10,7 +10,7 @@ from functions.oai.repository import PublishedRecord
 from functions.oai.request import VERBS
 from functions.site.page import PageError, PageRequest, SitePage
 
-_LONGEST = 40_000
+_LONGEST = 24_000
 """Characters of XML that the page shows."""
 _RECORDS = 50
 """Records and sets of a list that the page shows: its own links go on from there."""

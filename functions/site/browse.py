@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from functions.oai.repository import PublishedRecord, RecordSelection
-from functions.site.fields import read_authors, read_date, read_title
+from functions.site.fields import read_authors, read_date, read_title, shorten
 from functions.site.page import PageError, PageRequest, SitePage
 from functions.snapshot.manifest import Span
 
@@ -78,8 +78,8 @@ def list_records(request: PageRequest, spec: str, kind: str = "") -> RecordListi
 def describe_record(record: PublishedRecord, request: PageRequest) -> RecordLine:
     """Return a record as a line of a list."""
     deleted = record.deleted or not record.fields
-    title = request.text("record.deleted") if deleted else read_title(record)
-    url = str(record.fields.get("url") or "")
+    title = request.text("record.deleted") if deleted else shorten(read_title(record))
+    url = shorten(str(record.fields.get("url") or ""))
     return RecordLine(
         record.identifier,
         record.kind,

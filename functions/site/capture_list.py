@@ -10,6 +10,7 @@ from functions.content.protocols import NEWEST, BytePlace
 from functions.content.terms import NoScope, ResumeKey, Scope
 from functions.site.calendar import MonthCounts
 from functions.site.chart import HeatMap, draw_months
+from functions.site.fields import shorten
 from functions.site.page import PageError, PageRequest, SitePage, quote_sql
 
 _MANY = 100
@@ -158,13 +159,13 @@ def _compare(request: PageRequest, captures: Sequence[CaptureRow]) -> list[Captu
         lines.append(
             CaptureLine(
                 one.identifier,
-                one.url,
+                shorten(one.url),
                 (one.date or "").replace("T", " ").removesuffix("Z"),
                 one.status,
                 one.mime or one.detected or "",
                 one.length,
                 change,
-                one.redirect,
+                shorten(one.redirect) if one.redirect else None,
                 copy,
             )
         )

@@ -1,5 +1,6 @@
 """Fields of a record as rows for people: label, values, and links of values that are URLs."""
 
+import html
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ _LONGEST = 2_000
 """Characters of a value that a page shows."""
 _MANY = 100
 """Values of a field that a page shows."""
+_ROOM = 40_000
+"""Characters of all fields with their markup escaped: a page should stay below 150 kB."""
 ELSEWHERE = frozenset({"fetch_time", "files", "manifest", "records", "text", "url_bytes"})
 """Fields that a page shows in another way, or not at all."""
 _WRITTEN = {"handle_written": "handle", "type_written": "type"}
@@ -43,17 +46,38 @@ class FieldRow:
 
 def list_fields(record: PublishedRecord, text: Language) -> list[FieldRow]:
     """Return the fields of a live record that have values, in the order of its schema."""
-    rows = []
+    rows, room = [], _ROOM
     for column in schema.KINDS.get(record.kind, ()):
         value = record.fields.get(column.name)
         same = record.fields.get(_WRITTEN.get(column.name, ""))
         if column.name not in ELSEWHERE and value != same:
-            values = tuple(_values(value))
+            values = tuple(_take(_values(value), room))
+            room -= sum(weigh(one.text) for one in values)
             if values:
                 label = text.find(f"field.{column.name}", column.name.replace("_", " "))
                 links = _link_doi(column.name, values)
                 rows.append(FieldRow(column.name, label, column.meaning, links))
     return rows
+
+
+def _take(values: Iterator[FieldValue], room: int) -> Iterator[FieldValue]:
+    """Yield values as long as their characters have room."""
+    for one in values:
+        room -= weigh(one.text)
+        if room < 0:
+            yield FieldValue("…")
+            return
+        yield one
+
+
+def weigh(text: str) -> int:
+    """Return the length of a text with its markup escaped."""
+    return len(html.escape(text))
+
+
+def shorten(text: str, most: int = 300) -> str:
+    """Return a text of a list, cut to a length."""
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def read_title(record: PublishedRecord) -> str:
@@ -131,4 +155,4 @@ def _describe_part(part: Mapping[str, Any]) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return shorten(text, _LONGEST)

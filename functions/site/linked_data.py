@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from functions.http.http_message import IN_PATH
 from functions.oai.repository import PublishedRecord
 from functions.oai.request import GET_RECORD
-from functions.site.fields import read_authors, read_date
+from functions.site.fields import read_authors, read_date, shorten
 from functions.site.page import PageRequest, SitePage
 
 _TYPES: Mapping[str, str] = {
@@ -31,7 +31,9 @@ _TEMPLATES: Mapping[str, str] = {
 }
 """The same by the type of a template; all others are articles."""
 _LINKED = 20
-"""Links to formats and files: gateways accept 10 kB of headers."""
+"""Links, authors, keywords and licences at most."""
+_LONGEST, _SHORT = 1_000, 100
+"""Characters of a description, and of an author's name or a keyword."""
 
 
 def describe(
@@ -118,15 +120,19 @@ def _data(
         found["distribution"] = {"@type": "DataDownload", "contentUrl": copy}
     if record.kind in ("fileset", "file"):
         found["url"] = fields.get("url")
-        found["description"] = fields.get("abstract")
-        found["license"] = [x.get("url") or x.get("name") for x in fields.get("licences") or ()]
-        found["keywords"] = fields.get("subjects")
+        found["description"] = shorten(fields.get("abstract") or "", _LONGEST)
+        licences = (fields.get("licences") or ())[:_LINKED]
+        found["license"] = [shorten(x.get("url") or x.get("name") or "") for x in licences]
+        found["keywords"] = [
+            shorten(word, _SHORT) for word in (fields.get("subjects") or ())[:_LINKED]
+        ]
         found["publisher"] = fields.get("publisher")
         if fields.get("doi"):
             found["sameAs"] = f"https://doi.org/{fields['doi']}"
     authors = read_authors(record)
     if authors:
-        found["author"] = [{"@type": "Person", "name": name} for name in authors]
+        names = (shorten(name, _SHORT) for name in authors[:_LINKED])
+        found["author"] = [{"@type": "Person", "name": name} for name in names]
     if read_date(record):
         found["datePublished" if record.kind != "capture" else "dateCreated"] = read_date(record)
     return {name: value for name, value in found.items() if value not in (None, "", [])}

@@ -9,13 +9,14 @@ from functions.oai.render import about
 from functions.oai.repository import ObjectLife, PublishedRecord
 from functions.oai.request import GET_RECORD
 from functions.site import linked_data
-from functions.site.fields import FieldRow, is_web, list_fields, read_title
+from functions.site.fields import FieldRow, is_web, list_fields, read_title, shorten, weigh
 from functions.site.page import PageError, PageRequest, SitePage, quote_sql
 from functions.snapshot import oai_name
 from functions.snapshot.errors import ConfigurationError
 
-_LONGEST = 16_000
-"""Characters of a format's XML that a page shows; a page should stay below 150 kB."""
+_ROOM, _FILES = 50_000, 30_000
+"""Characters of XML and of files with their markup escaped: a page should stay below 150 kB."""
+_TITLE = 500
 _VERSIONS = 50
 
 
@@ -34,9 +35,13 @@ def show(request: PageRequest) -> SitePage:
     """Return the page of a record. Raises PageError if the snapshot does not have it."""
     record = find_record(request)
     manifest, address = request.manifest, request.address
-    title = request.text("record.deleted") if record.deleted else read_title(record)
+    title = (
+        request.text("record.deleted") if record.deleted else shorten(read_title(record), _TITLE)
+    )
     copy, lives = request.find_copy(record), _lives(request, record)
     formats = list(_render_formats(request, record))
+    files = _files(request, record, lives)
+    shown = list(_take(files))
     versions = request.parts.repository.versions(manifest, record.identifier)[-_VERSIONS:]
     stamps = {s.number: s for s in manifest.sequences}
     history = [
@@ -53,7 +58,8 @@ def show(request: PageRequest) -> SitePage:
         "copy": copy,
         "captures": _captures_link(request, record),
         "sources": _source_links(request, record),
-        "files": _files(request, record, lives),
+        "files": shown,
+        "more_files": len(files) - len(shown),
         "lives": [one for one in lives if not one.url],
         "formats": formats,
         "history": history,
@@ -63,6 +69,16 @@ def show(request: PageRequest) -> SitePage:
     }
     page = SitePage("record.html", title, values)
     return page if record.deleted else linked_data.describe(request, record, page, copy)
+
+
+def _take(files: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield files as long as their rows have room."""
+    room = _FILES
+    for file in files:
+        room -= 200 + 2 * weigh(str(file.get("path"))) + len(str(file.get("copy")))
+        if room < 0:
+            return
+        yield file
 
 
 def find_record(request: PageRequest) -> PublishedRecord:
@@ -88,18 +104,19 @@ def _render_formats(request: PageRequest, record: PublishedRecord) -> Iterator[F
     """Yield the record in each of its formats; one whose crosswalk fails is left out."""
     if record.deleted:
         return
-    address, parts = request.address, request.parts
+    address, parts, room = request.address, request.parts, _ROOM
     for row in parts.formats.of_kind(record.kind):
         xml = _render(request, record, row)
         if xml is not None:
             given = {"metadataPrefix": row.prefix, "identifier": record.identifier}
             yield FormatText(
                 row.prefix,
-                xml[:_LONGEST],
-                len(xml) > _LONGEST,
+                xml if weigh(xml) <= room else xml[: room // 6],
+                weigh(xml) > room,
                 address.answer(GET_RECORD, **given),
                 address.request(GET_RECORD, **given),
             )
+            room = max(0, room - weigh(xml))
 
 
 def _render(request: PageRequest, record: PublishedRecord, row: Format) -> str | None:

@@ -250,3 +250,25 @@ def test_charts_have_a_place_for_every_value() -> None:
     plot = draw_line([("1", 0), ("2", 10)])
     assert plot.points[0][1] == plot.height > plot.points[1][1]
     assert draw_months({}).cells == draw_line([]).points == ()
+
+
+def test_pages_of_long_records_stay_small() -> None:
+    long = "<&" * 2_000
+    files = [{"path": f"{n}{long[:200]}", "key": "k", "sha256": "0" * 64} for n in range(500)]
+    fields = {column.name: None for column in schema.KINDS["fileset"]}
+    fields |= {
+        "title": long, "files": files, "subjects": [long] * 500, "status": "success",
+        "creators": [{"name": long}] * 500, "licences": [], "related": [], "withheld": [],
+    }  # fmt: skip
+    repository = MemoryRepository()
+    items = {
+        f"oai:example.org:{n}": capture(f"http://a.cz/{long[:1500]}", title=long) for n in range(60)
+    }
+    repository.publish(
+        {"oai:example.org:f": Item(("a",), "fileset", fields), **items}, START - timedelta(hours=1)
+    )
+    crawl = Crawl(Client(repository, Clock(), content_serve=True))
+    assert "More files: " in crawl.read("/record/oai:example.org:f").text
+    for path in ("/records", "/records?kind=capture", "/record/oai:example.org:1",
+                 "/answer?verb=ListRecords&metadataPrefix=oai_dc"):  # fmt: skip
+        crawl.read(path)
