@@ -16,13 +16,16 @@ from functions.site.page import PageError, PageRequest, SitePage, quote_sql
 _MANY = 100
 """Captures on a page."""
 _MONTH = "left(fetch_date, 4) || '-' || coalesce(nullif(substr(fetch_date, 6, 2), ''), '01')"
+_LONGEST = 160
+"""Characters of a URL in a list: a page should stay below 150 kB."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureLine:
     """A capture in a list.
 
-    `change` is what became of the URL's content: first, same, changed, redirect, error or revisit.
+    URLs may be cut. `change` is what became of the URL's content: first, same, changed, redirect,
+    error or revisit.
     """
 
     identifier: str
@@ -159,13 +162,13 @@ def _compare(request: PageRequest, captures: Sequence[CaptureRow]) -> list[Captu
         lines.append(
             CaptureLine(
                 one.identifier,
-                shorten(one.url),
+                shorten(one.url, _LONGEST),
                 (one.date or "").replace("T", " ").removesuffix("Z"),
                 one.status,
                 one.mime or one.detected or "",
                 one.length,
                 change,
-                shorten(one.redirect) if one.redirect else None,
+                shorten(one.redirect, _LONGEST) if one.redirect else None,
                 copy,
             )
         )

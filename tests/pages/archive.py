@@ -23,6 +23,8 @@ LONG = "a-very-long-name-of-a-folder-without-any-blank-in-it" * 3
 TITLE = "Zpráva o činnosti městské knihovny, muzea a archivu za rok 2009 včetně příloh a rejstříku"
 COPY = "Vítejte v muzeu"
 """The title of the page whose archived copy is opened."""
+FAR = "http://dlouhe.example.net/"
+"""A host of a hundred long URLs."""
 HOME, TEXT = "http://www.muzeum.example.cz/", "http://www.muzeum.example.cz/robots.txt"
 _SETTINGS = {
     "repository.name": "Webový archiv města",
@@ -116,6 +118,9 @@ def city() -> Iterator[Capture]:
         url = f"https://mesto.example.org/úřad/deska/{number}"
         yield Capture(url, f"2015-0{number + 1}-01T10:00:00Z", page(f"Úřední deska {number}"))
     yield Capture("https://mesto.example.org/", "2015-01-01T00:00:00Z", page(""))
+    for number in range(101):
+        url = f"{FAR}{LONG}/{LONG}/{LONG}/{number}"
+        yield Capture(url, "2015-09-01T00:00:00Z", url.encode(), "text/plain")
 
 
 def write(path: Path, captures: Iterator[Capture]) -> Path:

@@ -14,13 +14,14 @@ from tests.pages.crawler import Reached
 
 HOME = quote(archive.HOME, safe=":/")
 STARTS = (
-    "/", "/?lang=cs", "/records", "/record/none",
+    "/records?kind=harvested", "/", "/?lang=cs", "/records", "/record/none",
     f"/captures?url={HOME}sbirky/&match=prefix", f"/captures?url={HOME}&match=exact",
     "/sets?under=none&lang=cs", "/captures?url=http://none.example.net/&match=exact",
     "/captures?url=:&match=exact", f"/captures?url={HOME}&match=exact&from=x",
     "/records?record=x", "/answer?verb=x", "/answer?verb=x&lang=cs", "/source?name=none",
     "/answer?verb=GetRecord&metadataPrefix=oai_dc&identifier=none",
-    "/records?kind=fileset", "/records?kind=harvested", "/records?kind=template",
+    f"/captures?url={archive.FAR}&match=host", "/records?kind=fileset",
+    "/records?kind=template",
     "/source?name=broken.warc.gz", "/source?name=broken.warc.gz&lang=cs",
 )  # fmt: skip
 """Pages from which all others can be reached, and those that no link leads to: errors."""

@@ -13,6 +13,7 @@ from functions.site.site import PAGES
 
 _BYTES = ("/content", "/cdx", "/timemap", "/timegate", "/oai")
 _SECONDS = 60
+_CAPTURE = re.compile("^/record/[^?]*:[a-z2-7]{24}$")
 
 
 @dataclass
@@ -50,13 +51,16 @@ class Reached:
                 assert parts.path.startswith(_BYTES) or "." in first, (path, parts.path)
         return found
 
-    def walk(self, *starts: str, most: int = 2, records: int = 200) -> None:
-        """Follow every link from these pages on, to `most` pages of a kind and so many records."""
+    def walk(self, *starts: str, most: int = 2, records: int = 60) -> None:
+        """Follow every link from these pages on.
+
+        Of a kind of page `most` are read, so many captures, and all other records.
+        """
         waiting, counts = [*starts], Counter[str]()
         while waiting:
             path = waiting.pop(0)
-            kind = name_kind(path)
-            limit = records if kind == "record" else most
+            kind = "capture" if _CAPTURE.search(path) else name_kind(path)
+            limit = {"record": 1000, "capture": records}.get(kind, most)
             if path not in self.pages and (path in starts or counts[kind] < limit):
                 counts[kind] += 1
                 waiting += self.visit(path)
