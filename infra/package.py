@@ -63,7 +63,14 @@ FUNCTIONS = {
     "OaiFunction": Contents(
         ("duckdb", "jinja2", "markupsafe", "obstore"),
         ("functions", "templates"),
-        (*_NEVER, *_DUCKDB, "functions/archive"),
+        (
+            *(*_NEVER, *_DUCKDB, "functions/archive"),
+            # Of the content's room, the pages have the search for captures alone.
+            *(
+                f"functions/content/{name}*"
+                for name in ("[adfhlmnqr]", "cdx", "contents", "stored")
+            ),
+        ),
     ),
     # The decoders are of captures' own codings; what is not in them is answered as it is stored.
     "ContentFunction": Contents(

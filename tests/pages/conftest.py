@@ -23,6 +23,8 @@ STARTS = (
     f"/captures?url={archive.FAR}&match=host", "/records?kind=fileset",
     "/records?kind=template",
     "/source?name=broken.warc.gz", "/source?name=broken.warc.gz&lang=cs",
+    "/search", "/search?q=predmet+cislo", "/search?q=predm*&kind=capture&since=2009&lang=cs",
+    "/search?q=nothing", "/search?q=%22", f"/search?q={archive.LONG[:20]}",
 )  # fmt: skip
 """Pages from which all others can be reached, and those that no link leads to: errors."""
 

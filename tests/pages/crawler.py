@@ -82,6 +82,7 @@ def name_kind(path: str, body: bytes = b"", status: int = 200) -> str:
     if route == "record":
         kind = re.search(rb'"@type": ?"(\w+)"', body)
         found += [kind[1].decode() if kind else "deleted" if body else ""]
+    found += ["found"] if route == "search" and arguments.get("q") else []
     found += ["in"] if {"under", "kind"} & {*arguments} else []
     found += [str(status)] if status != 200 else []
     return "-".join(filter(None, (*found, arguments.get("lang"))))
