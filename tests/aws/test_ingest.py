@@ -187,7 +187,7 @@ def stopping(cloud: Cloud, count: int, then: signal.Signals | None) -> Iterator[
 
     def watch() -> None:
         while len(stopped) < count and not over.wait(0.001):
-            for process in set(readers(cloud)).difference(stopped):
+            for process in sorted(set(readers(cloud)).difference(stopped))[: count - len(stopped)]:
                 with suppress(ProcessLookupError):
                     os.kill(process, signal.SIGSTOP)
                     stopped.append(process)
