@@ -1,8 +1,9 @@
 """Templates as items, and the tables of the obi store, from the store's new runs.
 
-A publish adds versions of the templates that new runs changed. A change of the file behind a URL
-is not a change of the template that names it. A lost template becomes a tombstone and keeps its
-sets. A template that is back makes its item live again, unless the item was withdrawn.
+A publish adds versions of the templates that new runs changed. A template also changes when a file
+that it names is stored for the first time, or under another id, because formats link to it. Other
+bytes behind a URL do not change it. A lost template becomes a tombstone and keeps its sets. A
+template that is back makes its item live again, unless the item was withdrawn.
 
 The tables are the result of the replay, in full and in one order. The same runs give the same
 files. So a publish shares unchanged files, and anyone can rebuild them from the store.
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.obi import key, replay
-from builder.obi.content import SOURCE, TEMPLATE
+from builder.obi.content import FILE, SOURCE, TEMPLATE
 from builder.obi.history import DOCUMENTS, Committed, history
 from builder.publish.precedence import LEFT
 from builder.snapshot import scratch_tables
@@ -48,10 +49,18 @@ SOURCES = (
 _LONGEST = 1 << 25  # bytes of a document; DuckDB holds two documents for each thread
 _WANTED_TEMPLATES = f"""
 CREATE TABLE wanted_templates AS
-SELECT {{identifier}} AS identifier, o.id AS handle, o.noted, o.lost IS NOT NULL AS lost
-FROM obi o WHERE o.kind = '{TEMPLATE}' AND {{condition}}
+SELECT {{identifier}} AS identifier, o.id AS handle, o.noted, o.lost IS NOT NULL AS lost,
+    {{fresh}} AS fresh
+FROM obi o WHERE o.kind = '{TEMPLATE}' AND ({{fresh}} OR {{touched}})
+"""
+_TOUCHED = f"""
+o.id IN (SELECT handle FROM refipo WHERE id IN (
+    SELECT id FROM version WHERE kind = '{FILE}' AND tist > {{since}}
+    UNION ALL SELECT origin FROM redirect WHERE tist > {{since}}))
 """
 _DOCUMENTS = _SQL.get("template_documents", longest=str(_LONGEST))
+_PUBLISHED = _SQL.get("published_documents")
+_LINKED = _SQL.get("linked_documents", kind=FILE, member=obi.GATHERED)
 _LEFT = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="t.sets")
 _REVISED_TEMPLATES = _SQL.get("revised_templates", left=_LEFT)
 _ADDED = _SQL.get("prepared_versions", kind=KIND)
@@ -90,18 +99,19 @@ def revise(
     begin: str,
     since: int,
 ) -> RevisedTemplates:
-    """Add the templates that runs after `since` changed.
+    """Add the templates that runs after `since` changed, or whose files they stored.
 
     They go to `prepared_versions` and `superseded_versions`. The replay of all `runs` is in the
     database; `begin` is the text before handles. Raises DamagedStore if a run lacks the document of
     a template.
     """
-    condition = (
-        f"o.id IN (SELECT id FROM incidence WHERE kind = '{TEMPLATE}' AND tist > {int(since)})"
-    )
-    meet(connection, store, runs, begin, condition, draft.folder)
+    fresh = f"o.id IN (SELECT id FROM incidence WHERE kind = '{TEMPLATE}' AND tist > {int(since)})"
+    touched = _TOUCHED.format(since=int(since))
+    meet(connection, store, runs, begin, fresh, draft.folder, touched)
     with engine.reading("the last snapshot"):
         find(connection, draft, "wanted_templates")
+        connection.execute(_PUBLISHED)
+        connection.execute(_LINKED)
         connection.execute(_REVISED_TEMPLATES)
         connection.execute(_ADDED)
         connection.execute(_REPLACED)
@@ -129,6 +139,7 @@ def recover(connection: engine.Connection, draft: Draft, base: Transaction) -> N
     name = oai_name.template_identifier_sql(engine.quote(begin), "o.id")
     meet(connection, base.store, runs, begin, f"{name} IN ({wanted})", draft.folder)
     with engine.reading("the last snapshot"):
+        connection.execute(_LINKED)
         connection.execute(
             "INSERT INTO recovered_versions SELECT w.* REPLACE (false AS deleted, NULL AS reason, "
             "t.sets AS sets, t.document AS document) FROM withdrawn_items w "
@@ -141,19 +152,21 @@ def meet(
     store: Reader,
     runs: Sequence[Committed],
     begin: str,
-    condition: str,
+    fresh: str,
     folder: Path,
+    touched: str = "false",
 ) -> None:
-    """Make `wanted_templates` and `template_documents`.
+    """Make `wanted_templates` and, from the runs, `template_documents` of the fresh ones.
 
-    The templates are those for which a condition on `obi o` holds. Raises DamagedStore.
+    `fresh` and `touched` are conditions on `obi o`; templates for which one holds are wanted.
+    Raises DamagedStore.
     """
     with engine.reading("the logs of the runs"):
         name = oai_name.template_identifier_sql(engine.quote(begin), "o.id")
-        connection.execute(_WANTED_TEMPLATES.format(identifier=name, condition=condition))
+        connection.execute(_WANTED_TEMPLATES.format(identifier=name, fresh=fresh, touched=touched))
         connection.execute(scratch_tables.create("template_documents"))
         noted = connection.execute(
-            "SELECT DISTINCT noted FROM wanted_templates WHERE NOT lost ORDER BY noted"
+            "SELECT DISTINCT noted FROM wanted_templates WHERE fresh AND NOT lost ORDER BY noted"
         ).fetchall()
     by_tist = {run.tist: run for run in runs}
     for (tist,) in noted:
@@ -167,7 +180,7 @@ def meet(
     with engine.reading("the logs of the runs"):
         lacking = connection.execute(
             "SELECT handle, noted FROM wanted_templates ANTI JOIN template_documents "
-            "USING (handle) WHERE NOT lost ORDER BY ALL LIMIT 1"
+            "USING (handle) WHERE fresh AND NOT lost ORDER BY ALL LIMIT 1"
         ).fetchall()
     for handle, tist in lacking:
         raise DamagedStore(

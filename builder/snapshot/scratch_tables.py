@@ -189,8 +189,8 @@ _DECLARED = (
     _table("revised_collections", _COLLECTION, "Those that differ from the published ones.",
         "publish.collections"),
     # Templates.
-    _table("wanted_templates", "identifier VARCHAR, handle VARCHAR, noted BIGINT, lost BOOLEAN",
-        "Templates that may change, with the run of their newest version.", "publish.templates"),
+    _table("wanted_templates", "identifier VARCHAR, handle VARCHAR, noted BIGINT, lost BOOLEAN, "
+        "fresh BOOLEAN", "Templates that may change: changed ones, others.", "publish.templates"),
     _table("template_documents", "handle VARCHAR, sets VARCHAR[], document VARCHAR",
         "Sets and documents of those that are not lost.", "publish.templates"),
     _table("revised_templates", f"identifier VARCHAR, {_REVISED}",

@@ -77,11 +77,10 @@ class ArchivedContents:
         if record.kind in schema.DATASETS:
             return self._object_content(record.identifier, stored.find_file(record, file))
         if record.kind == "template":
-            handle = record.fields["handle"]
             if file:
-                found = self._objects.of_file(manifest, handle, file, at)
+                found = self._objects.of_file(manifest, record.fields, file, at)
             else:
-                found = self._objects.of_template(manifest, handle, at)
+                found = self._objects.of_template(manifest, record.fields["handle"], at)
             return self._object_content(record.identifier, found)
         raise ContentError("no-content", f"{record.identifier} has no bytes of its own")
 

@@ -15,6 +15,7 @@ from functions.content import archived_payload
 from functions.content.protocols import ByteRange, ContentError
 from functions.database.files import FILE, Files
 from functions.oai.repository import PublishedRecord
+from functions.snapshot import obi
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.instant import from_digits
 from functions.snapshot.manifest import Manifest
@@ -117,11 +118,16 @@ class ObjectReader:
         """Return a template's text as of a time. Raises ContentError."""
         return self._version(manifest, handle, TEMPLATE, at)
 
-    def of_file(self, manifest: Manifest, handle: str, url: str, at: datetime | None) -> Holding:
+    def of_file(
+        self, manifest: Manifest, template: Mapping[str, Any], url: str, at: datetime | None
+    ) -> Holding:
         """Return a file in a template, by its URL as written or by its id.
 
-        Raises ContentError.
+        `template` are the fields of the template. Redirects are followed. Raises ContentError.
         """
+        handle, gathered = template["handle"], template.get(obi.GATHERED) or {}
+        if url in gathered:
+            return self._version(manifest, gathered[url], GATHERED, at)
         for written, id_ in self._rows(manifest, "refipo", handle, _BLOCKS, handle=handle):
             if id_ and url in (written, id_):
                 return self._version(manifest, id_, GATHERED, at)

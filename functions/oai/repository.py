@@ -168,8 +168,13 @@ class Repository(Protocol):
         """Return the positions of an item's versions that the snapshot knows, ascending."""
         ...
 
-    def template_files(self, manifest: Manifest, handle: str) -> Sequence[ObjectLife]:
-        """Return the life of a template, if it is known, and then of each file that it names."""
+    def template_files(
+        self, manifest: Manifest, handle: str, gathered: Mapping[str, str]
+    ) -> Sequence[ObjectLife]:
+        """Return the life of a template, if it is known, and then of each file that it names.
+
+        `gathered` has the ids of stored files by URL.
+        """
         ...
 
     def source_rows(

@@ -17,7 +17,9 @@ _MANY = 100
 """Values of a field that a page shows."""
 _ROOM = 40_000
 """Characters of all fields with their markup escaped: a page should stay below 150 kB."""
-ELSEWHERE = frozenset({"fetch_time", "files", "manifest", "records", "text", "url_bytes"})
+ELSEWHERE = frozenset(
+    {"fetch_time", "files", "gathered", "manifest", "records", "text", "url_bytes"}
+)
 """Fields that a page shows in another way, or not at all."""
 _WRITTEN = {"handle_written": "handle", "type_written": "type"}
 """Fields that say something only if they differ from another."""

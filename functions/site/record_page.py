@@ -11,7 +11,7 @@ from functions.oai.request import GET_RECORD
 from functions.site import linked_data
 from functions.site.fields import FieldRow, is_web, list_fields, read_title, shorten, weigh
 from functions.site.page import PageError, PageRequest, SitePage, quote_sql
-from functions.snapshot import oai_name
+from functions.snapshot import oai_name, obi
 from functions.snapshot.errors import ConfigurationError
 
 _ROOM, _FILES = 50_000, 30_000
@@ -194,7 +194,8 @@ def _lives(request: PageRequest, record: PublishedRecord) -> Sequence[ObjectLife
     handle = record.fields.get("handle")
     if record.kind != "template" or not handle:
         return ()
-    return request.parts.repository.template_files(request.manifest, handle)
+    gathered = record.fields.get(obi.GATHERED) or {}
+    return request.parts.repository.template_files(request.manifest, handle, gathered)
 
 
 def _commands(

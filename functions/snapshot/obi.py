@@ -110,6 +110,9 @@ RUN = (
     Column("counts", "VARCHAR", "numbers of rows in its log by kind, as JSON", '{"version": 2}'),
 )
 
+GATHERED = "gathered"
+"""The member of a document that may be missing, which stands for null."""
+_STORED = '{"http://a.org/x": "https://a.org/x"}'
 _FIELDS = '{"author": [{"name": ["A. Name"]}], "title": ["A title"], "handle": ["RePEc:cgd:w:1"]}'
 
 TEMPLATE = (
@@ -128,6 +131,7 @@ TEMPLATE = (
     Column("journal", "VARCHAR", "its journal: the name of an article's series", "NULL"),
     Column("series_name", "VARCHAR", "name of its series", "Working papers"),
     Column("provider", "VARCHAR[]", "provider of its series", "[A publisher]"),
+    Column(GATHERED, "JSON", "ids of its stored files by URL as written; NULL if none", _STORED),
 )
 """The document of a template; `fields` is the `structure` that `sheaf redif` shows."""
 

@@ -73,6 +73,17 @@ class CopyAddresses:
             found = [self._fill(values) for values in islice(each, _FILES)]
         return [address for address in found if address]
 
+    def find_gathered(
+        self, identifier: str, gathered: Mapping[str, str] | None, url: str
+    ) -> str | None:
+        """Return the address of a full text that a template names by its URL as written.
+
+        `gathered` has the ids of its stored files by URL.
+        """
+        if not self.templates or url not in (gathered or ()):
+            return None
+        return self._fill({"identifier": identifier, "file": url})
+
     def _fill(self, values: Mapping[str, str | None]) -> str | None:
         """Return the first address whose fields have values; `file` must be used if it is given."""
         for parts in map(_split, self.templates):

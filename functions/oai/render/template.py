@@ -72,6 +72,7 @@ class Templates:
         self._environment.filters.update(
             attribute=template_filters.attribute,
             copies=copies.find_files,
+            gathered_copy=copies.find_gathered,
             copy=copies.find,
             hexadecimal=template_filters.hexadecimal,
             instant=instant.to_text,

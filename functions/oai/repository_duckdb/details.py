@@ -38,11 +38,17 @@ class DetailTables:
             found.update(place for (place,) in self._files.rows(_POSITIONS, file, groups, key=key))
         return tuple(sorted(found))
 
-    def template_files(self, manifest: Manifest, handle: str) -> Sequence[ObjectLife]:
-        """Return the life of a template, if it is known, and then of each file that it names."""
+    def template_files(
+        self, manifest: Manifest, handle: str, gathered: Mapping[str, str]
+    ) -> Sequence[ObjectLife]:
+        """Return the life of a template, if it is known, and then of each file that it names.
+
+        `gathered` has the ids of stored files by URL.
+        """
         named: list[tuple[str, str | None]] = []
         for file, groups in self._catalogue.groups(manifest, "refipo", handle, handle):
-            named += self._files.rows(_FILES_OF, file, groups, handle=handle)
+            for url, id_ in self._files.rows(_FILES_OF, file, groups, handle=handle):
+                named.append((url, gathered.get(url, id_)))
         ids = sorted({handle, *(id_ for _, id_ in named if id_)})
         found: dict[tuple[str, str], tuple[Any, ...]] = {}
         homes = {

@@ -241,8 +241,11 @@ def fill_documents(records: Page, documents: Mapping[str, str]) -> Iterator[Publ
             continue
         try:
             if record.kind in _ELSEWHERE:
-                yield replace(record, fields=json.loads(record.fields.get(DOCUMENT, "{}")))
+                fields = json.loads(record.fields.get(DOCUMENT, "{}"))
             else:
-                yield replace(record, fields=json.loads(documents[record.identifier]))
+                fields = json.loads(documents[record.identifier])
+            if record.kind == "template":
+                fields.setdefault(obi.GATHERED)
+            yield replace(record, fields=fields)
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedStore(f"the document of {record.identifier} is damaged") from error

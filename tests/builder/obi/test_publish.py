@@ -169,14 +169,20 @@ def test_a_template_that_was_lost_and_back_between_two_publishes_is_as_it_was(
 
 def test_an_event_of_a_file_stamps_no_template_anew(repec: Repec) -> None:
     published(repec, 1)
+    url = "http://example.org/rugs.pdf"
+
+    def store(body: bytes) -> None:
+        digest, key = hashlib.sha256(body).hexdigest(), f"obi/{len(body)}"
+        repec.gathered(
+            Version(id=url, kind="fobi", key=key, bytes=4, md5="0", sha256=digest),
+            Incidence(id=url, kind="fobi", what="appearance", key=key),
+        )
+
+    store(b"%PDF")
+    repec.publish()  # now the template has a link to it
     with repec.asked() as client:
         before = state(client)
-    url = "http://example.org/rugs.pdf"
-    digest = hashlib.sha256(b"%PDF").hexdigest()
-    repec.gathered(
-        Version(id=url, kind="fobi", key="obi/x", bytes=4, md5="0", sha256=digest),
-        Incidence(id=url, kind="fobi", what="appearance", key="obi/x"),
-    )
+    store(b"%PDF 2")
     built = repec.publish()
     assert built.manifest is not None  # the tables tell of it
     assert (built.new, built.changed) == (0, 0)

@@ -198,7 +198,9 @@ class MemoryRepository:
         record = self.record(manifest, identifier)
         return () if record is None else (record.position,)
 
-    def template_files(self, manifest: Manifest, handle: str) -> tuple[ObjectLife, ...]:
+    def template_files(
+        self, manifest: Manifest, handle: str, gathered: Mapping[str, str]
+    ) -> tuple[ObjectLife, ...]:
         return (ObjectLife("", 1352481230, 1352481230, None, 1),)
 
     def source_rows(
