@@ -47,20 +47,21 @@ SANDBOX: Mapping[str, str] = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Frame-Options": "DENY",
+    "X-Dns-Prefetch-Control": "off",
     "X-Robots-Tag": "noindex",
 }
 
 INLINE = frozenset(
     (
-        *("text/plain", "image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"),
-        *("image/bmp", "image/x-icon", "image/vnd.microsoft.icon", "image/apng"),
+        *("text/html", "text/plain", "image/png", "image/jpeg", "image/gif", "image/webp"),
+        *("image/avif", "image/bmp", "image/x-icon", "image/vnd.microsoft.icon", "image/apng"),
         *("audio/mpeg", "audio/ogg", "audio/wav", "audio/x-wav", "audio/flac", "audio/mp4"),
         *("audio/aac", "audio/webm", "video/mp4", "video/webm", "video/ogg"),
     )
 )
-"""Media types that are shown. HTML, SVG, XML and PDF may contain scripts.
+"""Media types that are shown. The sandbox lets HTML run nothing and load only images from here.
 
-Browsers show no PDF in a sandbox. These and all types not listed here are saved.
+Browsers show no PDF in a sandbox. It, SVG, XML and all types not listed here are saved.
 """
 
 _TYPE = re.compile(r"[ \t]*([A-Za-z0-9!#$&^_.+\-]{1,127})/([A-Za-z0-9!#$&^_.+\-]{1,127})[ \t]*")

@@ -26,6 +26,19 @@ COPY = "Vítejte v muzeu"
 FAR = "http://dlouhe.example.net/"
 """A host of a hundred long URLs."""
 HOME, TEXT = "http://www.muzeum.example.cz/", "http://www.muzeum.example.cz/robots.txt"
+HOSTILE, TRAP = "http://www.muzeum.example.cz/past", "http://127.0.0.1:9/"
+"""A page that tries to run, load, send and lead somewhere; the trap is where it does."""
+_HOSTILE = """<!DOCTYPE html><html><meta charset=utf-8><title>calm</title>
+<meta http-equiv=refresh content="0; url={trap}refresh"><link rel=stylesheet href="{trap}css">
+<link rel=preload as=script href="{trap}preload"><base href="{trap}">
+<script>document.title = "run"; fetch("{trap}fetch")</script><script src="{trap}script"></script>
+<body onload="document.title = 'load'"><img src="{trap}img" onerror="document.title = 'error'">
+<iframe src="{trap}frame"></iframe><iframe srcdoc="<script>top.document.title = 'up'</script>">
+</iframe><object data="{trap}object"></object><embed src="{trap}embed"><video src="{trap}video">
+</video><svg onload="document.title = 'svg'"><image href="{trap}svg" /></svg>
+<form action="{trap}form"><button autofocus onfocus="document.title = 'focus'">go</button></form>
+<a href="javascript:document.title = 'link'">link</a><style>@import "{trap}import";
+body {{ background: url("{trap}background") }}</style><p>held</p>"""
 _SETTINGS = {
     "repository.name": "Webový archiv města",
     "repository.admin_emails": ["archiv@example.org"],
@@ -108,6 +121,7 @@ def museum() -> Iterator[Capture]:
     yield Capture(missing, "2009-05-01T00:00:02Z", page("Nenalezeno"), status="404 Not Found")
     yield Capture(f"{HOME}{LONG}?{'q=1&' * 40}", "2009-05-01T00:00:03Z", page(TITLE))
     yield Capture("http://katalog.muzeum.example.cz/", "2011-01-01T00:00:00Z", page("Katalog"))
+    yield Capture(HOSTILE, "2009-05-01T00:00:05Z", _HOSTILE.format(trap=TRAP).encode())
     gif = b"GIF89a\x01\x00\x01\x00\x00\x00\x00;"
     yield Capture(f"{HOME}logo.gif", "2009-05-01T00:00:04Z", gif, "image/gif")
 

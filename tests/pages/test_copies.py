@@ -35,20 +35,33 @@ def test_the_archived_copy_of_a_text_opens(reader: Reader, home: Home) -> None:
         assert "User-agent: *" in page.inner_text("body")
 
 
-def test_the_archived_copy_of_a_page_is_saved(reader: Reader, home: Home, tmp_path: Path) -> None:
-    """A page is not shown at this host (docs/reference/content.md); what is saved is the page."""
+def test_the_archived_copy_of_a_page_opens(reader: Reader, home: Home) -> None:
     with reader.looking() as open_page:
         page = open_page(f"/record/{record_of(home, archive.HOME)}").page
-        with page.expect_download() as waiting:
-            page.locator("p.actions a.button").first.click()
-        check_saved(page, waiting.value, tmp_path)
+        page.locator("p.actions a.button").first.click()
+        page.wait_for_url("**/content/**")
+        assert page.title() == archive.COPY
 
 
-def check_saved(page: Any, download: Any, folder: Path) -> None:
-    path = folder / "copy.html"
-    download.save_as(path)
-    page.goto(path.as_uri())
-    assert page.title() == archive.COPY
+def test_a_hostile_copy_runs_loads_and_sends_nothing(browser: Any, home: Home) -> None:
+    name = record_of(home, archive.HOSTILE)
+    with running(home) as (url, _, _):
+        copy = f"{url.removesuffix('/oai')}/content/{name}"
+        page = browser.new_page()
+        sent: list[str] = []  # what the policy forbids does not come here
+
+        def catch(route: Any) -> None:
+            sent.append(route.request.url)
+            route.fulfill(body="caught")
+
+        page.route(f"{archive.TRAP}**", catch)
+        page.goto(copy)
+        page.get_by_role("button").click()
+        page.get_by_role("link").click()
+        page.wait_for_timeout(1_000)
+        assert (page.title(), page.url, sent) == ("calm", copy, [])
+        assert page.get_by_text("held").is_visible()
+        page.close()
 
 
 def find_port() -> int:
@@ -71,16 +84,13 @@ def catalogue(home: Home, address: str) -> Iterator[dict[str, str]]:
         }
 
 
-def test_a_catalogue_leads_to_the_archived_copy(browser: Any, home: Home, tmp_path: Path) -> None:
+def test_a_catalogue_leads_to_the_archived_copy(browser: Any, home: Home) -> None:
     with catalogue(home, "/content/{identifier}") as found:
         page = browser.new_page()
         page.goto(found[record_of(home, archive.TEXT)])
         assert "User-agent: *" in page.inner_text("body")
-        page.goto("about:blank")
-        page.set_content(f"<a href='{found[record_of(home, archive.HOME)]}'>copy</a>")
-        with page.expect_download() as waiting:
-            page.click("a")
-        check_saved(page, waiting.value, tmp_path)
+        page.goto(found[record_of(home, archive.HOME)])
+        assert page.title() == archive.COPY
         page.close()
 
 
