@@ -3,13 +3,14 @@
 import html
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
 from functions.oai.render import about
 from functions.oai.repository import PublishedRecord
 from functions.site.language import Language
-from functions.snapshot import schema
+from functions.snapshot import instant, schema
 
 _LONGEST = 2_000
 """Characters of a value that a page shows."""
@@ -18,9 +19,10 @@ _MANY = 100
 _ROOM = 40_000
 """Characters of all fields with their markup escaped: a page should stay below 150 kB."""
 ELSEWHERE = frozenset(
-    {"fetch_time", "files", "gathered", "manifest", "records", "text", "url_bytes"}
+    {"fetch_time", "fields", "files", "gathered", "manifest", "records", "text", "url_bytes"}
 )
 """Fields that a page shows in another way, or not at all."""
+_ATTRIBUTES_ELSEWHERE = {"file", "handle", "template-type"}
 _WRITTEN = {"handle_written": "handle", "type_written": "type"}
 """Fields that say something only if they differ from another."""
 _COUNTED = {"different", "most"}
@@ -47,19 +49,46 @@ class FieldRow:
 
 
 def list_fields(record: PublishedRecord, text: Language) -> list[FieldRow]:
-    """Return the fields of a live record that have values, in the order of its schema."""
+    """Return the fields of a live record that have values: of a template its attributes first.
+
+    The others are in the order of the record's schema.
+    """
     rows, room = [], _ROOM
+    for name, label, meaning, value in (
+        *_list_attributes(record, text),
+        *_list_columns(record, text),
+    ):
+        values = tuple(_take(_values(value), room))
+        room -= sum(weigh(one.text) for one in values)
+        if values:
+            rows.append(FieldRow(name, label, meaning, _link_doi(name, values)))
+    return rows
+
+
+def _list_attributes(
+    record: PublishedRecord, text: Language
+) -> Iterator[tuple[str, str, str, Any]]:
+    """Yield the attributes of a template: name, label, meaning and value."""
+    if record.kind != "template":
+        return
+    for name, value in (record.fields.get("fields") or {}).items():
+        if name not in _ATTRIBUTES_ELSEWHERE:
+            label = name.replace("-", " ").capitalize()
+            yield name, text.find(f"redif.{name}", label), f"ReDIF attribute {name}", value
+
+
+def _list_columns(record: PublishedRecord, text: Language) -> Iterator[tuple[str, str, str, Any]]:
+    """Yield the columns of a record that a page shows as fields: name, label, meaning, value."""
     for column in schema.KINDS.get(record.kind, ()):
         value = record.fields.get(column.name)
-        same = record.fields.get(_WRITTEN.get(column.name, ""))
-        if column.name not in ELSEWHERE and value != same:
-            values = tuple(_take(_values(value), room))
-            room -= sum(weigh(one.text) for one in values)
-            if values:
-                label = text.find(f"field.{column.name}", column.name.replace("_", " "))
-                links = _link_doi(column.name, values)
-                rows.append(FieldRow(column.name, label, column.meaning, links))
-    return rows
+        if column.name in ELSEWHERE or value == record.fields.get(_WRITTEN.get(column.name, "")):
+            continue
+        if isinstance(value, bool):
+            value = text("value.yes" if value else "value.no")
+        elif column.name == "tist" and value is not None:
+            value = instant.to_text(datetime.fromtimestamp(value, UTC))
+        label = text.find(f"field.{column.name}", column.name.replace("_", " "))
+        yield column.name, label, column.meaning, value
 
 
 def _take(values: Iterator[FieldValue], room: int) -> Iterator[FieldValue]:
@@ -125,8 +154,6 @@ def _values(value: Any) -> Iterator[FieldValue]:
                 yield FieldValue(_cut(f"{one.get('value')} ({one.get('captures')})"))
             return
         for name, inner in list(value.items())[:_MANY]:
-            if name == "file":  # the files have a table of their own
-                continue
             for one in _values(inner):
                 yield FieldValue(_cut(f"{name}: {one.text}"), one.link)
     elif isinstance(value, list | tuple):
@@ -135,6 +162,8 @@ def _values(value: Any) -> Iterator[FieldValue]:
                 yield FieldValue(_cut(_describe_part(inner)))
             else:
                 yield from _values(inner)
+    elif value is False:  # that a creator is no organisation says nothing
+        return
     elif isinstance(value, bytes):
         yield FieldValue(_cut(value.decode("utf-8", "replace")))
     else:
