@@ -45,7 +45,7 @@ COUNT_GROUPS = 8
 """Row groups of a file of hosts, domains or media types: a publish rewrites files that change."""
 LEAF_FILES = 64
 """Data files in one leaf of the manifest."""
-INLINED = 1 << 16
+INLINED = 3 << 16
 """Approximate number of bytes of leaves that a manifest itself holds."""
 SERVED = (
     "figures",
@@ -59,7 +59,7 @@ SERVED = (
     "urls",
     WORDS,
 )
-"""Tables that requests read: their leaves are inlined in the manifest, if they fit."""
+"""Tables that requests read: their leaves are inlined in the manifest, as long as they fit."""
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 _NAMED = re.compile(

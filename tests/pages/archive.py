@@ -1,6 +1,7 @@
 """A small archive with a record of every kind, published three times, for the pages to show."""
 
 import io
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -161,6 +162,19 @@ def write(path: Path, captures: Iterator[Capture]) -> Path:
     return path
 
 
+def one_file(base: str) -> Iterator[tuple[str, tuple[str, bytes]]]:
+    """Yield the answers of the platform about a dataset with a single file, of kind `file`."""
+    for path, (media, body) in samples.dataset_answers(base).items():
+        if path.endswith("README.txt/content"):
+            yield path.replace("hives", "honey"), (media, body)
+        elif "/files/" not in path:
+            record = json.loads(body.replace(b"hives", b"honey"))
+            entries = record["files"]["entries"]
+            record["files"]["entries"] = {"README.txt": entries["README.txt"]}
+            record["files"]["count"] = 1
+            yield path.replace("hives", "honey"), (media, json.dumps(record).encode())
+
+
 class Builder:
     """Builds the store, on three days of a clock of its own."""
 
@@ -200,7 +214,7 @@ def build(folder: Path, harvest_from: str) -> Home:
     with ExitStack() as stack:
         shelf = Shelf(samples.paper_texts())
         base = stack.enter_context(serve_shelf(shelf))
-        for path, (media, body) in samples.dataset_answers(base).items():
+        for path, (media, body) in (*samples.dataset_answers(base).items(), *one_file(base)):
             shelf.put(path, body, media)
         ports = [port for port in (urlsplit(base).port, urlsplit(harvest_from).port) if port]
         builder.configure(**{"http.ports": ports})
@@ -222,6 +236,7 @@ def build(folder: Path, harvest_from: str) -> Home:
         broken.write_bytes(bytes(damaged[:-90]))
         builder.run("ingest", broken, "--collection", "museum")
         builder.run("fileset", f"{base}{samples.DATASET_RECORD}")
+        builder.run("fileset", f"{base}{samples.DATASET_RECORD.replace('hives', 'honey')}")
         builder.run("harvest", harvest_from, builder.sources / "harvest", "--overlap", 0)
         builder.run("ingest", builder.sources / "harvest")
         builder.publish()

@@ -21,7 +21,7 @@ STARTS = (
     "/records?record=x", "/answer?verb=x", "/answer?verb=x&lang=cs", "/source?name=none",
     "/answer?verb=GetRecord&metadataPrefix=oai_dc&identifier=none",
     f"/captures?url={archive.FAR}&match=host", "/records?kind=fileset",
-    "/records?kind=template",
+    "/records?kind=template", "/records?kind=file",
     "/source?name=broken.warc.gz", "/source?name=broken.warc.gz&lang=cs",
     "/search", "/search?q=predmet+cislo", "/search?q=predm*&kind=capture&since=2009&lang=cs",
     "/search?q=nothing", "/search?q=%22", f"/search?q={archive.LONG[:20]}",

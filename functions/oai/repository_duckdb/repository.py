@@ -113,7 +113,10 @@ class DuckRepository:
     def record(
         self, manifest: Manifest, identifier_: str, *, fields: Collection[str] | None = None
     ) -> PublishedRecord | None:
-        """Return the item's listed version, or None if it is not in the snapshot."""
+        """Return the item's listed version, or None if it is not in the snapshot.
+
+        It is the one with the highest position, because only a later version supersedes one.
+        """
         key = oai_name.lookup_key(identifier_)
         positions: list[int] = []
         for file, groups in self._catalogue.groups(manifest, "lookup", key, key):
@@ -132,11 +135,7 @@ class DuckRepository:
     def _at(
         self, manifest: Manifest, place: int, names: tuple[str, ...]
     ) -> Sequence[PublishedRecord]:
-        """Return the record at a position, if its item has no later record_rows."""
-        sql = f"SELECT 1 FROM {FILE} WHERE position = $place"
-        for file, _ in self._dead(manifest, place, place):
-            if self._files.rows(sql, file, place=place):
-                return ()
+        """Return the version at a position, superseded or not."""
         for file, groups in self._catalogue.groups(manifest, "records", place, place):
             some = record_rows.Narrowed(manifest, names).of(groups)
             found = self._files.at(some, file, groups, place)
