@@ -1,17 +1,18 @@
 """What a record's page says to machines: JSON-LD of schema.org, and typed links.
 
-The links follow FAIR Signposting, Level 1 (RFC 8288): cite-as, describedby, item, type, collection.
+The links follow FAIR Signposting: Level 1 in headers (RFC 8288), Level 2 as a link set (RFC 9264).
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from functions.http.http_message import IN_PATH
 from functions.oai.repository import PublishedRecord
 from functions.oai.request import GET_RECORD
-from functions.site.fields import read_authors, read_date, shorten
+from functions.site.fields import is_web, read_authors, read_date, shorten
 from functions.site.page import PageRequest, SitePage
 
 _TYPES: Mapping[str, str] = {
@@ -30,18 +31,67 @@ _TEMPLATES: Mapping[str, str] = {
     "redif-software": "SoftwareSourceCode",
 }
 """The same by the type of a template; all others are articles."""
-_LINKED = 20
-"""Links, authors, keywords and licences at most."""
+LINKSET_TYPE = "application/linkset+json"
+_MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+", re.ASCII)
+_LINKED, _ITEMS = 20, 5_000
+"""Links of a relation, authors, keywords and licences at most; and items of a link set."""
 _LONGEST, _SHORT = 1_000, 100
 """Characters of a description, and of an author's name or a keyword."""
 
 
+@dataclass(frozen=True, slots=True)
+class TypedLink:
+    """A link of a record's page: target, relation, and attributes of the target (RFC 8288)."""
+
+    target: str
+    relation: str
+    type: str = ""
+    profile: str = ""
+
+    def to_header(self) -> str:
+        """Return the link as a value of the header Link."""
+        pairs = {"rel": self.relation, "type": self.type, "profile": self.profile}
+        return f"<{self.target}>" + "".join(f'; {k}="{v}"' for k, v in pairs.items() if v)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the link as a target object; other attributes are lists (RFC 9264, 4.2.4.3)."""
+        found: dict[str, Any] = {"href": self.target}
+        found |= {"type": self.type} if self.type else {}
+        return found | ({"profile": [self.profile]} if self.profile else {})
+
+
 def describe(
-    request: PageRequest, record: PublishedRecord, page: SitePage, copy: str | None
+    request: PageRequest,
+    record: PublishedRecord,
+    page: SitePage,
+    copy: str | None,
+    items: Sequence[tuple[str, str]],
 ) -> SitePage:
-    """Return the page of a live record with its links and its data."""
-    links = list(_links(request, record, copy))
-    return replace(page, links=tuple(links), data=_data(request, record, page.title, copy))
+    """Return the page of a live record with its links and its data.
+
+    `items` are the addresses of its stored bytes, with media types or "".
+    """
+    whole = TypedLink(_linkset(request, record), "linkset", LINKSET_TYPE)
+    links = (whole, *list_links(request, record, items[:_LINKED]))
+    found = tuple(link.to_header() for link in links)
+    return replace(page, links=found, data=_data(request, record, page.title, copy))
+
+
+def write_linkset(
+    request: PageRequest, record: PublishedRecord, items: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
+    """Return the links of a live record and of its items as a link set (RFC 9264, 4.2).
+
+    That is FAIR Signposting, Level 2.
+    """
+    page, contexts = _url(request, record), []
+    found: dict[str, Any] = {"anchor": page}
+    for link in list_links(request, record, items[:_ITEMS]):
+        found.setdefault(link.relation, []).append(link.to_json())
+        back = {"item": "collection", "describedby": "describes"}.get(link.relation)
+        if back:
+            contexts.append({"anchor": link.target, back: [{"href": page, "type": "text/html"}]})
+    return {"linkset": [found, *contexts]}
 
 
 def find_type(record: PublishedRecord) -> str:
@@ -57,30 +107,41 @@ def encode(values: Mapping[str, str]) -> str:
     return urlencode(values, quote_via=quote, safe=":/")
 
 
-def _links(request: PageRequest, record: PublishedRecord, copy: str | None) -> list[str]:
+def list_links(
+    request: PageRequest, record: PublishedRecord, items: Sequence[tuple[str, str]]
+) -> list[TypedLink]:
+    """Return the links of a live record; `items` are as in describe."""
     address, fields = request.address, record.fields
     doi = fields.get("doi")
     cited = f"https://doi.org/{quote(doi, safe='/()')}" if doi else _url(request, record)
-    found = [_link(cited, "cite-as"), _link(f"https://schema.org/{find_type(record)}", "type")]
-    found.append(_link("https://schema.org/AboutPage", "type"))
+    found = [
+        TypedLink(_escape(cited), "cite-as"),
+        TypedLink(f"https://schema.org/{find_type(record)}", "type"),
+        TypedLink("https://schema.org/AboutPage", "type"),
+    ]
     for row in request.parts.formats.of_kind(record.kind)[:_LINKED]:
         given = {"metadataPrefix": row.prefix, "identifier": record.identifier}
-        raw = address.request(GET_RECORD, **given)
+        raw = _escape(address.request(GET_RECORD, **given))
         profile = quote(row.namespace, safe=f":/?#&%{IN_PATH}")
-        found.append(_link(raw, "describedby", f'type="application/xml"; profile="{profile}"'))
-    if copy is not None:
-        found.append(_link(copy, "item"))
-    collections = [spec for spec in record.sets[:_LINKED] if spec.startswith("collection:")]
-    found += [
-        _link(_absolute(request, address.page("/sets", under=spec)), "collection")
-        for spec in collections
-    ]
-    return found
+        found.append(TypedLink(raw, "describedby", "application/xml", profile))
+    for target, type_ in items:
+        known = type_ if _MEDIA_TYPE.fullmatch(type_) else ""
+        found.append(TypedLink(_escape(target), "item", known))
+    for spec in record.sets[:_LINKED]:
+        if spec.startswith("collection:"):
+            target = _absolute(request, address.page("/sets", under=spec))
+            found.append(TypedLink(_escape(target), "collection", "text/html"))
+    licences = [one.get("url") or "" for one in fields.get("licences") or ()][:_LINKED]
+    return found + [TypedLink(_escape(url), "license") for url in licences if is_web(url)]
 
 
-def _link(target: str, relation: str, more: str = "") -> str:
-    safe = quote(target, safe=f":/?#[]@!$&()*+,;=%{IN_PATH}")
-    return f'<{safe}>; rel="{relation}"' + (f"; {more}" if more else "")
+def _escape(target: str) -> str:
+    return quote(target, safe=f":/?#[]@!$&()*+,;=%{IN_PATH}")
+
+
+def _linkset(request: PageRequest, record: PublishedRecord) -> str:
+    plain = replace(request.address, language="").page("/linkset", id=record.identifier)
+    return _escape(_absolute(request, plain))
 
 
 def _url(request: PageRequest, record: PublishedRecord) -> str:

@@ -1,9 +1,12 @@
 """The page of a record: its fields, its formats, its versions, and where its copy is."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from functions.http import http_message
+from functions.http.http_message import Reply
 from functions.oai.format import Format
 from functions.oai.render import about
 from functions.oai.repository import ObjectLife, PublishedRecord
@@ -68,7 +71,31 @@ def show(request: PageRequest) -> SitePage:
         "citation": _citation(request, record, title, copy),
     }
     page = SitePage("record.html", title, values)
-    return page if record.deleted else linked_data.describe(request, record, page, copy)
+    if record.deleted:
+        return page
+    return linked_data.describe(request, record, page, copy, _items(record, copy, files))
+
+
+def show_linkset(request: PageRequest) -> Reply:
+    """Return the links of a record as a link set (RFC 9264). Raises PageError."""
+    record = find_record(request)
+    if record.deleted:
+        raise PageError(request.text("record.deleted"), 404)
+    files = _files(request, record, _lives(request, record))
+    items = _items(record, request.find_copy(record), files)
+    body = json.dumps(linked_data.write_linkset(request, record, items)).encode()
+    digest = http_message.document_digest(body)
+    return Reply(200, linked_data.LINKSET_TYPE, body, digest=digest)
+
+
+def _items(
+    record: PublishedRecord, copy: str | None, files: Sequence[Mapping[str, Any]]
+) -> list[tuple[str, str]]:
+    """Return the addresses of a record's stored bytes, with media types or ""."""
+    found = [(file["copy"], file.get("mimetype") or "") for file in files if file["copy"]]
+    if not found and copy is not None:
+        found = [(copy, record.fields.get("content_mime_type") or "")]
+    return found
 
 
 def _take(files: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:

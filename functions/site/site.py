@@ -57,6 +57,7 @@ PAGES: Mapping[str, Callable[[PageRequest], SitePage]] = {
 """The pages by the first part of their path."""
 
 FILES: Mapping[str, Callable[[PageRequest], Reply]] = {
+    "linkset": record_page.show_linkset,
     "publishes.atom": publishes.feed,
     **machine_files.FILES,
 }

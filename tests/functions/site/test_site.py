@@ -160,6 +160,41 @@ def test_machines_get_data_links_and_lists(crawl: Crawl) -> None:
         assert client.raw(path=path)["statusCode"] == 200
 
 
+def test_the_link_set_has_all_files_and_the_header_some() -> None:
+    """FAIR Signposting: Level 1, and Level 2 as RFC 9264, section 4.2, writes it."""
+    name, count = "oai:example.org:f", 30
+    files = [{"path": f"a b{n}.csv", "key": "k", "mimetype": "text/csv"} for n in range(count)]
+    fields = {column.name: None for column in schema.KINDS["fileset"]} | {
+        "files": [*files, {"path": "elsewhere", "key": None}], "doi": "10.1/x(y)",
+        "licences": [{"url": "https://a.org/by"}, {"url": None}, {"name": "other"}],
+    }  # fmt: skip
+    repository = MemoryRepository()
+    items = {name: Item(("collection:c",), "fileset", fields)}
+    repository.publish(items, START - timedelta(hours=1))
+    client = Client(repository, Clock(), content_serve=True)
+    links = client.raw(path=f"/record/{name}")["headers"]["Link"]
+    assert 0 < links.count('rel="item"; type="text/csv"') < count
+    (target,) = re.findall(r'<([^>]+)>; rel="linkset"; type="application/linkset\+json"', links)
+    reply = client.raw(target.partition("?")[2], path="/linkset")
+    assert reply["headers"]["Content-Type"].startswith("application/linkset+json")
+    found, *others = json.loads(content(reply))["linkset"]
+    assert found["anchor"] == f"{ROOT}/record/{name}"
+    assert [one["href"] for one in found["cite-as"]] == ["https://doi.org/10.1/x(y)"]
+    assert [one["href"] for one in found["license"]] == ["https://a.org/by"]
+    assert found["item"][0] == {
+        "href": f"{ROOT}/content/{name}?file=a%20b0.csv", "type": "text/csv",
+    }  # fmt: skip
+    assert len(found["item"]) == count
+    assert all(isinstance(one["profile"], list) for one in found["describedby"])
+    page = [{"href": found["anchor"], "type": "text/html"}]
+    assert [one for one in others if one.get("collection") == page] == [
+        {"anchor": one["href"], "collection": page} for one in found["item"]
+    ]
+    assert len([one for one in others if one.get("describes") == page]) == 2
+    for missing in ("x", ""):
+        assert client.raw(f"id={missing}", path="/linkset")["statusCode"] == 404
+
+
 def test_the_sitemap_lists_the_pages_of_live_records() -> None:
     client = Client(ten_captures(), Clock(), site_sitemap=["capture"])
     index = etree.fromstring(content(client.raw(path="/sitemap.xml")))
