@@ -76,7 +76,8 @@ def test_what_was_archived_comes_out_as_it_went_in(untouched: Home, served: str,
     status, headers, body = got(f"{served}/content/{name}")
     assert (status, body) == (200, PAGES[url])
     assert headers["Content-Type"] == "text/html"
-    assert headers["Content-Disposition"].startswith("attachment")
+    assert headers["Content-Disposition"].startswith("inline")
+    assert headers["Content-Security-Policy"].startswith("sandbox;")
     assert headers["Memento-Datetime"] == "Mon, 05 Nov 2007 12:00:00 GMT"
     assert got(f"{served}/content?id={name}")[2] == PAGES[url]
     tag = headers["ETag"]
