@@ -14,6 +14,8 @@ _OPTIONS = (
     ("name", "repository.name", "the repository's name"),
     ("email", "repository.admin_emails", "the administrator's e-mail address"),
     ("namespace", "repository.namespace", "your domain name, part of every identifier"),
+    ("publisher", "repository.publisher", "who publishes the metadata"),
+    ("licence", "rights.statement", "the licence of the metadata: a URL or a text"),
     ("base-url", "repository.base_url", "the public address of the OAI endpoint"),
 )
 

@@ -29,6 +29,13 @@ KEYS: tuple[ConfigKey, ...] = (
         "namespace of the OAI identifiers; do not change it after the first publish",
     ),
     ConfigKey(
+        "repository.publisher",
+        "",
+        lambda v: v == "" or check.is_text(v),
+        "a text, or empty",
+        "who publishes the metadata, for catalogues of data",
+    ),
+    ConfigKey(
         "repository.base_url",
         "",
         lambda v: v == "" or check.is_base_url(v),

@@ -13,6 +13,7 @@ from functions.oai.request import (
     LIST_RECORDS,
     LIST_SETS,
 )
+from functions.site import dcat
 from functions.site.chart import draw_bars, draw_line, draw_months
 from functions.site.page import PageRequest, SitePage
 from functions.snapshot import instant
@@ -88,7 +89,8 @@ def show(request: PageRequest) -> SitePage:
         "figures": figures,
         **(_draw(request, figures) if figures else {}),
     }
-    return SitePage("overview.html", request.parts.configuration["repository.name"], values)
+    title, data = request.parts.configuration["repository.name"], dcat.describe_dataset(request)
+    return SitePage("overview.html", title, values, data=data)
 
 
 def _draw(request: PageRequest, figures: Figures) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from functions.site import (
     answer_page,
     browse,
     capture_list,
+    dcat,
     machine_files,
     overview,
     publishes,
@@ -57,6 +58,7 @@ PAGES: Mapping[str, Callable[[PageRequest], SitePage]] = {
 """The pages by the first part of their path."""
 
 FILES: Mapping[str, Callable[[PageRequest], Reply]] = {
+    dcat.PATH: dcat.write_catalog,
     "linkset": record_page.show_linkset,
     "publishes.atom": publishes.feed,
     **machine_files.FILES,

@@ -195,6 +195,34 @@ def test_the_link_set_has_all_files_and_the_header_some() -> None:
         assert client.raw(f"id={missing}", path="/linkset")["statusCode"] == 404
 
 
+def test_catalogues_of_data_learn_what_the_archive_is() -> None:
+    settings = {
+        "repository_publisher": "The \"library\"", "rights_statement": "https://a.org/cc0",
+        "identify_data_url": "s3://data/store", "repository_name": "An archive",
+    }  # fmt: skip
+    client = Client(ten_captures(), Clock(), **settings)
+    reply = client.raw(path="/dcat.jsonld")
+    assert reply["headers"]["Content-Type"].startswith("application/ld+json")
+    found = json.loads(content(reply))
+    (dataset,), (service,) = found["dcat:dataset"], found["dcat:service"]
+    for one in (found, dataset):
+        assert one["dct:title"] == "An archive"
+        assert one["dct:publisher"]["foaf:name"] == 'The "library"'
+        assert one["dct:license"] == {"@id": "https://a.org/cc0"}
+        assert one["dct:modified"]["@value"] == "2026-03-01T11:30:00Z"
+    assert service["dcat:endpointURL"] == {"@id": f"{ROOT}/oai"}
+    oai, parquet = dataset["dcat:distribution"]
+    assert oai["dcat:accessService"] == {"@id": service["@id"]}
+    assert parquet["dct:conformsTo"] == {"@id": "s3://data/store/snapshots/2/views.sql"}
+    data = json.loads(
+        re.findall(r"ld\+json\">(.+?)</script>", content(client.raw(path="/")).decode())[0]
+    )
+    assert (data["@type"], data["license"]) == ("Dataset", "https://a.org/cc0")
+    assert [one["contentUrl"] for one in data["distribution"]] == [f"{ROOT}/oai", "s3://data/store"]
+    text = Client(ten_captures(), Clock(), rights_statement="Ask us").raw(path="/dcat.jsonld")
+    assert json.loads(content(text))["dct:rights"] == "Ask us"
+
+
 def test_the_sitemap_lists_the_pages_of_live_records() -> None:
     client = Client(ten_captures(), Clock(), site_sitemap=["capture"])
     index = etree.fromstring(content(client.raw(path="/sitemap.xml")))
