@@ -183,6 +183,12 @@ _ROWS = (
         _UNHAD,
     ),
     Command(
+        "export parquet",
+        "keep",
+        "Write a view as Parquet with large row groups, described by croissant.json.",
+        ("sheaf export parquet captures/", "sheaf export parquet templates/ --view templates"),
+    ),
+    Command(
         "restore",
         "keep",
         "Restore a site from the archive to disk.",

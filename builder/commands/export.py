@@ -1,18 +1,32 @@
 """`sheaf export FORMAT`: writes the store's content in archival formats."""
 
 import argparse
+import json
+import os
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from builder.context import Context
-from builder.export import bagit, captures, obi_source, ocfl_root, warc
+from builder.errors import UsageError
+from builder.export import (
+    bagit,
+    captures,
+    croissant,
+    obi_source,
+    ocfl_root,
+    parquet_files,
+    staging,
+    warc,
+)
 from builder.export.bagit import bag_of_run
 from builder.export.obi_source import choose_runs, open_runs, target_path
 from builder.progress import Phase
 from builder.text import tally
+from functions.database import engine
 from functions.snapshot.errors import NothingPublished
 
 
@@ -140,6 +154,51 @@ def export_cdxj(context: Context) -> int:
     return captures.export_cdxj(context, captures.excerpt(context.arguments))
 
 
+def add_parquet(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("dir", metavar="DIR", help="folder to create")
+    parser.add_argument(
+        "--view", choices=parquet_files.VIEWS, default="captures", metavar="VIEW",
+        help="a view of `sheaf query` (default: captures)",
+    )  # fmt: skip
+
+
+def export_parquet(context: Context) -> int:
+    """Write a view as Parquet with large row groups, described by croissant.json.
+
+    The rows are those of the newest snapshot; captures are sorted by SURT and date.
+    """
+    view, settings = context.arguments.view, context.configuration
+    target = target_path(context.store, context.arguments.dir)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"{target} is not an empty folder: name a new one")
+    with staging.beside(target) as folder, ExitStack() as stack:
+        made = folder / "made"
+        made.mkdir()
+        connection = stack.enter_context(
+            closing(
+                engine.connect(
+                    threads=os.cpu_count() or 1,
+                    memory_megabytes=settings["publish.memory"],
+                    scratch=folder,
+                )
+            )
+        )
+        manifest, count = parquet_files.sort_rows(connection, context.store, view)
+        with Phase("exporting", count, " rows") as advance:
+            files = parquet_files.write_files(connection, view, made, count, advance)
+        columns = parquet_files.list_columns(connection, view)
+        dataset = croissant.DatasetDescription.of(settings, manifest, view)
+        described = croissant.describe(dataset, view, columns, files)
+        with staging.wrap_errors(target):
+            (made / "croissant.json").write_text(json.dumps(described, indent=1) + "\n", "utf-8")
+            staging.sync()
+            made.rename(target)
+    text = f"{tally(count, 'row')} in {tally(len(files), 'file')} of Parquet, and croissant.json"
+    counts = {"snapshot": manifest.snapshot, "view": view, "rows": count}
+    return _report(context, "parquet", target, text, {**counts, "files": len(files)})
+
+
 @dataclass(frozen=True, slots=True)
 class ExportFormat:
     """A format: what declares the arguments of its command, and what runs the command."""
@@ -154,6 +213,7 @@ SUBCOMMANDS: Mapping[str, ExportFormat] = {
     "warc": ExportFormat(add_warc, export_warc),
     "wacz": ExportFormat(add_wacz, export_wacz),
     "cdxj": ExportFormat(add_cdxj, export_cdxj),
+    "parquet": ExportFormat(add_parquet, export_parquet),
 }
 """The formats by their names on the command line."""
 

@@ -22,13 +22,15 @@ _STORED = frozenset(table for names in views.TABLES.values() for table in names)
 _UNTOLD = re.compile(r"\b(show|pragma\w*|query\w*)\b", re.IGNORECASE)
 
 
-def prepare(connection: engine.Connection, store: Writer, sql: str) -> None:
-    """Make the views of the newest snapshot, over the tables that the statements read.
+def prepare(connection: engine.Connection, store: Writer, sql: str) -> Manifest:
+    """Make the views of the newest snapshot, over the tables that the statements read; return it.
 
     If the snapshot is expired while it is fetched, the next one is used. Raises NothingPublished
     and StoreError.
     """
-    for left in reversed(range(_TRIES)):
+    left = _TRIES
+    while True:
+        left -= 1
         catalogue = Catalogue(store)
         pointer, _ = recovery.current(store)
         newest = pointer.newest()
@@ -44,7 +46,7 @@ def prepare(connection: engine.Connection, store: Writer, sql: str) -> None:
             if not left or catalogue.pointer().newest() == newest:
                 raise
         else:
-            return
+            return manifest
 
 
 def tables(store: Writer, manifest: Manifest, sql: str) -> set[str]:
