@@ -41,6 +41,14 @@ class Server:
         found = re.search(r"VmHWM:\s+([0-9]+)", status)
         return int(found[1]) // 1024 if found else 0
 
+    def memory(self) -> int:
+        """Return the megabytes of all its processes: their own memory and shares of common one."""
+        kilobytes = 0
+        for pid in (self.process, *_children(self.process)):
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            kilobytes += int(re.findall(r"^Pss:\s+(\d+)", rollup, re.MULTILINE)[0])
+        return kilobytes // 1024
+
     def walk(self, query: str, pages: int, *, compressed: bool = False) -> tuple[Any, float]:
         """Follow a list by a client of its own; return what it tells, and the server's CPU."""
         before = self.cpu()
@@ -75,16 +83,13 @@ def _started(command: list[str], **environment: str) -> Iterator[subprocess.Pope
 
 
 @contextmanager
-def sheaf(store: Path, folder: Path, workers: int = 1) -> Iterator[Server]:
-    """Run `sheaf serve` on a store; its configuration is written into `folder`.
-
-    The baseline has one worker as well.
-    """
+def sheaf(store: Path, folder: Path, workers: int = 1, **environment: str) -> Iterator[Server]:
+    """Run `sheaf serve` on a store; its configuration is written into `folder`."""
     config = folder / "sheaf.toml"
     config.write_text(CONFIGURATION)
     command = ["-m", "builder", "serve", "--port", "0", "--json"]
     command += ["--store", str(store), "--config", str(config)]
-    with _started(command, SHEAF_SERVE_WORKERS=str(workers)) as process:
+    with _started(command, SHEAF_SERVE_WORKERS=str(workers), **environment) as process:
         assert process.stdout is not None
         found = re.search(r'"oai": *"([^"]+)"', "".join(iter(process.stdout.readline, "}\n")))
         assert found, "sheaf serve did not start"
@@ -92,12 +97,12 @@ def sheaf(store: Path, folder: Path, workers: int = 1) -> Iterator[Server]:
 
 
 @contextmanager
-def gunicorn(database: Path, paging: str) -> Iterator[Server]:
+def gunicorn(database: Path, paging: str, workers: int = 1) -> Iterator[Server]:
     """Run the baseline on a database, with pages by OFFSET or by key (see bench.baseline)."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    command = ["-m", "gunicorn", "-w", "1", "-b", address, "--log-level", "error"]
+    command = ["-m", "gunicorn", "-w", str(workers), "-b", address, "--log-level", "error"]
     settings = {baseline.DATABASE: str(database), baseline.PAGING: paging}
     with _started([*command, "bench.baseline:application"], **settings) as process:
         for _ in range(100):

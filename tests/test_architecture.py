@@ -42,7 +42,7 @@ HEAVY = {
     "pyarrow": (
         "builder/ingest/remote/hdfs.py builder/parquet/ranges.py builder/parquet/writer.py"
     ),
-    "h11": "builder/serve/connection.py",
+    "h11": "builder/serve/connection.py builder/serve/http_request.py",
     "httpcore2": "builder/http/addresses.py builder/http/connections.py",
     "httpx2": "builder/http/connections.py",
     "internetarchive": "builder/filesets/strategies/archiveorg_client.py",

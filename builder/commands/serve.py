@@ -15,7 +15,9 @@ from builder.context import Context
 from builder.runtime import Clock
 from builder.serve.access_log import open_log
 from builder.serve.connection import Handler
+from builder.serve.kept_pages import KeptPages, LineRecorder
 from builder.serve.mirror import CacheServer, SharedCache
+from builder.serve.page_cache import PageCache
 from builder.serve.server import LocalServer, compress
 from builder.serve.workers import WorkerServer
 from builder.snapshot import recovery
@@ -24,10 +26,11 @@ from functions.content import assembly
 from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.site import assembly as pages
-from functions.snapshot.errors import NothingPublished
+from functions.snapshot.errors import NothingPublished, StoreError
 from functions.snapshot.store import Reader
 from functions.store import catalog
 from functions.store.catalog import Catalogue
+from functions.store.scratch import Scratch
 from functions.store.slice import open_reader
 from functions.store.store_reader import BucketReader
 
@@ -42,7 +45,7 @@ class ServedStore:
     """Settings that a process needs to serve a store: `uri` relative to `base`, and others.
 
     `folder` is that of the configuration; `log` is the access log's name and the folder it is
-    relative to.
+    relative to. `pages` is the folder of kept pages.
     """
 
     uri: str
@@ -53,6 +56,7 @@ class ServedStore:
     clock: Clock
     log: tuple[str, Path]
     workers: int
+    pages: Path | None = None
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -85,6 +89,9 @@ def run(context: Context) -> int:
     host, port = context.arguments.host, context.arguments.port
     # Errors of the store, the templates or the log are reported now, by one process.
     Catalogue(reader).manifest(newest.snapshot)
+    scratch = _open_scratch(context) if site.settings["serve.page_cache"] else None
+    if scratch is not None:
+        site = replace(site, pages=scratch.path)
     with _open(site, reader) as (handler, threads):
         if site.workers == 1:
             catalog.collect_less_often()
@@ -94,6 +101,15 @@ def run(context: Context) -> int:
     server = WorkerServer(partial(_open_worker, site), host, port, site.workers, lend)
     _serve(context, site, reader.address, server)
     return 0
+
+
+def _open_scratch(context: Context) -> Scratch | None:
+    """Open the folder of kept pages; without one, all pages are rendered."""
+    try:
+        return Scratch()
+    except StoreError as error:
+        context.say(f"no page is kept: {error}")
+        return None
 
 
 def _site(context: Context) -> ServedStore:
@@ -180,6 +196,7 @@ def _open_worker(
 def _open(site: ServedStore, reader: Reader) -> Iterator[tuple[Handler, int]]:
     """Open the handler of a site, with its number of threads. Raises SheafError."""
     write = open_log(*site.log)
+    recorder = None if write is None else LineRecorder(write)
     repository = DuckRepository(
         reader,
         _ROWS // site.workers,
@@ -193,7 +210,7 @@ def _open(site: ServedStore, reader: Reader) -> Iterator[tuple[Handler, int]]:
             repository,
             site.settings,
             site.clock,
-            write,
+            recorder,
             compress=compress,
             guarded=guarded,
             pages=pages.site_over(repository),
@@ -213,6 +230,11 @@ def _open(site: ServedStore, reader: Reader) -> Iterator[tuple[Handler, int]]:
                 guarded=guarded,
             )
             handler, places = assembly.beside(content, metadata.answer), 2 * places
+        if site.pages is not None:
+            most = site.settings["serve.page_cache"] << 20
+            cache = PageCache(site.pages, most, site.workers)
+            own_host = not site.settings["repository.base_url"]
+            handler = KeptPages(handler, metadata, cache, site.clock, recorder, own_host=own_host)
         # One more thread than the request limit: it rejects further requests.
         yield handler, places + 1
     finally:

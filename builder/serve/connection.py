@@ -4,19 +4,20 @@ h11 parses and frames. The event loop reads and writes, so that no thread ever w
 """
 
 import asyncio
-import base64
 import logging
+import os
 import socket
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, Protocol, cast, runtime_checkable
 
 import h11
 
+from builder.serve.http_request import LONGEST_BODY, RefusalError, check_request, make_event
+from builder.serve.page_cache import KeptBody
 from builder.serve.threads import Threads
 from functions.snapshot.errors import SheafError
 
@@ -30,25 +31,35 @@ The body is bytes, or an iterator of bytes with `close`, which raises SheafError
 
 _LONGEST_HEAD = 1 << 18
 """Maximum bytes of a request line with its headers."""
-_LONGEST_BODY = 1 << 20
 _AT_ONCE = 1 << 16
 """Bytes that are read from a socket at once."""
+_MORE = getattr(socket, "MSG_MORE", 0)  # not on macOS
 _LINGER = 10.0
 """Seconds for which the rest of a refused request is read. If a connection is closed while bytes
 arrive, it is reset, and the client may lose the response (RFC 9112, section 9.6).
 """
-_FORWARDED = frozenset(
-    f"x-forwarded-{name}".encode() for name in ("by", "for", "host", "port", "proto")
-) | {b"forwarded"}
-"""Headers that only a proxy may set. No proxy is trusted, so clients wrote them."""
 
 
-class RefusalError(Exception):
-    """A request that is answered with an HTTP error, after which the connection closes."""
+@dataclass(frozen=True, slots=True)
+class QuickAnswer:
+    """A response that is ready, with status 200; `sent` is called when the client has it."""
 
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(text)
-        self.status = status
+    headers: Mapping[str, str]
+    body: KeptBody
+    sent: Callable[[], None]
+
+
+@runtime_checkable
+class QuickHandler(Protocol):
+    """A handler that has some answers ready."""
+
+    def __call__(self, event: dict[str, Any]) -> dict[str, Any]:
+        """Answer an event (Handler)."""
+        ...
+
+    def quick(self, data: bytes) -> QuickAnswer | None:
+        """Return the answer to the bytes of a request, without waiting; None if it has to wait."""
+        ...
 
 
 class ClientConnection:
@@ -63,6 +74,7 @@ class ClientConnection:
     ) -> None:
         self._socket = sock
         self._handler = handler
+        self._quick = handler.quick if isinstance(handler, QuickHandler) else None
         self._threads = threads
         self._patience = patience
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_LONGEST_HEAD)
@@ -99,8 +111,10 @@ class ClientConnection:
         """Answer one request. Return whether another may follow."""
         try:
             if not self._http.trailing_data[0]:
-                self._is_idle = True
-                await self._receive()
+                data = await self._answer_quickly()
+                if self._is_ending:
+                    return False
+                self._http.receive_data(data)
             self._is_idle = False
             async with asyncio.timeout(self._patience):
                 request = await self._read_request()
@@ -109,19 +123,34 @@ class ClientConnection:
         if request is None:
             return False
         head, body = await self._answer(request)
-        if isinstance(body, bytes):
-            await self._write(head, h11.Data(data=body), h11.EndOfMessage())
+        if isinstance(body, bytes | KeptBody):
+            await self._write(head, h11.Data(data=cast(bytes, body)), h11.EndOfMessage())
         else:
             await self._stream(head, body)
         is_done = self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
         return is_done and not self._is_ending
 
-    async def _receive(self) -> None:
-        """Give h11 the next bytes; empty if the client has closed its side."""
+    async def _answer_quickly(self) -> bytes:
+        """Answer requests whose answers are ready; return the bytes of the first other one."""
+        while True:
+            self._is_idle = True
+            data = await self._read()
+            answer = self._quick(data) if self._quick else None
+            if answer is None or self._is_ending:
+                return data
+            self._is_idle = False
+            head = self._fields(answer.headers)
+            lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+            await self._send(f"HTTP/1.1 200 OK\r\n{lines}\r\n".encode("latin-1"), more=True)
+            await self._send_file(answer.body)
+            answer.sent()
+            await asyncio.sleep(0)  # others are served, too, if the next request is there already
+
+    async def _read(self) -> bytes:
+        """Return the next bytes; empty if the client has closed its side."""
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(self._patience):
-            data = await loop.sock_recv(self._socket, _AT_ONCE)
-        self._http.receive_data(data)
+            return await loop.sock_recv(self._socket, _AT_ONCE)
 
     async def _read_request(self) -> dict[str, Any] | None:
         """Return the next request as an event, or None at the end. Raises RefusalError."""
@@ -132,20 +161,22 @@ class ClientConnection:
             if event is h11.NEED_DATA:
                 if self._http.they_are_waiting_for_100_continue:
                     await self._write(h11.InformationalResponse(status_code=100, headers=[]))
-                await self._receive()
+                self._http.receive_data(await self._read())
             elif isinstance(event, h11.Request):
                 request = event
-                _check(event)
+                check_request(event)
             elif isinstance(event, h11.Data):
                 body += event.data
-                if len(body) > _LONGEST_BODY:
+                if len(body) > LONGEST_BODY:
                     raise RefusalError(413, "The body is too large.")
             elif isinstance(event, h11.EndOfMessage) and request is not None:
-                return _event(request, bytes(body))
+                return make_event(request, bytes(body))
             else:
                 return None
 
-    async def _answer(self, event: dict[str, Any]) -> tuple[h11.Response, bytes | Iterator[bytes]]:
+    async def _answer(
+        self, event: dict[str, Any]
+    ) -> tuple[h11.Response, bytes | KeptBody | Iterator[bytes]]:
         """Return the head and the body of the response to a request."""
         is_head = event["requestContext"]["http"]["method"] == "HEAD"
         try:
@@ -158,7 +189,7 @@ class ClientConnection:
 
     def _head(self, answer: dict[str, Any], *, is_head: bool = False) -> h11.Response:
         status = HTTPStatus(answer["statusCode"])
-        headers = {"Server": "sheaf", "Date": formatdate(usegmt=True), **answer["headers"]}
+        headers = self._fields(answer["headers"])
         is_empty = is_head or status in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
         if isinstance(answer["body"], bytes) and not is_empty:
             headers.setdefault("Content-Length", str(len(answer["body"])))
@@ -167,8 +198,14 @@ class ClientConnection:
         return h11.Response(
             status_code=status.value,
             reason=status.phrase,
-            headers=[(name, value.encode("latin-1")) for name, value in headers.items()],
+            headers=[
+                (name.encode("ascii"), value.encode("latin-1")) for name, value in headers.items()
+            ],
         )
+
+    @staticmethod
+    def _fields(headers: Mapping[str, str]) -> dict[str, str]:
+        return {"Server": "sheaf", "Date": formatdate(usegmt=True), **headers}
 
     async def _stream(self, head: h11.Response, pieces: Iterator[bytes]) -> None:
         """Write a response in chunks; the next one is read when the client has taken the last."""
@@ -203,67 +240,45 @@ class ClientConnection:
         ready = b""
         for event in events:
             for data in self._http.send_with_data_passthrough(event) or ():
+                if isinstance(data, KeptBody):
+                    await self._send(ready, more=True)
+                    await self._send_file(data)
+                    ready = b""
+                    continue
                 if len(ready) + len(data) > _AT_ONCE:
                     await self._send(ready)
                     ready = b""
                 ready = ready + data if ready else data
         await self._send(ready)
 
-    async def _send(self, data: bytes) -> None:
-        view = memoryview(data)
+    async def _send(self, data: bytes, *, more: bool = False) -> None:
+        """Send bytes; with `more`, the kernel may wait for the next ones."""
+        view, flags = memoryview(data), _MORE if more else 0
         while view:
             try:
-                view = view[self._socket.send(view) :]
+                view = view[self._socket.send(view, flags) :]
             except BlockingIOError:
-                async with asyncio.timeout(self._patience):
-                    await self._wait_until_writable()
+                await self._wait_until_writable()
+
+    async def _send_file(self, body: KeptBody) -> None:
+        """Have the kernel send a part of a file."""
+        place, end, handle = body.offset, body.offset + body.size, self._socket.fileno()
+        while place < end:
+            try:
+                count = os.sendfile(handle, body.file.fileno(), place, end - place)
+            except BlockingIOError:
+                await self._wait_until_writable()
+            else:
+                if not count:
+                    raise h11.LocalProtocolError("a kept page became shorter")
+                place += count
 
     async def _wait_until_writable(self) -> None:
+        """Wait until the client has read. Raises TimeoutError after `patience` seconds."""
         loop, ready = asyncio.get_running_loop(), asyncio.Event()
         loop.add_writer(self._socket, ready.set)
         try:
-            await ready.wait()
+            async with asyncio.timeout(self._patience):
+                await ready.wait()
         finally:
             loop.remove_writer(self._socket)
-
-
-def _check(request: h11.Request) -> None:
-    """Raise RefusalError for an unacceptable request."""
-    lengths = [value for name, value in request.headers if name == b"content-length"]
-    if lengths and any(name == b"transfer-encoding" for name, _ in request.headers):
-        # Two parties may disagree on where it ends: a smuggled request (RFC 9112, section 6.1).
-        raise RefusalError(400, "Content-Length and Transfer-Encoding exclude each other.")
-    if lengths and int(lengths[0]) > _LONGEST_BODY:
-        raise RefusalError(413, "The body is too large.")
-
-
-def _event(request: h11.Request, body: bytes) -> dict[str, Any]:
-    """Return the request as API Gateway's HTTP API passes it (payload format 2.0)."""
-    values: dict[str, list[str]] = defaultdict(list)
-    for name, value in request.headers:
-        if name not in _FORWARDED:
-            values[name.decode("ascii")].append(value.decode("latin-1"))
-    headers = {name: ", ".join(several) for name, several in values.items()}
-    headers["x-forwarded-proto"] = "http"
-    path, query = _split(request.target.decode("ascii"))
-    return {
-        "version": "2.0",
-        "rawPath": path,
-        "rawQueryString": query,
-        "headers": headers,
-        "requestContext": {"stage": "$default", "http": {"method": request.method.decode("ascii")}},
-        "body": base64.b64encode(body).decode("ascii"),
-        "isBase64Encoded": True,
-    }
-
-
-def _split(target: str) -> tuple[str, str]:
-    """Return path and query of a request's target, as the client wrote them."""
-    if not target.startswith("/"):
-        try:
-            parts = urlsplit(target)  # RFC 9112, section 3.2.2: the absolute form
-        except ValueError as error:
-            raise RefusalError(400, "The address cannot be read.") from error
-        target = f"{parts.path}?{parts.query}"
-    path, _, query = target.partition("#")[0].partition("?")
-    return "/" + path.lstrip("/"), query

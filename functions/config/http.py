@@ -82,6 +82,13 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 }
 SERVE_KEYS: tuple[ConfigKey, ...] = (
     ConfigKey(
+        "serve.page_cache",
+        1024,
+        lambda v: v == 0 or check.between(16, 1_048_576)(v),
+        "megabytes from 16, or 0",
+        "size of the folder in TMPDIR that keeps pages of lists for `sheaf serve`; 0: none is kept",
+    ),
+    ConfigKey(
         "serve.pointer_seconds",
         2,
         check.between(0, 30),  # the pointer remembers a snapshot for a minute

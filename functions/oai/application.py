@@ -18,14 +18,14 @@ from functions.http import http_message as http
 from functions.http.access_log import AccessLog
 from functions.http.http_message import OAI_PATH, Call, FormError, Reply, unavailable
 from functions.oai.answer import Answer, SetList
-from functions.oai.as_of import AsOf
+from functions.oai.as_of import AsOf, PointerReading
 from functions.oai.format import Formats
 from functions.oai.provider import Provider
 from functions.oai.render import check, schemas
 from functions.oai.render.render import Renderer, render_document
 from functions.oai.repository import Repository
 from functions.oai.request import BAD_ARGUMENT, error
-from functions.snapshot.errors import NothingPublished, StoreError
+from functions.snapshot.errors import NothingPublished, SheafError, StoreError
 from functions.store import s3_request
 
 _LOG = logging.getLogger("sheaf")
@@ -130,7 +130,7 @@ class Application:
     ) -> dict[str, Any]:
         """Answer one event of a server in this process; the body is bytes."""
         begun = self._timer()
-        call = gateway.read(event, self._mount)
+        call = self.read(event)
         with s3_request.count_requests() as cost:
             try:
                 reply, answer = deadline.answer_within(seconds, lambda: self._answer_call(call))
@@ -144,6 +144,24 @@ class Application:
             told = {**({"request": request} if request else {}), **reply.told}
             self._log.add(access_log.log_entry(self._clock(), call, answer, told, took, cost))
         return answer
+
+    def read(self, event: object) -> Call:
+        """Return the call of an event, without the prefix of the configured base URL."""
+        return gateway.read(event, self._mount)
+
+    def find_pin(self, call: Call) -> tuple[int, PointerReading] | None:
+        """Return the snapshot that a page of a list is read from (Provider.find_pin).
+
+        None if the request is of another kind, or cannot be answered so.
+        """
+        try:
+            return self._provider.find_pin(call.pairs())
+        except (FormError, SheafError):
+            return None
+
+    def find_reading(self) -> PointerReading | None:
+        """Return the cached reading of the pointer, if it still serves; this never waits."""
+        return self._present.find_reading()
 
     def prepare(self) -> None:
         """Read ahead what every answer needs. Raises StoreError."""

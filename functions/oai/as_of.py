@@ -113,6 +113,10 @@ class AsOf:
                 self._seen = reading.pointer
         return reading
 
+    def find_reading(self) -> PointerReading | None:
+        """Return the cached reading, if it still serves; the store is not read."""
+        return self._young(self._keep)
+
     def _young(self, age: timedelta) -> PointerReading | None:
         """Return the cached reading if it is younger than `age`."""
         with self._lock:

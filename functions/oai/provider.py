@@ -21,7 +21,7 @@ from functions.oai.answer import (
 )
 from functions.oai.as_of import AsOf, PointerReading
 from functions.oai.format import FormatDrift, Formats
-from functions.oai.listing import ListService
+from functions.oai.listing import ListService, find_manifest, is_known
 from functions.oai.render import template_filters
 from functions.oai.render.sheet import Boundless, Room
 from functions.oai.repository import Repository
@@ -45,6 +45,7 @@ from functions.oai.request import (
     show,
 )
 from functions.oai.set_list import SetListService, configured_sets
+from functions.oai.token import Token
 from functions.snapshot import layout, oai_name
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.instant import from_text
@@ -153,6 +154,28 @@ class Provider:
         reading, content = self._answer(request, most if limit is None else limit, room)
         base, snapshot = self.base_url(url), reading.entry.snapshot
         return Answer(reading.response_date, base, request.arguments, content, snapshot)
+
+    def find_pin(self, pairs: Sequence[tuple[str, str]]) -> tuple[int, PointerReading] | None:
+        """Return the snapshot of a request's token, if its list would be read from that snapshot.
+
+        None for all other requests. The reading is the one by which this is true. Raises
+        StoreError.
+        """
+        try:
+            request = parse(pairs)
+            if request.token is None or request.verb not in (LIST_IDENTIFIERS, LIST_RECORDS):
+                return None
+            reading = self._present.reading()
+            newest = self._repository.manifest(reading.reached)
+            token = Token.of_store(request.token, request.verb, newest)
+        except OAIError:
+            return None
+        if not is_known(self._repository, token.snapshot, reading):
+            return None
+        if find_manifest(self._repository, token.snapshot, reading)[1]:
+            return None
+        self._drift.check(self._repository.manifest(reading.entry.snapshot), token.prefix)
+        return token.snapshot, reading
 
     def refusal(self, failure: OAIError, url: str) -> Answer:
         """Answer a request that could not be parsed: without attributes (section 3.2)."""

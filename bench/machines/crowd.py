@@ -1,0 +1,168 @@
+"""Harvesters at once: pages that are rendered, kept pages, and nginx with the same bytes as files.
+
+    python -m bench.machines.crowd [--captures N] [--seconds N] [--harvesters 1,4,16,64]
+
+Needs `wrk` and, for the baseline, `nginx` (Debian: wrk, nginx-light). Each harvester is a
+connection of wrk that asks for pages within a list, in gzip, one after another. wrk needs the same
+cores. Answers of 503 are errors, and no records.
+"""
+
+import argparse
+import gzip
+import http.client
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from bench import baseline
+from bench.harvest import baseline_token, published, rows
+from bench.server import FIRST, Server, gunicorn, sheaf
+from builder.store.folder import FolderStore
+from functions.oai.repository_duckdb.repository import DuckRepository
+
+_TOKEN = re.compile(rb"<resumptionToken[^>]*>([^<]+)<")
+_RECORDS = 1000
+_SCRIPT = """
+local at, urls = 0, {{}}
+for line in io.lines("{urls}") do urls[#urls + 1] = line end
+math.randomseed(os.time())
+at = math.random(#urls)
+request = function()
+    at = at % #urls + 1
+    return wrk.format("GET", urls[at], {{["Accept-Encoding"] = "gzip"}})
+end
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--captures", type=int, default=1_000_000)
+    parser.add_argument("--seconds", type=int, default=6)
+    parser.add_argument("--harvesters", default="1,4,16,64")
+    arguments = parser.parse_args()
+    if shutil.which("wrk") is None:
+        sys.exit("wrk is not installed: apt-get install wrk")
+    counts = [int(text) for text in arguments.harvesters.split(",")]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        store = published(folder, arguments.captures)
+        print("| | Harvesters | Records/s | Slowest page, ms | Memory, MB | Errors |")
+        print("|---|---|---|---|---|---|", flush=True)
+        cores = os.cpu_count() or 1
+        for label, workers, cache in (
+            ("rendered, 1 worker", 1, 0), (f"rendered, {cores} workers", cores, 0),
+            (f"kept, {cores} workers", cores, 1024),
+        ):  # fmt: skip
+            with sheaf(store, folder, workers, SHEAF_SERVE_PAGE_CACHE=str(cache)) as server:
+                pages = dict(walk(server.url))
+                if cache:
+                    list(walk(server.url))  # so that each worker knows them
+                measure(label, server.url, list(pages)[1:-1], counts, arguments.seconds, server)
+        with oaipmh(folder, store, cores) as (url, targets, server):
+            label = f"oaipmh, gunicorn, {cores} workers, plain"
+            measure(label, url, targets, counts, arguments.seconds, server)
+        if shutil.which("nginx") is None:
+            print("\nnginx is not installed: apt-get install nginx-light")
+            return
+        with nginx(folder, list(pages.values())[1:-1]) as (url, targets):
+            measure("nginx, files", url, targets, counts, arguments.seconds, None)
+
+
+def walk(url: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the targets of a list and their bodies, as sent."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc)
+    query = FIRST
+    while query:
+        target = f"{urlsplit(url).path}?{query}"
+        connection.request("GET", target, headers={"Accept-Encoding": "gzip"})
+        body = connection.getresponse().read()
+        yield target, body
+        match = _TOKEN.search(gzip.decompress(body))
+        query = f"verb=ListRecords&resumptionToken={match[1].decode()}" if match else ""
+    connection.close()
+
+
+def measure(
+    label: str, url: str, targets: Sequence[str], counts: Sequence[int], seconds: int,
+    server: Server | None,
+) -> None:  # fmt: skip
+    """Print a row for each number of harvesters."""
+    with tempfile.TemporaryDirectory() as name:
+        urls, script = Path(name) / "urls", Path(name) / "script.lua"
+        urls.write_text("\n".join(targets) + "\n")
+        script.write_text(_SCRIPT.format(urls=urls))
+        base = "{0.scheme}://{0.netloc}".format(urlsplit(url))
+        for count in counts:
+            line = ["wrk", f"-t{min(2, count)}", f"-c{count}", f"-d{seconds}s", "-s", str(script)]
+            told = subprocess.run(
+                [*line, "--timeout", "30s", base], check=True, stdout=subprocess.PIPE, text=True
+            ).stdout
+            rate = float(re.findall(r"Requests/sec:\s+([0-9.]+)", told)[0])
+            total = int(re.findall(r"(\d+) requests in", told)[0])
+            slowest = _milliseconds(re.findall(r"Latency(?:\s+\S+){2}\s+(\S+)", told)[0])
+            found = re.findall(r"Non-2xx or 3xx responses: (\d+)", told)
+            wrong = int(found[0]) if found else 0
+            records = rate * _RECORDS * (total - wrong) / total
+            memory = f"{server.memory():,}" if server else ""
+            print(
+                f"| {label} | {count} | {records:,.0f} | {slowest:,.0f} | {memory} | {wrong} |",
+                flush=True,
+            )
+
+
+def _milliseconds(text: str) -> float:
+    for unit, factor in (("us", 0.001), ("ms", 1), ("s", 1000), ("m", 60_000)):
+        if text.endswith(unit):
+            return float(text.removesuffix(unit)) * factor
+    raise ValueError(text)
+
+
+@contextmanager
+def oaipmh(folder: Path, store: Path, workers: int) -> Iterator[tuple[str, list[str], Server]]:
+    """Serve up to 100,000 of the records by the baseline, paged by a key."""
+    repository = DuckRepository(FolderStore(store))
+    newest = repository.pointer().newest()
+    assert newest is not None
+    manifest = repository.manifest(newest.snapshot)
+    count = min(manifest.last_position, 100 * _RECORDS)
+    baseline.fill(folder / "baseline.db", rows(repository, manifest, count))
+    repository.close()
+    cursors = range(_RECORDS, count - _RECORDS, _RECORDS)
+    targets = [f"/oai?{baseline_token(cursor)}" for cursor in cursors]
+    with gunicorn(folder / "baseline.db", "key", workers) as server:
+        yield server.url, targets, server
+
+
+@contextmanager
+def nginx(folder: Path, bodies: Sequence[bytes]) -> Iterator[tuple[str, list[str]]]:
+    """Serve bodies as files with one worker of nginx; give the address and their targets."""
+    root = folder / "nginx"
+    root.mkdir()
+    for number, body in enumerate(bodies):
+        (root / f"{number}.gz").write_bytes(body)
+    port = 18_099
+    user = "user root; " if os.geteuid() == 0 else ""
+    (root / "nginx.conf").write_text(
+        f"{user}daemon off; worker_processes 1; pid {root}/pid; error_log stderr;\n"
+        f"events {{}}\nhttp {{ access_log off; sendfile on; tcp_nopush on;\n"
+        f"server {{ listen 127.0.0.1:{port}; root {root}; }} }}\n"
+    )
+    process = subprocess.Popen(["nginx", "-c", str(root / "nginx.conf"), "-e", "stderr"])
+    time.sleep(1)
+    try:
+        yield f"http://127.0.0.1:{port}/", [f"/{number}.gz" for number in range(len(bodies))]
+    finally:
+        process.terminate()
+        process.wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""Answers pages that never change from the folder of kept pages, and keeps them at first.
+
+Such a page is one of a list that goes on, asked for by a token, of a snapshot that is kept. It is
+answered from the folder as long as its snapshot is not retired (functions.oai.listing), which the
+pointer tells as for a page that is rendered. Only responses in gzip are kept, as harvesters ask for
+them. A page of this process's memory is answered by the event loop: `quick`.
+"""
+
+import hashlib
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from functools import lru_cache
+from typing import Any
+
+from builder.runtime import Clock
+from builder.serve.connection import Handler, QuickAnswer
+from builder.serve.page_cache import KeptPage, PageCache
+from functions.http import http_message
+from functions.http.http_message import OAI_PATH, Call
+from functions.oai.application import Application
+
+_KEPT = 4096
+"""Pages that a worker knows without reading their head again."""
+_LARGE = 1 << 20
+_HEADER = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[ \t]*[!-~](?:[ -~\t]*[!-~])?[ \t]*\r\n"
+_REQUEST = re.compile(rb'GET (/oai\?[!"$-~]+) HTTP/1\.1\r\n((?:' + _HEADER + rb")+)\r\n")
+_PLAIN = frozenset(
+    b"accept accept-encoding accept-language cache-control connection dnt from host pragma "
+    b"priority referer user-agent".split()
+)
+"""Headers with which a request is answered at once; of these, only two matter."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuickRequest:
+    """A GET of /oai in its simplest form (RFC 9112): target, Host and Accept-Encoding."""
+
+    target: bytes
+    host: bytes
+    coding: bytes
+
+
+class LineRecorder:
+    """Passes lines of the access log on, and keeps the last one of each thread."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._local = threading.local()
+
+    def __call__(self, line: str) -> None:
+        """Take a line."""
+        self._local.line = line
+        self._write(line)
+
+    def take(self) -> dict[str, Any]:
+        """Return the last entry of this thread."""
+        found: dict[str, Any] = json.loads(self._local.__dict__.pop("line", "{}"))
+        return found
+
+
+class KeptPages:
+    """Implements Handler over another one, `answer`, which has the application. Thread-safe.
+
+    `recorder` is its access log, if it has one. `own_host` is False if the configuration gives the
+    base URL, so that pages are the same for every host.
+    """
+
+    def __init__(
+        self,
+        answer: Handler,
+        application: Application,
+        cache: PageCache,
+        clock: Clock,
+        recorder: LineRecorder | None,
+        *,
+        own_host: bool,
+    ) -> None:
+        self._answer = answer
+        self._application = application
+        self._cache = cache
+        self._clock = clock
+        self._recorder = recorder
+        self._own_host = own_host
+        self._known: dict[str, tuple[KeptPage, int]] = {}
+        self._lock = threading.Lock()
+        self._swept: object = None
+
+    def __call__(self, event: dict[str, Any]) -> dict[str, Any]:
+        """Answer an event, from the folder if the page is there and has not changed."""
+        call = self._application.read(event)
+        name = self._name(call)
+        if name is None:
+            return self._answer(event)
+        pin = self._application.find_pin(call)
+        self._sweep()
+        if pin is None:
+            return self._answer(event)
+        snapshot, reading = pin
+        page = self._cache.load(snapshot, name)
+        if page is not None:
+            with self._lock:
+                self._known[name] = page, reading.entry.snapshot
+                if len(self._known) > _KEPT:
+                    del self._known[next(iter(self._known))]
+            found = self._write(call, page)
+            if found is not None:
+                return found
+        answer = self._answer(event)
+        entry = self._recorder.take() if self._recorder else {}
+        headers = answer["headers"]
+        is_fixed = "immutable" in headers.get("Cache-Control", "")
+        if answer["statusCode"] == 200 and is_fixed and "Content-Encoding" in headers:
+            self._cache.store(snapshot, name, headers, entry, answer["body"])
+        return answer
+
+    def quick(self, data: bytes) -> QuickAnswer | None:
+        """Return the answer to bytes that are one request for a known page; else None.
+
+        It neither waits nor reads the page.
+        """
+        asked = parse_quickly(data)
+        if asked is None or not _takes_gzip(asked.coding):
+            return None
+        path, _, query = asked.target.decode("ascii").partition("?")
+        known = self._known.get(self._digest(asked.host.decode("ascii"), path, query))
+        reading = self._application.find_reading()
+        if known is None or reading is None:
+            return None
+        page, entry = known
+        if reading.entry.snapshot != entry or reading.pointer.is_retired(page.snapshot):
+            return None
+        body = page.open()
+        if body is None:
+            return None
+        begun = time.perf_counter()
+        return QuickAnswer(page.headers, body, lambda: self._log(page, begun))
+
+    def _name(self, call: Call) -> str | None:
+        """Return the name of the page that a call asks for, if it may be kept."""
+        is_list = call.path == OAI_PATH and "resumptionToken=" in call.query
+        if call.method != "GET" or not is_list or not call.wants_gzip(_LARGE):
+            return None
+        return self._digest(call.headers.get("host", ""), call.path, call.query)
+
+    def _digest(self, host: str, path: str, query: str) -> str:
+        text = f"{host if self._own_host else ''}\0{path}\0{query}"
+        return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:40]
+
+    def _write(self, call: Call, page: KeptPage) -> dict[str, Any] | None:
+        """Return the answer of a kept page, or 304; None if the page was removed meanwhile."""
+        begun, headers = time.perf_counter(), dict(page.headers)
+        if http_message.is_held(call.headers, headers.get("ETag", "")):
+            self._log(page, begun, status=304, bytes=0, cached=True)
+            unsent = ("Content-Length", "Content-Type", "Content-Encoding")
+            kept = {name: text for name, text in headers.items() if name not in unsent}
+            return {"statusCode": 304, "headers": kept, "body": b""}
+        body = page.open()
+        if body is None:
+            return None
+        self._log(page, begun)
+        return {"statusCode": 200, "headers": headers, "body": body}
+
+    def _log(self, page: KeptPage, begun: float, **told: object) -> None:
+        if self._recorder is None:
+            return
+        now = self._clock().astimezone(UTC).isoformat(timespec="milliseconds")
+        took = round(1000 * (time.perf_counter() - begun), 1)
+        entry = {
+            **page.entry, "time": now.replace("+00:00", "Z"), "milliseconds": took,
+            "store_requests": 0, "store_bytes": 0, **told,
+        }  # fmt: skip
+        self._recorder(json.dumps(entry, separators=(",", ":")))
+
+    def _sweep(self) -> None:
+        """Remove the pages of retired snapshots, once for each change of what is retired."""
+        reading = self._application.find_reading()
+        if reading is None:
+            return
+        state = (reading.pointer.retired, reading.pointer.expiry)
+        if state != self._swept:
+            self._swept = state
+            self._cache.forget(reading.pointer.is_retired)
+
+
+def parse_quickly(data: bytes) -> QuickRequest | None:
+    """Return a request if the bytes are exactly one GET of /oai without anything unusual."""
+    match = _REQUEST.fullmatch(data)
+    if match is None:
+        return None
+    found: dict[bytes, bytes] = {}
+    for line in match[2].split(b"\r\n")[:-1]:
+        name, _, value = line.partition(b":")
+        name = name.lower()
+        if name in found or name not in _PLAIN:
+            return None
+        found[name] = value.strip(b" \t")
+    if b"host" not in found or found.get(b"connection", b"keep-alive").lower() != b"keep-alive":
+        return None
+    return QuickRequest(match[1], found[b"host"], found.get(b"accept-encoding", b""))
+
+
+@lru_cache(maxsize=256)
+def _takes_gzip(coding: bytes) -> bool:
+    headers: Mapping[str, str] = {"accept-encoding": coding.decode("ascii")}
+    call = Call("GET", "", OAI_PATH, "", headers, "", encoded=False)
+    return call.wants_gzip(_LARGE)

@@ -1,0 +1,179 @@
+"""Many harvesters at one server: kept pages with several workers, and with nginx in front."""
+
+import gzip
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.e2e.conftest import Home, make_home, warc
+from tests.e2e.test_server import SECONDS, running
+from tests.e2e.test_workers import TWO, children
+
+GUIDE = Path(__file__).parents[2] / "docs" / "operations" / "operate.md"
+FIRST = "/oai?verb=ListRecords&metadataPrefix=oai_dc"
+_TOKEN = re.compile(rb"<resumptionToken[^>]*>([^<]+)<")
+_DATE = re.compile(rb"<responseDate>[^<]*<")
+BASE = {"SHEAF_REPOSITORY_BASE_URL": "http://archive.example.org/oai"}
+PAGES = {"SHEAF_PAGES_RECORDS": "5"}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """Give a store of two snapshots."""
+    folder = tmp_path_factory.mktemp("crowd")
+    home = make_home(folder / "home")
+    for part in range(2):
+        pages = {f"http://a.cz/{part}/{n}": f"<title>{n}</title>".encode() for n in range(40)}
+        assert home("ingest", warc(folder / f"{part}.warc.gz", pages)).code == 0
+        assert home("publish").code == 0
+    return home
+
+
+def ask(connection: HTTPConnection, target: str) -> tuple[int, bytes]:
+    connection.request("GET", target, headers={"Accept-Encoding": "gzip"})
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+
+
+def plain(body: bytes) -> bytes:
+    return _DATE.sub(b"", gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body)
+
+
+def walk(url: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the requests of a list and their answers' bodies."""
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=SECONDS)
+    target = FIRST
+    while target:
+        status, body = ask(connection, target)
+        assert status == 200
+        yield target, body
+        match = _TOKEN.search(gzip.decompress(body))
+        token = match and match[1].decode()
+        target = f"/oai?verb=ListRecords&resumptionToken={token}" if token else ""
+    connection.close()
+
+
+def test_a_crowd_gets_what_one_harvester_gets_while_workers_are_killed(home: Home) -> None:
+    with running(home, **PAGES, **BASE, SHEAF_SERVE_PAGE_CACHE="0") as (url, _, _):
+        right = {target.partition("?")[2]: plain(body) for target, body in walk(url)}
+    draw = random.Random(1)
+    with running(home, **PAGES, **BASE, **TWO) as (url, _, process):
+        over = threading.Event()
+
+        def harvest(number: int) -> int:
+            done = 0
+            while not over.is_set():
+                connection = HTTPConnection(urlsplit(url).netloc, timeout=SECONDS)
+                try:
+                    for query in right:
+                        status, body = ask(connection, f"/oai?{query}")
+                        assert (status, plain(body)) == (200, right[query])
+                        done += 1
+                except (OSError, HTTPException):
+                    pass  # its worker was killed: the harvester asks again
+                finally:
+                    connection.close()
+            return done
+
+        with ThreadPoolExecutor(8) as pool:
+            harvests = [pool.submit(harvest, number) for number in range(8)]
+            for _ in range(3):
+                time.sleep(1)
+                os.kill(draw.choice(children(process.pid)), signal.SIGKILL)
+            time.sleep(2)
+            over.set()
+            counts = [one.result() for one in harvests]
+    assert min(counts) > len(right)
+
+
+def test_a_harvest_goes_on_over_kept_pages_while_there_is_a_publish_and_an_expiry(
+    home: Home, tmp_path: Path
+) -> None:
+    copy = Home(tmp_path / "home")
+    shutil.copytree(home.folder, copy.folder)
+    with running(copy, **PAGES, **TWO) as (url, _, _):
+        seen = [target for target, _ in walk(url)]
+        again = dict(walk(url))
+        pages = {"http://b.cz/": b"<title>New</title>"}
+        assert copy("ingest", warc(tmp_path / "new.warc.gz", pages)).code == 0
+        assert copy("publish").code == 0
+        old = HTTPConnection(urlsplit(url).netloc, timeout=SECONDS)
+        for target in seen[1:-1]:  # tokens of the snapshot before
+            assert ask(old, target) == (200, again[target])
+        old.close()
+        found = b"".join(gzip.decompress(body) for _, body in walk(url))
+        assert found.count(b"<identifier>") == 81
+
+
+@contextmanager
+def nginx(folder: Path, port: int) -> Iterator[int]:
+    """Run nginx as the guide has it in front of a server; give its port."""
+    program = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
+    if program is None:
+        pytest.skip("nginx is not installed: apt-get install nginx-light")
+    (text,) = re.findall(r"```nginx\n(.+?)```", GUIDE.read_text("utf-8"), re.DOTALL)
+    own = port + 1 if port < 65_000 else port - 1
+    for old, new in (
+        ("/var/cache/nginx/sheaf", str(folder / "cache")),
+        ("127.0.0.1:8080", f"127.0.0.1:{port}"),
+        ("listen 80", f"listen 127.0.0.1:{own}"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    places = "".join(
+        f"{name}_temp_path {folder / name};"
+        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    user = "user root; " if os.geteuid() == 0 else ""
+    (folder / "nginx.conf").write_text(
+        f"{user}daemon off; pid {folder}/pid; error_log stderr; events {{}}\n"
+        f"http {{ access_log off; {places}\n{text} }}"
+    )
+    line = [program, "-p", folder, "-c", folder / "nginx.conf", "-e", "stderr"]
+    process = subprocess.Popen(line, stderr=subprocess.PIPE)
+    try:
+        end = time.monotonic() + SECONDS
+        while True:
+            try:
+                HTTPConnection("127.0.0.1", own, timeout=SECONDS).connect()
+                break
+            except OSError:
+                assert process.poll() is None, process.communicate()[1]
+                assert time.monotonic() < end
+                time.sleep(0.05)
+        yield own
+    finally:
+        process.terminate()
+        process.wait(SECONDS)
+
+
+def test_nginx_answers_pages_within_lists_without_the_server(home: Home, tmp_path: Path) -> None:
+    with (
+        running(home, **PAGES) as (url, _, process),
+        nginx(tmp_path, int(urlsplit(url).port or 0)) as port,
+    ):
+        first = dict(walk(f"http://127.0.0.1:{port}"))
+        process.terminate()
+        process.wait(SECONDS)
+        connection = HTTPConnection("127.0.0.1", port, timeout=SECONDS)
+        statuses = []
+        for target, body in first.items():
+            status, found = ask(connection, target)
+            statuses.append(status)
+            assert status != 200 or found == body
+        connection.close()
+    # The first and the last page must be revalidated, which needs the server.
+    assert statuses == [502, *[200] * (len(first) - 2), 502]
