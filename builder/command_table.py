@@ -189,6 +189,18 @@ _ROWS = (
         ("sheaf export parquet captures/", "sheaf export parquet templates/ --view templates"),
     ),
     Command(
+        "export jsonl",
+        "keep",
+        "Write all records as JSON lines, or those since a snapshot.",
+        ("sheaf export jsonl dump/", "sheaf export jsonl changes/ --since 41"),
+    ),
+    Command(
+        "export oai",
+        "keep",
+        "Write all records as answers of OAI-PMH, or those since a snapshot.",
+        ("sheaf export oai dump/ --format oai_dc", "sheaf export oai changes/ --since 2026-03-01"),
+    ),
+    Command(
         "restore",
         "keep",
         "Restore a site from the archive to disk.",

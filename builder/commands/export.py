@@ -19,6 +19,7 @@ from builder.export import (
     obi_source,
     ocfl_root,
     parquet_files,
+    records,
     staging,
     warc,
 )
@@ -199,6 +200,33 @@ def export_parquet(context: Context) -> int:
     return _report(context, "parquet", target, text, {**counts, "files": len(files)})
 
 
+def add_jsonl(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    records.add_options(parser, records.LINES)
+
+
+def export_jsonl(context: Context) -> int:
+    """Write all records as JSON lines, or those since a snapshot.
+
+    Deleted records are told. manifest.json has the digests.
+    """
+    return records.export(context, None)
+
+
+def add_oai(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--format", default="oai_dc", metavar="PREFIX", help="default: oai_dc")
+    records.add_options(parser, records.PAGES)
+
+
+def export_oai(context: Context) -> int:
+    """Write all records as answers of OAI-PMH, or those since a snapshot.
+
+    Each file is an answer to ListRecords. manifest.json has the digests.
+    """
+    return records.export(context, context.arguments.format)
+
+
 @dataclass(frozen=True, slots=True)
 class ExportFormat:
     """A format: what declares the arguments of its command, and what runs the command."""
@@ -214,6 +242,8 @@ SUBCOMMANDS: Mapping[str, ExportFormat] = {
     "wacz": ExportFormat(add_wacz, export_wacz),
     "cdxj": ExportFormat(add_cdxj, export_cdxj),
     "parquet": ExportFormat(add_parquet, export_parquet),
+    "jsonl": ExportFormat(add_jsonl, export_jsonl),
+    "oai": ExportFormat(add_oai, export_oai),
 }
 """The formats by their names on the command line."""
 

@@ -42,6 +42,12 @@ class FrameHeader(NamedTuple):
     checksum: bool
 
 
+def open_compressor(stream: BinaryIO, level: int = 3) -> BinaryIO:
+    """Open a stream that writes one frame with a checksum to `stream`, which stays open."""
+    made = zstandard.ZstdCompressor(level=level, write_checksum=True)
+    return made.stream_writer(stream, closefd=False)
+
+
 def parse_frame_header(data: bytes) -> FrameHeader:
     """Parse a frame's header. Raises ZstdError if it is cut off or none."""
     try:
