@@ -113,7 +113,7 @@ class _Command(_Parser):
         self.description = _fill(inspect.getdoc(body.run) or "")
         body.add(self)
         self.epilog = "\n\n".join(filter(None, (_fill(self.epilog or ""), ending(self.command))))
-        self.set_defaults(run=body.run)
+        self.set_defaults(run=body.run, writes=self.command.writes)
         found, unknown = super().parse_known_args(args, namespace)
         if self.many and not any(text[:1] == "-" and text != "-" for text in unknown):
             try:  # argparse takes texts before an option only
@@ -240,7 +240,7 @@ def _everywhere(default: str | None) -> _Parser:
     parser = _Parser(add_help=False)
     parser.add_argument(
         "--store", metavar="STORE", type=require_text, default=default,
-        help="a folder or s3://bucket/prefix (default: store.uri)",
+        help="a folder, s3://bucket/prefix, or to read only https://... (default: store.uri)",
     )  # fmt: skip
     parser.add_argument(
         "--config", metavar="FILE", type=require_text, default=default,

@@ -17,7 +17,7 @@ GROUPS = {
 class Command:
     """A command: its name on the command line, a summary of one line, and one or two examples.
 
-    `faults` says when it exits with 1; if empty, it never does.
+    `faults` says when it exits with 1; if empty, it never does. `writes`: to the store, always.
     """
 
     name: str
@@ -25,6 +25,7 @@ class Command:
     summary: str
     examples: tuple[str, ...]
     faults: str = ""
+    writes: bool = False
 
     @property
     def module(self) -> str:
@@ -60,6 +61,7 @@ _ROWS = (
         "Read web archives, harvests and ReDIF for the next publish.",
         ("sheaf ingest crawl/*.warc.gz --collection serials", "sheaf ingest RePEc/"),
         "a file failed, or with --strict: the data has faults",
+        writes=True,
     ),
     Command(
         "redif",
@@ -74,6 +76,7 @@ _ROWS = (
         "Fetch the files behind the URLs of templates, where they are due.",
         ("sheaf gather", "sheaf gather --only RePEc:aaa --limit 100"),
         "with --strict: files could not be fetched",
+        writes=True,
     ),
     Command(
         "fileset",
@@ -81,6 +84,7 @@ _ROWS = (
         "Archive datasets of data platforms with their files.",
         ("sheaf fileset 10.5281/zenodo.7078725", "sheaf fileset --retry --strict"),
         "with --strict: a dataset is not archived",
+        writes=True,
     ),
     Command(
         "harvest",
@@ -97,6 +101,7 @@ _ROWS = (
         "make",
         "Publish the ingested data as the next snapshot.",
         ("sheaf publish", "sheaf publish --json"),
+        writes=True,
     ),
     Command(
         "serve",
@@ -124,18 +129,21 @@ _ROWS = (
             "sheaf withdraw --url-prefix http://a.example.org/ --dry-run",
             "sheaf withdraw --set domain:org:example --reason 'a request' --purge",
         ),
+        writes=True,
     ),
     Command(
         "reinstate",
         "keep",
         "Undo a withdrawal: bring items back.",
         ("sheaf reinstate --set domain:org:example",),
+        writes=True,
     ),
     Command(
         "expire",
         "keep",
         "Retire old snapshots, and delete objects that no kept snapshot needs.",
         ("sheaf expire --keep 10", "sheaf expire --older-than 90d"),
+        writes=True,
     ),
     Command(
         "verify",

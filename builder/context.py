@@ -19,7 +19,8 @@ from builder.runtime import Clock, Runtime, draw_id
 from builder.sources.identity import suffix_list_version
 from builder.store import aws
 from builder.store.folder import FolderStore
-from builder.store.s3 import S3Store, open_store
+from builder.store.s3 import Store, open_store
+from builder.store.web_store import WebStore
 from functions.config import configuration
 from functions.config.configuration import Configuration
 from functions.snapshot import layout
@@ -66,11 +67,17 @@ class Context:
         return configuration.load(self.configuration_path, self.environment, remedy)
 
     @cached_property
-    def store(self) -> FolderStore | S3Store:
-        """The store that the arguments or the configuration name."""
-        return open_store(*self.store_uri(), self.configuration, self.environment)
+    def store(self) -> Store:
+        """The store that the arguments or the configuration name.
 
-    def published_store(self) -> FolderStore | S3Store:
+        Raises UsageError for a web address if the command writes to the store.
+        """
+        found = open_store(*self.store_uri(), self.configuration, self.environment)
+        if isinstance(found, WebStore) and getattr(self.arguments, "writes", False):
+            found.refuse_write()
+        return found
+
+    def published_store(self) -> Store:
         """Return the store. Raises NothingPublished if it is empty or missing."""
         if self._is_begun():
             return self.store

@@ -8,6 +8,7 @@ from builder.errors import UsageError
 from builder.export.store_copy import export
 from builder.progress import ByteBar
 from builder.store.s3 import open_store
+from builder.store.web_store import WebStore
 from builder.text import tally
 
 
@@ -26,6 +27,8 @@ def run(context: Context) -> int:
     """
     arguments = context.arguments
     target = open_store(arguments.target, Path.cwd(), context.configuration, context.environment)
+    if isinstance(target, WebStore):
+        target.refuse_write()
     if target.address.startswith(f"{context.store.address.rstrip('/')}/"):
         raise UsageError(f"{arguments.target} is inside the store: choose another place")
     done = export(

@@ -7,6 +7,7 @@ from builder.intake import intake
 from builder.obi.history import Committed, find_ended, is_open, standing
 from builder.publish.harvested import KIND
 from builder.snapshot import consistency, recovery
+from builder.store.web_store import WebStore
 from builder.text import tally
 from functions.snapshot import instant, schema
 from functions.snapshot.errors import MissingObject
@@ -28,8 +29,8 @@ def run(context: Context) -> int:
     newest = pointer.newest()
     manifest = catalogue.manifest(newest.snapshot) if newest else None
     kept = _read_manifests(catalogue, pointer, manifest) if manifest else []
-    runs = list(intake.runs(context.store))
-    waiting = _waiting(context, manifest)
+    runs = None if isinstance(context.store, WebStore) else list(intake.runs(context.store))
+    waiting = [] if runs is None else _waiting(context, manifest)
     account = "\n".join([_account(context, pointer, kept, runs), *_obi_lines(manifest, waiting)])
     document = _document(context, pointer, kept, runs)
     context.result(account, {**document, "obi": _of_obi(manifest, waiting)})
@@ -74,7 +75,7 @@ def _read_manifests(catalogue: Catalogue, pointer: Pointer, newest: Manifest) ->
 
 
 def _account(
-    context: Context, pointer: Pointer, kept: list[Manifest], runs: list[intake.IntakeRun]
+    context: Context, pointer: Pointer, kept: list[Manifest], runs: list[intake.IntakeRun] | None
 ) -> str:
     lines = [f"store      {context.store.address}"]
     lines += [f"id         {pointer.store}"] if pointer.store else []
@@ -108,8 +109,10 @@ def _account(
     return "\n".join(lines)
 
 
-def _of_intake(runs: list[intake.IntakeRun]) -> str:
-    """Return a line about the runs of the intake."""
+def _of_intake(runs: list[intake.IntakeRun] | None) -> str:
+    """Return a line about the runs of the intake; None if they cannot be listed."""
+    if runs is None:
+        return "not known: a web address has no listing"
     if not runs:
         return "empty"
     captures = sum(source.captures for run_ in runs for source in run_.sources)
@@ -144,7 +147,7 @@ def _snapshot_lines(kept: list[Manifest]) -> str:
 
 
 def _document(
-    context: Context, pointer: Pointer, kept: list[Manifest], runs: list[intake.IntakeRun]
+    context: Context, pointer: Pointer, kept: list[Manifest], runs: list[intake.IntakeRun] | None
 ) -> dict[str, object]:
     manifest = kept[-1] if kept else None
     snapshot = manifest and {
@@ -162,14 +165,18 @@ def _document(
         "sources": manifest.rows("sources"),
         "libraries": dict(manifest.libraries),
     }
-    waiting = [
-        {
-            "run": run_.name,
-            "captures": sum(s.captures for s in run_.sources),
-            "results": run_.results,
-        }
-        for run_ in runs
-    ]
+    waiting = (
+        None
+        if runs is None
+        else [
+            {
+                "run": run_.name,
+                "captures": sum(s.captures for s in run_.sources),
+                "results": run_.results,
+            }
+            for run_ in runs
+        ]
+    )
     return {
         "store": context.store.address,
         "id": pointer.store or None,

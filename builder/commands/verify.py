@@ -7,6 +7,7 @@ import secrets
 from builder.context import Context
 from builder.errors import UsageError
 from builder.progress import ByteBar
+from builder.store.web_store import WebStore
 from builder.verify.choice import Sample, StorePart, parse_part
 from builder.verify.report import report_document, report_text
 from builder.verify.verify import VerifyRuntime, verify
@@ -44,6 +45,8 @@ def run(context: Context) -> int:
     means = VerifyRuntime(
         context.now, ByteBar, context.configuration["publish.memory"], os.cpu_count() or 1
     )
+    if arguments.repair and isinstance(context.store, WebStore):
+        context.store.refuse_write()
     done = verify(
         context.published_store(),
         means,

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from builder.export.carriages import open_carriages
 from builder.filesets.strategies import replicate as filesets
 from builder.obi import key as obi
-from builder.obi.replicate import ObiReplication
 from builder.runtime import Advance, Progress, Runtime
 from builder.snapshot import consistency, recovery, views
 from builder.snapshot.expiry import complete, retire, snapshots
@@ -149,8 +149,7 @@ class _Copy:
         if tag is not None:
             recovery.check(self._target, earlier, tag)
         kept = self._earlier(earlier)
-        both = (self._source, self._target)
-        carriages = (ObiReplication(*both), filesets.FilesetReplication(*both))
+        carriages = open_carriages(self._source, self._target, self._newest)
         manifests = [self._catalogue.manifest(number) for number in self._numbers]
         leaves = {r.key for m in manifests for some in m.tables.values() for r in some}
         files = {

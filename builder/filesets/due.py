@@ -14,8 +14,7 @@ from builder.intake import intake
 from builder.intake.intake import runs
 from builder.intake.lines import line_table
 from builder.snapshot import query
-from builder.store.folder import FolderStore
-from builder.store.s3 import S3Store
+from builder.store.s3 import Store
 from functions.database import engine
 from functions.snapshot.errors import NothingPublished
 
@@ -56,9 +55,7 @@ def may_pass(told: Told) -> bool:
     return status is not None and status.retryable
 
 
-def requests(
-    store: FolderStore | S3Store, now: datetime, due: bool, retry: bool
-) -> list[IngestRequest]:
+def requests(store: Store, now: datetime, due: bool, retry: bool) -> list[IngestRequest]:
     """Return the requests that are due at `now` or to be retried; the oldest result comes first.
 
     `due` selects ended embargoes, `retry` retryable failures. The results are those of the newest
@@ -81,7 +78,7 @@ def requests(
     ]
 
 
-def _newest(store: FolderStore | S3Store) -> Mapping[tuple[str, str], Told]:
+def _newest(store: Store) -> Mapping[tuple[str, str], Told]:
     found: dict[tuple[str, str], Told] = {}
     for row in _rows(store):
         told = Told(*row)
@@ -91,7 +88,7 @@ def _newest(store: FolderStore | S3Store) -> Mapping[tuple[str, str], Told]:
     return found
 
 
-def _rows(store: FolderStore | S3Store) -> Iterator[tuple[Any, ...]]:
+def _rows(store: Store) -> Iterator[tuple[Any, ...]]:
     with closing(engine.connect()) as connection:
         with contextlib.suppress(NothingPublished):
             query.prepare(connection, store, _PUBLISHED)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from builder.store import aws
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
-from functions.snapshot.layout import StoreAddress
+from functions.snapshot.layout import S3_SCHEME, StoreAddress
 from functions.store import s3_request
 from functions.store.connection import BucketConnection, ObjectClient, ObjectPart, tag_of
 from functions.store.s3_request import Refusal
@@ -48,7 +48,8 @@ class S3Client(ObjectClient):
     def __init__(
         self, address: StoreAddress, connection: BucketConnection, environment: Mapping[str, str]
     ) -> None:
-        super().__init__(address.bucket, connection)
+        super().__init__(f"{S3_SCHEME}{address.bucket}", connection)
+        self._bucket = address.bucket
         self._environment = environment
         self._clients: Sequence[Any] = ()
         self._lock = threading.Lock()

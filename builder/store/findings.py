@@ -87,6 +87,10 @@ CODES: Mapping[str, tuple[str, str]] = {
     "pointer-repaired": (NOTE, "no action needed"),
     "witness-repaired": (NOTE, "no action needed"),
     "unchecked": (NOTE, "fix the other findings, then verify again"),
+    "unlisted": (
+        NOTE,
+        "to check leftovers, the obi store and files of datasets too, verify the folder or bucket",
+    ),
     "orphan": (NOTE, "`sheaf expire` removes it"),
     "intake-unfinished": (
         NOTE,

@@ -16,14 +16,15 @@ from typing import BinaryIO
 from builder.store.client import Listed, S3Client
 from builder.store.folder import FolderStore
 from builder.store.multipart import Multipart
+from builder.store.web_store import WebStore
 from builder.threads import map_in_order
 from functions.config.configuration import Configuration
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
-from functions.snapshot.layout import StoreAddress, is_key
+from functions.snapshot.layout import StoreAddress, WebAddress, is_key
 from functions.snapshot.store import ListedObject, Sink
 from functions.store.connection import BucketConnection
 from functions.store.mirror import SMALL, Mirror
-from functions.store.store_reader import BucketReader, bucket_of
+from functions.store.store_reader import BucketReader, remote_of
 
 _LONGEST = 1024  # bytes of an S3 key; some compatible servers do not check it
 _THREADS = 16
@@ -48,6 +49,7 @@ class S3Store(BucketReader):
         self._client = S3Client(address, connection, environment)
         self._mirror = Mirror(self._client, None, small=_EXACT)
         super().__init__(address, self._client, None, cache=self._mirror)
+        self._prefix = address.prefix
         self._proof = threading.Lock()
         self._proved = False
 
@@ -175,7 +177,7 @@ class S3Store(BucketReader):
         return sorted(name.removeprefix(root) for name in names)
 
     def _root(self) -> str:
-        return f"{self._address.prefix}/" if self._address.prefix else ""
+        return f"{self._prefix}/" if self._prefix else ""
 
     def _name(self, key: str) -> str:
         """Return the bucket's key for an object to be written.
@@ -239,14 +241,19 @@ def _marks_a_folder(one: Listed) -> bool:
     return one.bytes == 0 and one.key.endswith("/")
 
 
+Store = FolderStore | S3Store | WebStore
+
+
 def open_store(
     uri: str, base: Path, settings: Configuration, environment: Mapping[str, str]
-) -> FolderStore | S3Store:
-    """Return the store at `uri`: s3://bucket/prefix, or a folder's path relative to `base`.
+) -> Store:
+    """Return the store at `uri`: a bucket, a web address, or a folder's path relative to `base`.
 
     Raises StoreError for any other address.
     """
-    at = bucket_of(uri)
+    at = remote_of(uri)
+    if isinstance(at, WebAddress):
+        return WebStore(at, BucketConnection.of(settings))
     if at is not None:
         return S3Store(at, BucketConnection.of(settings), environment)
     return FolderStore((base / uri).resolve())

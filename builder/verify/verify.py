@@ -18,6 +18,7 @@ from builder.runtime import Advance
 from builder.snapshot import recovery
 from builder.snapshot.words import TABLE
 from builder.store.findings import DAMAGE, Finding
+from builder.store.web_store import WebStore
 from builder.verify import lookups, obi_history
 from builder.verify.choice import Sample, StorePart, choose_keys, make_rule
 from builder.verify.data_files import DataFileIndex
@@ -129,7 +130,7 @@ def verify(
     """Check the store and return the report; with `choice`, only some objects are read.
 
     With `repair`, objects that the rest of the store determines are written again
-    (builder.verify.verify).
+    (builder.verify.verify). At a web address, only what snapshots name is checked.
 
     Raises NewerSchema, and StoreError if the store cannot be read or scratch space runs out.
     """
@@ -139,8 +140,10 @@ def verify(
         repair_views(store, inventory)
         inventory.findings[:0] = notes
     rule = make_rule(choice)
-    obi = ObiAudit.none(store) if newest_only else ObiAudit.begin(store, rule)
-    datasets = Datasets.none(store) if newest_only else Datasets.begin(store, rule)
+    listed = not isinstance(store, WebStore)
+    less = newest_only or not listed
+    obi = ObiAudit.none(store) if less else ObiAudit.begin(store, rule)
+    datasets = Datasets.none(store) if less else Datasets.begin(store, rule)
     files = inventory.files()
     findings = [*inventory.findings, *_sizes(store, files)]
     lacking = {finding.object for finding in findings}
@@ -155,14 +158,17 @@ def verify(
             datasets.finish(advance)
         if choice is None:
             findings += _check_tables(evidence, inventory)
-    if choice is None:
+    if choice is None and listed:
         findings += _rebuilt(store, inventory, means)
     findings = _lasting(store, inventory, findings)
-    if not newest_only:
+    if not less:
         findings += _check_datasets(store, inventory, means, datasets)
     whole = inventory.complete and not newest_only
     findings += [*obi.findings, *datasets.findings]
-    findings += leftovers(store, inventory.names() if whole else None, means.clock())
+    if listed:
+        findings += leftovers(store, inventory.names() if whole else None, means.clock())
+    else:
+        findings.append(Finding("unlisted", store.address, "a web address has no listing"))
     return Verified(
         tuple(inventory.numbers),
         len(files),

@@ -207,8 +207,10 @@ def is_text(value: Any) -> bool:
 
 
 def is_store(value: Any) -> bool:
-    """Return whether the value names a store: a folder, or the URL of a bucket."""
-    return is_text(value) and ("://" not in value or layout.is_address(value))
+    """Return whether the value names a store: a folder, or the URL of a bucket or a web server."""
+    return is_text(value) and (
+        "://" not in value or layout.is_address(value) or layout.is_web(value)
+    )
 
 
 def between(low: int, high: int) -> Callable[[Any], bool]:

@@ -25,7 +25,7 @@ from functions.store.catalog import Cache, LruCache
 from functions.store.client import Signer
 from functions.store.connection import BucketConnection
 from functions.store.slice import Slices
-from functions.store.store_reader import bucket_of
+from functions.store.store_reader import remote_of
 
 SMALL = 1 << 20
 """Bytes of the first request for a slice: most records are smaller."""
@@ -115,7 +115,7 @@ def open_archives(
         return reached.get(place, lambda: _slices(place, base, settings, environment))
 
     places = [reads(place) for place in settings["content.archives"]]
-    paths = _Paths(repository, [] if bucket_of(uri) else [(base / uri).resolve().parent])
+    paths = _Paths(repository, [] if remote_of(uri) else [(base / uri).resolve().parent])
     return PlacedArchives(places, reads(uri), paths.of, reads)
 
 

@@ -11,12 +11,14 @@ intake/<run>/...                  ingested rows that are not published yet
 .tmp/...                          unfinished writes of a folder
 
 The pointer and the witness are the only objects that are ever replaced. The address of a store in
-S3 is s3://bucket/prefix.
+S3 is s3://bucket/prefix. At an https:// address, a store can only be read.
 """
 
+import ipaddress
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 POINTER = "current.json"
 RECORDS = "records/"
@@ -66,6 +68,7 @@ _NAMED = re.compile(
     r"(?:snapshots/leaves/([0-9a-f]{32})\.json|records/[a-z_]+/([0-9a-f]{32})\.parquet)"
 )
 S3_SCHEME = "s3://"
+WEB_SCHEMES = ("https://", "http://")
 
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]")
 
@@ -199,3 +202,57 @@ def is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class WebAddress:
+    """The URL of a store's files on a web server, without `/` at the end; it is only read."""
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
+
+    def key(self, key: str) -> str:
+        """Return the key. Raises ValueError if it is invalid."""
+        if not is_key(key):
+            raise ValueError(f"{key!r} is not a key of a store")
+        return key
+
+
+def parse_web(text: str, *, plain: bool = False) -> WebAddress:
+    """Parse an http or https URL. Raises ValueError with the reason, which repeats no secret.
+
+    Unless `plain`, http is for this machine only: on the way, anyone could change a snapshot.
+    """
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        parts, host = urlsplit(""), ""
+    if parts.username is not None:
+        raise ValueError("expected https://host/path, without credentials")
+    if "?" in text or "#" in text:
+        raise ValueError("expected https://host/path, without ? and #")
+    path = parts.path.strip("/")
+    clean = text.isascii() and text.isprintable() and " " not in text
+    if not (host and clean and (not path or is_key(path))):
+        raise ValueError("expected https://host/path")
+    if parts.scheme != "https" and not (plain or _is_here(host)):
+        raise ValueError("expected https://; http:// is for servers on this machine")
+    return WebAddress(text.rstrip("/"))
+
+
+def is_web(text: str) -> bool:
+    """Return whether `text` is the address of a store on a web server."""
+    try:
+        return text.startswith(WEB_SCHEMES) and parse_web(text) is not None
+    except ValueError:
+        return False
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

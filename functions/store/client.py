@@ -1,4 +1,4 @@
-"""Read client for S3 buckets, and presigned URLs. The only file that imports obstore.
+"""Read clients for S3 buckets and web servers, and presigned URLs; the only importer of obstore.
 
 Importing obstore takes 20 ms, importing boto3 150 ms, which a cold start would pay. So obstore
 also signs URLs. Writing uses boto3 (builder.store.client). An error of obstore has only a class
@@ -7,7 +7,9 @@ and a text.
 
 import re
 import threading
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from typing import Any
@@ -17,8 +19,8 @@ import obstore
 import obstore.store
 from obstore.exceptions import BaseError
 
-from functions.snapshot.errors import StoreError
-from functions.snapshot.layout import StoreAddress
+from functions.snapshot.errors import Conflict, StoreError
+from functions.snapshot.layout import S3_SCHEME, StoreAddress, WebAddress
 from functions.store import s3_request
 from functions.store.connection import (
     BucketConnection,
@@ -43,24 +45,29 @@ _CREDENTIALS = (
 )  # fmt: skip
 _KINDS = {"FileNotFoundError": 404, "NotFoundError": 404, "PreconditionError": 412}
 _UNKNOWN = "application/octet-stream"
+_WHOLE = "the server ignores Range and sends whole files: Sheaf needs one that sends parts of them"
 
 
-class Client(ObjectClient):
-    """Reads objects through obstore."""
+class _ObstoreClient(ObjectClient):
+    """Reads objects through a store of obstore."""
 
-    def __init__(
-        self, address: StoreAddress, connection: BucketConnection, environment: Mapping[str, str]
-    ) -> None:
-        super().__init__(address.bucket, connection)
-        self._options = options_of(address, connection, environment)
-        forget_empty()
+    @property
+    @abstractmethod
+    def _store(self) -> Any: ...
+
+    @abstractmethod
+    def _tag(self, meta: Any) -> str: ...
+
+    def _condition(self, tag: str) -> str | None:
+        """Return the value of If-Match."""
+        return tag
 
     def get(self, key: str) -> tuple[bytes, str]:
         """Return the whole object and its tag."""
 
         def request() -> tuple[bytes, str]:
             result = obstore.get(self._store, key)
-            return _body(result), tag_of(result.meta["e_tag"])
+            return _body(result), self._tag(result.meta)
 
         return self.attempt(key, "s3:GetObject", request)
 
@@ -76,20 +83,38 @@ class Client(ObjectClient):
 
         def request() -> ObjectPart:
             options: dict[str, Any] = {"range": (offset, offset + length)}
-            if tag is not None:
-                options["if_match"] = tag
+            if tag is not None and (condition := self._condition(tag)):
+                options["if_match"] = condition
             try:
                 result = obstore.get(self._store, key, options=options)  # type: ignore[arg-type]
                 data = _body(result, stopped)
-                return ObjectPart(data, result.meta["size"], tag_of(result.meta["e_tag"]))
+                found = ObjectPart(data, result.meta["size"], self._tag(result.meta))
             except _ERRORS as error:
                 if _refusal(error).status != 416:
                     raise
                 s3_request.add_to_tally(requests=1)
                 meta = obstore.head(self._store, key)  # an empty object has no range
-                return ObjectPart(b"", meta["size"], tag_of(meta["e_tag"]))
+                found = ObjectPart(b"", meta["size"], self._tag(meta))
+            if tag not in (None, found.tag):  # some servers ignore If-Match
+                raise Conflict(f"{self.where(key)} was replaced")
+            return found
 
         return self.attempt(key, "s3:GetObject", request)
+
+    def refusal(self, error: Exception) -> Refusal | None:
+        """Return the Refusal that describes an error of obstore; None for any other error."""
+        return _refusal(error) if isinstance(error, _ERRORS) else None
+
+
+class Client(_ObstoreClient):
+    """Reads the objects of a bucket."""
+
+    def __init__(
+        self, address: StoreAddress, connection: BucketConnection, environment: Mapping[str, str]
+    ) -> None:
+        super().__init__(f"{S3_SCHEME}{address.bucket}", connection)
+        self._options = options_of(address, connection, environment)
+        forget_empty()
 
     def signed_url(self, method: Any, key: str, query: str, lasting: timedelta) -> str:
         """Return the signed URL of a request with a query, valid for `lasting`.
@@ -102,23 +127,61 @@ class Client(ObjectClient):
         options["virtual_hosted_style_request"] = True
         return str(obstore.sign(obstore.store.S3Store(**options), method, "", lasting))
 
-    def refusal(self, error: Exception) -> Refusal | None:
-        """Return the Refusal that describes an error of obstore; None for any other error."""
-        return _refusal(error) if isinstance(error, _ERRORS) else None
-
     @cached_property
     def _store(self) -> obstore.store.S3Store:
-        """The bucket. obstore's retries are off: `attempt` retries, and Ctrl-C can interrupt it."""
-        connection = self.connection
-        client: Any = {
-            "allow_http": str(self._options.get("endpoint", "")).startswith("http://"),
-            "connect_timeout": timedelta(seconds=min(5.0, connection.timeout)),
-            "timeout": timedelta(seconds=connection.longest),
-            "read_timeout": timedelta(seconds=connection.timeout),
-            "pool_idle_timeout": timedelta(seconds=connection.idle),
-        }
-        retry: Any = {"max_retries": 0}
-        return obstore.store.S3Store(**self._options, client_options=client, retry_config=retry)
+        options = _client_options(self.connection, str(self._options.get("endpoint", "")))
+        return obstore.store.S3Store(**self._options, **options)
+
+    def _tag(self, meta: Any) -> str:
+        return tag_of(meta["e_tag"])
+
+
+class WebClient(_ObstoreClient):
+    """Reads files below a URL, from any server that answers GET with Range.
+
+    A server that refuses a file (401, 403) may just not say that it is missing. A file without ETag
+    has the time of its last change instead.
+    """
+
+    def __init__(self, address: WebAddress, connection: BucketConnection) -> None:
+        super().__init__(address.url, connection)
+
+    def refusal(self, error: Exception) -> Refusal | None:
+        """Return the Refusal that describes an error of obstore; None for any other error."""
+        found = super().refusal(error)
+        if found is None:
+            return None
+        if type(error).__name__ == "NotSupportedError":
+            return replace(found, text=_WHOLE)
+        if found.status in (401, 403, 410):
+            return replace(found, status=404, code="", reason=f" (it answers {found.status})")
+        return replace(found, code="", check="the store's address")
+
+    @cached_property
+    def _store(self) -> obstore.store.HTTPStore:
+        options = _client_options(self.connection, self._root)
+        return obstore.store.HTTPStore.from_url(self._root, **options)
+
+    def _condition(self, tag: str) -> str | None:
+        return tag if tag.startswith('"') else None  # a weak tag never matches (RFC 9110, 13.1.1)
+
+    def _tag(self, meta: Any) -> str:
+        return str(meta["e_tag"] or meta["last_modified"])
+
+
+def _client_options(connection: BucketConnection, endpoint: str) -> dict[str, Any]:
+    """Return obstore's settings of connections to an endpoint.
+
+    obstore's retries are off: `attempt` retries, and Ctrl-C can interrupt it.
+    """
+    client = {
+        "allow_http": endpoint.startswith("http://"),
+        "connect_timeout": timedelta(seconds=min(5.0, connection.timeout)),
+        "timeout": timedelta(seconds=connection.longest),
+        "read_timeout": timedelta(seconds=connection.timeout),
+        "pool_idle_timeout": timedelta(seconds=connection.idle),
+    }
+    return {"client_options": client, "retry_config": {"max_retries": 0}}
 
 
 def _body(result: Any, stopped: Callable[[], bool] = lambda: False) -> bytes:

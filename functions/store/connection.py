@@ -160,15 +160,16 @@ class ObjectPart:
 
 
 class ObjectClient(ABC):
-    """Reads the objects of a bucket by their keys in the bucket. Thread-safe.
+    """Reads objects by their keys in a bucket or below a URL. Thread-safe.
 
     Every method retries temporary errors (see Refusal.passing) until `retry_seconds` are over.
     Raises MissingObject, Conflict, StoreUnavailable or StoreError.
     """
 
-    def __init__(self, bucket: str, connection: BucketConnection) -> None:
+    def __init__(self, root: str, connection: BucketConnection) -> None:
+        """`root` is the address that all keys are below, such as s3://bucket."""
         self.connection = connection
-        self._bucket = bucket
+        self._root = root
         self._answered = False
 
     @abstractmethod
@@ -196,7 +197,7 @@ class ObjectClient(ABC):
 
     def where(self, key: str) -> str:
         """Return an object's address for messages."""
-        return f"s3://{self._bucket}/{key}"
+        return f"{self._root}/{key}"
 
     def has(self, key: str) -> bool:
         """Return whether the object exists."""
@@ -226,7 +227,7 @@ class ObjectClient(ABC):
                 now = time.monotonic()
                 if not refusal.passing or now >= end:
                     waited = self._waiting_time(patience)
-                    raise refusal.error(self._bucket, key, action, waited) from error
+                    raise refusal.error(self._root, key, action, waited) from error
             # Random waits keep clients that were refused together from returning together.
             time.sleep(min(random.uniform(wait / 2, wait), max(0.0, end - now)))
             wait = min(wait * 2, _LONGEST_WAIT)

@@ -71,6 +71,7 @@ class Refusal:
     `transport` is Connect, Timeout or Interrupted if the connection failed. `credentials` is true
     if no keys were available, and `reason` says why, if known. `renewing` is true if there were
     keys before. `text` is the library's own message.
+    `check` is what the user may have set wrong.
     """
 
     status: int = 0
@@ -80,6 +81,7 @@ class Refusal:
     reason: str = ""
     renewing: bool = False
     text: str = ""
+    check: str = "store.endpoint"
 
     @property
     def passing(self) -> bool:
@@ -91,14 +93,15 @@ class Refusal:
         busy = self.status in (408, 409, 429) or self.status in range(500, 600)
         return busy or bool(self.transport) or self.code in _PASSING
 
-    def error(self, bucket: str, key: str, action: str, waited: str) -> StoreError:
+    def error(self, root: str, key: str, action: str, waited: str) -> StoreError:
         """Return the error to raise.
 
-        `action` is the S3 permission, `waited` the time of all tries.
+        `root` is the address above the key, `action` the S3 permission, `waited` the time of all
+        tries.
         """
-        where = f"s3://{bucket}/{key}"
+        where = f"{root}/{key}"
         if self.credentials:
-            return self._without_credentials(f"s3://{bucket}", waited)
+            return self._without_credentials(root, waited)
         if self.code in _MEANING:
             return StoreError(f"{where}: {_MEANING[self.code]}")
         if self.passing:
@@ -106,7 +109,7 @@ class Refusal:
         if self.status == 412 or self.code == "PreconditionFailed":
             return Conflict(f"{where} was written by another process")
         if self.status == 404 or self.code == "NoSuchUpload":
-            return MissingObject(f"s3://{bucket} has no {key}")
+            return MissingObject(f"{root} has no {key}{self.reason}")
         kind = ForbiddenObjectError if self.code in _OF_ONE else StoreError
         if self.status in (401, 403) or self.code == "AccessDenied":
             return kind(
@@ -138,7 +141,7 @@ class Refusal:
     def _absence(self, waited: str) -> str:
         tried = f"was retried for {waited}; run again later"
         if self.transport == "Connect":
-            return f"the server cannot be reached; check the network and store.endpoint. It {tried}"
+            return f"the server cannot be reached; check the network and {self.check}. It {tried}"
         if self.transport == "Timeout":
             return f"the server did not answer in time; it {tried}"
         if self.transport:

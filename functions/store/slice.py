@@ -10,9 +10,9 @@ from typing import Any, BinaryIO, Protocol, cast
 
 from functions.config.configuration import Configuration
 from functions.snapshot.errors import MissingObject, StoreError
-from functions.snapshot.layout import S3_SCHEME, StoreAddress, is_key
+from functions.snapshot.layout import S3_SCHEME, StoreAddress, WebAddress, is_key
 from functions.snapshot.store import Reader
-from functions.store.client import Client
+from functions.store.client import Client, WebClient
 from functions.store.connection import BucketConnection, ObjectClient
 from functions.store.mirror import KEPT
 from functions.store.store_reader import (
@@ -20,7 +20,7 @@ from functions.store.store_reader import (
     FolderReader,
     ObjectCache,
     ObjectStream,
-    bucket_of,
+    remote_of,
 )
 
 _AT_ONCE = 1 << 16  # bytes
@@ -96,9 +96,9 @@ class FolderSlices:
 
 
 class BucketSlices:
-    """Implements Slices over a bucket; one part of a large object is in memory at a time."""
+    """Implements Slices over a bucket or a URL; one part of an object is in memory at a time."""
 
-    def __init__(self, address: StoreAddress, client: ObjectClient) -> None:
+    def __init__(self, address: StoreAddress | WebAddress, client: ObjectClient) -> None:
         self._address = address
         self._client = client
 
@@ -117,7 +117,9 @@ class BucketSlices:
         return self._client.piece(self._address.key(key), 0, 1).size
 
     def bucket(self, key: str) -> tuple[str, str]:
-        """Return the object's bucket and key."""
+        """Return the object's bucket and key; empty strings on a web server."""
+        if isinstance(self._address, WebAddress):
+            return "", ""
         return self._address.bucket, self._address.key(key)
 
 
@@ -151,14 +153,23 @@ class Bounded(io.RawIOBase):
 def open_slices(
     uri: str, base: Path, settings: Configuration, environment: Mapping[str, str]
 ) -> Slices:
-    """Return the slices below `uri`: s3://bucket/prefix, or a folder relative to `base`.
+    """Return the slices below `uri`: a bucket, a web address, or a folder relative to `base`.
 
     Raises StoreError if the address is invalid.
     """
-    at = bucket_of(uri)
+    at = remote_of(uri)
     if at is None:
         return FolderSlices((base / uri).resolve())
-    return BucketSlices(at, Client(at, BucketConnection.serving(settings), environment))
+    return BucketSlices(at, open_client(at, BucketConnection.serving(settings), environment))
+
+
+def open_client(
+    at: StoreAddress | WebAddress, connection: BucketConnection, environment: Mapping[str, str]
+) -> ObjectClient:
+    """Return a client that reads the objects at an address. Raises StoreError."""
+    if isinstance(at, WebAddress):
+        return WebClient(at, connection)
+    return Client(at, connection, environment)
 
 
 def split_address(address: str) -> tuple[str, str]:
@@ -178,13 +189,13 @@ def open_reader(
     kept: float = KEPT,
     cache: ObjectCache | None = None,
 ) -> Reader:
-    """Return a reader of the store at `uri`: s3://bucket/prefix, or a path relative to `base`.
+    """Return a reader of the store at `uri`: a bucket, a web address, or a path below `base`.
 
     A bucket's local files take up to `store.cache` MiB; a returned file stays for `kept` seconds.
     If `cache` is given, it keeps the files instead. Raises StoreError if the address is invalid.
     """
-    at = bucket_of(uri)
+    at = remote_of(uri)
     if at is not None:
-        client = Client(at, BucketConnection.serving(settings), environment)
+        client = open_client(at, BucketConnection.serving(settings), environment)
         return BucketReader(at, client, settings["store.cache"] << 20, kept, cache)
     return FolderReader((base / uri).resolve())

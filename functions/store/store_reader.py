@@ -1,4 +1,4 @@
-"""Read access to a store: in a folder, in an S3 bucket, or on a server with the same API."""
+"""Read access to a store: in a folder, in an S3 bucket or the like, or on a web server."""
 
 import io
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Protocol, cast
 
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
-from functions.snapshot.layout import StoreAddress
+from functions.snapshot.layout import StoreAddress, WebAddress
 from functions.store import s3_request
 from functions.store.connection import ObjectClient, ObjectPart
 from functions.store.mirror import KEPT, Mirror
@@ -32,7 +32,7 @@ class ObjectCache(Protocol):
 
 
 class BucketReader:
-    """Reads the objects of a bucket below a prefix; implements functions.snapshot.store.Reader.
+    """Reads the objects of a bucket below a prefix, or below a URL; implements Reader.
 
     It keeps sparse local files of large objects. They take at most `limit` bytes (None: no limit).
     Files used within the last `kept` seconds do not count. If `cache` is given, it keeps the files
@@ -41,7 +41,7 @@ class BucketReader:
 
     def __init__(
         self,
-        address: StoreAddress,
+        address: StoreAddress | WebAddress,
         client: ObjectClient,
         limit: int | None,
         kept: float = KEPT,
@@ -57,7 +57,7 @@ class BucketReader:
 
     @property
     def address(self) -> str:
-        """The bucket and the prefix: s3://bucket/prefix."""
+        """The bucket and the prefix, s3://bucket/prefix, or the URL."""
         return str(self._address)
 
     def read(self, key: str) -> bytes:
@@ -82,8 +82,8 @@ class BucketReader:
         self.cache.close()
 
 
-def bucket_of(uri: str) -> StoreAddress | None:
-    """Return the bucket in `uri`, or None for a folder.
+def remote_of(uri: str) -> StoreAddress | WebAddress | None:
+    """Return the bucket or the web address in `uri`, or None for a folder.
 
     Raises StoreError for an invalid address.
     """
@@ -92,7 +92,8 @@ def bucket_of(uri: str) -> StoreAddress | None:
     if "://" not in uri:
         return None
     try:
-        return layout.parse_address(uri)
+        web = uri.startswith(layout.WEB_SCHEMES)
+        return layout.parse_web(uri) if web else layout.parse_address(uri)
     except ValueError as error:
         raise StoreError(f"the store's address cannot be used: {error}") from None
 

@@ -21,8 +21,7 @@ from typing import Any
 
 from builder.errors import UsageError
 from builder.snapshot import query
-from builder.store.folder import FolderStore
-from builder.store.s3 import S3Store
+from builder.store.s3 import Store
 from builder.withdraw.selection import Selection
 from functions.content.capture_row import FIELDS, CaptureRow
 from functions.database import engine
@@ -79,7 +78,7 @@ class Chosen:
 
 def choose(
     connection: engine.Connection,
-    store: FolderStore | S3Store,
+    store: Store,
     choice: CaptureChoice,
     *,
     originals: bool,

@@ -1,0 +1,156 @@
+"""Store on a web server or in a public bucket: it is read by plain GET, and never written.
+
+A web server has no listing. For the snapshots and their data files, what the kept manifests name
+stands for it. Other objects (the intake, the obi store, files of datasets) cannot be listed.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import AbstractContextManager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO, NoReturn
+
+from builder.errors import UsageError
+from builder.threads import map_in_order
+from functions.snapshot import layout
+from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
+from functions.snapshot.layout import WebAddress
+from functions.snapshot.store import ListedObject, Sink
+from functions.store.catalog import Catalogue
+from functions.store.client import WebClient
+from functions.store.connection import BucketConnection
+from functions.store.store_reader import BucketReader
+
+_THREADS = 8
+_AHEAD = 64
+_UNKNOWN = datetime.fromtimestamp(0, UTC)
+
+
+class UnlistedError(StoreError):
+    """Objects are to be listed where there is no listing."""
+
+
+class WebStore(BucketReader):
+    """Store below a URL; implements functions.snapshot.store.Writer, but refuses to write.
+
+    Local copies of what was read are kept until it is closed or the process ends.
+    """
+
+    def __init__(self, address: WebAddress, connection: BucketConnection) -> None:
+        self._client = WebClient(address, connection)
+        super().__init__(address, self._client, None)
+
+    def read(self, key: str) -> bytes:
+        """Return the whole object. Raises StoreError, also without a pointer: it is no store."""
+        try:
+            return super().read(key)
+        except MissingObject as error:
+            if key == layout.POINTER:
+                raise StoreError(f"{error}: it is no store, or not open to readers") from error
+            raise
+
+    def tag(self, key: str) -> str | None:
+        """Return the ETag of the object, or the time of its last change; None if it is missing."""
+        try:
+            return self._client.piece(self._address.key(key), 0, 1).tag
+        except MissingObject:
+            return None
+
+    def size(self, key: str) -> int | None:
+        """Return the object's size in bytes, or None if it does not exist."""
+        try:
+            return self._client.piece(self._address.key(key), 0, 1).size
+        except MissingObject:
+            return None
+
+    def folds_case(self) -> bool:
+        """Return False: nothing is written here."""
+        return False
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """Yield the existing keys that kept snapshots name. Raises UnlistedError for others."""
+        yield from (entry.key for entry in self.entries(prefix))
+
+    def entries(self, prefix: str) -> Iterator[ListedObject]:
+        """Yield the existing objects that kept snapshots name; each takes a request.
+
+        Raises UnlistedError for the places of other objects.
+        """
+        named = sorted(key for key in self._names(prefix) if key.startswith(prefix))
+        sizes = map_in_order(self.size, named, _THREADS, _AHEAD)
+        for key, size in zip(named, sizes, strict=True):
+            if size is not None:
+                yield ListedObject(key, size, _UNKNOWN)
+
+    def folders(self, prefix: str) -> list[str]:
+        """Return the folders of the kept snapshots. Raises UnlistedError for other places."""
+        if prefix != layout.SNAPSHOTS:
+            self.refuse_list(prefix)
+        return [f"{layout.SNAPSHOTS}{number}/" for number in self._numbers()]
+
+    def _names(self, prefix: str) -> set[str]:
+        if not prefix.startswith((layout.RECORDS, layout.SNAPSHOTS)):
+            self.refuse_list(prefix)
+        catalogue, found = Catalogue(self), {layout.WITNESS}
+        files = prefix.startswith(layout.RECORDS)
+        for number in self._numbers():
+            found.update(layout.snapshot_keys(number))
+            with suppress(MissingObject, DamagedStore):
+                manifest = catalogue.manifest(number)
+                for table, references in manifest.tables.items():
+                    found.update(reference.key for reference in references)
+                    if files:
+                        found.update(file.key for file in catalogue.files(manifest, table))
+        return found
+
+    def _numbers(self) -> list[int]:
+        """Return the numbers of the kept snapshots, ascending."""
+        catalogue = Catalogue(self)
+        pointer = catalogue.pointer()
+        newest = pointer.newest()
+        if newest is None:
+            return []
+        skipped: Collection[int] = ()
+        with suppress(MissingObject, DamagedStore):
+            skipped = catalogue.manifest(newest.snapshot).skipped
+        every = range(1, newest.snapshot + 1)
+        return [n for n in every if n not in skipped and not pointer.is_retired(n)]
+
+    def put(self, key: str, source: BinaryIO) -> None:
+        """Raise UsageError."""
+        self.refuse_write()
+
+    def create(self, key: str, data: bytes) -> None:
+        """Raise UsageError."""
+        self.refuse_write()
+
+    def create_file(self, key: str, path: Path) -> None:
+        """Raise UsageError."""
+        self.refuse_write()
+
+    def creating(self, key: str) -> AbstractContextManager[Sink]:
+        """Raise UsageError."""
+        self.refuse_write()
+
+    def create_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[bool]:
+        """Raise UsageError."""
+        self.refuse_write()
+
+    def replace(self, key: str, data: bytes, tag: str | None) -> str:
+        """Raise UsageError."""
+        self.refuse_write()
+
+    def remove(self, *keys: str) -> None:
+        """Raise UsageError."""
+        self.refuse_write()
+
+    def refuse_write(self) -> NoReturn:
+        """Raise UsageError."""
+        raise UsageError(f"{self.address}: a store at a web address can only be read")
+
+    def refuse_list(self, prefix: str) -> NoReturn:
+        """Raise UnlistedError."""
+        raise UnlistedError(
+            f"{self.address}: a web address has no listing, so {prefix or 'all objects'} cannot be "
+            "listed: use the folder or the bucket itself"
+        )
