@@ -16,7 +16,7 @@ from typing import BinaryIO
 from builder.store.client import Listed, S3Client
 from builder.store.folder import FolderStore
 from builder.store.multipart import Multipart
-from builder.store.web_store import WebStore
+from builder.store.web_store import WebStore, open_web_store
 from builder.threads import map_in_order
 from functions.config.configuration import Configuration
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
@@ -253,7 +253,7 @@ def open_store(
     """
     at = remote_of(uri)
     if isinstance(at, WebAddress):
-        return WebStore(at, BucketConnection.of(settings))
+        return open_web_store(at, BucketConnection.of(settings))
     if at is not None:
         return S3Store(at, BucketConnection.of(settings), environment)
     return FolderStore((base / uri).resolve())

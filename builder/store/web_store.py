@@ -7,6 +7,7 @@ stands for it. Other objects (the intake, the obi store, files of datasets) cann
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
@@ -17,10 +18,10 @@ from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
 from functions.snapshot.layout import WebAddress
 from functions.snapshot.store import ListedObject, Sink
 from functions.store.catalog import Catalogue
-from functions.store.client import WebClient
-from functions.store.connection import BucketConnection
+from functions.store.connection import BucketConnection, ObjectClient
 from functions.store.store_reader import BucketReader
 
+_CLIENT = "functions.store.client"
 _THREADS = 8
 _AHEAD = 64
 _UNKNOWN = datetime.fromtimestamp(0, UTC)
@@ -36,9 +37,9 @@ class WebStore(BucketReader):
     Local copies of what was read are kept until it is closed or the process ends.
     """
 
-    def __init__(self, address: WebAddress, connection: BucketConnection) -> None:
-        self._client = WebClient(address, connection)
-        super().__init__(address, self._client, None)
+    def __init__(self, address: WebAddress, client: ObjectClient) -> None:
+        self._client = client
+        super().__init__(address, client, None)
 
     def read(self, key: str) -> bytes:
         """Return the whole object. Raises StoreError, also without a pointer: it is no store."""
@@ -154,3 +155,9 @@ class WebStore(BucketReader):
             f"{self.address}: a web address has no listing, so {prefix or 'all objects'} cannot be "
             "listed: use the folder or the bucket itself"
         )
+
+
+def open_web_store(address: WebAddress, connection: BucketConnection) -> WebStore:
+    """Return the store at a URL."""
+    # Functions that publish never read one, and are packed without the library of this client.
+    return WebStore(address, import_module(_CLIENT).WebClient(address, connection))

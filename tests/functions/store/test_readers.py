@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builder.store.folder import FolderStore
-from builder.store.web_store import WebStore
+from builder.store.web_store import open_web_store
 from functions.config import configuration
 from functions.snapshot.errors import MissingObject, StoreError
 from functions.snapshot.layout import parse_web
@@ -45,7 +45,7 @@ def reader(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Reader]:
         site.tags = request.param != "web-plain"
         url = f"{site.url}/the%20store/"
         if request.param == "web-store":
-            yield WebStore(parse_web(url), BucketConnection.of(SETTINGS))
+            yield open_web_store(parse_web(url), BucketConnection.of(SETTINGS))
         else:
             yield open_reader(url, tmp_path, SETTINGS, {})
 
