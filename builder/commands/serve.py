@@ -187,14 +187,14 @@ def _open_worker(
     settings = site.settings.having("serve.concurrent", share + (number < more))
     shared = SharedCache(door)
     reader = open_reader(site.uri, site.base, settings, site.environment, cache=shared)
-    with _open(replace(site, settings=settings), reader) as opened:
+    with _open(replace(site, settings=settings), reader, number) as opened:
         catalog.collect_less_often()
         yield opened
 
 
 @contextmanager
-def _open(site: ServedStore, reader: Reader) -> Iterator[tuple[Handler, int]]:
-    """Open the handler of a site, with its number of threads. Raises SheafError."""
+def _open(site: ServedStore, reader: Reader, number: int = 0) -> Iterator[tuple[Handler, int]]:
+    """Open worker `number`'s handler of a site, and its number of threads. Raises SheafError."""
     write = open_log(*site.log)
     recorder = None if write is None else LineRecorder(write)
     repository = DuckRepository(
@@ -232,7 +232,7 @@ def _open(site: ServedStore, reader: Reader) -> Iterator[tuple[Handler, int]]:
             handler, places = assembly.beside(content, metadata.answer), 2 * places
         if site.pages is not None:
             most = site.settings["serve.page_cache"] << 20
-            cache = PageCache(site.pages, most, site.workers)
+            cache = PageCache(site.pages, most, site.workers, number)
             own_host = not site.settings["repository.base_url"]
             handler = KeptPages(handler, metadata, cache, site.clock, recorder, own_host=own_host)
         # One more thread than the request limit: it rejects further requests.

@@ -4,6 +4,7 @@ h11 parses and frames. The event loop reads and writes, so that no thread ever w
 """
 
 import asyncio
+import errno
 import logging
 import os
 import socket
@@ -34,6 +35,8 @@ _LONGEST_HEAD = 1 << 18
 _AT_ONCE = 1 << 16
 """Bytes that are read from a socket at once."""
 _MORE = getattr(socket, "MSG_MORE", 0)  # not on macOS
+_UNSENDABLE = {errno.EINVAL, errno.EIO, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
+"""Errors of sendfile that come from the file or its file system, and not from the client."""
 _LINGER = 10.0
 """Seconds for which the rest of a refused request is read. If a connection is closed while bytes
 arrive, it is reset, and the client may lose the response (RFC 9112, section 9.6).
@@ -261,14 +264,21 @@ class ClientConnection:
                 await self._wait_until_writable()
 
     async def _send_file(self, body: KeptBody) -> None:
-        """Have the kernel send a part of a file."""
+        """Have the kernel send a part of a file, and close it: an idle client keeps none open."""
         place, end, handle = body.offset, body.offset + body.size, self._socket.fileno()
-        while place < end:
-            try:
-                count = os.sendfile(handle, body.file.fileno(), place, end - place)
-            except BlockingIOError:
-                await self._wait_until_writable()
-            else:
+        with body.file:
+            while place < end:
+                try:
+                    count = os.sendfile(handle, body.file.fileno(), place, end - place)
+                except BlockingIOError:
+                    await self._wait_until_writable()
+                    continue
+                except OSError as error:
+                    if error.errno not in _UNSENDABLE:
+                        raise
+                    data = body.read(place, min(_AT_ONCE, end - place))
+                    await self._send(data)
+                    count = len(data)
                 if not count:
                     raise h11.LocalProtocolError("a kept page became shorter")
                 place += count

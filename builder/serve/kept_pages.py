@@ -16,19 +16,21 @@ from dataclasses import dataclass
 from datetime import UTC
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlencode
 
 from builder.runtime import Clock
 from builder.serve.connection import Handler, QuickAnswer
 from builder.serve.page_cache import KeptPage, PageCache
 from functions.http import http_message
-from functions.http.http_message import OAI_PATH, Call
+from functions.http.access_log import AccessLog
+from functions.http.http_message import OAI_PATH, Call, FormError
 from functions.oai.application import Application
 
-_KEPT = 4096
-"""Pages that a worker knows without reading their head again."""
+_KEPT = 16_384
+"""Pages that a worker knows without reading their files again: those of 1 GB, in some 35 MB."""
 _LARGE = 1 << 20
 _HEADER = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[ \t]*[!-~](?:[ -~\t]*[!-~])?[ \t]*\r\n"
-_REQUEST = re.compile(rb'GET (/oai\?[!"$-~]+) HTTP/1\.1\r\n((?:' + _HEADER + rb")+)\r\n")
+_REQUEST = re.compile(rb'GET (/(?!/)[!"$-~]*\?[!"$-~]+) HTTP/1\.1\r\n((?:' + _HEADER + rb")+)\r\n")
 _PLAIN = frozenset(
     b"accept accept-encoding accept-language cache-control connection dnt from host pragma "
     b"priority referer user-agent".split()
@@ -38,7 +40,7 @@ _PLAIN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class QuickRequest:
-    """A GET of /oai in its simplest form (RFC 9112): target, Host and Accept-Encoding."""
+    """A GET in its simplest form (RFC 9112): target, Host and Accept-Encoding."""
 
     target: bytes
     host: bytes
@@ -85,8 +87,10 @@ class KeptPages:
         self._cache = cache
         self._clock = clock
         self._recorder = recorder
+        self._access_log = None if recorder is None else AccessLog(recorder)
         self._own_host = own_host
-        self._known: dict[str, tuple[KeptPage, int]] = {}
+        self._known: dict[bytes, tuple[KeptPage, int]] = {}
+        """Pages by Host and target as sent, with the snapshot that was in effect then."""
         self._lock = threading.Lock()
         self._swept: object = None
 
@@ -94,28 +98,29 @@ class KeptPages:
         """Answer an event, from the folder if the page is there and has not changed."""
         call = self._application.read(event)
         name = self._name(call)
-        if name is None:
-            return self._answer(event)
-        pin = self._application.find_pin(call)
+        pin = None if name is None else self._application.find_pin(call)
+        if name is None or pin is None:
+            answer = self._answer(event)
+            self._sweep()
+            return answer
         self._sweep()
-        if pin is None:
-            return self._answer(event)
         snapshot, reading = pin
         page = self._cache.load(snapshot, name)
         if page is not None:
-            with self._lock:
-                self._known[name] = page, reading.entry.snapshot
-                if len(self._known) > _KEPT:
-                    del self._known[next(iter(self._known))]
+            self._learn(event, page, reading.entry.snapshot)
             found = self._write(call, page)
             if found is not None:
                 return found
+        swept = self._swept
         answer = self._answer(event)
         entry = self._recorder.take() if self._recorder else {}
         headers = answer["headers"]
         is_fixed = "immutable" in headers.get("Cache-Control", "")
         if answer["statusCode"] == 200 and is_fixed and "Content-Encoding" in headers:
             self._cache.store(snapshot, name, headers, entry, answer["body"])
+            if self._swept != swept:  # the page may be one that was to be removed meanwhile
+                self._swept = None
+                self._sweep()
         return answer
 
     def quick(self, data: bytes) -> QuickAnswer | None:
@@ -126,8 +131,7 @@ class KeptPages:
         asked = parse_quickly(data)
         if asked is None or not _takes_gzip(asked.coding):
             return None
-        path, _, query = asked.target.decode("ascii").partition("?")
-        known = self._known.get(self._digest(asked.host.decode("ascii"), path, query))
+        known = self._known.get(_key(asked.host, asked.target))
         reading = self._application.find_reading()
         if known is None or reading is None:
             return None
@@ -145,11 +149,24 @@ class KeptPages:
         is_list = call.path == OAI_PATH and "resumptionToken=" in call.query
         if call.method != "GET" or not is_list or not call.wants_gzip(_LARGE):
             return None
-        return self._digest(call.headers.get("host", ""), call.path, call.query)
-
-    def _digest(self, host: str, path: str, query: str) -> str:
-        text = f"{host if self._own_host else ''}\0{path}\0{query}"
+        try:
+            pairs = sorted(call.pairs())  # their order and their escapes do not change the page
+        except FormError:
+            return None
+        text = f"{call.base if self._own_host else ''}\0{urlencode(pairs)}"
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:40]
+
+    def _learn(self, event: Mapping[str, Any], page: KeptPage, entry: int) -> None:
+        """Let `quick` answer the same request with this page while snapshot `entry` is in effect.
+
+        Besides method and coding, Host and target are all of a request that a page depends on.
+        """
+        host = event["headers"].get("host", "").encode("utf-8", "surrogateescape")
+        target = f"{event['rawPath']}?{event['rawQueryString']}"
+        with self._lock:
+            self._known[_key(host, target.encode("utf-8", "surrogateescape"))] = page, entry
+            if len(self._known) > _KEPT:
+                del self._known[next(iter(self._known))]
 
     def _write(self, call: Call, page: KeptPage) -> dict[str, Any] | None:
         """Return the answer of a kept page, or 304; None if the page was removed meanwhile."""
@@ -166,7 +183,7 @@ class KeptPages:
         return {"statusCode": 200, "headers": headers, "body": body}
 
     def _log(self, page: KeptPage, begun: float, **told: object) -> None:
-        if self._recorder is None:
+        if self._access_log is None:
             return
         now = self._clock().astimezone(UTC).isoformat(timespec="milliseconds")
         took = round(1000 * (time.perf_counter() - begun), 1)
@@ -174,7 +191,7 @@ class KeptPages:
             **page.entry, "time": now.replace("+00:00", "Z"), "milliseconds": took,
             "store_requests": 0, "store_bytes": 0, **told,
         }  # fmt: skip
-        self._recorder(json.dumps(entry, separators=(",", ":")))
+        self._access_log.add(entry)
 
     def _sweep(self) -> None:
         """Remove the pages of retired snapshots, once for each change of what is retired."""
@@ -188,7 +205,9 @@ class KeptPages:
 
 
 def parse_quickly(data: bytes) -> QuickRequest | None:
-    """Return a request if the bytes are exactly one GET of /oai without anything unusual."""
+    """Return a request if the bytes are exactly one GET with a token and nothing unusual."""
+    if b"resumptionToken=" not in data:
+        return None
     match = _REQUEST.fullmatch(data)
     if match is None:
         return None
@@ -202,6 +221,10 @@ def parse_quickly(data: bytes) -> QuickRequest | None:
     if b"host" not in found or found.get(b"connection", b"keep-alive").lower() != b"keep-alive":
         return None
     return QuickRequest(match[1], found[b"host"], found.get(b"accept-encoding", b""))
+
+
+def _key(host: bytes, target: bytes) -> bytes:
+    return hashlib.blake2b(host + b"\0" + target, digest_size=20).digest()
 
 
 @lru_cache(maxsize=256)

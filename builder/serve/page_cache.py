@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import struct
+import sys
 import time
 import zlib
 from collections.abc import Callable, Mapping
@@ -52,7 +53,7 @@ class KeptPage:
         if _stamp(file.fileno()) != self.stamp:
             file.close()
             return None
-        return KeptBody(file, self.offset, self.size)
+        return KeptBody(file, self.offset, self.size, self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,25 +63,44 @@ class KeptBody:
     file: FileIO
     offset: int
     size: int
+    path: Path
 
     def __len__(self) -> int:
         return self.size
+
+    def read(self, place: int, most: int) -> bytes:
+        """Return bytes of the file, which the kernel cannot send. Raises OSError.
+
+        An unreadable page is removed: otherwise no harvester could get past it.
+        """
+        try:
+            return os.pread(self.file.fileno(), most, place)
+        except OSError:
+            _LOG.error("%s cannot be read: the page is rendered again", self.path)
+            with suppress(OSError):
+                self.path.unlink()
+            raise
 
 
 class PageCache:
     """The pages in a folder that only the workers of one server write. Thread-safe.
 
     The folder holds at most `most` bytes, besides pages that are being written. Of these each of
-    the `workers` adds no more than its share before it counts again.
+    the `workers` adds no more than its share before it counts again. `number` is this worker's,
+    from 0: what it was writing when it was killed is removed by the worker that replaces it.
     """
 
-    def __init__(self, folder: Path, most: int, workers: int = 1) -> None:
+    def __init__(self, folder: Path, most: int, workers: int = 1, number: int = 0) -> None:
         self._folder = folder
         self._most = most
         self._workers = workers
         self._room = 0
-        self._numbers = itertools.count()
+        self._number = number
+        self._counter = itertools.count()
         self._is_failing = False
+        with suppress(OSError):
+            for path in folder.glob(f".{number}-*"):
+                path.unlink(missing_ok=True)
 
     def load(self, snapshot: int, name: str) -> KeptPage | None:
         """Return a page by its name, verified; None if there is none. A damaged one is removed."""
@@ -100,7 +120,8 @@ class PageCache:
             return None
         told, offset = found
         size = len(data) - offset
-        return KeptPage(path, stamp, offset, size, snapshot, told["headers"], told["entry"])
+        headers, entry = _intern(told["headers"]), _intern(told["entry"])
+        return KeptPage(path, stamp, offset, size, snapshot, headers, entry)
 
     def store(
         self,
@@ -114,7 +135,7 @@ class PageCache:
         told = json.dumps({"headers": dict(headers), "entry": dict(entry)}).encode()
         rest = _LENGTH.pack(len(told)) + told + body
         frame = _FRAME.pack(_MAGIC, zlib.crc32(rest))
-        made = self._folder / f".{os.getpid()}-{next(self._numbers)}"
+        made = self._folder / f".{self._number}-{next(self._counter)}"
         try:
             if not self._reserve(len(frame) + len(rest)):
                 return
@@ -182,6 +203,14 @@ def _parse(data: bytes) -> tuple[dict[str, Any], int] | None:
     (length,) = _LENGTH.unpack_from(data, _FRAME.size)
     told: dict[str, Any] = json.loads(data[begin : begin + length])
     return told, begin + length
+
+
+def _intern(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a table that shares its texts with those of other pages, of which many are alike."""
+    return {
+        sys.intern(name): sys.intern(one) if isinstance(one, str) else one
+        for name, one in table.items()
+    }
 
 
 def _stamp(handle: int) -> tuple[int, int, int]:

@@ -10,13 +10,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import h11
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
-from builder.serve.http_request import make_event
-from builder.serve.kept_pages import KeptPages, LineRecorder, parse_quickly
+from builder.serve.kept_pages import KeptPages, LineRecorder
 from builder.serve.page_cache import KeptBody, PageCache
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
@@ -37,13 +33,16 @@ class Served:
         folder.mkdir()
         values = configured(repository_namespace="archive.example.org", **settings)
         self.lines: list[str] = []
+        self.queries: list[str] = []
+        self.bodies: list[bytes] = []
         self.recorder = LineRecorder(self.lines.append)
         self.plain = Application(world.repository(), values, world.clock)
         kept = Application(world.repository(), values, world.clock, self.recorder)
         self.cache = PageCache(folder, 1 << 24)
         self.pages = KeptPages(
-            kept.answer, kept, self.cache, world.clock, self.recorder, own_host=True
-        )
+            kept.answer, kept, self.cache, world.clock, self.recorder,
+            own_host=not values["repository.base_url"],
+        )  # fmt: skip
         self.application = kept
         self.folder = folder
 
@@ -166,6 +165,85 @@ def _body(path: Path) -> bytes:
     return data[data.index(b"\x1f\x8b\x08") :]
 
 
+def test_pages_of_an_expired_snapshot_are_not_answered_while_their_files_remain(
+    world: World, tmp_path: Path
+) -> None:
+    served = Served(world, tmp_path / "pages", pages_records=9)
+    old = [query for query, _ in served.walk()][1]
+    world.ingest([capture(50)])
+    world.publish()
+    world.clock.sleep(100)
+    assert served.ask(old)["kept"]
+    assert quick(served, old) is not None
+    world.expire()
+    world.clock.sleep(3)  # a reading of the pointer serves for two seconds
+    assert served.application.answer(event("verb=Identify"))["statusCode"] == 200
+    assert list(served.folder.glob("1-*"))
+    assert quick(served, old) is None
+    assert not served.ask(old)["kept"]
+
+
+def test_a_page_that_is_rendered_during_a_purge_does_not_stay(world: World, tmp_path: Path) -> None:
+    served = Served(world, tmp_path / "pages", pages_records=9)
+    queries = [query for query, _ in served.walk()]
+    for path in served.folder.iterdir():
+        path.unlink()
+    answer = served.application.answer
+
+    def answer_slowly(event: object) -> dict[str, Any]:
+        """Render a page, and purge before it is stored; another request learns of that."""
+        found = answer(event)
+        chosen = Selection(set="domain:cz:example:h3")
+        withdraw(world.store, world.configuration(), world.runtime(), chosen, "a court", purge=True)
+        world.clock.sleep(100)
+        served.pages._answer = answer
+        assert served.ask("verb=Identify")["statusCode"] == 200
+        return found
+
+    served.pages._answer = answer_slowly
+    assert not served.ask(queries[1])["kept"]
+    assert list(served.folder.iterdir()) == []
+
+
+def test_a_purge_removes_files_with_the_next_request_of_any_kind(
+    world: World, tmp_path: Path
+) -> None:
+    served = Served(world, tmp_path / "pages", pages_records=9)
+    list(served.walk())
+    assert list(served.folder.iterdir())
+    chosen = Selection(set="domain:cz:example:h3")
+    withdraw(world.store, world.configuration(), world.runtime(), chosen, "a court", purge=True)
+    world.clock.sleep(100)
+    assert served.ask("verb=Identify")["statusCode"] == 200
+    assert list(served.folder.iterdir()) == []
+
+
+def test_the_spelling_of_a_request_makes_no_page_of_its_own(world: World, tmp_path: Path) -> None:
+    served = Served(world, tmp_path / "pages", pages_records=9)
+    queries = [query for query, _ in served.walk()]
+    files = {*served.folder.iterdir()}
+    verb, token = queries[1].split("&")
+    for other in (f"{token}&{verb}", queries[1].replace("List", "%4Cist")):
+        assert quick(served, other) is None  # it was not asked for before
+        answer = served.ask(other)
+        assert answer["kept"]
+        assert text(answer) == text(served.rendered(other))
+        assert quick(served, other) == answer["body"]
+    assert {*served.folder.iterdir()} == files
+
+
+def test_pages_below_a_path_of_the_base_url_are_answered_quickly(
+    world: World, tmp_path: Path
+) -> None:
+    base = "http://a.cz/archive/oai"
+    served = Served(world, tmp_path / "pages", pages_records=9, repository_base_url=base)
+    queries = [query for query, _ in served.walk()]
+    asked = event(queries[1], headers=GZIP, path="/archive/oai")
+    assert isinstance(served.pages(asked)["body"], KeptBody)
+    line = f"GET /archive/oai?{queries[1]} HTTP/1.1\r\nHost: a.cz\r\nAccept-Encoding: gzip\r\n\r\n"
+    assert served.pages.quick(line.encode()) is not None
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_over_any_history_kept_pages_are_what_would_be_rendered(
     world: World, tmp_path: Path, seed: int
@@ -197,53 +275,3 @@ def test_over_any_history_kept_pages_are_what_would_be_rendered(
             withdraw(world.store, world.configuration(), world.runtime(), chosen, "asked")
         world.clock.sleep(draw.choice((1, 3, 100)))
     assert hits
-
-
-_TOKENS = st.text("abcXYZ-_.0189!~:;, \t\r\n\x00é", max_size=12)
-_NAMES = st.sampled_from(
-    ["Host", "host", "Accept-Encoding", "Connection", "User-Agent", "Content-Length", "Expect",
-     "Transfer-Encoding", "If-None-Match", "Range", "X-Forwarded-Host", "Accept ", "", "a b"]
-)  # fmt: skip
-
-
-@given(
-    st.sampled_from(["GET", "HEAD", "POST", "get", "GET "]),
-    st.one_of(st.just("/oai?verb=x"), _TOKENS.map(lambda t: f"/oai?{t}"), _TOKENS),
-    st.sampled_from(["HTTP/1.1", "HTTP/1.0", "HTTP/2", ""]),
-    st.lists(st.tuples(_NAMES, st.one_of(st.just("gzip"), st.just("close"), _TOKENS)), max_size=4),
-    st.sampled_from(["", "x", "GET / HTTP/1.1\r\n\r\n"]),
-)
-@example("GET", "/oai?verb=x", "HTTP/1.1", [("Host", "a.cz"), ("Accept-Encoding", "gzip")], "")
-@example("GET", "/oai?verb=x", "HTTP/1.1", [("Host", "a"), ("Connection", "close")], "")
-def test_what_is_parsed_quickly_h11_parses_alike(
-    method: str, target: str, version: str, headers: list[tuple[str, str]], rest: str
-) -> None:
-    lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
-    data = f"{method} {target} {version}\r\n{lines}\r\n{rest}".encode()
-    found = parse_quickly(data)
-    if found is None:
-        return
-    connection = h11.Connection(h11.SERVER)
-    connection.receive_data(data)
-    request = connection.next_event()
-    assert isinstance(request, h11.Request)
-    assert isinstance(connection.next_event(), h11.EndOfMessage)
-    assert connection.trailing_data == (b"", False)
-    made = make_event(request, b"")
-    path, _, query = found.target.decode().partition("?")
-    assert (made["rawPath"], made["rawQueryString"]) == (path, query)
-    assert made["headers"]["host"] == found.host.decode()
-    assert made["headers"].get("accept-encoding", "") == found.coding.decode()
-    assert made["requestContext"]["http"]["method"] == "GET"
-    connection.send(h11.Response(status_code=200, headers=[("Content-Length", "0")]))
-    connection.send(h11.EndOfMessage())
-    assert connection.our_state is h11.DONE  # it stays open
-
-
-def test_the_simple_form_is_parsed_quickly() -> None:
-    line = b"GET /oai?verb=x HTTP/1.1\r\nHost: a.cz:80\r\nAccept-Encoding: gzip, br\r\n\r\n"
-    found = parse_quickly(line)
-    assert found is not None
-    assert (found.target, found.host, found.coding) == (b"/oai?verb=x", b"a.cz:80", b"gzip, br")
-    for other in (line[:-1], line + b"x", line.replace(b"GET", b"POST"), line * 2, b""):
-        assert parse_quickly(other) is None

@@ -106,6 +106,13 @@ def test_pages_of_gone_snapshots_are_removed(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == [".writing", "3-a"]
 
 
+def test_a_worker_removes_what_the_one_before_it_did_not_finish(tmp_path: Path) -> None:
+    for name in (".0-7", ".1-3", "1-a"):
+        (tmp_path / name).touch()
+    PageCache(tmp_path, 1 << 20, 2, number=1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".0-7", "1-a"]
+
+
 @pytest.mark.skipif(not hasattr(resource, "RLIMIT_FSIZE"), reason="this system limits no files")
 def test_on_a_full_disk_nothing_is_kept_and_that_is_told_once(tmp_path: Path) -> None:
     program = (
