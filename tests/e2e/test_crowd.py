@@ -4,8 +4,10 @@ import gzip
 import os
 import random
 import re
+import resource
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -18,6 +20,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.clock import CLOCK
 from tests.e2e.conftest import Home, make_home, warc
 from tests.e2e.test_server import SECONDS, running
 from tests.e2e.test_workers import TWO, children
@@ -28,6 +31,8 @@ _TOKEN = re.compile(rb"<resumptionToken[^>]*>([^<]+)<")
 _DATE = re.compile(rb"<responseDate>[^<]*<")
 BASE = {"SHEAF_REPOSITORY_BASE_URL": "http://archive.example.org/oai"}
 PAGES = {"SHEAF_PAGES_RECORDS": "5"}
+POINTER = 2.1
+"""Seconds after which a worker has read the pointer again (serve.pointer_seconds)."""
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +71,21 @@ def walk(url: str) -> Iterator[tuple[str, bytes]]:
     connection.close()
 
 
+def copied(home: Home, folder: Path) -> Home:
+    """Return a copy of a home that one test may change, beside a folder for temporary files."""
+    (folder / "tmp").mkdir()
+    return Home(Path(shutil.copytree(home.folder, folder / "home")))
+
+
+def kept_files(folder: Path) -> list[Path]:
+    return sorted((folder / "tmp").glob("sheaf-cache-*/[0-9]*-*"))
+
+
+def body_of(path: Path) -> bytes:
+    data = path.read_bytes()
+    return data[data.index(b"\x1f\x8b\x08") :]
+
+
 def test_a_crowd_gets_what_one_harvester_gets_while_workers_are_killed(home: Home) -> None:
     with running(home, **PAGES, **BASE, SHEAF_SERVE_PAGE_CACHE="0") as (url, _, _):
         right = {target.partition("?")[2]: plain(body) for target, body in walk(url)}
@@ -102,8 +122,7 @@ def test_a_crowd_gets_what_one_harvester_gets_while_workers_are_killed(home: Hom
 def test_a_harvest_goes_on_over_kept_pages_while_there_is_a_publish_and_an_expiry(
     home: Home, tmp_path: Path
 ) -> None:
-    copy = Home(tmp_path / "home")
-    shutil.copytree(home.folder, copy.folder)
+    copy = copied(home, tmp_path)
     with running(copy, **PAGES, **TWO) as (url, _, _):
         seen = [target for target, _ in walk(url)]
         again = dict(walk(url))
@@ -113,9 +132,73 @@ def test_a_harvest_goes_on_over_kept_pages_while_there_is_a_publish_and_an_expir
         old = HTTPConnection(urlsplit(url).netloc, timeout=SECONDS)
         for target in seen[1:-1]:  # tokens of the snapshot before
             assert ask(old, target) == (200, again[target])
+        CLOCK.sleep(100)  # the pointer names the snapshot before for a minute
+        assert copy("expire", "--keep", "1", "--older-than", "0m").code == 0
+        time.sleep(POINTER)
+        for target in seen[1:-1]:  # the list goes on in the snapshot in effect, by position
+            status, body = ask(old, target)
+            assert (status, body == again[target]) == (200, False)
         old.close()
         found = b"".join(gzip.decompress(body) for _, body in walk(url))
         assert found.count(b"<identifier>") == 81
+
+
+def test_a_purge_reaches_the_kept_pages_of_all_workers(home: Home, tmp_path: Path) -> None:
+    copy, secret = copied(home, tmp_path), b"http://a.cz/0/17<"
+    with running(copy, **PAGES, **TWO, TMPDIR=str(tmp_path / "tmp")) as (url, _, _):
+        targets = [target for target, _ in walk(url)]
+        clients = [HTTPConnection(urlsplit(url).netloc, timeout=SECONDS) for _ in range(4)]
+        for _ in range(2):  # each worker learns the pages
+            found = [gzip.decompress(ask(c, target)[1]) for c in clients for target in targets]
+            assert sum(secret in body for body in found) == len(clients)
+        assert any(secret in gzip.decompress(body_of(path)) for path in kept_files(tmp_path))
+        prefix = ("--url-prefix", secret[:-1].decode())
+        done = copy("withdraw", *prefix, "--reason", "a court", "--purge")
+        assert done.code == 0, done.err
+        time.sleep(POINTER)
+        for client in clients:
+            for target in targets:
+                assert secret not in gzip.decompress(ask(client, target)[1])
+            client.close()
+        left = kept_files(tmp_path)
+        assert not any(secret in gzip.decompress(body_of(path)) for path in left)
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_a_flipped_bit_is_never_sent(home: Home, tmp_path: Path, silent: bool) -> None:
+    """A `silent` one changes no time of the file: then it must be there before a worker's use."""
+    (tmp_path / "tmp").mkdir()
+    with running(home, **PAGES, **TWO, TMPDIR=str(tmp_path / "tmp")) as (url, errors, _):
+        right = {target: plain(body) for target, body in walk(url)}
+        if not silent:
+            assert {target: plain(body) for target, body in walk(url)} == right
+        files = kept_files(tmp_path)
+        assert len(files) == len(right) - 2
+        for path in files:
+            state, data = path.stat(), bytearray(path.read_bytes())
+            data[-1 - len(data) // 3] ^= 4
+            path.write_bytes(data)
+            if silent:
+                os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+        for _ in range(2):
+            assert {target: plain(body) for target, body in walk(url)} == right
+        assert errors.read_text().count("is damaged") == len(files)
+        assert len(kept_files(tmp_path)) == len(files)
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="this system limits no other process")
+def test_on_a_full_disk_the_server_goes_on(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    settings = {**PAGES, **TWO, "TMPDIR": str(tmp_path / "tmp")}
+    with running(home, "--access-log", "/dev/null", **settings) as (url, errors, process):
+        for worker in children(process.pid):
+            resource.prlimit(worker, resource.RLIMIT_FSIZE, (900, 900))
+        walks = [{target: plain(body) for target, body in walk(url)} for _ in range(4)]
+        assert walks == [walks[0]] * 4
+        assert kept_files(tmp_path) == []
+        lines = errors.read_text().splitlines()
+        assert 1 <= len(lines) <= 2  # one of each worker
+        assert all("pages cannot be kept" in line for line in lines)
 
 
 @contextmanager
@@ -125,7 +208,9 @@ def nginx(folder: Path, port: int) -> Iterator[int]:
     if program is None:
         pytest.skip("nginx is not installed: apt-get install nginx-light")
     (text,) = re.findall(r"```nginx\n(.+?)```", GUIDE.read_text("utf-8"), re.DOTALL)
-    own = port + 1 if port < 65_000 else port - 1
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        own = free.getsockname()[1]
     for old, new in (
         ("/var/cache/nginx/sheaf", str(folder / "cache")),
         ("127.0.0.1:8080", f"127.0.0.1:{port}"),
