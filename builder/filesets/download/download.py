@@ -1,8 +1,8 @@
 """File downloader; implements builder.filesets.protocols.Downloader.
 
-An interrupted download continues at its last byte if the rest can be trusted. Either a validator
-shows that the file is unchanged, or a digest will verify it at the end. Otherwise it restarts with
-a new sink.
+An interrupted download continues at its last byte if the rest can be trusted. Either a strong
+validator shows that the file is unchanged, or a digest will verify it at the end. Otherwise it
+restarts with a new sink.
 """
 
 from collections.abc import Mapping

@@ -2,8 +2,9 @@
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from email.utils import parsedate_to_datetime
 from urllib.parse import unquote, urlsplit
 
 from builder.filesets.download import api
@@ -56,6 +57,7 @@ class PartialDownload:
     head: Received | None = None
     coding: str | None = None
     _digests: Digests = field(default_factory=Digests)
+    _first: tuple[str, str] = ("", "")
     _tag: str | None = None
     _total: int | None = None
     _refuses: bool = False
@@ -108,10 +110,8 @@ class PartialDownload:
 
     def _begin(self, answer: Response, at: str) -> None:
         self.coding = responses.content_coding(answer.headers)
-        etag = answer.headers.get("etag", "").strip()
-        modified = answer.headers.get("last-modified", "").strip()
-        strong = etag if etag.startswith('"') else None
-        tag = strong or modified
+        self._first = _validators(answer.headers)
+        tag = _strong_validator(answer.headers)
         sendable = tag.isascii() and tag.isprintable() and len(tag) <= _LONGEST
         self._tag = tag if tag and sendable else None
         self._refuses = answer.headers.get("accept-ranges", "").strip().lower() == "none"
@@ -124,14 +124,21 @@ class PartialDownload:
         )  # fmt: skip
 
     def _continue(self, answer: Response) -> None:
-        """Check that a response with status 206 is the rest of the same file."""
+        """Check that a response with status 206 is the rest of the same file.
+
+        A server may ignore If-Range. So without a digest that verifies the whole file at the end,
+        both responses must have one strong validator (RFC 9110, section 15.3.7.3).
+        """
         if not self.size:
             raise FetchError("bad-answer", "a part, although the whole file was requested", 206)
         headers = answer.headers
         told = _RANGE.match(headers.get("content-range", ""))
-        etag = headers.get("etag", "").strip()
-        other = etag.startswith('"') and (self._tag or "").startswith('"') and etag != self._tag
-        if told is None or other or int(told[1]) != self.size or responses.content_coding(headers):
+        if told is None or int(told[1]) != self.size or responses.content_coding(headers):
+            raise RestartDownload(is_other=True)
+        now = _validators(headers)
+        changed = any(a and b and a != b for a, b in zip(self._first, now, strict=True))
+        same = self._tag is not None and _strong_validator(headers) == self._tag
+        if changed or not (same or best_digest(self.file)):
             raise RestartDownload(is_other=True)
         if self._total is not None and told[2] not in ("*", str(self._total)):
             raise RestartDownload(is_other=True)
@@ -227,6 +234,27 @@ def packs(file: FilesetManifestFile, url: str) -> bool:
     """Return whether the file's names show that it is itself compressed, apart from its coding."""
     named = (file.path.lower(), unquote(urlsplit(url).path).lower())
     return any(name.endswith(_PACKED) for name in named)
+
+
+def _validators(headers: Mapping[str, str]) -> tuple[str, str]:
+    """Return ETag and Last-Modified of a response, "" for a missing one."""
+    return headers.get("etag", "").strip(), headers.get("last-modified", "").strip()
+
+
+def _strong_validator(headers: Mapping[str, str]) -> str:
+    """Return the strong validator of a response, or "".
+
+    A Last-Modified is one without an ETag, and at least a second before Date (RFC 9110, sections
+    8.8.2.2 and 13.1.5).
+    """
+    etag, modified = _validators(headers)
+    if etag:
+        return etag if etag.startswith('"') else ""
+    try:
+        age = parsedate_to_datetime(headers.get("date", "")) - parsedate_to_datetime(modified)
+    except (TypeError, ValueError):
+        return ""
+    return modified if age.total_seconds() >= 1 else ""
 
 
 def _is_page(file: FilesetManifestFile) -> bool:

@@ -32,6 +32,8 @@ from tests.builder.filesets.authority import Authority
 from tests.builder.filesets.body import STEP, Body, chunks, digest
 
 _WAIT = 0.02
+DATE = "Mon, 16 Nov 2026 10:00:00 GMT"
+"""When files are served."""
 
 
 @dataclass
@@ -214,6 +216,7 @@ def served(
     etag: str | None = "strong",
     modified: str | None = "Mon, 02 Nov 2026 10:00:00 GMT",
     ranges: bool = True,
+    obeys: bool = True,
     cut: int | None = None,
     wrong: int | None = None,
     drip: tuple[float, int] | None = None,
@@ -226,17 +229,17 @@ def served(
     """Give a file.
 
     `etag` is strong, weak, None, or a tag as it is sent. Ranges are served, with If-Range, unless
-    not `ranges`. `cut`: the connection ends behind so many bytes of the file. `wrong`: the byte of
-    the file at that place is another. `drip`: so many seconds behind so many bytes. `length` is
-    told instead of the true one; none is if not `sized`, or if `chunked`. `coding` is gzip: the
-    body is sent packed, whole.
+    not `ranges`; If-Range counts if the server `obeys`. `cut`: the connection ends behind so many
+    bytes of the file. `wrong`: the byte of the file at that place is another. `drip`: so many
+    seconds behind so many bytes. `length` is told instead of the true one; none is if not `sized`,
+    or if `chunked`. `coding` is gzip: the body is sent packed, whole.
     """
     sent = gzip.compress(_whole(body), mtime=0) if coding == "gzip" else body
     tag = {"strong": f'"{_tag(sent)}"', "weak": f'W/"{_tag(sent)}"'}.get(etag or "", etag)
 
     def answer(exchange: Exchange) -> None:
         start, until = 0, len(sent)
-        said = {"Content-Type": media_type, **(headers or {})}
+        said = {"Content-Type": media_type, "Date": DATE, **(headers or {})}
         said |= {"ETag": tag} if tag else {}
         said |= {"Last-Modified": modified} if modified else {}
         said |= {"Content-Encoding": coding} if coding else {}
@@ -244,7 +247,7 @@ def served(
         now = code
         wanted = exchange.asked.headers.get("range", "")
         condition = exchange.asked.headers.get("if-range")
-        held = condition is None or condition == modified or (condition == tag and tag[:1] == '"')
+        held = condition in (None, modified) or (condition == tag and tag[:1] == '"') or not obeys
         if ranges and code == 200 and wanted.startswith("bytes=") and held:
             first, _, last = wanted[6:].partition("-")
             start = int(first) if first else max(0, len(sent) - int(last))

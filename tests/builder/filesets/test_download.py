@@ -19,6 +19,7 @@ from functions.snapshot.store import Writer
 from tests.bucket import Bucket, administrator, fresh
 from tests.builder.filesets.body import Body, Generated, digest
 from tests.builder.filesets.server import (
+    DATE,
     Answer,
     Exchange,
     Server,
@@ -33,6 +34,7 @@ from tests.builder.filesets.server import (
 )
 from tests.builder.filesets.world import QUICK, World, manifest_file, world
 
+MODIFIED, LATER = "Mon, 02 Nov 2026 10:00:00 GMT", "Tue, 03 Nov 2026 10:00:00 GMT"
 URL = "https://data.example.org/files/a.bin"
 BODY = Generated(3_000_000, seed=5)
 
@@ -90,8 +92,11 @@ def test_what_is_cut_is_gone_on_with(there: World) -> None:
 
 @pytest.mark.parametrize(
     ("etag", "modified", "condition"),
-    [("weak", "Mon, 02 Nov 2026 10:00:00 GMT", "Mon, "), (None, None, None), ("weak", None, None)],
-)
+    [
+        (None, MODIFIED, MODIFIED), (None, DATE, None), (None, None, None),
+        ("weak", MODIFIED, None), ("weak", None, None),
+    ],
+)  # fmt: skip
 def test_what_has_no_strong_tag_is_gone_on_with_by_date_or_digest(
     there: World, etag: str | None, modified: str | None, condition: str | None
 ) -> None:
@@ -102,7 +107,37 @@ def test_what_has_no_strong_tag_is_gone_on_with_by_date_or_digest(
     asked = there.server.asked(URL)[1]
     assert asked.headers["range"].startswith("bytes=")
     said = asked.headers.get("if-range")
-    assert said is None if condition is None else (said or "").startswith(condition)
+    assert said == condition
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"etag": '"one"'}, {"etag": '"two"'}),
+        ({"etag": '"one"'}, {"etag": None}),
+        ({"etag": 'W/"one"'}, {"etag": 'W/"two"'}),
+        ({"etag": 'W/"one"'}, {"etag": 'W/"one"'}),
+        ({"etag": None}, {"etag": None, "modified": LATER}),
+        ({"etag": None}, {"etag": None, "modified": None}),
+        ({"etag": None, "modified": DATE}, {"etag": None, "modified": DATE}),
+    ],
+)
+def test_two_versions_are_never_combined_though_if_range_is_ignored(
+    there: World, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    """RFC 9110, section 15.3.7.3: no digest would tell, and both versions have one size."""
+    cut = served(Generated(BODY.size, seed=6), cut=1_000_000, **first)
+    there.server.add(URL, then(cut, served(BODY, obeys=False, **second)))
+    got(there, digests="")
+    assert there.kept == [BODY.all]
+
+
+def test_a_later_version_is_not_continued_with_though_a_digest_would_tell(there: World) -> None:
+    old = Generated(BODY.size, seed=6)
+    there.server.add(URL, then(served(old, cut=1_000_000), served(BODY, obeys=False)))
+    got(there)
+    assert there.kept == [BODY.all]
+    assert not [asked for asked in there.server.asked(URL)[2:] if "range" in asked.headers]
 
 
 def test_nothing_is_joined_that_no_tag_and_no_digest_tells_for_the_same(there: World) -> None:
