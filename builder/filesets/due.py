@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from builder.filesets.item import IngestRequest
@@ -21,6 +21,9 @@ from functions.snapshot.errors import NothingPublished
 _VIEW = "ingest_fileset_platform"
 _COLUMNS = "ingest_type, base_url, updated, status, until"
 _PUBLISHED = f"SELECT {_COLUMNS} FROM {_VIEW}"
+_EMBARGO = "platform-embargoed"
+_PAUSE = timedelta(days=30)
+"""Time until an embargo without a date is asked about again."""
 _DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
 
 
@@ -39,10 +42,13 @@ def is_due(told: Told, today: str) -> bool:
     """Return whether the embargo on the dataset, or on a part of it, has ended.
 
     `today` is YYYY-MM-DD. A month or a year counts from its first day. If the available files were
-    archived, the request is due once: only if that was before the embargo ended.
+    archived, the request is due once: only if that was before the embargo ended. An embargo without
+    a date may end any day: it is due every 30 days.
     """
     found = _DATE.match(told.until or "")
     status = STATUSES.get(told.status)
+    if found is None and told.status == _EMBARGO:
+        return told.updated.date() + _PAUSE <= date.fromisoformat(today)
     if found is None or status is None:
         return False
     day = "-".join(part or "01" for part in found.groups())

@@ -202,7 +202,7 @@ def _result(outcome: IngestOutcome) -> tuple[Any, ...]:
         status.of(outcome.status).hit,
         outcome.status,
         outcome.detail or None,
-        item and item.platform_name,
+        item.platform_name if item else outcome.platform,
         item and item.platform_domain,
         item and item.platform_id,
         item and item.version,

@@ -93,6 +93,7 @@ class _Course:
     request: IngestRequest
     until: float
     resource: DatasetResource | None = None
+    platform: str | None = None
     item: FilesetPlatformItem | None = None
     choice: StrategyChoice | None = None
     archived: ArchiveStrategyResult | None = None
@@ -148,6 +149,7 @@ class Ingest:
             archived=course.archived,
             strategy=choice.strategy if choice else None,
             reason=choice.reason if choice else "",
+            platform=course.platform,
         )
 
     def _finish(self, course: _Course, dry: bool) -> tuple[str, str, str]:
@@ -163,6 +165,7 @@ class Ingest:
         check()
         api = self.api(course.until)
         course.resource, helper = self.detect(course.request, api)
+        course.platform = helper.name
         course.item = item = helper.process_request(course.request, course.resource, api)
         if item.platform_status != "success":
             raise FilesetError(item.platform_status, item.detail)

@@ -233,7 +233,8 @@ class IngestOutcome:
 
     `at` is its time (14 digits, UTC). `item` is None if no platform described it, `archived` is
     None if nothing was archived. `code` refines the status, such as work-level for platform-scope.
-    `strategy` and `reason` are the chosen strategy and why it was chosen.
+    `strategy` and `reason` are the chosen strategy and why it was chosen. `platform` is known even
+    if it did not describe the dataset.
     """
 
     request: IngestRequest
@@ -246,3 +247,4 @@ class IngestOutcome:
     code: str = ""
     strategy: str | None = None
     reason: str = ""
+    platform: str | None = None

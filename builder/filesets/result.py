@@ -58,7 +58,7 @@ def result(outcome: IngestOutcome) -> dict[str, Any]:
         "html_biblio": dict(resource.html_biblio) if resource and resource.html_biblio else None,
     }
     if item is None:
-        return told
+        return told | {"platform_name": outcome.platform}
     manifest = (archived.manifest if archived else ()) or item.manifest or ()
     sizes = [file.size for file in manifest]
     told |= {

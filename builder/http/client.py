@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from builder.http import connections, errors, politeness, responses
 from builder.http.addresses import AddressPolicy
-from builder.http.errors import OUTCOMES, FetchError
+from builder.http.errors import OUTCOMES, Deferred, FetchError
 from builder.http.limits import Budget, Limits, find_wish, is_used_up
 from builder.http.politeness import HostQueue, RobotRules, Robots
 from builder.http.responses import Response
@@ -172,7 +172,9 @@ class HttpClient:
 
     @contextmanager
     def _exchange(self, request: FetchRequest) -> Iterator[Response]:
-        left = max(0.0, request.end - self.clock())
+        left = request.end - self.clock()
+        if left <= 0:
+            raise Deferred("its time is over")
         limits = replace(request.limits, total=min(request.limits.total, left))
         headers = {"User-Agent": self.agent, **request.headers, **self.credentials(request.url)}
         if not self.keep_alive:

@@ -104,7 +104,7 @@ class Budget:
             raise Deferred("ended")
         now = self.clock()
         if now >= self._end:
-            raise FetchError("too-long", f"more than {self.limits.total:g} s")
+            raise FetchError("too-long", f"more than {max(self.limits.total, 0.01):,.7g} s")
         if now >= self._phase_end:
             raise FetchError(self._code)
         return min(self._end, self._phase_end) - now

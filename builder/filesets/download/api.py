@@ -30,7 +30,9 @@ _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _MARKUP = re.compile(rb"<(!doctype html|html|head|body|script|title|meta|!--)", re.IGNORECASE)
 _PAGE_START = re.compile(rb"<(!doctype html|html[\s>])", re.IGNORECASE)
 _PASSWORD = re.compile(rb"<input[^<>]{0,1024}type\s*=\s*[\"']?password", re.IGNORECASE)
-_SIGN_IN = re.compile(r"/(log-?in|sign-?in|sso|saml2?|cas|oauth2?|shibboleth)\b", re.IGNORECASE)
+_SIGN_IN = re.compile(
+    r"/(log-?in|sign-?in|sso|saml2?|cas|oauth2?|shibboleth)(?=[/.;]|$)", re.IGNORECASE
+)
 _BOTS = re.compile(
     rb"challenges\.cloudflare\.com|/cdn-cgi/challenge-platform/|cf-browser-verification"
     rb"|<title>just a moment|attention required! \| cloudflare|anubis_challenge|/\.within\.website/"

@@ -1,6 +1,8 @@
 """Partial download: a file received in one or several responses and verified on the way."""
 
 import hashlib
+import json
+import mimetypes
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,8 +19,11 @@ from builder.http.responses import Response
 from builder.http.url import strip_secrets
 
 _HEAD = 1024
+_PAGE = "a page, judging by its first bytes"
 _RANGE = re.compile(r"bytes\s+([0-9]{1,18})-[0-9]*/([0-9]{1,18}|\*)")
 _LONGEST = 1000  # characters of an entity tag that is sent back
+_TYPES = mimetypes.MimeTypes()  # Python's own table, the same on every system
+_ERRORS = frozenset({"error", "errors", "error_message", "errormessage", "exception"})
 _PACKED = (".gz", ".tgz", ".svgz", ".z", ".taz")
 _PAGES = (".html", ".htm", ".xhtml", ".shtml", ".mhtml")
 
@@ -175,13 +180,11 @@ class PartialDownload:
             page = api.is_html(kind) if packed else api.is_page(kind, head)
             nothing = not head and self.file.size is None
             self._page = page or (nothing and not best_digest(self.file))
-        if self._page and not best_digest(self.file):
-            detail = (
-                "a page, judging by its first bytes"
-                if head
-                else "no bytes received, and no size declared"
-            )
-            raise ContentMismatch("html-decoy", detail, _head_digest(head))
+        detail = _PAGE if head else "no bytes received, and no size declared"
+        error = not self._page and _is_json_error(self.file, kind, head)
+        if (self._page or error) and not best_digest(self.file):
+            said = f"JSON in place of the file: {_excerpt(head)}" if error else detail
+            raise ContentMismatch("html-decoy", said, _head_digest(head))
         if self._total is not None and not (self.coding and self.unpack):
             self._measure(self._total, f"length {self._total}")
 
@@ -226,7 +229,7 @@ class PartialDownload:
 
     def _mismatch(self, status: str, detail: str, seen: str, over: bool = False) -> ContentMismatch:
         if self._page:
-            return ContentMismatch("html-decoy", "a page, judging by its first bytes", seen)
+            return ContentMismatch("html-decoy", _PAGE, seen)
         return ContentMismatch(status, detail, seen, over)
 
 
@@ -260,6 +263,28 @@ def _strong_validator(headers: Mapping[str, str]) -> str:
 def _is_page(file: FilesetManifestFile) -> bool:
     kind = (file.mimetype or "").partition(";")[0].strip().lower()
     return api.is_html(kind) or file.path.lower().endswith(_PAGES)
+
+
+def _is_json_error(file: FilesetManifestFile, kind: str | None, head: bytes) -> bool:
+    """Return whether JSON came, such as an error, for a file of unknown size that is not JSON.
+
+    Its name tells that it is not. If the name has no known type, JSON with an error is one.
+    """
+    is_json = (kind or "").endswith(("/json", "+json"))
+    if not is_json or "json" in (file.mimetype or "") or file.size is not None:
+        return False
+    named, packing = _TYPES.guess_type(file.path)
+    if named or packing:
+        return "json" not in (named or "")
+    try:
+        found = json.loads(head)
+    except ValueError:
+        return False
+    return isinstance(found, dict) and not _ERRORS.isdisjoint(map(str.lower, found))
+
+
+def _excerpt(head: bytes) -> str:
+    return " ".join(head[:200].decode("utf-8", "replace").split())
 
 
 def _number(text: str | None) -> int | None:

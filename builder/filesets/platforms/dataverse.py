@@ -240,8 +240,8 @@ def _id(dataset: Mapping[str, Any], version: Mapping[str, Any]) -> str:
     whole = text(version.get("datasetPersistentId"))
     parts = [text(dataset.get(name)) for name in ("protocol", "authority", "identifier")]
     if whole is None and all(parts):
-        apart = text(dataset.get("separator")) or "/"
-        whole = f"{parts[0]}:{parts[1]}{apart}{parts[2]}"
+        apart = dataset.get("separator")  # an empty one is the usual one of perma
+        whole = f"{parts[0]}:{parts[1]}{apart if isinstance(apart, str) else '/'}{parts[2]}"
     if whole is None:
         raise FilesetError("platform-bad-response", "the dataset has no persistent id")
     return whole

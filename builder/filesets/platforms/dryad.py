@@ -113,7 +113,7 @@ def _access_status(dataset: Mapping[str, Any]) -> tuple[str, str | None, str]:
         until = json_document.day(dataset.get("embargoEndDate")) or json_document.day(
             dataset.get("publicationDate")
         )
-        return ("platform-embargoed" if until else "platform-restricted"), until, "embargoed"
+        return "platform-embargoed", until, "embargoed"
     message = plain_text(dataset.get("message"))
     if message and json_document.text(dataset.get("title")) is None:
         return "platform-restricted", None, message

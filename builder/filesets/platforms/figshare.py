@@ -166,8 +166,7 @@ def _access_status(article: Mapping[str, Any]) -> tuple[str, str | None, str]:
             or ""
         )
         until = json_document.day(article.get("embargo_date"))
-        # Figshare calls an embargo without a day permanent.
-        return ("platform-embargoed" if until else "platform-restricted"), until, reason
+        return "platform-embargoed", until, reason
     if article.get("is_public") is False:
         return "platform-restricted", None, "it is not public"
     if article.get("download_disabled") is True:

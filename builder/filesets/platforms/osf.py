@@ -107,7 +107,7 @@ def _access_status(about: Mapping[str, Any]) -> tuple[str, str | None, str]:
         )
     if about.get("embargoed") is True:
         until = json_document.day(about.get("embargo_end_date"))
-        return ("platform-embargoed" if until else "platform-restricted"), until, "embargoed"
+        return "platform-embargoed", until, "embargoed"
     if about.get("public") is False:
         return "platform-restricted", None, "it is not public"
     return "success", None, ""

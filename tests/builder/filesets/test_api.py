@@ -303,6 +303,21 @@ def test_a_landing_page(there: World) -> None:
     assert [one.target for one in there.server.asked()] == ["/robots.txt", "/records/1"]
 
 
+@pytest.mark.parametrize("path", ["/rpxlogin", "/cas-2020/weights", "/sso-survey", "/blogin/1"])
+def test_a_page_that_offers_a_login_is_no_login_page(there: World, path: str) -> None:
+    url = f"https://www.example.org{path}"
+    there.server.add(url, login())
+    assert there.api().page(url).status == 200
+
+
+def test_nothing_is_asked_when_the_time_is_over(there: World) -> None:
+    there.server.add(URL, json_of([1]))
+    with pytest.raises(FilesetError) as error:
+        there.api(0.0).document(URL)
+    assert (error.value.status, error.value.detail) == ("deadline-exceeded", "")
+    assert not there.server.asked()
+
+
 def test_robots_are_asked_about_pages_alone(server: Server, tmp_path: Path) -> None:
     there = world(server, tmp_path)
     robots = "User-agent: Sheaf\nDisallow: /records/\n"

@@ -301,6 +301,20 @@ def test_persistent_ids_of_each_kind_are_asked_for(id: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("protocol", "separator", "id"),
+    [("perma", "", "perma:DANSA1"), ("doi", None, "doi:DANS/A1"), ("doi", "/", "doi:DANS/A1")],
+)
+def test_an_empty_separator_of_a_persistent_id_is_kept(
+    protocol: str, separator: str | None, id: str
+) -> None:
+    parts = {"protocol": protocol, "authority": "DANS", "identifier": "A1"}
+    given = dataset(version(TABLE, datasetPersistentId=None))
+    given["data"] |= parts | ({} if separator is None else {"separator": separator})
+    url = f"{BASE}/dataset.xhtml?persistentId={ID}"
+    assert told(PLATFORM, url, {API: given}).platform_id == id
+
+
+@pytest.mark.parametrize(
     "url",
     ["https://example.org/dataset.xhtml?persistentId=12", "https://example.org/x?persistentId=doi:10.5072/A",
      "https://example.org/file.xhtml?fileId=7"],

@@ -448,6 +448,30 @@ def test_a_page_in_the_place_of_a_file(there: World, answer: Answer, digests: st
     assert failed(there, body, digests=digests, path="a.zip") == "html-decoy"
 
 
+ERROR = b'{"error": "not today", "status": 200}'
+
+
+@pytest.mark.parametrize(("path", "kept"), [("a.zip", 0), ("a.dat", 0), ("a.json", 1)])
+def test_an_error_in_json_is_no_file(there: World, path: str, kept: int) -> None:
+    there.server.add(URL, served(ERROR, "application/json"))
+    file = manifest_file(URL, None, path=path)
+    if kept:
+        there.downloader().download(file, 1 << 30, there.sink)
+    else:
+        with pytest.raises(FilesetError, match=r"html-decoy.*not today"):
+            there.downloader().download(file, 1 << 30, there.sink)
+    assert len(there.kept) == kept
+
+
+def test_json_of_the_declared_size_or_without_an_error_is_the_file(there: World) -> None:
+    data = b'{"type": "FeatureCollection", "features": []}'
+    there.server.add(URL, served(data, "application/geo+json"))
+    there.downloader().download(manifest_file(URL, None, path="a.map"), 1 << 30, there.sink)
+    there.server.add(URL, served(ERROR, "application/json"))
+    got(there, ERROR, digests="", path="a.txt")
+    assert there.kept == [data, ERROR]
+
+
 def test_an_answer_that_is_being_made_ready(there: World) -> None:
     there.server.add(URL, status(202))
     assert failed(there) == "html-decoy"

@@ -115,7 +115,7 @@ def test_files_may_be_deleted_or_withheld_or_have_no_digest() -> None:
         ({"curationStatus": "Withdrawn"}, "platform-gone", None),
         ({"curationStatus": "Embargoed", "publicationDate": "2031-01-02"}, "platform-embargoed",
          "2031-01-02"),
-        ({"curationStatus": "Embargoed", "publicationDate": None}, "platform-restricted", None),
+        ({"curationStatus": "Embargoed", "publicationDate": None}, "platform-embargoed", None),
         ({"visibility": "restricted"}, "platform-restricted", None),
         ({"title": None, "message": "cannot be viewed"}, "platform-restricted", None),
     ],

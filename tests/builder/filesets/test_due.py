@@ -24,15 +24,19 @@ def told(status: str = "platform-embargoed", until: str | None = None) -> Told:
         ("2026", True),
         ("2027", False),
         ("2026-11-22T10:00:00Z", True),
-        ("soon", False),
-        ("", False),
-        (None, False),
     ],
 )
 def test_what_was_embargoed_is_due_on_the_first_day_that_is_meant(
     until: str | None, due: bool
 ) -> None:
     assert is_due(told(until=until), "2026-11-22") is due
+
+
+@pytest.mark.parametrize("until", [None, "", "soon"])
+def test_an_embargo_without_a_date_is_due_every_30_days(until: str | None) -> None:
+    assert not is_due(told(until=until), "2026-05-30")
+    assert is_due(told(until=until), "2026-05-31")
+    assert not is_due(told("platform-restricted", until), "2026-05-31")
 
 
 def test_what_was_archived_in_part_is_due_once() -> None:

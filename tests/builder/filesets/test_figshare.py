@@ -181,7 +181,7 @@ def test_an_article_that_does_not_tell_its_size_is_believed() -> None:
     [
         ({"is_embargoed": True, "embargo_date": "2031-01-02T00:00:00Z", "files": None},
          "platform-embargoed", "2031-01-02"),
-        ({"is_embargoed": True, "embargo_date": None, "files": None}, "platform-restricted", None),
+        ({"is_embargoed": True, "embargo_date": None, "files": None}, "platform-embargoed", None),
         ({"is_confidential": True, "confidential_reason": "names"}, "platform-restricted", None),
         ({"is_public": False}, "platform-restricted", None),
         ({"download_disabled": True}, "platform-restricted", None),

@@ -129,7 +129,7 @@ def test_a_folder_that_leads_nowhere_or_back_is_refused(related: dict[str, Any])
         ({"withdrawn": True}, "platform-gone", None),
         ({"embargoed": True, "embargo_end_date": "2031-01-02T00:00:00"}, "platform-embargoed",
          "2031-01-02"),
-        ({"embargoed": True}, "platform-restricted", None),
+        ({"embargoed": True}, "platform-embargoed", None),
         ({"public": False}, "platform-restricted", None),
     ],
 )  # fmt: skip

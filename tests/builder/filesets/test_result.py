@@ -109,14 +109,16 @@ def test_without_a_platform_there_are_the_common_fields_alone() -> None:
             request=REQUEST, status="no-platform-match", at="20261122100000", detail="none is known"
         )
     )
-    assert found.keys() == COMMON
+    assert found.keys() == COMMON | {"platform_name"}
     assert (found["terminal"], found["file_meta"], found["hops"]) == (None, None, [])
     unvisited = replace(PAGE, status=None, body=None, at=None, html_biblio={})
     found = result(
         IngestOutcome(
-            request=REQUEST, status="platform-404", at="20261122100000", resource=unvisited
+            request=REQUEST, status="platform-404", at="20261122100000", resource=unvisited,
+            platform="zenodo",
         )
-    )
+    )  # fmt: skip
+    assert found["platform_name"] == "zenodo"
     assert found["terminal"]["terminal_url"] == PAGE.url
     assert (found["terminal"]["terminal_sha1hex"], found["html_biblio"]) == (None, None)
 
