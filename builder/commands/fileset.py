@@ -1,13 +1,16 @@
 """`sheaf fileset`."""
 
 import argparse
+import hashlib
 import json
+import os
 import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,18 +18,23 @@ from tempfile import TemporaryDirectory
 from builder.context import Context
 from builder.errors import UsageError
 from builder.filesets import request, status, wiring
+from builder.filesets.download.parts import PartialFolder
 from builder.filesets.ingest import Ingest
 from builder.filesets.item import IngestOutcome, IngestRequest
 from builder.filesets.request import Queue, connect_queue
 from builder.filesets.result import describe, results
 from builder.filesets.results import Keeping, Results, open_journal
 from builder.filesets.session import FilesetSession
+from builder.filesets.strategies.keys import FILESETS, WARCS
 from builder.filesets.wiring import Materials
 from builder.http.settings import http_settings
 from builder.progress import Datasets
+from builder.store.s3 import S3Store
 from builder.text import tally
+from functions.snapshot.errors import StoreError
 
 _STDIN = "-"
+_SLACK = timedelta(hours=1)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +84,7 @@ def run(context: Context) -> int:
             requests, many = _requests(context, None, stop)
             tale = _Tale(stack.enter_context(Datasets(many)), _tells_lines(arguments), dry=True)
             session = FilesetSession(
-                _ingest(context, scratch, stop).process, _threads(context), stop, dry=True
+                _ingest(context, scratch, None, stop).process, _threads(context), stop, dry=True
             )
             _carry_out(session, requests, tale.tell)
         else:
@@ -91,9 +99,10 @@ def _archive(context: Context, stack: ExitStack, stop: threading.Event) -> "_Tal
     arguments = context.arguments
     queue = connect_queue(arguments.queue) if arguments.queue else None
     journal = stack.enter_context(open_journal(context.scratch(), context.store.address))
-    ingest = _ingest(context, journal.scratch, stop)
+    ingest = _ingest(context, journal.scratch, PartialFolder(_parts(context)), stop)
     written = Results(context.store, journal.folder / "rows", context.now)
     keeping = Keeping(written, journal, queue.settle if queue else _nothing)
+    _abort_uploads(context)
     if left := keeping.recover():
         context.say(f"ingested {tally(left, 'result')} of an earlier, interrupted process")
     if queue is not None:
@@ -131,7 +140,25 @@ def _carry_out(
                 rest.callback(take, outcome)
 
 
-def _ingest(context: Context, scratch: Path, stop: threading.Event) -> Ingest:
+def _abort_uploads(context: Context) -> None:
+    """Abort what killed processes left in a bucket; no living request is as old."""
+    if not isinstance(context.store, S3Store):
+        return
+    age = timedelta(seconds=context.configuration["fileset.request_seconds"]) + _SLACK
+    with suppress(StoreError):  # the keys may not allow it, and the rest works without
+        for prefix in (FILESETS, WARCS):
+            context.store.abort_uploads(prefix, context.now() - age)
+
+
+def _parts(context: Context) -> Path:
+    """Return the folder of the downloads of this store's datasets, the same for all processes."""
+    address = hashlib.sha256(os.fsencode(context.store.address)).hexdigest()[:16]
+    return context.scratch() / f"downloads-{address}"
+
+
+def _ingest(
+    context: Context, scratch: Path, parts: PartialFolder | None, stop: threading.Event
+) -> Ingest:
     settings = context.configuration
     materials = Materials(
         store=context.store,
@@ -140,6 +167,7 @@ def _ingest(context: Context, scratch: Path, stop: threading.Event) -> Ingest:
         environment=context.environment,
         clock=context.now,
         scratch=scratch,
+        parts=parts,
     )
     return wiring.ingest(materials, stop, settings["fileset.request_seconds"])
 

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from builder.filesets.download.api import PlatformApi
 from builder.filesets.download.download import FileDownloader
+from builder.filesets.download.parts import PartialFolder
 from builder.filesets.ingest import Ingest
 from builder.filesets.item import IngestRequest
 from builder.filesets.platforms.detect import Detected, detect
@@ -24,6 +25,7 @@ from builder.filesets.protocols import Api, Downloader, FilesetError, FilesetIng
 from builder.filesets.strategies.archiveorg import Items
 from builder.filesets.strategies.archiveorg_client import ArchiveClient
 from builder.filesets.strategies.bundled import Bundled
+from builder.filesets.strategies.continued import ContinuedStrategy
 from builder.filesets.strategies.s3 import ObjectStrategy
 from builder.filesets.strategies.web import Captured
 from builder.http import connections
@@ -122,7 +124,7 @@ class Materials:
     """Dependencies of strategies.
 
     `scratch` is a folder on this machine for temporary files. `environment` may have the keys for
-    archive.org (IA_ACCESS_KEY, IA_SECRET_KEY).
+    archive.org (IA_ACCESS_KEY, IA_SECRET_KEY). With `parts`, a later process continues downloads.
     """
 
     store: Writer
@@ -131,6 +133,7 @@ class Materials:
     environment: Mapping[str, str]
     clock: Callable[[], datetime]
     scratch: Path
+    parts: PartialFolder | None = None
 
 
 def make_strategy(
@@ -144,7 +147,12 @@ def make_strategy(
         make = MAKERS[name]
     except KeyError:
         raise FilesetError("not-implemented", f"there is no strategy {name}") from None
-    return make(materials, name, materials.ways.downloader(until), go_on)
+    downloader = materials.ways.downloader(until)
+    if materials.parts is None:
+        return make(materials, name, downloader, go_on)
+    return ContinuedStrategy(
+        name, lambda by: make(materials, name, by, go_on), downloader, materials.parts, go_on
+    )
 
 
 def _make_objects(

@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -170,6 +170,35 @@ class S3Client(ObjectClient):
             if not page.get("IsTruncated") or not page.get("NextContinuationToken"):
                 return objects, folders
             what["ContinuationToken"] = page["NextContinuationToken"]
+
+    def abort_uploads(self, prefix: str, before: datetime) -> int:
+        """Abort the uploads in parts below `prefix` that began before then; return their number.
+
+        Raises StoreError.
+        """
+        what: dict[str, Any] = {"Bucket": self._bucket, "Prefix": prefix}
+        many = 0
+        while True:
+            page = self.attempt(
+                prefix,
+                "s3:ListBucketMultipartUploads",
+                lambda: self._small.list_multipart_uploads(**what),
+            )
+            for one in page.get("Uploads") or ():
+                if one["Initiated"] < before:
+                    self._abort(one["Key"], one["UploadId"])
+                    many += 1
+            if not page.get("IsTruncated"):
+                return many
+            what["KeyMarker"] = page["NextKeyMarker"]
+            what["UploadIdMarker"] = page["NextUploadIdMarker"]
+
+    def _abort(self, key: str, upload: str) -> None:
+        what = {"Bucket": self._bucket, "Key": key, "UploadId": upload}
+        with suppress(MissingObject):  # it ended meanwhile
+            self.attempt(
+                key, "s3:AbortMultipartUpload", lambda: self._small.abort_multipart_upload(**what)
+            )
 
     def remove(self, keys: Sequence[str]) -> None:
         """Remove the objects, a thousand with each request; a missing object is not an error."""

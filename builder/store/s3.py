@@ -10,6 +10,7 @@ import secrets
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
@@ -175,6 +176,13 @@ class S3Store(BucketReader):
         objects, folders = self._client.list(root + prefix, "/")
         names = [*folders, *(one.key for one in objects if not _marks_a_folder(one))]
         return sorted(name.removeprefix(root) for name in names)
+
+    def abort_uploads(self, prefix: str, before: datetime) -> int:
+        """Abort the uploads in parts below `prefix` that began before then; return their number.
+
+        A killed process leaves them, and they are charged for. Raises StoreError.
+        """
+        return self._client.abort_uploads(self._root() + prefix, before)
 
     def _root(self) -> str:
         return f"{self._prefix}/" if self._prefix else ""

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from builder.filesets.download.decoy import packs
 from builder.filesets.download.partial import (
     ContentMismatch,
     PartialDownload,
     RestartDownload,
-    packs,
 )
+from builder.filesets.download.parts import DatasetParts, FilePart
 from builder.filesets.item import FilesetManifestFile
 from builder.filesets.manifest_file import best_digest
 from builder.filesets.protocols import FilesetError, OpenSink, Received, ZipSink
@@ -49,13 +50,17 @@ STATUSES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDownloader:
-    """Downloads files: at most `tries` and `seconds` for each, and nothing after `until`."""
+    """Downloads files: at most `tries` and `seconds` for each, and nothing after `until`.
+
+    With `parts`, it continues what an earlier process received of them.
+    """
 
     client: HttpClient
     tries: int
     seconds: float
     until: float
     limits: Limits = field(default_factory=Limits)
+    parts: DatasetParts | None = None
 
     def download(
         self,
@@ -69,13 +74,21 @@ class FileDownloader:
         if not file.platform_url:
             raise FilesetError("error-platform-download", "the platform declares no URL for it")
         until = min(self.until, self.client.clock() + self.seconds)
-        work = _Work(self, file, limit, html, until, left=self.tries)
-        while True:
-            try:
-                with open_sink() as sink:
-                    return work.fill(sink)
-            except RestartDownload as restart:
-                work.ranges = work.ranges and not restart.is_other
+        part = None if self.parts is None else self.parts.open(file)
+        work = _Work(self, file, limit, html, until, left=self.tries, part=part)
+        received = None
+        try:
+            while received is None:
+                try:
+                    with open_sink() as sink:
+                        received = work.fill(sink)
+                except RestartDownload as restart:
+                    work.ranges = work.ranges and not restart.is_other
+                    work.forget()
+            return received
+        finally:
+            if part is not None:
+                part.close(whole=received is not None)
 
 
 @dataclass(slots=True)
@@ -88,6 +101,7 @@ class _Work:
     html: bool
     until: float
     left: int
+    part: FilePart | None
     ranges: bool = True
     unpack: bool | None = None
     switched: bool = False
@@ -96,7 +110,10 @@ class _Work:
 
     def fill(self, sink: ZipSink) -> Received:
         """Fill a sink from the start. Raises RestartDownload, and FilesetError to give up."""
-        partial = PartialDownload(self.file, self.limit, sink, self.html)
+        partial = PartialDownload(self.file, self.limit, sink, self.html, part=self.part)
+        partial.resume()
+        if partial.size and best_digest(self.file) and partial.is_whole():
+            return partial.finish()
         while True:
             before = partial.size
             try:
@@ -150,8 +167,14 @@ class _Work:
         if partial.size and not continues:
             raise RestartDownload from failure
 
+    def forget(self) -> None:
+        """Remove the part: it cannot be continued."""
+        if self.part is not None:
+            self.part.forget()
+
     def _reject(self, mismatch: ContentMismatch, partial: PartialDownload) -> None:
         """Restart, perhaps with the coding switched; give up if the same bytes came twice."""
+        self.forget()
         if partial.coding and self._switch():
             raise RestartDownload from mismatch
         known, self.mismatch = self.mismatch, mismatch

@@ -1,18 +1,17 @@
 """Partial download: a file received in one or several responses and verified on the way."""
 
 import hashlib
-import json
-import mimetypes
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
-from urllib.parse import unquote, urlsplit
 
-from builder.filesets.download import api
+from builder.filesets.download import api, decoy
+from builder.filesets.download.parts import FilePart
 from builder.filesets.item import FilesetManifestFile
 from builder.filesets.manifest_file import Digests, best_digest
 from builder.filesets.protocols import Received, ZipSink
+from builder.filesets.result import from_json, to_json
 from builder.http import responses
 from builder.http.errors import FetchError
 from builder.http.responses import Response
@@ -22,10 +21,6 @@ _HEAD = 1024
 _PAGE = "a page, judging by its first bytes"
 _RANGE = re.compile(r"bytes\s+([0-9]{1,18})-[0-9]*/([0-9]{1,18}|\*)")
 _LONGEST = 1000  # characters of an entity tag that is sent back
-_TYPES = mimetypes.MimeTypes()  # Python's own table, the same on every system
-_ERRORS = frozenset({"error", "errors", "error_message", "errormessage", "exception"})
-_PACKED = (".gz", ".tgz", ".svgz", ".z", ".taz")
-_PAGES = (".html", ".htm", ".xhtml", ".shtml", ".mhtml")
 
 
 class ContentMismatch(Exception):
@@ -52,12 +47,16 @@ class RestartDownload(Exception):
 
 @dataclass(slots=True)
 class PartialDownload:
-    """The received part of a file. With `unpack`, a content coding is decoded, if there is one."""
+    """The received part of a file. With `unpack`, a content coding is decoded, if there is one.
+
+    What a later process could continue is also written to `part`.
+    """
 
     file: FilesetManifestFile
     limit: int
     sink: ZipSink
     html: bool = False
+    part: FilePart | None = None
     unpack: bool = False
     head: Received | None = None
     coding: str | None = None
@@ -75,7 +74,10 @@ class PartialDownload:
 
     def can_continue(self) -> bool:
         """Return whether only the missing bytes can be requested."""
-        if not self.size or self.coding or self._refuses:
+        return bool(self.size) and self._may_continue()
+
+    def _may_continue(self) -> bool:
+        if self.coding or self._refuses:
             return False
         return self._tag is not None or best_digest(self.file) is not None
 
@@ -116,9 +118,9 @@ class PartialDownload:
     def _begin(self, answer: Response, at: str) -> None:
         self.coding = responses.content_coding(answer.headers)
         self._first = _validators(answer.headers)
-        tag = _strong_validator(answer.headers)
-        sendable = tag.isascii() and tag.isprintable() and len(tag) <= _LONGEST
-        self._tag = tag if tag and sendable else None
+        strong = _strong_validator(answer.headers)
+        sendable = strong.isascii() and strong.isprintable() and len(strong) <= _LONGEST
+        self._tag = strong if strong and sendable else None
         self._refuses = answer.headers.get("accept-ranges", "").strip().lower() == "none"
         self._total = _number(answer.headers.get("content-length"))
         self.head = Received(
@@ -127,6 +129,25 @@ class PartialDownload:
             terminal_url=strip_secrets(answer.url),
             terminal_status_code=answer.status, reason=answer.reason, headers=answer.raw,
         )  # fmt: skip
+        if self.part is not None and self._may_continue():
+            first, tag, total = self._first, self._tag, self._total
+            state = {"first": first, "tag": tag, "total": total, "head": to_json(self.head)}
+            self.part.begin(state)
+
+    def resume(self) -> None:
+        """Take what an earlier process received. Raises RestartDownload if that is too much."""
+        found = self.part and self.part.read()
+        if not found:
+            return
+        state, came = found
+        self.head = from_json(Received, state["head"])
+        self._first = (state["first"][0], state["first"][1])
+        self._tag, self._total = state["tag"], state["total"]
+        for data in came:
+            if self.size + len(data) > self._most():
+                raise RestartDownload
+            self._digests.take(data)
+            self.sink.write(data)
 
     def _continue(self, answer: Response) -> None:
         """Check that a response with status 206 is the rest of the same file.
@@ -176,14 +197,14 @@ class PartialDownload:
         assert self.head is not None
         kind = self.head.media_type
         packed = self.coding is not None and not self.unpack
-        if not (self.html or _is_page(self.file)):
+        if not (self.html or decoy.is_page_file(self.file)):
             page = api.is_html(kind) if packed else api.is_page(kind, head)
             nothing = not head and self.file.size is None
             self._page = page or (nothing and not best_digest(self.file))
         detail = _PAGE if head else "no bytes received, and no size declared"
-        error = not self._page and _is_json_error(self.file, kind, head)
+        error = not self._page and decoy.is_json_error(self.file, kind, head)
         if (self._page or error) and not best_digest(self.file):
-            said = f"JSON in place of the file: {_excerpt(head)}" if error else detail
+            said = f"JSON in place of the file: {decoy.excerpt(head)}" if error else detail
             raise ContentMismatch("html-decoy", said, _head_digest(head))
         if self._total is not None and not (self.coding and self.unpack):
             self._measure(self._total, f"length {self._total}")
@@ -198,11 +219,15 @@ class PartialDownload:
 
     def _write(self, data: bytes) -> None:
         size = self.size + len(data)
-        most = self.limit if self.file.size is None else min(self.file.size, self.limit)
-        if size > most:
+        if size > self._most():
             self._measure(size, f"{self.size} {self._digests.of('sha256')}")
         self._digests.take(data)
         self.sink.write(data)
+        if self.part is not None:
+            self.part.write(data)
+
+    def _most(self) -> int:
+        return self.limit if self.file.size is None else min(self.file.size, self.limit)
 
     def finish(self) -> Received:
         """Return the complete file. Raises ContentMismatch if it is not the platform's file.
@@ -233,12 +258,6 @@ class PartialDownload:
         return ContentMismatch(status, detail, seen, over)
 
 
-def packs(file: FilesetManifestFile, url: str) -> bool:
-    """Return whether the file's names show that it is itself compressed, apart from its coding."""
-    named = (file.path.lower(), unquote(urlsplit(url).path).lower())
-    return any(name.endswith(_PACKED) for name in named)
-
-
 def _validators(headers: Mapping[str, str]) -> tuple[str, str]:
     """Return ETag and Last-Modified of a response, "" for a missing one."""
     return headers.get("etag", "").strip(), headers.get("last-modified", "").strip()
@@ -258,33 +277,6 @@ def _strong_validator(headers: Mapping[str, str]) -> str:
     except (TypeError, ValueError):
         return ""
     return modified if age.total_seconds() >= 1 else ""
-
-
-def _is_page(file: FilesetManifestFile) -> bool:
-    kind = (file.mimetype or "").partition(";")[0].strip().lower()
-    return api.is_html(kind) or file.path.lower().endswith(_PAGES)
-
-
-def _is_json_error(file: FilesetManifestFile, kind: str | None, head: bytes) -> bool:
-    """Return whether JSON came, such as an error, for a file of unknown size that is not JSON.
-
-    Its name tells that it is not. If the name has no known type, JSON with an error is one.
-    """
-    is_json = (kind or "").endswith(("/json", "+json"))
-    if not is_json or "json" in (file.mimetype or "") or file.size is not None:
-        return False
-    named, packing = _TYPES.guess_type(file.path)
-    if named or packing:
-        return "json" not in (named or "")
-    try:
-        found = json.loads(head)
-    except ValueError:
-        return False
-    return isinstance(found, dict) and not _ERRORS.isdisjoint(map(str.lower, found))
-
-
-def _excerpt(head: bytes) -> str:
-    return " ".join(head[:200].decode("utf-8", "replace").split())
 
 
 def _number(text: str | None) -> int | None:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -17,9 +18,9 @@ import pytest
 
 from builder import cli
 from builder.store.folder import FolderStore
-from tests.builder.filesets.body import digest
+from tests.builder.filesets.body import Generated, digest
 from tests.builder.filesets.invenio import BODIES, Site
-from tests.builder.filesets.server import Server, silent
+from tests.builder.filesets.server import Exchange, Server, served, silent
 from tests.clock import make_context
 
 SHEAF = [sys.executable, "-m", "builder"]
@@ -138,6 +139,56 @@ def test_killed_in_the_midst_nothing_is_half_there_and_the_next_one_completes_it
         for row in rows:  # one range each
             assert data[row["place"] :][: row["bytes"]] == BODIES[row["path"]]
     assert not list((site.folder / "store" / ".tmp").glob("filesets-*"))
+
+
+LARGE = {"0.bin": BODIES["0.bin"], "1.bin": Generated(12_000_000).all}
+
+
+@pytest.mark.parametrize("strategy", ['"s3"', '{ backend = "s3", bundle = "always" }', '"web"'])
+def test_killed_in_a_large_file_the_next_process_continues_it(site: Here, strategy: str) -> None:
+    def hold(exchange: Exchange) -> None:
+        exchange.head(200, {"Content-Length": "12000000", "ETag": '"1"'})
+        exchange.send(LARGE["1.bin"][:7_000_000])
+        exchange.wait(60)
+
+    def parts() -> list[Path]:
+        return list((site.folder / "store" / ".tmp").glob("downloads-*/*/*"))
+
+    site.configure(fileset__strategy=strategy)
+    url = site.record("hives-1", LARGE, n1=hold)
+    with site.begun("fileset", url) as process:
+        site.await_(lambda: sum(path.stat().st_size for path in parts()) > 6_500_000)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    site.record("hives-1", LARGE, n1=served(LARGE["1.bin"], etag='"1"'))
+    site.server.forget()
+    assert site.results(url) == {url: "success"}
+    (asked,) = site.server.asked(site.content("hives-1", "1.bin"))
+    assert asked.sent < 5_600_000
+    assert not site.server.asked(site.content("hives-1", "0.bin"))
+    assert not parts()
+    site.run("verify")
+
+
+def test_two_processes_fetch_a_dataset_once(site: Here) -> None:
+    free = threading.Event()
+
+    def hold(exchange: Exchange) -> None:
+        free.wait(60)
+        served(BODIES["3.bin"])(exchange)
+
+    url = site.record("hives-1", n3=hold)
+    with site.begun("fileset", "--json", url) as first:
+        site.await_(lambda: site.server.asked(site.content("hives-1", "3.bin")))
+        with site.begun("fileset", "--json", url) as second:
+            api = f"{site.base}/api/records/hives-1"
+            site.await_(lambda: len(site.server.asked(api)) > 1)
+            time.sleep(0.5)
+            free.set()
+            found = [process.communicate(timeout=60)[0] for process in (first, second)]
+    assert [json.loads(out)["status"] for out in found] == ["success", "success-existing"]
+    for path in BODIES:
+        assert len(site.server.asked(site.content("hives-1", path))) == 1
 
 
 def test_interrupted_what_is_done_is_kept_and_the_rest_goes_on_later(site: Here) -> None:

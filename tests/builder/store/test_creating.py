@@ -6,6 +6,7 @@ import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,18 @@ def proxy(moto_server: str) -> Iterator[Proxy]:
 
 def faulty(proxy: Proxy, make_bucket: Callable[..., Bucket], **settings: Any) -> Bucket:
     return make_bucket().through(proxy.url, part=PART, **settings)
+
+
+def test_the_uploads_of_killed_processes_are_aborted(moto_server: str) -> None:
+    with closing(fresh(moto_server, part=PART)) as bucket, closing(fresh(moto_server)) as other:
+        client = administrator(bucket.endpoint)
+        for store, key in ((bucket, "a/1"), (bucket, "a/2"), (bucket, "b/1"), (other, "a/1")):
+            client.create_multipart_upload(Bucket=store.bucket, Key=f"store/{key}")
+        began = client.list_multipart_uploads(Bucket=bucket.bucket)["Uploads"][0]["Initiated"]
+        assert bucket.abort_uploads("a/", began) == 0
+        assert bucket.abort_uploads("a/", began + timedelta(seconds=1)) == 2
+        assert [one["Key"] for one in dangling(bucket)] == ["store/b/1"]
+        assert len(dangling(other)) == 1
 
 
 COMPLETION = "?uploadId="
