@@ -214,7 +214,7 @@ _ROWS = (
         "Restore a site from the archive to disk.",
         (
             "sheaf restore store site/ --url www.example.org",
-            "sheaf restore https://archive.example.org site/ --as-of 2009 --convert-links",
+            "sheaf restore doi:10.5281/zenodo.7078725 dataset/",
         ),
         "some files could not be restored",
     ),

@@ -13,11 +13,13 @@ from builder.errors import UsageError
 from builder.progress import FileBar, Phase
 from builder.restore import captures, sources
 from builder.restore.captures import CaptureFilter, CaptureSource, ListedCapture, RebuildError
+from builder.restore.datasets import find_dataset, names_dataset, restore_dataset
 from builder.restore.folder import RestoreFolder
 from builder.restore.manifest import ManifestEntries, RestoreReport, of_file
 from builder.restore.names import MANIFEST
 from builder.restore.plan import Plan
 from builder.restore.session import RestoreJob, RestoreSession
+from builder.restore.sources import open_dataset
 from builder.text import tally, visible
 from functions.store.scratch import Scratch
 from functions.url.surt import METHOD
@@ -28,7 +30,10 @@ _LARGEST = 1 << 31
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("source", metavar="SOURCE", help="a store, or the URL of a served one")
+    parser.add_argument(
+        "source", metavar="SOURCE",
+        help="a store, the URL of a served one, or the DOI or identifier of a dataset",
+    )  # fmt: skip
     parser.add_argument("dir", metavar="DIR", help="target folder; an existing restore is resumed")
     parser.add_argument("--set", metavar="SPEC", help="only captures of this set")
     parser.add_argument(
@@ -76,9 +81,12 @@ def run(context: Context) -> int:
     """Restore a site from the archive to disk.
 
     A repeated run continues. The last capture of each URL is restored, redirects are followed, and
-    bytes are verified. manifest.jsonl has the result of each URL.
+    bytes are verified. manifest.jsonl has the result of each URL. Of a dataset, all files are
+    restored under their paths and verified; other options do not apply.
     """
     arguments = context.arguments
+    if names_dataset(arguments.source):
+        return _restore_dataset(context)
     if arguments.jobs < 1 or arguments.max_bytes < 0:
         raise UsageError("--jobs must be from 1, and --max-bytes from 0")
     for url in arguments.urls:
@@ -105,6 +113,26 @@ def run(context: Context) -> int:
             session = RestoreSession(source, plan, folder, entries, order, advance, stop)
             account = session.restore()
     return _print_result(context, source, account)
+
+
+def _restore_dataset(context: Context) -> int:
+    arguments, folder = context.arguments, Path(context.arguments.dir)
+    identifier = find_dataset(context.published_store(), arguments.source)
+    with ExitStack() as stack:
+        record, store = stack.enter_context(open_dataset(context, identifier))
+        many = len(record.fields.get("files") or ())
+        done = restore_dataset(record, store, folder, stack.enter_context(FileBar(many)))
+    for path, reason in done.missing.items():
+        context.say(visible(f"missing: {path}: {reason}"))
+    parts = [
+        f"{tally(done.restored, 'file')} restored ({tally(done.bytes, 'byte')})",
+        tally(done.kept, "was there", "were there") if done.kept else "",
+        f"{done.withheld:,} withheld by the platform" if done.withheld else "",
+        f"{len(done.missing):,} missing" if done.missing else "",
+    ]
+    text = f"{arguments.dir}: {', '.join(filter(None, parts))}, of {identifier}"
+    context.result(visible(text), {"dir": arguments.dir, **asdict(done)})
+    return 1 if done.missing else 0
 
 
 def _source(context: Context, stop: threading.Event) -> CaptureSource:

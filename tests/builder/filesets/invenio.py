@@ -41,6 +41,7 @@ class Site:
         told = {
             "id": id_,
             "parent": {"id": f"{id_}-all"},
+            "pids": {"doi": {"identifier": f"10.5072/{id_}"}},
             "links": {"self": api, "self_html": self.url(id_)},
             "metadata": {"title": f"Hives {id_}", "resource_type": {"id": "dataset"}},
             "access": {"record": "public", "files": "public"},

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,6 +71,14 @@ class Here(Site):
             cli.main([*arguments, "--config", str(self.folder / "sheaf.toml")], make_context) == 0
         )
         return self.capsys.readouterr().out
+
+    def told(self, code: int, *arguments: str) -> dict[str, Any]:
+        """Run a command that ends with this code, and return its document."""
+        self.capsys.readouterr()
+        known = ["--config", str(self.folder / "sheaf.toml")]
+        assert cli.main([*arguments, *known], make_context) == code
+        found: dict[str, Any] = json.loads(self.capsys.readouterr().out or "{}")
+        return found
 
     def results(self, *urls: str) -> dict[str, str]:
         lines = self.run("fileset", "--json", *urls).splitlines()
@@ -139,6 +148,50 @@ def test_killed_in_the_midst_nothing_is_half_there_and_the_next_one_completes_it
         for row in rows:  # one range each
             assert data[row["place"] :][: row["bytes"]] == BODIES[row["path"]]
     assert not list((site.folder / "store" / ".tmp").glob("filesets-*"))
+
+
+@pytest.mark.parametrize("strategy", ['"s3"', '{ backend = "s3", bundle = "always" }', '"web"'])
+def test_a_dataset_is_restored_under_its_paths(site: Here, strategy: str) -> None:
+    site.configure(fileset__strategy=strategy)
+    bodies = {"a.csv": b"1,2\n", "data/b.csv": b"", "data/c.bin": b"c" * 300_000}
+    url = site.record("hives-1", bodies)
+    assert site.results(url, site.record("hives-2")) == {
+        url: "success",
+        site.url("hives-2"): "success",
+    }
+    site.run("publish")
+    folder = site.folder / "restored"
+
+    def restore(code: int = 0, name: str = "doi:10.5072/HIVES-1") -> dict[str, Any]:
+        return site.told(code, "restore", "--json", name, str(folder))
+
+    def files() -> dict[str, bytes]:
+        found = (path for path in folder.rglob("*") if path.is_file())
+        return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+    first = restore()
+    assert (first["restored"], first["kept"], first["bytes"]) == (3, 0, 300_004)
+    assert files() == bodies
+    (folder / "a.csv").unlink()
+    (folder / "data" / "c.bin").write_bytes(b"mine")
+    again = restore(1)
+    assert (again["restored"], again["kept"], list(again["missing"])) == (1, 1, ["data/c.bin"])
+    assert files() == bodies | {"data/c.bin": b"mine"}
+    (folder / "data" / "c.bin").unlink()
+    assert restore(0, first["identifier"])["restored"] == 1
+    assert site.told(2, "restore", "10.5072/other", str(folder)) == {}
+
+
+def test_an_altered_file_is_not_restored(site: Here) -> None:
+    url = site.record("hives-1")
+    site.results(url)
+    site.run("publish")
+    (path,) = (site.folder / "store" / "filesets").rglob("3.bin")
+    path.write_bytes(b"X" * 3000)
+    found = site.told(1, "restore", "--json", "doi:10.5072/hives-1", str(site.folder / "restored"))
+    assert list(found["missing"]) == ["3.bin"]
+    there = sorted(path.name for path in (site.folder / "restored").rglob("*"))
+    assert there == sorted(BODIES.keys() - {"3.bin"})
 
 
 LARGE = {"0.bin": BODIES["0.bin"], "1.bin": Generated(12_000_000).all}
