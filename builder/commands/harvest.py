@@ -2,6 +2,7 @@
 
 import argparse
 import gc
+import os
 import re
 import threading
 import time
@@ -18,8 +19,10 @@ from builder.errors import UsageError
 from builder.harvest import batch, window
 from builder.harvest.batch import HarvestThreads
 from builder.harvest.client import OaiClient, OaiSettings
+from builder.harvest.file_list import FileAccess
+from builder.harvest.file_walk import walk_files
 from builder.harvest.folder import FORMS
-from builder.harvest.run import HarvestJob, HarvestResult, HarvestSession
+from builder.harvest.run import AUTO, WAYS, FileLists, HarvestJob, HarvestResult, HarvestSession
 from builder.harvest.window import HarvestDates
 from builder.http.addresses import AnyAddresses
 from builder.http.client import HttpClient, agent_of
@@ -58,6 +61,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--format", choices=FORMS,
         help="rows as Parquet, rows as JSON lines, or raw record elements as XML (default: the "
         "format of an existing harvest, else parquet)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--by", choices=WAYS, default=AUTO,
+        help="harvest from the data files that Identify names, or by pages (default: from data "
+        "files where they give the same records)",
     )  # fmt: skip
     _add_manners(parser)
 
@@ -101,7 +109,10 @@ def run(context: Context) -> int:
     with RecordBar() as bar, _rare_collections():
         client = _client(arguments, http, stop, behind)
         settings = _settings(arguments, http, bar)
-        work = partial(_work, context, home, asked, client, settings, bar)
+        cores = os.cpu_count() or 1
+        access = FileAccess(context.defaults, context.environment, cores, stop.is_set)
+        files = partial(walk_files, access)
+        work = partial(_work, context, home, asked, client, settings, bar, files)
         crew = HarvestThreads(work, http.host_concurrent, stop)
         with closing(crew.outcomes(orders)) as found:
             for one in found:
@@ -142,6 +153,7 @@ def _work(
     client: HttpClient,
     settings: OaiSettings,
     bar: RecordBar,
+    files: FileLists,
     order: HarvestJob,
 ) -> HarvestResult:
     """Carry out one harvest."""
@@ -149,6 +161,7 @@ def _work(
         session = HarvestSession(
             order, home, asked, oai.ask, context.now, time.monotonic, settings.say,
             partial(bar, order.named), context.arguments.every, context.arguments.overlap,
+            files, context.arguments.by,
         )  # fmt: skip
         return session.carry_out()
 

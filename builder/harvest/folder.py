@@ -27,7 +27,7 @@ from builder.errors import UsageError
 from builder.harvest import records, state
 from builder.harvest.errors import HarvestError
 from builder.harvest.state import HarvestState, PartFile
-from builder.harvest.version import HarvestedRow, Seen, Sight
+from builder.harvest.version import HarvestedRow, ItemVersion, Seen, Sight
 from builder.store.durable import DRAFT, replace_durably
 
 STATE = "harvest.json"
@@ -35,6 +35,8 @@ SETS = "sets.json"
 SEEN = "seen.sqlite"
 FORMS = ("parquet", "jsonl", "xml")
 _PART = re.compile(r"part-([0-9]{6})-([0-9]{6})\.(parquet|jsonl|xml)")
+_DRAFTS = 500_000
+"""Numbers from here on are of parts that may still be taken over."""
 _ODD = re.compile(r"[^a-z0-9.]+")
 
 
@@ -112,6 +114,26 @@ class HarvestFolder:
         self._rows += 1
         return sight
 
+    def adopt(self, path: Path, run: int, versions: Sequence[ItemVersion]) -> bool:
+        """Take over a file of rows, durable and in this folder, if all its items are new.
+
+        Return whether it was taken. Raises HarvestError.
+        """
+        if not self.seen.add_new(run, versions):
+            return False
+        self._end_part()
+        number = sum(run_number(one.name) == run for one in self.state.parts)
+        name = part_name(run, number, self.state.form)
+        with _wrap_errors(self.path):
+            path.replace(self.path / name)
+            size = (self.path / name).stat().st_size
+        self.state.parts.append(PartFile(name, len(versions), size))
+        return True
+
+    def draft(self, run: int, number: int) -> Path:
+        """Return the path of a file of rows to be written, which `adopt` may take over."""
+        return self.path / part_name(run, _DRAFTS + number, self.state.form)
+
     def has(self, identifier: str, stamp: str) -> bool:
         """Return whether this is the latest version of an item. Raises HarvestError."""
         return self.seen.has(identifier, stamp)
@@ -123,14 +145,17 @@ class HarvestFolder:
 
     def commit(self) -> None:
         """Flush the stored rows and the state to disk. Raises HarvestError."""
+        self._end_part()
+        self.state.commit += 1
+        self.seen.commit(self.state.commit)
+        self.write(STATE, self.state.document())
+
+    def _end_part(self) -> None:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
             size = (self.path / self._name).stat().st_size
             self.state.parts.append(PartFile(self._name, self._rows, size))
-        self.state.commit += 1
-        self.seen.commit(self.state.commit)
-        self.write(STATE, self.state.document())
 
     def keep_sets(self, sets: Sequence[tuple[str, str]]) -> None:
         """Write the repository's sets: setSpec and setName of each."""

@@ -59,9 +59,7 @@ class ListWalk:
         Raises Unanswered if the repository is unavailable at present, and RefusedError if it
         refuses permanently.
         """
-        while self.going.owed:
-            self._taking.fetch(*self.going.owed[0])
-            del self.going.owed[0]
+        self.fetch_owed()
         while True:
             try:
                 ended = self._page()
@@ -74,10 +72,17 @@ class ListWalk:
                     return PARTIAL
                 continue
             if ended and self._is_whole():
-                return self._end_status()
+                return self.end_status()
             self.paused()
 
-    def _end_status(self) -> str:
+    def fetch_owed(self) -> None:
+        """Request the records that the run before lost."""
+        while self.going.owed:
+            self._taking.fetch(*self.going.owed[0])
+            del self.going.owed[0]
+
+    def end_status(self) -> str:
+        """Return the status of a run whose list has come to its end."""
         counts = self.going.counts
         self.whole = not counts.outside
         return PARTIAL if counts.lost or counts.outside else COMPLETE
@@ -159,12 +164,12 @@ class ListWalk:
         going, counts = self.going, self.going.counts
         going.note("the list is a loop: its tokens never end")
         if going.size is not None and counts.distinct >= going.size:
-            return self._end_status()
+            return self.end_status()
         if not going.is_in_order:
             going.note("its completeness cannot be checked")
             return PARTIAL
         if going.stage and not going.gained:  # nothing later than the last record is left
-            return self._end_status()
+            return self.end_status()
         going.stage, going.gained = 1, 0
         self._begin(self._fall_back(self.overlap))
         return None

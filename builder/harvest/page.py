@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from builder.harvest.errors import Broken
+from builder.harvest.offer import SnapshotDescription, find_description
 from builder.harvest.version import DC
 
 _DC_NAMES = {f"{{http://purl.org/dc/elements/1.1/}}{name}": name for name in DC}
@@ -57,7 +58,8 @@ class ListPage:
     """A response. `token` is None if there is no such element, and "" if it is empty.
 
     `rows` are the fields of sets and formats; Identify has one row. `lost` are the identifiers of
-    unreadable records, each with the reason. `torn` means that the list is cut off.
+    unreadable records, each with the reason. `torn` means that the list is cut off. `snapshot` is
+    what Identify tells of a repository of Sheaf.
     """
 
     date: str | None = None
@@ -68,6 +70,7 @@ class ListPage:
     size: int | None = None
     lost: tuple[tuple[str, str], ...] = ()
     torn: bool = False
+    snapshot: SnapshotDescription | None = None
 
 
 def read(data: bytes) -> ListPage:
@@ -96,6 +99,7 @@ def read(data: bytes) -> ListPage:
         rows=_rows(verb, listed),
         token=None if token is None else _text(token),
         size=None if token is None else size(token.get("completeListSize", "").strip()),
+        snapshot=find_description(listed) if verb == "Identify" else None,
     )
 
 
@@ -128,34 +132,34 @@ def _entries(verb: str, listed: Element, data: bytes) -> tuple[PageEntry, ...]:
     if verb not in _LISTS:
         return ()
     found = [one for one in listed if _local(one.tag) == "record"]
-    places = _places(data, len(found))
-    around = scope(data[: places[0][0]] if places else b"")
+    where = places(data, len(found))
+    around = scope(data[: where[0][0]] if where else b"")
     return tuple(
         _entry(one, needing(data[start:end], around), start, end)
-        for one, (start, end) in zip(found, places, strict=True)
+        for one, (start, end) in zip(found, where, strict=True)
     )
 
 
-def _places(data: bytes, count: int) -> list[tuple[int, int]]:
+def places(data: bytes, count: int) -> list[tuple[int, int]]:
     """Return the offsets of the records of a response. Raises Broken unless `count` are found.
 
     A plain search for the tags is enough if nothing else looks like a record's tag.
     """
     alike = {data.count(b"<record>"), data.count(b"<record"), data.count(b"</record")}
     if alike == {count} and b":record" not in data and b"<!DOCTYPE" not in data:
-        places, end = [], 0
+        found, end = [], 0
         for _ in range(count):
             start = data.index(_PLAIN, end)
             end = data.index(b">", data.index(b"</record", start)) + 1
-            places.append((start, end))
-        return places
+            found.append((start, end))
+        return found
     first = _TAG.search(data)
-    places = list(spans(data, b"%s:" % first[1] if first and first[1] else b""))
-    if len(places) != count:  # some repositories give their records other prefixes
-        places = list(spans(data, rb"(?:%s:)?" % _NAME))
-    if len(places) != count:
-        raise Broken(f"{count:,} records, but only {len(places):,} could be located")
-    return places
+    found = list(spans(data, b"%s:" % first[1] if first and first[1] else b""))
+    if len(found) != count:  # some repositories give their records other prefixes
+        found = list(spans(data, rb"(?:%s:)?" % _NAME))
+    if len(found) != count:
+        raise Broken(f"{count:,} records, but only {len(found):,} could be located")
+    return found
 
 
 def _entry(record: Element | list[Element], text: str, start: int, end: int) -> PageEntry:

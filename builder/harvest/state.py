@@ -29,7 +29,8 @@ class Counts:
     `another` counts further versions of one item in the run. `again` counts versions that were
     received before in the run and not stored again. `deleted` and `mended` count stored versions,
     and `lost` those that could not be received. `outside` counts records with datestamps outside
-    the requested dates; `later` those with datestamps after the beginning of the list.
+    the requested dates; `later` those with datestamps after the beginning of the list. `files`
+    counts items from data files, which came without a page.
     """
 
     pages: int = 0
@@ -43,6 +44,7 @@ class Counts:
     lost: int = 0
     outside: int = 0
     later: int = 0
+    files: int = 0
 
     @property
     def distinct(self) -> int:
@@ -64,7 +66,8 @@ class RunState:
     again at the start. `remade` is true if the index of seen items was rebuilt.
     `owed` are records lost in the run before, each with the reason; they are still to be requested.
     `idle` counts pages in a row that brought nothing, and `mark` is the fingerprint of one of them.
-    `bad` is the latest datestamp of a lost record.
+    `bad` is the latest datestamp of a lost record. `files` is the offer of data files that the list
+    is taken from (offer.FileOffer), None for pages.
     """
 
     number: int
@@ -91,6 +94,7 @@ class RunState:
     idle: int = 0
     mark: str = ""
     bad: str = ""
+    files: dict[str, Any] | None = None
     counts: Counts = field(default_factory=Counts)
     owed: list[tuple[str, str]] = field(default_factory=list)
     lost: list[tuple[str, str]] = field(default_factory=list)
@@ -152,7 +156,8 @@ class HarvestState:
 
     `identify` holds fields of Identify, `format` those of ListMetadataFormats for the prefix.
     `covered` holds the earliest and the latest datestamp harvested; the earliest is None if there
-    is no lower limit. `covered` itself is None until a run is complete.
+    is no lower limit. `covered` itself is None until a run is complete. `reached` is the store's id
+    and the instant of the last snapshot that was harvested from data files.
     """
 
     base_url: str
@@ -162,6 +167,7 @@ class HarvestState:
     identify: Mapping[str, str] = field(default_factory=dict)
     format: Mapping[str, str] = field(default_factory=dict)
     covered: tuple[str | None, str] | None = None
+    reached: tuple[str, str] | None = None
     commit: int = 0
     parts: list[PartFile] = field(default_factory=list)
     runs: list[HarvestRun] = field(default_factory=list)
@@ -199,11 +205,13 @@ def parse(data: bytes, where: str) -> HarvestState:
 
 def _state(document: dict[str, Any]) -> HarvestState:
     going, covered = document.pop("going"), document.pop("covered")
+    reached = document.pop("reached", None)
     return HarvestState(
         going=None if going is None else _run_state(going),
         parts=[PartFile(**part) for part in document.pop("parts")],
         runs=[_run(run) for run in document.pop("runs")],
         covered=None if covered is None else (covered[0], str(covered[1])),
+        reached=None if reached is None else (str(reached[0]), str(reached[1])),
         **_check_names(HarvestState, document),
     )
 

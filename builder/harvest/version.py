@@ -7,12 +7,12 @@ hash of 64 bits. Two items with one hash would both be reported as changed, with
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from builder.harvest.errors import HarvestError
 from functions.snapshot.item_tables import Column
@@ -85,6 +85,21 @@ class Sight(Enum):
     """Another version of an item that was received in the same run."""
 
 
+class ItemVersion(NamedTuple):
+    """A version of an item in the index: hashes of the item and of the version."""
+
+    item: int
+    version: bytes
+    stamp: str
+    deleted: bool
+
+
+def item_version(identifier: str, stamp: str, text: str, deleted: bool) -> ItemVersion:
+    """Return what the index holds of a version."""
+    version = hashlib.blake2b(f"{stamp}\0{text}".encode(), digest_size=16).digest()
+    return ItemVersion(_item(identifier), version, stamp, deleted)
+
+
 class Seen:
     """The index, in a file that this process has locked. Not thread-safe."""
 
@@ -134,10 +149,9 @@ class Seen:
 
     def add(self, run: int, identifier: str, stamp: str, text: str, deleted: bool) -> Sight:
         """Record a version in a run, and return how it compares. Raises HarvestError."""
-        item = _item(identifier)
-        version = hashlib.blake2b(f"{stamp}\0{text}".encode(), digest_size=16).digest()
+        one = item_version(identifier, stamp, text, deleted)
         try:
-            return self._insert(item, version, stamp, run, deleted)
+            return self._insert(one.item, one.version, stamp, run, deleted)
         except sqlite3.Error as error:
             raise _unusable(self._path, error) from error
 
@@ -181,6 +195,22 @@ class Seen:
             (version, stamp, run, deleted, item),
         )
         return Sight.CHANGED if when != run else Sight.ANOTHER
+
+    def add_new(self, run: int, versions: Sequence[ItemVersion]) -> bool:
+        """Record versions of items in a run, if none of the items was seen before.
+
+        Return whether they were recorded. Raises HarvestError.
+        """
+        rows = [(one.item, one.version, one.stamp, run, one.deleted) for one in versions]
+        with _wrap_errors(self._path):
+            self._base.execute("SAVEPOINT versions")
+            before = self._base.total_changes
+            self._base.executemany("INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?, ?)", rows)
+            whole = self._base.total_changes - before == len(rows)
+            if not whole:
+                self._base.execute("ROLLBACK TO versions")
+            self._base.execute("RELEASE versions")
+        return whole
 
     def has(self, identifier: str, stamp: str) -> bool:
         """Return whether the latest version of an item has that datestamp."""

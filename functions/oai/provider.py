@@ -3,7 +3,8 @@
 Identify responses also follow the guidelines (section 4.2).
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 from functions import distribution
 from functions.config.configuration import Configuration
@@ -77,6 +78,8 @@ def identify(configuration: Configuration, manifest: Manifest) -> Identify:
         records=sum(manifest.kinds().values()),
         parquet=root and root + layout.RECORDS,
         views=root and root + layout.views_key(manifest.snapshot),
+        manifest=root and root + layout.manifest_key(manifest.snapshot),
+        digest=manifest.digest,
         version=distribution.version(),
         friends=tuple(configuration["identify.friends"]),
         branding=configuration["identify.branding"],
@@ -109,8 +112,11 @@ class Provider:
         present: AsOf,
         digest: Callable[[str], str | None] = lambda prefix: None,
         fields: Callable[[str], Collection[str] | None] = lambda prefix: None,
+        reproduced: tuple[str, Callable[[str], Mapping[str, str]]] = ("", lambda base_url: {}),
     ):
         """`digest` returns the digest of a format's templates, by prefix.
+
+        `reproduced` are `settings` and `renderings` of Identify.
 
         `fields` returns, by prefix, the columns that a format needs of a record (None: all).
         """
@@ -121,6 +127,7 @@ class Provider:
         self._present = present
         named_sets = bool(configured_sets(configuration))
         self._fields = fields
+        self._reproduced = reproduced
         self._lister = ListService(repository, formats, self._drift, fields, named_sets=named_sets)
         self._verbs: dict[str, Callable[[OaiRequest, PointerReading, int], Content]] = {
             IDENTIFY: self._identify,
@@ -228,7 +235,9 @@ class Provider:
 
     def _identify(self, request: OaiRequest, reading: PointerReading, limit: int) -> Identify:
         """Section 4.2."""
-        return identify(self._configuration, self._manifest(reading))
+        found = identify(self._configuration, self._manifest(reading))
+        settings, renderings = self._reproduced
+        return replace(found, settings=settings, renderings=renderings)
 
     def _list_formats(self, request: OaiRequest, reading: PointerReading, limit: int) -> FormatList:
         """Section 4.4; a deleted item keeps the formats of its kind."""

@@ -7,6 +7,7 @@ A sequence is a publish with the positions that it assigned. A making is the ver
 templates, and since when it applies.
 """
 
+import hashlib
 import json
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
@@ -129,7 +130,8 @@ class Manifest:
     `leaves` maps keys to leaves whose content is included here: they need not be read. `views` is
     the SHA-256 of the snapshot's views.sql. `publisher` is a random text of the process that wrote
     the manifest. `store` is the store's id. `former` are its earlier ids (empty: no id), each with
-    the last snapshot that was published under it, ascending.
+    the last snapshot that was published under it, ascending. `digest` is the SHA-256 of the JSON
+    that it was read from, "" if it was not read.
     """
 
     snapshot: int
@@ -152,6 +154,7 @@ class Manifest:
     publisher: str = field(default="", compare=False)
     store: str = ""
     former: tuple[tuple[int, str], ...] = ()
+    digest: str = field(default="", compare=False)
 
     @property
     def last_position(self) -> int:
@@ -274,6 +277,7 @@ class Manifest:
                     for table, leaves in found["tables"].items()
                 },
                 leaves={name: Leaf.of(files) for name, files in found["leaves"].items()},
+                digest=hashlib.sha256(data).hexdigest(),
             )
         except MALFORMED as error:
             raise DamagedStore(f"the manifest is damaged: {error!r}") from error

@@ -130,6 +130,15 @@ class Renderer:
             made += self.copies.templates
         return hashlib.sha256(json.dumps(made).encode()).hexdigest()[:32]
 
+    def frames(self, row: Format) -> list[str]:
+        """Return the sources of the XML around a format's metadata, from the page to the record."""
+        pages = ("oai/envelope.xml", "oai/ListRecords.xml")
+        kinds = sorted(row.crosswalks)
+        return [
+            *(self.templates.source(name) for name in pages),
+            *(self.templates.source(template(kind), _crosswalk(row, kind)) for kind in kinds),
+        ]
+
     def _render_all(self, content: RecordList, base_url: str) -> tuple[bytes, ...]:
         sheet = self.sheet(base_url)
         sheet.take(content)

@@ -143,6 +143,10 @@ class Templates:
             self._makings[name] = [source, *rows]
         return self._makings[name]
 
+    def source(self, name: str, crosswalk: str = "") -> str:
+        """Return the lines of a template, with its includes and about containers expanded."""
+        return "".join(n for n, _, _ in lines(self._read, name, crosswalk, tuple(self.abouts)))
+
     def path(self, name: str) -> str:
         """Return the path of the template of that name."""
         return self._read(name)[1]
