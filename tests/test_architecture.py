@@ -40,7 +40,8 @@ HEAVY = {
     "jinja2": "functions/oai/render/loop.py functions/oai/render/template.py",
     "obstore": "functions/store/client.py",
     "pyarrow": (
-        "builder/ingest/remote/hdfs.py builder/parquet/ranges.py builder/parquet/writer.py"
+        "builder/ingest/remote/hdfs.py builder/parquet/ranges.py builder/parquet/texts.py "
+        "builder/parquet/writer.py"
     ),
     "h11": "builder/serve/connection.py builder/serve/http_request.py",
     "httpcore2": "builder/http/addresses.py builder/http/connections.py",

@@ -15,8 +15,8 @@ from typing import BinaryIO
 
 from builder.harvest import file_rows
 from builder.harvest.errors import FilesError
+from builder.harvest.file_rows import RecordColumns
 from builder.harvest.offer import FileOffer, check_root
-from builder.harvest.page import PageEntry
 from functions.config.configuration import Configuration
 from functions.oai.answer import Answer, RecordList
 from functions.oai.format import Formats
@@ -34,8 +34,8 @@ from functions.store.slice import open_reader
 from functions.store.store_reader import BucketReader
 
 _MARK = b"\x00records\x00"
-_AT_ONCE = 8192
-"""Records that are rendered at once: two row groups."""
+_FIRST, _MOST, _BYTES = 1024, 8192, 16 << 20
+"""Records that are rendered at once: at first, at most, and for about so many bytes of XML."""
 _LARGEST = 3_900_000
 """Bytes of a record up to which every server sends it."""
 
@@ -182,21 +182,23 @@ class OfferedSnapshot:
         lasts = [*(first - 1 for first in firsts[1:]), whole.last]
         return [Span(*both) for both in zip(firsts, lasts, strict=True)]
 
-    def entries(self, selection: RecordSelection) -> Iterator[PageEntry]:
+    def batches(self, selection: RecordSelection) -> Iterator[RecordColumns]:
         """Yield the records of a selection. Raises FilesError for one that is too large."""
-        since = self.manifest.since(self.prefix)
+        since, many = self.manifest.since(self.prefix), _FIRST
         while not selection.is_empty:
             found = self.repository.page(
-                self.manifest, selection, _AT_ONCE, headers=False, fields=self._fields
+                self.manifest, selection, many, headers=False, fields=self._fields
             )
             if not found:
                 return
             body = self._render(found, since)
-            for entry in file_rows.entries(self._head, body, self._tail, found, since):
-                if len(entry.text) > _LARGEST:
-                    raise FilesError(f"{entry.identifier} may be too large for a page")
-                yield entry
+            rows = file_rows.read(self._head, body, self._tail, found, since)
+            for identifier, text in zip(rows.identifiers, rows.texts, strict=True):
+                if len(text) > _LARGEST:
+                    raise FilesError(f"{identifier} may be too large for a page")
+            yield rows
             selection = selection.behind(found[-1].position)
+            many = max(1, min(_MOST, 2 * many, _BYTES * len(found) // (len(body) + 1)))
 
     def _render(self, found: Sequence[PublishedRecord], since: datetime | None) -> bytes:
         sheet = self._renderer.sheet(self.offer.base_url)

@@ -1,75 +1,134 @@
-"""Records that were rendered here, as the harvester would read them from a page. Pure.
+"""Rows of records that were rendered here, as the harvester would read them from pages. Pure.
 
-Most are read by a plain search, which takes a fraction of the time of a parser. It is used only
-where it finds the same: where nothing but a record looks like one, and no element of Dublin Core
-has attributes or is within another. A test compares both for all kinds and formats.
+Most are read by columns, which takes a fraction of the time of a parser. It is used only where it
+finds the same: where nothing but a record looks like one, and no element of Dublin Core has
+attributes or is within another. A test compares both.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from html import unescape
+from typing import Any
 
 from builder.harvest import page
 from builder.harvest.page import PageEntry
-from builder.harvest.version import DC
+from builder.harvest.version import DC, HarvestedRow
+from builder.parquet.texts import list_values, read_elements, texts_of
 from functions.oai.repository import PublishedRecord
+from functions.oai.repository_duckdb.record_rows import Page
 from functions.snapshot import instant
 
-_ELEMENT = re.compile(r"<dc:([a-z]+)>([^<]*)</dc:\1>")
+_BEGIN, _END, _TAGS = b"<record>", b"</record>\n", b"record>"
 _NAMESPACE = b"http://purl.org/dc/elements/1.1/"
-_STRANGE = (b"\r", b":record", b"<about>", b"<!")
-_NAMES = frozenset(DC)
+_DC = (
+    b'<oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/" '
+    b'xmlns:dc="http://purl.org/dc/elements/1.1/"'
+)
+_METADATA, _RIGHTS = b"<metadata>\n" + _DC, b"<rightsDefinition>\n" + _DC
+_STRANGE = (b"\r", b"<!", b"<?")
+_REFERENCE = re.compile(rb"&(?!amp;|lt;|gt;|#34;|#39;)")
+_RAW = "harvested"
+"""Items whose XML others wrote."""
 
 
-def entries(
+@dataclass(frozen=True, slots=True)
+class RecordColumns:
+    """Records by columns; `texts` are in UTF-8, `dc` has an array of lists for each element."""
+
+    identifiers: Sequence[str]
+    stamps: Sequence[str]
+    deleted: Sequence[bool]
+    sets: Sequence[Sequence[str]]
+    dc: Mapping[str, Any]
+    texts: Sequence[bytes]
+
+    def values(self, harvested: str, run: int) -> Mapping[str, Any]:
+        """Return the columns of version.ROW, without those that are NULL."""
+        many = len(self.texts)
+        return {
+            "identifier": self.identifiers, "datestamp": self.stamps, "deleted": self.deleted,
+            "sets": self.sets, **{f"dc_{name}": values for name, values in self.dc.items()},
+            "record": texts_of(self.texts), "harvested": [harvested] * many, "run": [run] * many,
+        }  # fmt: skip
+
+    def rows(self, harvested: str, run: int) -> Iterator[HarvestedRow]:
+        """Yield the rows."""
+        lists = {name: list_values(values) for name, values in self.dc.items()}
+        for n, text in enumerate(self.texts):
+            dc = {name: tuple(one) for name, some in lists.items() if (one := some[n]) is not None}
+            yield HarvestedRow(
+                self.identifiers[n], self.stamps[n], self.deleted[n], tuple(self.sets[n]), dc,
+                text.decode(), harvested, run,
+            )  # fmt: skip
+
+
+def read(
     head: bytes,
     body: bytes,
     tail: bytes,
     records: Sequence[PublishedRecord],
     since: datetime | None,
-) -> Iterator[PageEntry]:
-    """Yield the records of a page: `body` is their XML, `head` and `tail` what is around it.
+) -> RecordColumns:
+    """Return the records of a page: `body` is their XML, `head` and `tail` what is around it.
 
     `records` are those that were to be rendered, dated `since` at the earliest. Raises Broken.
     """
-    if not _is_plain(body, len(records)):
-        yield from page.read(head + body + tail).entries
-        return
-    around = page.scope(head)
-    has_dc = _NAMESPACE in body
-    stamps: dict[datetime, str] = {}
-    for record, (start, end) in zip(records, page.places(body, len(records)), strict=True):
-        text = page.needing(body[start:end], around)
-        stamp = stamps.get(record.datestamp)
-        if stamp is None:
-            stamp = instant.to_text(max(record.datestamp, since or record.datestamp))
-            stamps[record.datestamp] = stamp
-        dc = read_dc(text) if has_dc and not record.deleted else {}
-        if dc is None:
-            yield page.record(text, start, end)
-            continue
-        yield PageEntry(
-            record.identifier, stamp, record.deleted, tuple(record.sets), dc, text, start, end
-        )
+    if isinstance(records, Page) and _is_plain(body, records):
+        texts = _add_namespaces(body, page.scope(head))
+        dc = read_dc(body, texts) if texts is not None else None
+        if texts is not None and dc is not None and len(texts) == len(records):
+            dates = records.column("datestamp")
+            stamps = {date: instant.to_text(max(date, since or date)) for date in {*dates}}
+            return RecordColumns(
+                records.column("identifier"), [stamps[date] for date in dates],
+                records.column("deleted"), records.column("sets"), dc, texts,
+            )  # fmt: skip
+    return _columns(page.read(head + body + tail).entries)
 
 
-def _is_plain(body: bytes, count: int) -> bool:
-    counts = {body.count(b"<record>"), body.count(b"<record"), body.count(b"</record")}
-    return counts == {count} and not any(one in body for one in _STRANGE)
+def _columns(entries: Sequence[PageEntry]) -> RecordColumns:
+    return RecordColumns(
+        [one.identifier for one in entries], [one.datestamp for one in entries],
+        [one.deleted for one in entries], [one.sets for one in entries],
+        {name: [one.dc.get(name) for one in entries] for name in DC},
+        [one.text.encode() for one in entries],
+    )  # fmt: skip
 
 
-def read_dc(text: str) -> Mapping[str, tuple[str, ...]] | None:
-    """Return the non-empty elements of Dublin Core by name; None if a parser must read them."""
-    found = _ELEMENT.findall(text)
-    if text.count("<dc:") != len(found):
+def _is_plain(body: bytes, records: Page) -> bool:
+    """Return whether the records can be told apart by a plain search."""
+    strange = any(one in body for one in _STRANGE) or _REFERENCE.search(body)
+    return (
+        body.count(_TAGS) == 2 * len(records) and not strange and _RAW not in records.column("kind")
+    )
+
+
+def _add_namespaces(body: bytes, around: page.Scope) -> list[bytes] | None:
+    """Return the records, each with the namespaces that it needs, as page.needing adds them.
+
+    None if something is between them.
+    """
+    made = []
+    heads: dict[tuple[bool, ...], bytes] = {}
+    for rest in body.split(_BEGIN)[1:]:
+        if not rest.endswith(_END):
+            return None
+        used = tuple([use in rest for _, use, _ in around])
+        if used not in heads:
+            added = "".join(text for one, (_, _, text) in zip(used, around, strict=True) if one)
+            heads[used] = b"%s%s>" % (_BEGIN[:-1], added.encode())
+        made.append(heads[used] + rest[:-1])
+    return made
+
+
+def read_dc(body: bytes, texts: Sequence[bytes]) -> Mapping[str, Any] | None:
+    """Return arrays of the non-empty elements of Dublin Core; None if a parser must read them."""
+    if _NAMESPACE not in body:
+        return {}
+    abouts = b"<about>" in body
+    expected = body.count(_METADATA) + (body.count(_RIGHTS) if abouts else 0)
+    if body.count(_NAMESPACE) != expected:
         return None
-    dc: dict[str, tuple[str, ...]] = {}
-    for name, value in found:
-        if name not in _NAMES:
-            continue
-        if "&" in value:
-            value = unescape(value)
-        if value := value.strip():
-            dc[name] = (*dc[name], value) if name in dc else (value,)
-    return dc
+    end = "</metadata>" if abouts else None
+    return read_elements(texts_of(texts), "dc", DC, end)

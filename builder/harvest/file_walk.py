@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import groupby
-from operator import attrgetter
+from operator import itemgetter
 from pathlib import Path
 
 from builder.harvest import records
@@ -25,7 +25,7 @@ from builder.harvest.offer import read_offer
 from builder.harvest.page import PageEntry
 from builder.harvest.records import Ask, RecordWriter
 from builder.harvest.state import SECOND, RunState
-from builder.harvest.version import HarvestedRow, ItemVersion, item_version
+from builder.harvest.version import ItemVersion, item_versions
 from builder.harvest.window import earlier, is_before
 from builder.http.errors import Deferred
 from builder.ingest.pool import map_tasks
@@ -183,7 +183,7 @@ class FileWalk:
             return
         if not going.lost and self.kept.adopt(result.path, going.number, result.versions):
             counts.new += many
-            counts.deleted += sum(one.deleted for one in result.versions)
+            counts.deleted += sum(deleted for *_, deleted in result.versions)
             going.gained += many
             for stamp in result.stamps:
                 going.ordered &= not (going.last and is_before(stamp, going.last))
@@ -237,16 +237,11 @@ def read_span(task: SpanTask, advance: Callable[[int, int], None]) -> SpanResult
     versions: list[ItemVersion] = []
     stamps: list[str] = []
     writer = records.open_part(task.path, task.form)
-    for number, one in enumerate(snapshot.entries(task.selection)):
-        writer.append(HarvestedRow(
-            one.identifier, one.datestamp, one.deleted, one.sets, one.dc, one.text, task.date,
-            task.run,
-        ))  # fmt: skip
-        versions.append(item_version(one.identifier, one.datestamp, one.text, one.deleted))
-        stamps.append(one.datestamp)
-        if number % 4096 == 0:
-            advance(min(number, 4096), 0)
+    for rows in snapshot.batches(task.selection):
+        records.append_columns(writer, rows, task.date, task.run)
+        versions += item_versions(task.run, rows.identifiers, rows.stamps, rows.texts, rows.deleted)
+        stamps += [stamp for stamp, _ in groupby(rows.stamps)]
+        advance(len(rows.texts), 0)
     writer.close()
-    advance(len(versions) % 4096, 0)
     runs = [stamp for stamp, _ in groupby(stamps)]
-    return SpanResult(task.path, sorted(versions, key=attrgetter("item")), runs)
+    return SpanResult(task.path, sorted(versions, key=itemgetter(0)), runs)

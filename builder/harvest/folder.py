@@ -119,7 +119,7 @@ class HarvestFolder:
 
         Return whether it was taken. Raises HarvestError.
         """
-        if not self.seen.add_new(run, versions):
+        if not self.seen.add_new(versions):
             return False
         self._end_part()
         number = sum(run_number(one.name) == run for one in self.state.parts)

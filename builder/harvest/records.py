@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from builder.harvest.errors import HarvestError, Unanswered
+from builder.harvest.file_rows import RecordColumns
 from builder.harvest.page import ListPage, PageEntry, records
 from builder.harvest.state import HarvestState, RunState
 from builder.harvest.version import DC, ROW, HarvestedRow, Sight
@@ -159,6 +160,15 @@ def open_part(path: Path, form: str) -> PartWriter:
         return _Lines(path) if form == "jsonl" else _Elements(path)
 
 
+def append_columns(writer: PartWriter, rows: RecordColumns, harvested: str, run: int) -> None:
+    """Add rows to a part. Raises HarvestError."""
+    if isinstance(writer, _Parquet):
+        writer.append_columns(rows.values(harvested, run))
+        return
+    for row in rows.rows(harvested, run):
+        writer.append(row)
+
+
 def read_part(path: Path, run: int) -> Iterator[HarvestedRow]:
     """Yield the rows of a part of that run, in order. Raises HarvestError.
 
@@ -217,6 +227,10 @@ class _Parquet:
             self._rows.append(values)
         except StoreError as error:
             raise HarvestError(str(error)) from error
+
+    def append_columns(self, values: Mapping[str, Any]) -> None:
+        with _wrap_errors(self._path):
+            self._rows.append_columns(values)
 
     def close(self) -> None:
         with _wrap_errors(self._path):

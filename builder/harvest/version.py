@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from builder.harvest.errors import HarvestError
 from functions.snapshot.item_tables import Column
@@ -85,19 +85,24 @@ class Sight(Enum):
     """Another version of an item that was received in the same run."""
 
 
-class ItemVersion(NamedTuple):
-    """A version of an item in the index: hashes of the item and of the version."""
-
-    item: int
-    version: bytes
-    stamp: str
-    deleted: bool
+ItemVersion = tuple[int, bytes, str, int, bool]
+"""A version of an item as a row of the index: hashes of both, datestamp, run, and deleted."""
 
 
-def item_version(identifier: str, stamp: str, text: str, deleted: bool) -> ItemVersion:
-    """Return what the index holds of a version."""
-    version = hashlib.blake2b(f"{stamp}\0{text}".encode(), digest_size=16).digest()
-    return ItemVersion(_item(identifier), version, stamp, deleted)
+def item_versions(
+    run: int,
+    identifiers: Sequence[str],
+    stamps: Sequence[str],
+    records: Sequence[bytes],
+    deleted: Sequence[bool],
+) -> list[ItemVersion]:
+    """Return what the index holds of versions; `records` are their XML in UTF-8."""
+    blake2b = hashlib.blake2b
+    heads = {stamp: stamp.encode() + b"\0" for stamp in {*stamps}}
+    return [
+        (_item(name), blake2b(heads[stamp] + text, digest_size=16).digest(), stamp, run, gone)
+        for name, stamp, text, gone in zip(identifiers, stamps, records, deleted, strict=True)
+    ]
 
 
 class Seen:
@@ -149,9 +154,11 @@ class Seen:
 
     def add(self, run: int, identifier: str, stamp: str, text: str, deleted: bool) -> Sight:
         """Record a version in a run, and return how it compares. Raises HarvestError."""
-        one = item_version(identifier, stamp, text, deleted)
+        ((item, version, *_),) = item_versions(
+            run, (identifier,), (stamp,), (text.encode(),), (deleted,)
+        )
         try:
-            return self._insert(one.item, one.version, stamp, run, deleted)
+            return self._insert(item, version, stamp, run, deleted)
         except sqlite3.Error as error:
             raise _unusable(self._path, error) from error
 
@@ -196,17 +203,16 @@ class Seen:
         )
         return Sight.CHANGED if when != run else Sight.ANOTHER
 
-    def add_new(self, run: int, versions: Sequence[ItemVersion]) -> bool:
-        """Record versions of items in a run, if none of the items was seen before.
+    def add_new(self, versions: Sequence[ItemVersion]) -> bool:
+        """Record versions of items, if none of the items was seen before.
 
         Return whether they were recorded. Raises HarvestError.
         """
-        rows = [(one.item, one.version, one.stamp, run, one.deleted) for one in versions]
         with _wrap_errors(self._path):
             self._base.execute("SAVEPOINT versions")
             before = self._base.total_changes
-            self._base.executemany("INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?, ?)", rows)
-            whole = self._base.total_changes - before == len(rows)
+            self._base.executemany("INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?, ?)", versions)
+            whole = self._base.total_changes - before == len(versions)
             if not whole:
                 self._base.execute("ROLLBACK TO versions")
             self._base.execute("RELEASE versions")

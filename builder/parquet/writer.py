@@ -89,6 +89,18 @@ class RowWriter:
         if len(self._rows) >= self._batch:
             self._flush()
 
+    def append_columns(self, columns: Mapping[str, Any]) -> None:
+        """Add rows by columns, each a sequence or an array of one length; others are NULL."""
+        self._flush()
+        count = len(next(iter(columns.values())))
+        arrays = [
+            _array(columns[field.name], field.type)
+            if field.name in columns
+            else pa.nulls(count, field.type)
+            for field in self._schema
+        ]
+        self._write(arrays)
+
     def close(self) -> None:
         """Write the remaining rows and the footer."""
         self._flush()
@@ -102,9 +114,16 @@ class RowWriter:
                 pa.array(values, field.type)
                 for values, field in zip(columns, self._schema, strict=True)
             ]
-            with _writing(self._path):
-                self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
+            self._write(arrays)
             self._rows.clear()
+
+    def _write(self, arrays: Sequence[pa.Array]) -> None:
+        with _writing(self._path):
+            self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
+
+
+def _array(values: Any, type_: pa.DataType) -> pa.Array:
+    return values if isinstance(values, pa.Array) else pa.array(values, type_)
 
 
 def read_rows(path: Path, columns: Sequence[schema.Column], many: int) -> Iterator[tuple[Any, ...]]:
@@ -115,17 +134,6 @@ def read_rows(path: Path, columns: Sequence[schema.Column], many: int) -> Iterat
                 yield from zip(*(one.to_pylist() for one in some.columns), strict=True)
     except (OSError, pa.ArrowException) as error:
         raise StoreError(f"{path} cannot be read: {error}") from error
-
-
-def lines_of(data: bytes) -> pa.Table:
-    """Return a table of one column, `line`: the lines of a Latin-1 text.
-
-    The text is not copied if it is ASCII.
-    """
-    text = data if data.isascii() else data.decode("latin-1").encode("utf-8")
-    bounds = pa.array([0, len(text)], pa.int64()).buffers()[1]
-    whole = pa.LargeStringArray.from_buffers(1, bounds, pa.py_buffer(text))
-    return pa.table({"line": pc.split_pattern(whole, "\n").flatten()})
 
 
 def columns_of(values: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> pa.Table:

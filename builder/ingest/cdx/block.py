@@ -11,7 +11,8 @@ from builder.ingest.cdx import columns as index_columns
 from builder.ingest.cdx import lines_sql
 from builder.ingest.cdx.text import LineBlock
 from builder.intake.intake import CAPTURES
-from builder.parquet.writer import RowWriter, columns_of, lines_of
+from builder.parquet.texts import lines_of
+from builder.parquet.writer import RowWriter, columns_of
 from builder.sources import cdx, identity, index_entry, payload
 from builder.sources.events import Capture, Fault, Skipped
 from builder.sources.index_entry import SHA1, IndexEntry
