@@ -22,7 +22,8 @@ from builder.harvest.client import OaiClient, OaiSettings
 from builder.harvest.file_list import FileAccess
 from builder.harvest.file_walk import walk_files
 from builder.harvest.folder import FORMS
-from builder.harvest.run import AUTO, WAYS, FileLists, HarvestJob, HarvestResult, HarvestSession
+from builder.harvest.offer import AUTO, WAYS
+from builder.harvest.run import FileLists, HarvestJob, HarvestResult, HarvestSession
 from builder.harvest.window import HarvestDates
 from builder.http.addresses import AnyAddresses
 from builder.http.client import HttpClient, agent_of
@@ -34,6 +35,8 @@ from functions.snapshot.errors import SheafError
 from functions.snapshot.instant import from_datestamp
 
 _DAY = 86_400.0
+_MOST_JOBS = 8
+"""Processes that read data files; each takes about 400 MB, and one process stores their rows."""
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e]*)")
 
 
@@ -109,8 +112,8 @@ def run(context: Context) -> int:
     with RecordBar() as bar, _rare_collections():
         client = _client(arguments, http, stop, behind)
         settings = _settings(arguments, http, bar)
-        cores = os.cpu_count() or 1
-        access = FileAccess(context.defaults, context.environment, cores, stop.is_set)
+        jobs = min(os.cpu_count() or 1, _MOST_JOBS)
+        access = FileAccess(context.defaults, context.environment, jobs, stop.is_set)
         files = partial(walk_files, access)
         work = partial(_work, context, home, asked, client, settings, bar, files)
         crew = HarvestThreads(work, http.host_concurrent, stop)

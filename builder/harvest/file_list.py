@@ -5,6 +5,7 @@ the manifest against Identify, files by their names, row groups by their checksu
 """
 
 import hashlib
+import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,9 +26,8 @@ from functions.oai.repository import PublishedRecord, RecordSelection
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore
-from functions.snapshot.manifest import Manifest, Span
+from functions.snapshot.manifest import Leaf, Manifest, Span
 from functions.snapshot.store import Reader
-from functions.store.catalog import Catalogue
 from functions.store.client import WebClient
 from functions.store.connection import BucketConnection
 from functions.store.slice import open_reader
@@ -38,6 +38,9 @@ _FIRST, _MOST, _BYTES = 1024, 8192, 16 << 20
 """Records that are rendered at once: at first, at most, and for about so many bytes of XML."""
 _LARGEST = 3_900_000
 """Bytes of a record up to which every server sends it."""
+_DOCUMENT = 64 << 20
+"""Bytes of a manifest or a leaf."""
+_LEAVES = layout.SNAPSHOTS + "leaves/"
 
 
 def never() -> bool:
@@ -70,43 +73,51 @@ class RecordSource:
 class CheckedReader:
     """Reads a store and checks each data file by its name, each row group by its checksum.
 
-    Implements functions.snapshot.store.Reader. Every method raises DamagedStore besides.
+    The checksums are in the manifest and its leaves, which their digests protect. Implements
+    functions.snapshot.store.Reader. Every method raises DamagedStore besides.
     """
 
     def __init__(self, reader: Reader, manifest: Manifest) -> None:
         self._reader = reader
-        self._manifest = manifest
-        self._catalogue = Catalogue(reader)
-        self._checks: dict[str, dict[tuple[str, int], int | None]] = {}
-        self._right: set[Path] = set()
-        self.read, self.open, self.close = reader.read, reader.open, reader.close
+        self._checks: dict[str, Mapping[int, int | None]] = {}
+        self._right: set[tuple[Path, int, int]] = set()
+        self.open, self.close = reader.open, reader.close
+        for leaf in manifest.leaves.values():
+            self._note(leaf)
 
     @property
     def address(self) -> str:
         """The store's address."""
         return self._reader.address
 
+    def read(self, key: str) -> bytes:
+        """Return the whole object."""
+        data = read_some(self._reader, key)
+        if key.startswith(_LEAVES):
+            self._note(Leaf.from_json(data))
+        return data
+
+    def _note(self, leaf: Leaf) -> None:
+        for file in leaf.files:
+            self._checks[file.key] = {group.offset: group.check for group in file.groups}
+
     def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
         """Return a file of the whole object."""
         path = self._reader.local(key)
-        if path not in self._right:
-            with path.open("rb") as file:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            seen = path, status.st_ino, status.st_mtime_ns
+            if seen not in self._right:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
-            if digest[:32] != layout.digest_of(key):
-                raise DamagedStore(f"{self.address}/{key} does not match its name")
-            self._right.add(path)
+                if digest[:32] != layout.digest_of(key):
+                    raise DamagedStore(f"{self.address}/{key} does not match its name")
+                self._right.add(seen)
         return path
 
     def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> Sequence[Path]:
         """Return files that hold the spans, which are row groups."""
-        table = key.split("/")[1]
-        if table not in self._checks:
-            self._checks[table] = {
-                (file.key, group.offset): group.check
-                for file in self._catalogue.files(self._manifest, table)
-                for group in file.groups
-            }
-        checks = [self._checks[table].get((key, offset)) for offset, _ in spans]
+        known = self._checks.get(key, {})
+        checks = [known.get(offset) for offset, _ in spans]
         if None in checks or 2 * sum(length for _, length in spans) > size:
             return [self.local(key)]
         paths = self._reader.parts(key, size, spans)
@@ -116,6 +127,15 @@ class CheckedReader:
                 if _checksum(file, offset, length) != expected:
                     raise DamagedStore(f"{self.address}/{key} has a row group that was altered")
         return paths
+
+
+def read_some(reader: Reader, key: str) -> bytes:
+    """Return a document of a store that is not trusted. Raises FilesError if it is too large."""
+    with reader.open(key) as file:
+        data = file.read(_DOCUMENT + 1)
+    if len(data) > _DOCUMENT:
+        raise FilesError(f"{reader.address}/{key} is larger than {_DOCUMENT >> 20} MB")
+    return data
 
 
 def _checksum(file: BinaryIO, offset: int, length: int) -> int:
@@ -130,7 +150,7 @@ class OfferedSnapshot:
         self.offer = offer = source.offer
         self.prefix = source.prefix
         reader = self._open_reader(source.access)
-        data = reader.read(layout.manifest_key(offer.snapshot))
+        data = read_some(reader, layout.manifest_key(offer.snapshot))
         if hashlib.sha256(data).hexdigest() != offer.manifest:
             raise FilesError(f"{offer.root} has another manifest of snapshot {offer.snapshot}")
         self.manifest = Manifest.from_json(data)
@@ -153,7 +173,7 @@ class OfferedSnapshot:
     def _open_reader(self, access: FileAccess) -> Reader:
         """Return a reader of the store. Raises FilesError, StoreError."""
         root, settings = self.offer.root, access.settings
-        plain = check_root(root, self.offer.base_url)
+        plain = check_root(root, self.offer.asked)
         if root.startswith(layout.S3_SCHEME):
             return open_reader(root, Path(), settings, access.environment)
         try:

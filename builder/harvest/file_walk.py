@@ -25,10 +25,11 @@ from builder.harvest.offer import read_offer
 from builder.harvest.page import PageEntry
 from builder.harvest.records import Ask, RecordWriter
 from builder.harvest.state import SECOND, RunState
-from builder.harvest.version import ItemVersion, item_versions
+from builder.harvest.version import ItemVersion, item_versions, pack_versions, unpack_versions
 from builder.harvest.window import earlier, is_before
 from builder.http.errors import Deferred
 from builder.ingest.pool import map_tasks
+from builder.store.durable import DRAFT
 from functions.oai import request
 from functions.oai.repository import RecordSelection
 from functions.oai.request import OAIError, OaiRequest
@@ -57,11 +58,19 @@ class SpanTask:
 
 @dataclass(frozen=True, slots=True)
 class SpanResult:
-    """The result of a task: versions sorted by item, and the runs of datestamps in order."""
+    """The result of a task: the number of rows at `path`, and the runs of datestamps in order.
+
+    Beside the rows is a file of their versions, sorted by item: many results may wait.
+    """
 
     path: Path
-    versions: list[ItemVersion]
+    count: int
     stamps: list[str]
+
+    @property
+    def beside(self) -> Path:
+        """The file of versions."""
+        return self.path.with_name(self.path.name + DRAFT)
 
 
 @dataclass(slots=True)
@@ -86,6 +95,7 @@ class FileWalk:
         """
         try:
             with _ALONE:
+                self._report(0, 0)  # perhaps the harvest has ended meanwhile
                 return self._walk()
         except (FilesError, Deferred):
             raise
@@ -160,7 +170,7 @@ class FileWalk:
             tasks, map_tasks(read_span, tasks, self.access.jobs, self._report), strict=True
         ):
             self._store(result)
-            passed += len(result.versions)
+            passed += result.count
             behind = task.selection.span.last + 1
             if passed:
                 whole = max(size, passed + 1)
@@ -176,14 +186,16 @@ class FileWalk:
     def _store(self, result: SpanResult) -> None:
         """Take over the rows of a span, or store them one by one if some items are known."""
         going, counts = self.going, self.going.counts
-        many = len(result.versions)
+        many = result.count
         counts.files += many
         if not many:
             result.path.unlink(missing_ok=True)
             return
-        if not going.lost and self.kept.adopt(result.path, going.number, result.versions):
+        versions = unpack_versions(result.beside.read_bytes(), going.number)
+        result.beside.unlink()
+        if not going.lost and self.kept.adopt(result.path, going.number, versions):
             counts.new += many
-            counts.deleted += sum(deleted for *_, deleted in result.versions)
+            counts.deleted += sum(deleted for *_, deleted in versions)
             going.gained += many
             for stamp in result.stamps:
                 going.ordered &= not (going.last and is_before(stamp, going.last))
@@ -244,4 +256,7 @@ def read_span(task: SpanTask, advance: Callable[[int, int], None]) -> SpanResult
         advance(len(rows.texts), 0)
     writer.close()
     runs = [stamp for stamp, _ in groupby(stamps)]
-    return SpanResult(task.path, sorted(versions, key=itemgetter(0)), runs)
+    result = SpanResult(task.path, len(versions), runs)
+    if versions:
+        result.beside.write_bytes(pack_versions(sorted(versions, key=itemgetter(0))))
+    return result

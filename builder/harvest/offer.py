@@ -17,13 +17,17 @@ from functions.snapshot import layout
 
 _NAMESPACE = "{urn:x-sheaf:snapshot:1}"
 _LONGEST = 1 << 20
+AUTO, PAGES, FILES = "auto", "pages", "files"
+WAYS = (AUTO, PAGES, FILES)
+"""How a list is taken: from data files where they are offered, or always in one way."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileOffer:
     """A snapshot: its number, the address of its store, its manifest's SHA-256, and its settings.
 
-    `rendering` is the repository's digest of a format's rendering. `base_url` is that of Identify.
+    `rendering` is the repository's digest of a format's rendering. `base_url` is that of Identify,
+    `asked` the one that the user gave.
     """
 
     snapshot: int
@@ -32,6 +36,7 @@ class FileOffer:
     settings: str
     rendering: str
     base_url: str
+    asked: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +49,20 @@ class SnapshotDescription:
     settings: str
     renderings: Mapping[str, str]
 
-    def offer(self, prefix: str, base_url: str) -> FileOffer:
-        """Return the offer for a format. Raises FilesError if there is none, or it is invalid."""
+    def offer(self, prefix: str, base_url: str, asked: str, *, signed: bool) -> FileOffer:
+        """Return the offer for a format. Raises FilesError if there is none, or it is invalid.
+
+        A bucket is read with the keys of this machine, so only if requests may be `signed`.
+        """
         root = self.manifest.removesuffix(f"/{layout.manifest_key(0).replace('0', self.number)}")
         if not (self.number.isascii() and self.number.isdecimal() and root != self.manifest):
             raise FilesError("Identify does not name the manifest of its snapshot")
         if prefix not in self.renderings:
             raise FilesError(f"Identify does not say how {prefix} is rendered")
-        rendering = self.renderings[prefix]
-        return FileOffer(int(self.number), root, self.digest, self.settings, rendering, base_url)
+        if root.startswith(layout.S3_SCHEME) and not signed:
+            raise FilesError(f"{root} is read with your own keys, which --by {FILES} allows")
+        number, rendering = int(self.number), self.renderings[prefix]
+        return FileOffer(number, root, self.digest, self.settings, rendering, base_url, asked)
 
 
 def find_description(identify: Element) -> SnapshotDescription | None:
@@ -82,14 +92,17 @@ def read_offer(document: Mapping[str, Any]) -> FileOffer:
         raise FilesError("its state has no offer of data files") from error
 
 
-def check_root(root: str, base_url: str) -> bool:
+def check_root(root: str, asked: str) -> bool:
     """Check the address of data files, which a repository chose; return whether http is allowed.
 
-    A public repository must not lead into our own network. Raises FilesError.
+    A public repository must not lead into our own network. `asked` is the URL that the user gave:
+    what Identify calls itself proves nothing. Raises FilesError.
     """
     if root.startswith(layout.S3_SCHEME):
         return False
-    own, other = urlsplit(base_url), urlsplit(root)
+    if not root.startswith(layout.WEB_SCHEMES):
+        raise FilesError(f"the address of data files cannot be used: {root[:100]!r}")
+    own, other = urlsplit(asked), urlsplit(root)
     try:
         hosts = (own.hostname or "", other.hostname or "")
         mine, theirs = (AnyAddresses().addresses(host, 443) for host in hosts)

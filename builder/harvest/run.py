@@ -8,6 +8,7 @@ from builder.harvest import folder, window
 from builder.harvest.errors import FilesError, RefusedError, Unanswered
 from builder.harvest.folder import HarvestFolder
 from builder.harvest.list_walk import ListWalk
+from builder.harvest.offer import AUTO, FILES, PAGES
 from builder.harvest.page import ListPage
 from builder.harvest.records import Ask
 from builder.harvest.state import (
@@ -28,8 +29,6 @@ from builder.runtime import Clock
 _SHARE = 0.05
 _SETS = 100_000
 Advance = Callable[[int, int | None], None]
-AUTO, PAGES, FILES = "auto", "pages", "files"
-WAYS = (AUTO, PAGES, FILES)
 FileLists = Callable[
     [Ask, HarvestFolder, RunState, Advance, Callable[[], None], bool], tuple[str, str]
 ]
@@ -83,7 +82,7 @@ class HarvestSession:
 
     The work is committed after `every` seconds, and less often the longer the run takes. So an
     interrupted run loses at most a twentieth of its work, and there are few parts. `overlap` is in
-    seconds; None means the default. `by` is one of WAYS; without `files` there are only pages.
+    seconds; None means the default. `by` is one of offer.WAYS; without `files` it is pages.
     """
 
     order: HarvestJob
@@ -158,7 +157,10 @@ class HarvestSession:
             if identity.snapshot is None:
                 raise FilesError(f"{self.order.base_url} offers no data files")
             base_url = state.identify.get("baseURL", "")
-            going.files = asdict(identity.snapshot.offer(state.prefix, base_url))
+            offer = identity.snapshot.offer(
+                state.prefix, base_url, state.base_url, signed=self.by == FILES
+            )
+            going.files = asdict(offer)
         except FilesError as error:
             if self.by == FILES:
                 raise

@@ -6,11 +6,14 @@ hash of 64 bits. Two items with one hash would both be reported as changed, with
 """
 
 import hashlib
+import json
 import sqlite3
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Self
 
@@ -37,6 +40,8 @@ ROW = (
 )  # fmt: skip
 """The columns of a row, the same in Parquet and JSON lines."""
 _CACHE = 64_000  # KiB
+_HASH = 16
+"""Bytes of a version's hash."""
 _SCHEMA = """
 CREATE TABLE items (item INTEGER PRIMARY KEY, version BLOB, stamp TEXT, run INTEGER,
     deleted INTEGER);
@@ -100,9 +105,29 @@ def item_versions(
     blake2b = hashlib.blake2b
     heads = {stamp: stamp.encode() + b"\0" for stamp in {*stamps}}
     return [
-        (_item(name), blake2b(heads[stamp] + text, digest_size=16).digest(), stamp, run, gone)
+        (_item(name), blake2b(heads[stamp] + text, digest_size=_HASH).digest(), stamp, run, gone)
         for name, stamp, text, gone in zip(identifiers, stamps, records, deleted, strict=True)
     ]
+
+
+def pack_versions(versions: Sequence[ItemVersion]) -> bytes:
+    """Return versions of one run as bytes, for another process."""
+    items, hashes, stamps, _, deleted = zip(*versions, strict=True)
+    places = {stamp: place for place, stamp in enumerate(dict.fromkeys(stamps))}
+    head = json.dumps([len(versions), [*places]]).encode() + b"\n"
+    numbers = array("i", map(places.__getitem__, stamps)).tobytes()
+    return b"".join((head, array("q", items).tobytes(), numbers, bytes(deleted), *hashes))
+
+
+def unpack_versions(data: bytes, run: int) -> list[ItemVersion]:
+    """Return the versions of `pack_versions`."""
+    head, _, rest = data.partition(b"\n")
+    count, stamps = json.loads(head)
+    items, places = array("q", rest[: 8 * count]), array("i", rest[8 * count : 12 * count])
+    deleted, hashes = map(bool, rest[12 * count : 13 * count]), rest[13 * count :]
+    each = (hashes[at : at + _HASH] for at in range(0, len(hashes), _HASH))
+    named = map(stamps.__getitem__, places)
+    return list(zip(items, each, named, repeat(run, count), deleted, strict=True))
 
 
 class Seen:

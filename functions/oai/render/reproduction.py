@@ -29,6 +29,8 @@ _NAMES = (
 )
 """The keys that determine how records are rendered, besides the templates. All are public: records
 and Identify show them."""
+_CODE = ("oai/render", "oai/repository_duckdb", "oai", "database", "snapshot")
+"""Folders of the code that makes records of the rows of data files."""
 _KEYS = {key.name: key for key in KEYS if key.name in _NAMES}
 
 
@@ -51,7 +53,7 @@ def read_settings(text: str) -> Configuration:
             if name not in _KEYS or not _KEYS[name].test(value):
                 raise ConfigurationError(f"the settings have an unknown value of {name[:60]!r}")
             found = found.having(name, value)
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise ConfigurationError("the settings are not a JSON object") from error
     return found
 
@@ -67,10 +69,9 @@ def digests(
 @cache
 def _code() -> str:
     """Return a digest of the code of filters and columns: a copied program has no version."""
-    here = Path(__file__).parent
-    paths = [*here.glob("*.py"), *(here.parent / "repository_duckdb").glob("*.py")]
-    code = (path.read_bytes() for path in sorted(paths))
-    return hashlib.sha256(b"\0".join(code)).hexdigest()
+    root = Path(__file__).parents[2]
+    paths = (path for folder in _CODE for path in sorted((root / folder).glob("*.py")))
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()
 
 
 def digest(renderer: Renderer, row: Format, told: list[str]) -> str:
