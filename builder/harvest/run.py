@@ -150,7 +150,7 @@ class HarvestSession:
         return state.going
 
     def _accept(self, state: HarvestState, going: RunState, identity: ListPage) -> None:
-        """Accept the data files that Identify offers, if any. Raises FilesError."""
+        """Accept the data files that Identify offers, if any. Raises Unanswered."""
         if self.files is None or self.by == PAGES:
             return
         try:
@@ -163,7 +163,7 @@ class HarvestSession:
             going.files = asdict(offer)
         except FilesError as error:
             if self.by == FILES:
-                raise
+                raise Unanswered(str(error), later=True) from error
             if identity.snapshot is not None:
                 going.note(f"harvested by pages: {error}")
             return
