@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
+from lxml import etree
 
 from builder.harvest import file_walk
 from builder.harvest import folder as folders
@@ -282,6 +284,17 @@ def test_other_processes_read_the_same(
         site.alter = lambda path, data: flip(data) if "records/records" in path else data
         stuck = harvest(base, tmp_path / "more", "files")
         assert (stuck.code, "was altered" in stuck.json[0]["error"]) == (1, True)
+
+
+def test_the_offer_is_valid(archive: Home, site: Site) -> None:
+    schema = etree.XMLSchema(file=str(TEMPLATES / "schemas/snapshot.xsd"))
+    with archive.served(SHEAF_IDENTIFY_DATA_URL=site.url) as base:
+        with urlopen(f"{base}?verb=Identify") as answer:
+            page = etree.fromstring(answer.read())
+        (element,) = page.iter("{urn:x-sheaf:snapshot:1}snapshot")
+        assert schema.validate(element), schema.error_log
+        assert len(element.findall("{*}rendering")) > 3
+    assert site.asked == []  # Identify asks for nothing
 
 
 def test_without_an_offer_files_are_refused(archive: Home, tmp_path: Path) -> None:
