@@ -25,6 +25,7 @@ ROOMS = (
     "builder.verify",
     "builder.withdraw",
     "builder.publish",
+    "builder.dump",
     "builder.redif",
     "builder.filesets",
     "builder.gather",

@@ -199,14 +199,14 @@ _ROWS = (
     Command(
         "export jsonl",
         "keep",
-        "Write all records as JSON lines, or those since a snapshot.",
-        ("sheaf export jsonl dump/", "sheaf export jsonl changes/ --since 41"),
+        "Write records as JSON lines, complete or what changed since a snapshot.",
+        ("sheaf export jsonl all/", "sheaf export jsonl changes/ --since 41 --set mime:text"),
     ),
     Command(
         "export oai",
         "keep",
-        "Write all records as answers of OAI-PMH, or those since a snapshot.",
-        ("sheaf export oai dump/ --format oai_dc", "sheaf export oai changes/ --since 2026-03-01"),
+        "Write records as OAI-PMH documents, complete or what changed since a snapshot.",
+        ("sheaf export oai dc/", "sheaf export oai mods/ --format mods --since 2026-11-22"),
     ),
     Command(
         "restore",

@@ -80,9 +80,12 @@ FUNCTIONS = {
     ),
     # What writes to the bucket uses the boto3 of Lambda's runtime.
     "PublishFunction": Contents(
-        ("duckdb", "jinja2", "markupsafe", "publicsuffixlist", "pyarrow", "tqdm"),
+        (
+            *("duckdb", "jinja2", "markupsafe", "publicsuffixlist", "pyarrow", "tqdm"),
+            "zstandard",
+        ),
         ("functions", "templates", "builder"),
-        (*_NEVER, *_DUCKDB, *_PYARROW, "builder/commands", "builder/demo"),
+        (*_NEVER, *_DUCKDB, *_PYARROW, "zstandard/*cffi*", "builder/commands", "builder/demo"),
         ("duckdb", "publicsuffixlist"),
     ),
     "IngestFunction": Contents(

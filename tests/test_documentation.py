@@ -134,10 +134,10 @@ def test_lines_have_at_most_100_characters(name: str) -> None:
     assert long == []
 
 
-def test_the_documentation_has_at_most_27_000_words() -> None:
+def test_the_documentation_has_at_most_28_000_words() -> None:
     """Code blocks and the pipes of tables do not count."""
     words = [w for name in DOCUMENTS[1:] for w in prose(name).split() if re.search(r"\w", w)]
-    assert len(words) <= 27_000
+    assert len(words) <= 28_000
 
 
 NAMED_DOCUMENT = re.compile(r"docs/[\w/-]+\.md")

@@ -18,7 +18,7 @@ from functions.config import configuration, keys
 from functions.content.handler import PATHS
 from functions.http import origin
 from functions.oai import request
-from functions.snapshot import layout
+from functions.snapshot import dumps, layout
 from tests.template import PSEUDO, ROOT, TEMPLATE, Stack, functions, listed, load, references
 from tests.template import statements as statements_of
 from tests.test_architecture import DEPLOYED, imports, third_parties
@@ -168,6 +168,7 @@ def test_what_serves_reads_what_is_published_and_nothing_else(stack: Stack) -> N
                 f"{at}/store/{layout.POINTER}",
                 f"{at}/store/{layout.SNAPSHOTS}*",
                 f"{at}/store/{layout.RECORDS}*",
+                f"{at}/store/{dumps.INDEX}",
             ],
         },
         {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": at},
@@ -297,7 +298,7 @@ def test_what_publishes_removes_neither_the_pointer_nor_what_is_not_sheaf_s(stac
         for action in listed(statement["Action"]):
             if role == "PublishRole":
                 may.setdefault(action, []).extend(listed(statement["Resource"]))
-    written = [f"{at}/{layout.SNAPSHOTS}*", f"{at}/{layout.RECORDS}*"]
+    written = [f"{at}/{key}*" for key in (layout.SNAPSHOTS, layout.RECORDS, dumps.FOLDER)]
     assert may["s3:GetObject"] == [f"{at}/*"]
     assert may["s3:PutObject"] == [f"{at}/{layout.POINTER}", f"{at}/{PROOF}", *written]
     assert may["s3:DeleteObject"] == [f"{at}/{layout.INTAKE}*", *written]

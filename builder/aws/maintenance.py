@@ -15,9 +15,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from builder.context import Context
+from builder.dump.clean import expire
 from builder.errors import UsageError
 from builder.progress import ByteBar
-from builder.snapshot.expiry import expire
 from builder.verify.choice import StorePart, parse_part
 from builder.verify.report import report_document
 from builder.verify.verify import VerifyRuntime, verify

@@ -5,8 +5,8 @@ import re
 from datetime import timedelta
 
 from builder.context import Context
+from builder.dump.clean import expire
 from builder.errors import UsageError
-from builder.snapshot.expiry import expire
 from builder.text import tally
 
 _AGE = re.compile(r"([0-9]{1,6})([smhdw])")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.context import Context
+from builder.dump import json_lines
 from builder.errors import UsageError
 from builder.export import (
     bagit,
@@ -28,6 +29,7 @@ from builder.export.obi_source import choose_runs, open_runs, target_path
 from builder.progress import Phase
 from builder.text import tally
 from functions.database import engine
+from functions.oai.format import MANDATORY
 from functions.snapshot.errors import NothingPublished
 
 
@@ -202,28 +204,33 @@ def export_parquet(context: Context) -> int:
 
 def add_jsonl(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    records.add_options(parser, records.LINES)
+    records.add_options(parser)
 
 
 def export_jsonl(context: Context) -> int:
-    """Write all records as JSON lines, or those since a snapshot.
+    """Write records as JSON lines, complete or what changed since a snapshot.
 
-    Deleted records are told. manifest.json has the digests.
+    The parts are compressed, and manifest.json has their digests.
     """
-    return records.export(context, None)
+    return records.export(context, json_lines.NAME)
 
 
 def add_oai(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--format", default="oai_dc", metavar="PREFIX", help="default: oai_dc")
-    records.add_options(parser, records.PAGES)
+    records.add_options(parser)
+    parser.add_argument(
+        "--format", default=MANDATORY, metavar="PREFIX",
+        help=f"metadata format (default: {MANDATORY})",
+    )  # fmt: skip
 
 
 def export_oai(context: Context) -> int:
-    """Write all records as answers of OAI-PMH, or those since a snapshot.
+    """Write records as OAI-PMH documents, complete or what changed since a snapshot.
 
-    Each file is an answer to ListRecords. manifest.json has the digests.
+    Each part is a response to ListRecords, compressed, and manifest.json has their digests.
     """
+    if context.arguments.format == json_lines.NAME:
+        raise UsageError("--format jsonl: run `sheaf export jsonl`")
     return records.export(context, context.arguments.format)
 
 

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from builder.dump.update import check_names, update_dumps
 from builder.intake import intake
 from builder.obi import replay
 from builder.obi.history import Committed, history
@@ -50,10 +51,16 @@ def publish(
     `formats` maps each offered metadata prefix to the digest of the code that makes it. If a digest
     differs from the last one, there is a new snapshot, and the format changes at its instant.
 
-    Raises NothingToPublish and the errors of transaction.revise.
+    The dumps of `publish.dumps` follow. If that fails, the snapshot is in effect nevertheless, and
+    the next publish completes them.
+
+    Raises NothingToPublish and the errors of transaction.revise and update_dumps.
     """
+    check_names(configuration)
     change = _Intake(store, configuration, runtime, formats or {})
-    return revise(store, configuration, runtime, change)
+    built = revise(store, configuration, runtime, change)
+    update_dumps(store, configuration, runtime)
+    return built
 
 
 @dataclass

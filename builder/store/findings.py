@@ -15,6 +15,7 @@ _WITNESS = (
 )
 _FETCH = "restore it from a copy, or archive its dataset again with `sheaf fileset`"
 _WORDS = "run `sheaf publish` with search.words = false, then with true, to make the table anew"
+_DUMPS = "remove all of dumps/, then run `sheaf publish` to make the dumps anew"
 _REBUILD = "restore the store from a copy, or publish its archives into a new store"
 
 CODES: Mapping[str, tuple[str, str]] = {
@@ -76,6 +77,8 @@ CODES: Mapping[str, tuple[str, str]] = {
     "fileset-missing": (DAMAGE, _FETCH),
     "fileset-altered": (DAMAGE, f"remove it; then {_FETCH}"),
     "fileset-wrong": (DAMAGE, f"remove its dataset's fileset.json; then {_FETCH}"),
+    "dump-missing": (DAMAGE, _DUMPS),
+    "dump-altered": (DAMAGE, _DUMPS),
     "pointer-unsettled": (NOTE, "a publish was interrupted; run `sheaf publish` to complete it"),
     "witness-behind": (NOTE, "a publish was interrupted; run `sheaf publish` to complete it"),
     "expiry-unfinished": (
@@ -86,6 +89,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     "views-repaired": (NOTE, "no action needed"),
     "pointer-repaired": (NOTE, "no action needed"),
     "witness-repaired": (NOTE, "no action needed"),
+    "dumps-behind": (NOTE, "a publish was interrupted; run `sheaf publish` to complete its dumps"),
     "unchecked": (NOTE, "fix the other findings, then verify again"),
     "unlisted": (
         NOTE,

@@ -1,7 +1,7 @@
 """Verify: reads a whole store, checks its consistency, and repairs damaged objects.
 
 It reads every kept snapshot, and each data file once. Then it reads the obi store's runs and the
-stored files of datasets. Objects that were retired meanwhile are not damage.
+stored files of datasets, and the dumps. Objects that were retired meanwhile are not damage.
 The manifest and its leaves determine views.sql exactly. Pointer and witness follow from each
 other and from the snapshots, unless one of them names a missing snapshot.
 """
@@ -22,6 +22,7 @@ from builder.store.web_store import WebStore
 from builder.verify import lookups, obi_history
 from builder.verify.choice import Sample, StorePart, choose_keys, make_rule
 from builder.verify.data_files import DataFileIndex
+from builder.verify.dumps import dump_findings
 from builder.verify.figures import figure_findings
 from builder.verify.filesets import FilesetAudit as Datasets
 from builder.verify.inventory import Inventory, leftovers
@@ -165,6 +166,8 @@ def verify(
         findings += _check_datasets(store, inventory, means, datasets)
     whole = inventory.complete and not newest_only
     findings += [*obi.findings, *datasets.findings]
+    if not less:
+        findings += dump_findings(store, inventory.pointer, rule, means.clock())
     if listed:
         findings += leftovers(store, inventory.names() if whole else None, means.clock())
     else:

@@ -7,6 +7,7 @@ the next ingest of its archive.
 
 from dataclasses import dataclass, field, replace
 
+from builder.dump.update import check_names, update_dumps
 from builder.publish import collections, filesets, revisits, templates
 from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
 from builder.publish.precedence import LEFT
@@ -32,10 +33,12 @@ def reinstate(
 ) -> Withdrawn:
     """Reverse the withdrawal of the selected items, and return when that is in effect.
 
-    Raises NothingSelectedError and the errors of transaction.revise.
+    Raises NothingSelectedError and the errors of transaction.revise and update_dumps.
     """
+    check_names(configuration)
     change = _Reinstatement(selection)
     built = revise(store, configuration, runtime, change)
+    update_dumps(store, configuration, runtime)
     return Withdrawn(built, change.identifiers)
 
 

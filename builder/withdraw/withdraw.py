@@ -5,13 +5,15 @@ A tombstone keeps its identifier, sets and reason. It stays even if its archive 
 
 A purge removes the metadata from the current data files and retires the older snapshots that hold
 it. Only files with a version of such an item are rewritten, without that version. The details of
-faults of its records are removed as well, because they may quote the records.
+faults of its records are removed as well, because they may quote the records. Dumps are rewritten.
 """
 
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
+from builder.dump.clean import remove_strays
+from builder.dump.update import check_names, update_dumps
 from builder.publish import captures, collections, filesets, revisits
 from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
 from builder.runtime import Runtime
@@ -141,13 +143,22 @@ def withdraw(
 
     `purge` also retires each older snapshot that holds their metadata. It waits until no reader can
     be using an older snapshot. Items that are already withdrawn do not change. Raises
-    NothingSelectedError and the errors of transaction.revise and expiry.retire.
+    NothingSelectedError and the errors of transaction.revise, update_dumps and expiry.retire.
     """
+    check_names(configuration)
     change = _Withdrawal(selection, reason)
     built = revise(store, configuration, runtime, change)
+    if purge:
+        runtime.say(
+            f"purging {len(change.identifiers):,} items; should this be interrupted, purge them by "
+            'identifier or set: `sheaf query "SELECT identifier, reason FROM records WHERE '
+            'deleted"` lists them'
+        )
+    update_dumps(store, configuration, runtime)
     retired: tuple[int, ...] = ()
     if purge:
         retired = _purge(store, configuration, runtime, change.identifiers)
+        remove_strays(store)
     return Withdrawn(built, change.identifiers, retired, change.standing)
 
 
@@ -240,10 +251,6 @@ def _purge(
     retired.
     """
     base = Transaction.of(store, configuration, runtime)
-    runtime.say(
-        f"purging {len(items):,} items; should this be interrupted, purge them by identifier or "
-        'set: `sheaf query "SELECT identifier, reason FROM records WHERE deleted"` lists them'
-    )
     while (wait := (base.before.effective + REMEMBERED - runtime.clock()).total_seconds()) > 0:
         runtime.say(f"waiting {wait:.0f} seconds until no reader uses an older snapshot")
         runtime.sleep(wait)

@@ -248,6 +248,13 @@ KEYS: tuple[ConfigKey, ...] = (
         "time from a publish to the instant when it takes effect",
     ),
     ConfigKey(
+        "publish.dumps",
+        [],
+        check.is_prefixes,
+        "a list of jsonl and metadata prefixes, without repetition",
+        "formats that each publish writes dumps in, below `dumps/` in the store",
+    ),
+    ConfigKey(
         "publish.memory",
         2048,
         check.between(256, 1_048_576),

@@ -1,6 +1,7 @@
 """Builds the application with its pages, for Lambda and for local servers."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from functions.content.protocols import Searching
 from functions.content.search import CaptureSearch
@@ -14,6 +15,7 @@ from functions.search.search import WordSearch
 from functions.site.calendar import Calendar, CaptureCalendar
 from functions.site.page import PageParts
 from functions.site.site import WebSite
+from functions.snapshot.dumps import DumpIndex, read_index
 
 _RECORDS, _LARGEST = 50, 160_000
 """Records, and bytes of them, in an answer that a page shows."""
@@ -24,7 +26,8 @@ def site_over(repository: DuckRepository) -> Callable[[OaiParts], PageService]:
     search = CaptureSearch(repository.catalogue, repository.files)
     calendar = CaptureCalendar(repository.catalogue, repository.files)
     words = WordSearch(repository.catalogue, repository.files)
-    return lambda shared: make_site(shared, search, calendar, words)
+    dumps = partial(read_index, repository.catalogue.reader)
+    return lambda shared: make_site(shared, search, calendar, words, dumps)
 
 
 def make_site(
@@ -32,6 +35,7 @@ def make_site(
     search: Searching | None = None,
     calendar: Calendar | None = None,
     words: WordSearch | None = None,
+    dumps: Callable[[], DumpIndex | None] | None = None,
 ) -> PageService:
     """Return the pages of an application; without what searches, some are missing."""
     renderer = shared.renderer
@@ -53,6 +57,7 @@ def make_site(
         search=search,
         calendar=calendar,
         words=words.find if words else None,
+        dumps=dumps,
     )
     return WebSite(parts)
 

@@ -18,6 +18,7 @@ from functions.search.hits import SearchPage
 from functions.search.query import WordQuery
 from functions.site.calendar import Calendar
 from functions.site.language import Language
+from functions.snapshot.dumps import DumpIndex
 from functions.snapshot.errors import SheafError
 from functions.snapshot.manifest import Manifest
 
@@ -83,7 +84,8 @@ class PageParts:
     `write` returns a template with these variables, in UTF-8. `render` returns a record's XML in a
     format; it takes the base URL and the repository's name and raises ConfigurationError. `answer`
     returns the answer to the pairs of an OAI-PMH request, with its XML. `search` finds captures,
-    `calendar` counts them, and `words` finds items; without them there are no such pages.
+    `calendar` counts them, and `words` finds items; without them there are no such pages. `dumps`
+    reads the index of dumps.
     """
 
     repository: Repository
@@ -99,6 +101,7 @@ class PageParts:
     search: Searching | None = None
     calendar: Calendar | None = None
     words: Callable[[Manifest, WordQuery, int | None, int], SearchPage] | None = None
+    dumps: Callable[[], DumpIndex | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,11 @@
-"""The page of publishes: what came, changed and went with each, and their feed (RFC 4287)."""
+"""The page of publishes: their changes, their feed (RFC 4287), and the dumps in the store."""
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
+from urllib.parse import quote
 
 from functions.http import http_message
 from functions.http.http_message import Reply
@@ -11,7 +13,10 @@ from functions.oai.figures import KindFigures
 from functions.oai.request import LIST_IDENTIFIERS
 from functions.site.page import PageRequest, SitePage
 from functions.snapshot import instant, layout
+from functions.snapshot.dumps import FOLDER, DumpEntry
+from functions.snapshot.errors import StoreError
 
+_LOG = logging.getLogger("sheaf")
 _MANY, _FEED = 50, 30
 """Publishes on a page, and in the feed."""
 _QUERY = (
@@ -31,6 +36,24 @@ class PublishLine:
     raw: str
 
 
+@dataclass(frozen=True, slots=True)
+class DumpLine:
+    """A dump in a format, and its address; empty if the store's address is unknown."""
+
+    format: str
+    dump: DumpEntry
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class DumpTable:
+    """The dumps in the store, and the addresses of their index and of each format's list."""
+
+    rows: Sequence[DumpLine]
+    index: str
+    lists: Mapping[str, str]
+
+
 def show(request: PageRequest) -> SitePage:
     """Return the page of the publishes before the one in the argument `before`."""
     rows = list(islice(_list(request), _MANY + 1))
@@ -41,10 +64,34 @@ def show(request: PageRequest) -> SitePage:
         "more": request.address.page("/publishes", before=more) if more else None,
         "data_url": root,
         "views": f"{root}/{layout.views_key(request.manifest.snapshot)}" if root else "",
+        "dumps": None if request.arguments.get("before") else _read_dumps(request, root),
         "feed": request.address.page("/publishes.atom"),
         "query": _QUERY,
     }
     return SitePage("publishes.html", request.text("publishes.title"), values)
+
+
+def _read_dumps(request: PageRequest, root: str) -> DumpTable | None:
+    """Return the dumps in the store with links below `root`, or None if there are none."""
+    if not (request.parts.dumps and request.parts.configuration["publish.dumps"]):
+        return None
+    try:
+        index = request.parts.dumps()
+    except StoreError as error:
+        # The page shows the publishes nevertheless: a role may not allow reading the index.
+        _LOG.warning("the dumps are not shown: %s", error)
+        return None
+    if index is None:
+        return None
+    base = f"{root}/{FOLDER}" if root.startswith(("http://", "https://")) else ""
+    rows = [
+        DumpLine(name, dump, base and dump.name and base + quote(dump.name))
+        for name, one in index.formats.items()
+        for dump in (one.complete, one.newest)
+        if dump is not None
+    ]
+    lists = {name: base + quote(one.list) for name, one in index.formats.items() if base}
+    return DumpTable(rows, base and f"{base}index.json", lists)
 
 
 def feed(request: PageRequest) -> Reply:

@@ -14,7 +14,7 @@ from functions.config import configuration
 from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.site.assembly import site_over
-from functions.snapshot import layout
+from functions.snapshot import dumps, layout
 from functions.store import mirror
 from functions.store.client import Client
 from functions.store.connection import BucketConnection
@@ -52,7 +52,9 @@ def bucket(moto_server: str, proxy: Proxy, tmp_path_factory: pytest.TempPathFact
 class Environment:
     """The handler over the bucket, as one execution environment has it, and its access log."""
 
-    def __init__(self, bucket: Bucket, proxy: Proxy, page: int = 100, **kept: Any) -> None:
+    def __init__(
+        self, bucket: Bucket, proxy: Proxy, page: int = 100, more: str = "", **kept: Any
+    ) -> None:
         text = f"""
 [repository]
 namespace = "b.cz"
@@ -61,6 +63,7 @@ records = {page}
 [serve]
 pointer_seconds = 30
 concurrent = 64
+{more}
 """
         connection = BucketConnection(endpoint=proxy.url, retry_seconds=0.3)
         self.proxy = proxy
@@ -272,4 +275,13 @@ def test_a_page_takes_few_requests(bucket: Bucket, proxy: Proxy, path: str, quer
     assert environment.cost(whole, path) <= PAGES[path, query]
     if path == "/":
         assert sum(one["store_bytes"] for one in map(json.loads, environment.lines)) < 300_000
+    environment.close()
+
+
+def test_the_page_of_publishes_takes_one_more_if_it_lists_dumps(
+    bucket: Bucket, proxy: Proxy
+) -> None:
+    environment = Environment(bucket, proxy, more='[publish]\ndumps = ["jsonl"]')
+    assert environment.cost("", "/publishes") <= PAGES["/publishes", ""] + 1
+    assert dumps.INDEX in [seen.key.partition("/")[2] for seen in proxy.seen]
     environment.close()

@@ -128,6 +128,11 @@ class Sheet:
             _LOG.error("%s%s", self._missed.first, f" (and {more} more)" if more else "")
         return tuple(self._made)
 
+    @property
+    def missed(self) -> int:
+        """The number of records taken that could not be rendered."""
+        return self._missed.count
+
     def _next(self, rest: Sequence[PublishedRecord]) -> int:
         if self._largest == math.inf:
             return len(rest)

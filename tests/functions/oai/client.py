@@ -3,7 +3,7 @@
 import base64
 import gzip
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,7 +13,7 @@ from lxml import etree
 
 from functions.config import configuration
 from functions.config.configuration import Configuration
-from functions.oai.application import Application
+from functions.oai.application import Application, OaiParts, PageService
 from functions.oai.repository import Repository
 from functions.site.assembly import make_site
 from tests.functions.oai.validity import OAI, codes, valid
@@ -120,11 +120,15 @@ class Page:
 class Client:
     """Asks one application."""
 
-    def __init__(self, repository: Repository, clock: Clock | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        clock: Clock | None = None,
+        pages: Callable[[OaiParts], PageService] = make_site,
+        **settings: Any,
+    ) -> None:
         self.clock = clock or Clock()
-        self.application = Application(
-            repository, configured(**settings), self.clock, pages=make_site
-        )
+        self.application = Application(repository, configured(**settings), self.clock, pages=pages)
 
     def raw(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         return self.application(event(*args, **kwargs), None)

@@ -1,0 +1,101 @@
+"""Records as JSON lines: one object a line, in UTF-8, with keys in a fixed order.
+
+The keys are identifier, datestamp, sets, kind and deleted. Those of a live record's kind follow in
+the order of the schema (functions.snapshot.schema.KINDS). A field without a value has no key.
+"""
+
+import base64
+import json
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from itertools import repeat
+from json.encoder import encode_basestring
+from typing import Any
+
+from functions.oai.repository import PublishedRecord
+from functions.oai.repository_duckdb.record_rows import Page, runs
+from functions.snapshot import instant, schema
+
+NAME = "jsonl"
+
+_dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def encode_lines(records: Sequence[PublishedRecord]) -> list[bytes]:
+    """Return each record as a line that ends with a line break."""
+    found: list[bytes] = []
+    for kind, some in runs(records):
+        if kind == "capture" and isinstance(some, Page):
+            found += map(str.encode, _encode_captures(some))
+        else:
+            found += (_encode_record(record).encode() for record in some)
+    return found
+
+
+def _encode_record(record: PublishedRecord) -> str:
+    fields: dict[str, Any] = {}
+    if not record.deleted:
+        values = ((column.name, record.fields.get(column.name)) for column in _columns(record.kind))
+        fields = {name: _plain(value) for name, value in values if value is not None}
+    return (
+        _dumps(
+            {
+                "identifier": record.identifier,
+                "datestamp": instant.to_text(record.datestamp),
+                "sets": list(record.sets),
+                "kind": record.kind,
+                "deleted": record.deleted,
+                **fields,
+            }
+        )
+        + "\n"
+    )
+
+
+def _encode_captures(page: Page) -> Iterator[str]:
+    """Yield the lines of captures; by columns, which takes a third of the time."""
+    deleted = page.column("deleted")
+    heads = map(
+        '{{"identifier":{},"datestamp":"{}","sets":{},"kind":"capture","deleted":{}'.format,
+        map(encode_basestring, page.column("identifier")),
+        map(instant.to_text, page.column("datestamp")),
+        map(_encode_texts, page.column("sets")),
+        ("true" if one else "false" for one in deleted),
+    )
+    columns = [
+        _encode_column(column, page.column(column.name))
+        for column in _columns("capture")
+        if any(value is not None for value in page.column(column.name))
+    ]
+    rows = zip(*columns, strict=True) if columns else repeat(())
+    for head, gone, row in zip(heads, deleted, rows, strict=False):
+        yield f"{head}}}\n" if gone else f"{head}{''.join(row)}}}\n"
+
+
+def _encode_texts(texts: Sequence[str]) -> str:
+    return f"[{','.join(map(encode_basestring, texts))}]"
+
+
+def _encode_column(column: schema.Column, values: Sequence[Any]) -> list[str]:
+    """Return each value with its key, or an empty text for no value."""
+    key = f',"{column.name}":'
+    encode: Callable[[Any], str] = _ENCODERS.get(column.type, lambda value: _dumps(_plain(value)))
+    return ["" if value is None else key + encode(value) for value in values]
+
+
+_ENCODERS: dict[str, Callable[[Any], str]] = {
+    "VARCHAR": encode_basestring,
+    "BIGINT": str,
+    "SMALLINT": str,
+}
+
+
+def _columns(kind: str) -> tuple[schema.Column, ...]:
+    return schema.KINDS[kind]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON can hold it: a time as in OAI-PMH, bytes in base64."""
+    if isinstance(value, datetime):
+        return f"{value.isoformat()}Z"
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value

@@ -1,0 +1,51 @@
+"""Objects that the index of dumps names."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from functions.snapshot import dumps
+from functions.snapshot.dumps import DumpIndex, DumpPart, FormatDumps, StoredDump
+from functions.snapshot.store import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class DumpState:
+    """The index of a store's dumps, with the list of each format."""
+
+    index: DumpIndex
+    formats: Mapping[str, FormatDumps]
+
+    @staticmethod
+    def read(store: Reader) -> "DumpState":
+        """Read the index and the lists. Raises MissingObject and DamagedStore."""
+        index = DumpIndex.from_json(store.read(dumps.INDEX))
+        formats = {
+            name: FormatDumps.from_json(store.read(dumps.FOLDER + one.list))
+            for name, one in index.formats.items()
+        }
+        return DumpState(index, formats)
+
+    def keys(self, store: Reader) -> Iterator[str]:
+        """Yield the keys of all objects but the index. Raises MissingObject and DamagedStore."""
+        for one in self.index.formats.values():
+            yield dumps.FOLDER + one.list
+        for dump in (dump for one in self.formats.values() for dump in one.all):
+            if dump.entry.has_manifest:
+                yield dumps.FOLDER + dump.entry.name
+            for part in list_parts(store, dump):
+                yield dumps.FOLDER + part.name
+                yield dumps.FOLDER + part.name + dumps.KEYS
+
+
+def list_parts(store: Reader, dump: StoredDump) -> tuple[DumpPart, ...]:
+    """Return the parts of a dump. Raises MissingObject and DamagedStore."""
+    entry = dump.entry
+    if entry.has_manifest:
+        return dumps.parts_from_json(store.read(dumps.FOLDER + entry.name))
+    if not entry.name:
+        return ()
+    return (
+        DumpPart(
+            entry.name, entry.records, entry.deleted, entry.bytes, entry.sha256, dump.positions
+        ),
+    )

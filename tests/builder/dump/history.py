@@ -1,0 +1,157 @@
+"""Random histories of a store, and readers of dumps that know nothing but their documents."""
+
+import gzip
+import hashlib
+import io
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import zstandard
+from hypothesis import strategies as st
+from lxml import etree
+
+from builder.snapshot.transaction import NothingSelectedError
+from builder.withdraw.reinstate import reinstate
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
+from functions.database import engine
+from functions.snapshot import schema
+from functions.snapshot.manifest import Manifest
+from functions.store.catalog import Catalogue
+from tests.builder.conftest import World, capture
+
+OAI = "{http://www.openarchives.org/OAI/2.0/}"
+SETS = (("mime:text:html",), ("mime:image:png",), ("domain:cz:a", "mime:text:css"))
+
+numbers = st.lists(st.integers(0, 11), min_size=1, max_size=6, unique=True)
+operations = st.one_of(
+    st.tuples(st.just("ingest"), numbers, st.integers(0, 2), st.sampled_from("abc")),
+    st.tuples(st.just("withdraw"), numbers, st.just(0), st.just("")),
+    st.tuples(st.just("reinstate"), numbers, st.just(0), st.just("")),
+    st.tuples(st.just("expire"), st.just([]), st.just(0), st.just("")),
+)
+histories = st.lists(operations, min_size=2, max_size=6)
+Operation = tuple[str, list[int], int, str]
+
+
+def apply(world: World, operation: Operation, **settings: str) -> None:
+    """Change the store: new, changed and moved captures, tombstones, and captures brought back."""
+    name, chosen, sets, title = operation
+    if name == "ingest":
+        world.ingest([capture(n, title=title, sets=SETS[sets]) for n in chosen], ("collection:a",))
+        world.publish(**settings)
+        return
+    if name == "expire":
+        world.clock.sleep(120)
+        world.expire()
+        return
+    selection = Selection(identifiers=tuple(identify(n) for n in chosen))
+    try:
+        if name == "withdraw":
+            withdraw(world.store, world.configuration(**settings), world.runtime(), selection, "x")
+        else:
+            reinstate(world.store, world.configuration(**settings), world.runtime(), selection)
+    except NothingSelectedError:
+        pass
+
+
+def identify(number: int) -> str:
+    return f"oai:archive.example.org:{capture(number).identity}"
+
+
+def newest(world: World) -> Manifest:
+    catalogue = Catalogue(world.store)
+    entry = catalogue.pointer().newest()
+    assert entry is not None
+    return catalogue.manifest(entry.snapshot)
+
+
+def live(world: World, spec: str = "") -> set[str]:
+    """Return the identifiers of live items, of a set and those below it, by SQL of the tables."""
+    manifest, catalogue = newest(world), Catalogue(world.store)
+    records, dead = (
+        [str(world.store.local(file.key)) for file in catalogue.files(manifest, table)]
+        for table in ("records", "dead")
+    )
+    sql = f"SELECT identifier, position, sets FROM {engine.table('$records')} WHERE NOT deleted"
+    with engine.connect() as connection:
+        gone = set()
+        if dead:
+            found = connection.execute(f"FROM {engine.table('$dead')}", {"dead": dead})
+            gone = {place for (place,) in found.fetchall()}
+        rows = connection.execute(sql, {"records": records}).fetchall()
+    return {
+        name
+        for name, place, sets in rows
+        if place not in gone and (not spec or any(f"{one}:".startswith(f"{spec}:") for one in sets))
+    }
+
+
+def expand(data: bytes, name: str) -> bytes:
+    if name.endswith(".gz"):
+        return gzip.decompress(data)
+    return zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)).read()
+
+
+def contents(folder: Path) -> tuple[dict[str, Any], list[bytes]]:
+    """Return the manifest of a dump and the content of its parts, after checking both."""
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    assert {path.name for path in folder.iterdir()} == {
+        "manifest.json", *(part["name"] for part in manifest["parts"])
+    }  # fmt: skip
+    found = []
+    for part in manifest["parts"]:
+        data = (folder / part["name"]).read_bytes()
+        assert (len(data), hashlib.sha256(data).hexdigest()) == (part["bytes"], part["sha256"])
+        found.append(expand(data, part["name"]))
+    for count in ("records", "deleted", "bytes"):
+        assert manifest[count] == sum(part[count] for part in manifest["parts"])
+    return manifest, found
+
+
+def lines(parts: Iterable[bytes]) -> list[dict[str, Any]]:
+    return [json.loads(line) for part in parts for line in part.splitlines()]
+
+
+def headers(parts: Iterable[bytes]) -> list[dict[str, Any]]:
+    """Return identifier, datestamp and deletion of the records in OAI-PMH documents."""
+    return [
+        {
+            "identifier": header.findtext(f"{OAI}identifier"),
+            "datestamp": header.findtext(f"{OAI}datestamp"),
+            "deleted": header.get("status") == "deleted",
+        }
+        for part in parts
+        for header in etree.fromstring(part).iter(f"{OAI}header")
+    ]
+
+
+def merge(state: dict[str, Any], records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a state after a dump was applied to it, each of whose records is of another item."""
+    names = [record["identifier"] for record in records]
+    assert len(names) == len(set(names))
+    return {**state, **{record["identifier"]: record for record in records}}
+
+
+def shown(state: dict[str, Any]) -> set[str]:
+    """Return the identifiers of a state that are not deleted."""
+    return {name for name, record in state.items() if not record["deleted"]}
+
+
+def brief(state: dict[str, Any]) -> dict[str, Any]:
+    """Return what a state has in common with one of OAI-PMH headers."""
+    keys = ("identifier", "datestamp", "deleted")
+    return {name: {key: record[key] for key in keys} for name, record in state.items()}
+
+
+KEYS = ("identifier", "datestamp", "sets", "kind", "deleted")
+
+
+def check_keys(record: dict[str, Any]) -> None:
+    """Check that a line has its keys in the documented order."""
+    own = [] if record["deleted"] else [column.name for column in schema.KINDS[record["kind"]]]
+    order = [*KEYS, *own]
+    assert list(record) == [name for name in order if name in record]
+    assert list(record)[:5] == list(KEYS)

@@ -1,0 +1,48 @@
+"""The page of publishes lists the dumps in the store, as far as it can read of them."""
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from functions.site.assembly import make_site
+from functions.snapshot.dumps import DumpEntry, DumpIndex, FormatEntry
+from functions.snapshot.errors import StoreError
+from tests.functions.oai.client import START, Client, Clock
+from tests.functions.oai.conftest import ten_captures
+from tests.functions.site.crawl import Crawl
+
+COMPLETE = DumpEntry(1, None, 1_234_567, 0, 9_000, "jsonl/1-c.json", "1")
+NEWEST = DumpEntry(2, 1, 11, 0, 5_000, "jsonl/2-ab(1).jsonl.zst", "0")
+INDEX = DumpIndex("", "A", 2, START, {"jsonl": FormatEntry(COMPLETE, NEWEST, "jsonl/2-d.json")})
+
+
+def crawl(read: Callable[[], DumpIndex | None], **settings: object) -> Crawl:
+    pages = partial(make_site, dumps=read)
+    return Crawl(Client(ten_captures(), Clock(), pages, **{"publish_dumps": ["jsonl"], **settings}))
+
+
+@pytest.mark.parametrize("root", ["", "https://data.example.org/store/", "s3://bucket/store"])
+def test_dumps_are_listed_and_linked_where_their_address_is_known(root: str) -> None:
+    visit = crawl(lambda: INDEX, identify_data_url=root).read("/publishes")
+    assert "jsonl/1-c.json jsonl all records 1 1,234,567" in visit.text
+    assert "jsonl/2-ab(1).jsonl.zst jsonl changes since snapshot 1 2 11" in visit.text
+    links = [link for link in visit.links() if "/dumps/" in link]
+    web = root.startswith("https")
+    names = ("jsonl/1-c.json", "jsonl/2-ab%281%29.jsonl.zst", "jsonl/2-d.json", "index.json")
+    assert links == [f"{root}dumps/{name}" for name in names if web]
+
+
+def test_the_heading_is_in_the_language_of_the_reader() -> None:
+    assert "všechny záznamy" in crawl(lambda: INDEX).read("/publishes?lang=cs").text
+
+
+def test_without_dumps_or_their_index_the_page_is_as_ever() -> None:
+    def fail() -> DumpIndex | None:
+        raise StoreError("403")
+
+    whole = crawl(lambda: None).read("/publishes").text
+    assert "Dumps" not in whole
+    assert crawl(fail).read("/publishes").text == whole
+    # Where there are none, the index is not even read: each request costs.
+    assert crawl(lambda: INDEX, publish_dumps=[]).read("/publishes").text == whole
