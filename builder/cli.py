@@ -240,7 +240,8 @@ def _everywhere(default: str | None) -> _Parser:
     parser = _Parser(add_help=False)
     parser.add_argument(
         "--store", metavar="STORE", type=require_text, default=default,
-        help="a folder, s3://bucket/prefix, or to read only https://... (default: store.uri)",
+        help="the store: a folder or s3://bucket/prefix; https://... to read only (default: "
+        "store.uri)",
     )  # fmt: skip
     parser.add_argument(
         "--config", metavar="FILE", type=require_text, default=default,

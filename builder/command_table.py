@@ -33,7 +33,7 @@ class Command:
         return f"builder.commands.{self.name.partition(' ')[0]}"
 
 
-FAMILIES = {"export": ("FORMAT", "keep", "Export the store's content in archival formats.")}
+FAMILIES = {"export": ("FORMAT", "keep", "Write the store's content in other formats.")}
 """Commands with subcommands: the noun for these, group and summary.
 
 The command's module has the table SUBCOMMANDS, whose values have `add` and `run`.
@@ -73,7 +73,7 @@ _ROWS = (
     Command(
         "gather",
         "make",
-        "Fetch the files behind the URLs of templates, where they are due.",
+        "Fetch the full texts that RePEc templates name.",
         ("sheaf gather", "sheaf gather --only RePEc:aaa --limit 100"),
         "with --strict: files could not be fetched",
         writes=True,
@@ -81,7 +81,7 @@ _ROWS = (
     Command(
         "fileset",
         "make",
-        "Archive datasets of data platforms with their files.",
+        "Archive datasets of data platforms, with their files.",
         ("sheaf fileset 10.5281/zenodo.7078725", "sheaf fileset --retry --strict"),
         "with --strict: a dataset is not archived",
         writes=True,
@@ -106,14 +106,14 @@ _ROWS = (
     Command(
         "serve",
         "serve",
-        "Serve OAI-PMH at /oai and a page for people at /.",
+        "Serve OAI-PMH at /oai and pages for people at /.",
         ("sheaf serve", "sheaf serve --port 0 --content"),
     ),
     Command(
         "query",
         "serve",
         "Query the newest snapshot with DuckDB's SQL.",
-        ('sheaf query "SELECT domain, count(*) FROM captures GROUP BY 1"',),
+        ('sheaf query "SELECT url_host_name, count(*) FROM captures GROUP BY 1"',),
     ),
     Command(
         "status",
@@ -173,13 +173,13 @@ _ROWS = (
     Command(
         "export warc",
         "keep",
-        "Write the files behind URLs as WARC/1.1.",
+        "Write gathered files as WARC/1.1.",
         ("sheaf export warc /archive/warc", "sheaf export warc all.warc.gz"),
     ),
     Command(
         "export wacz",
         "keep",
-        "Write captures as one WACZ file, which replays.",
+        "Write captures as one WACZ file, for replay.",
         ("sheaf export wacz site.wacz --set domain:org:example --title 'A site'",),
         _UNHAD,
     ),
@@ -199,13 +199,13 @@ _ROWS = (
     Command(
         "export jsonl",
         "keep",
-        "Write records as JSON lines, complete or what changed since a snapshot.",
+        "Write records as JSON lines: all, or what changed since a snapshot.",
         ("sheaf export jsonl all/", "sheaf export jsonl changes/ --since 41 --set mime:text"),
     ),
     Command(
         "export oai",
         "keep",
-        "Write records as OAI-PMH documents, complete or what changed since a snapshot.",
+        "Write records as OAI-PMH documents: all, or what changed since a snapshot.",
         ("sheaf export oai dc/", "sheaf export oai mods/ --format mods --since 2026-11-22"),
     ),
     Command(

@@ -1,4 +1,4 @@
-"""`sheaf export FORMAT`: writes the store's content in archival formats."""
+"""`sheaf export FORMAT`: writes the store's content in other formats."""
 
 import argparse
 import json
@@ -97,7 +97,7 @@ def add_warc(parser: argparse.ArgumentParser) -> None:
 
 
 def export_warc(context: Context) -> int:
-    """Write the files behind URLs as WARC/1.1.
+    """Write gathered files as WARC/1.1.
 
     A repeated run adds what is new to a folder. Each object's content is verified.
     """
@@ -133,7 +133,7 @@ def add_wacz(parser: argparse.ArgumentParser) -> None:
 
 
 def export_wacz(context: Context) -> int:
-    """Write captures as one WACZ file, which replays.
+    """Write captures as one WACZ file, for replay.
 
     The captures are those of the newest snapshot, either all or those that the options select.
     """
@@ -208,7 +208,7 @@ def add_jsonl(parser: argparse.ArgumentParser) -> None:
 
 
 def export_jsonl(context: Context) -> int:
-    """Write records as JSON lines, complete or what changed since a snapshot.
+    """Write records as JSON lines: all, or what changed since a snapshot.
 
     The parts are compressed, and manifest.json has their digests.
     """
@@ -225,7 +225,7 @@ def add_oai(parser: argparse.ArgumentParser) -> None:
 
 
 def export_oai(context: Context) -> int:
-    """Write records as OAI-PMH documents, complete or what changed since a snapshot.
+    """Write records as OAI-PMH documents: all, or what changed since a snapshot.
 
     Each part is a response to ListRecords, compressed, and manifest.json has their digests.
     """

@@ -69,7 +69,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Archive datasets of data platforms with their files.
+    """Archive datasets of data platforms, with their files.
 
     Files are fetched, verified and stored, and a result is printed for each dataset. A repeated run
     continues: archived files are not fetched again. With requests from stdin, or with --json, each

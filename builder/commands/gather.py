@@ -39,9 +39,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Fetch the files behind the URLs of templates, where they are due.
+    """Fetch the full texts that RePEc templates name.
 
-    A repeated run continues.
+    Only files that are due are fetched. A repeated run continues.
     """
     arguments, settings = context.arguments, context.configuration
     if arguments.limit is not None and arguments.limit < 1:

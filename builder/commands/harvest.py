@@ -82,8 +82,8 @@ def _add_manners(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--every", type=_seconds, default=5.0, metavar="S",
-        help="seconds between commits of harvested records (default: 5; a twentieth of a "
-        "longer run)",
+        help="seconds between commits of harvested records (default: 5, in long runs a "
+        "twentieth of their time)",
     )  # fmt: skip
     parser.add_argument(
         "--header", action="append", default=[], type=_header, metavar="'NAME: VALUE'",
@@ -96,7 +96,7 @@ def run(context: Context) -> int:
     """Harvest OAI-PMH repositories into a folder.
 
     A repeated run continues or updates a harvest. After an interruption nothing is lost, and
-    nothing is stored twice. `sheaf ingest DIR` adds the harvested records to one's own repository.
+    nothing is stored twice. `sheaf ingest DIR` adds the harvested records to your own repository.
     """
     arguments = context.arguments
     orders = list(dict.fromkeys(_orders(arguments)))

@@ -49,14 +49,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         "their dates, before any SOURCE",
     )  # fmt: skip
     parser.add_argument(
-        "--tist", metavar="TIME", help="date of the one TARBALL, or of the ReDIF in the SOURCEs: "
+        "--tist", metavar="TIME", help="date of a single TARBALL, or of the ReDIF in the SOURCEs: "
         "seconds since 1970, or a date",
     )  # fmt: skip
     parser.add_argument(
         "--accept-loss", action="append", nargs="?", default=[], metavar="ARCHIVE",
-        help="delete missing templates, however many: those of ARCHIVE, such as aaa, even if its "
-        "folder or its aaaarch.rdf is missing; without a name, those of all archives that were "
-        "read completely, and those outside of archives' folders",
+        help="delete missing templates, however many. With a name, such as aaa: those of that "
+        "ARCHIVE, even if its folder is missing. Without: those of all archives that were read "
+        "completely, and those outside archives",
     )  # fmt: skip
     parser.add_argument(
         "--collection", action="append", default=[], metavar="SPEC",
@@ -73,19 +73,26 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--run", dest="plan", metavar="RUN", help="with part and commit: the run")
     parser.add_argument("--index", type=int, metavar="N", help="with part: the chunk, from 0")
-    parser.add_argument("--chunk", type=int, default=256, metavar="MB", help="chunk size (256)")
+    parser.add_argument(
+        "--chunk", type=int, default=256, metavar="MB", help="size of a chunk (256)"
+    )
     parser.add_argument("--files-from", metavar="FILE", help="a list of SOURCEs, one a line")
     parser.add_argument("--retry", action="store_true", help="read again what could not be read")
     parser.add_argument("--again", action="store_true", help="read known web archives, too")
-    parser.add_argument("--engine", choices=ENGINES, help="what reads web archives in parts")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="tcp://host:8786 of Dask, or an ARN")
+    parser.add_argument("--engine", choices=ENGINES, help="where parts are read")
+    parser.add_argument(
+        "--scheduler", metavar="ADDRESS",
+        help="of the engine: tcp://host:8786 (dask), spark://host:7077 (spark), ARN of the state "
+        "machine (lambda)",
+    )  # fmt: skip
     parser.add_argument("--strict", action="store_true", help="exit with 1 if there are faults")
     parser.epilog = (
         "A file fails if it cannot be read. It also fails if it should be an archive, by its name, "
         "its content or because you named it, and has faults but no captures.\n\n"
         "Many machines: `ingest plan SOURCE...` divides web archives into chunks and prints the "
-        "RUN; `ingest part --run RUN --index N` reads chunk N, on any machine, in any order; "
-        "`ingest commit --run RUN` makes one run of all parts. (A source of such a name: ./plan.)"
+        "RUN. `ingest part --run RUN --index N` reads chunk N, on any machine, in any order. "
+        "`ingest commit --run RUN` makes one run of all parts. Write ./plan for a source of this "
+        "name."
     )
 
 

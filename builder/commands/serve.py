@@ -76,7 +76,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Serve OAI-PMH at /oai and a page for people at /.
+    """Serve OAI-PMH at /oai and pages for people at /.
 
     It runs until it is interrupted.
     """

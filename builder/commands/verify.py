@@ -25,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--part", metavar="K/N",
-        help="read part K of N parts, which hold all objects together; only list the others",
+        help="read part K of N, such as 3/30; only list the objects of the other parts",
     )  # fmt: skip
     parser.add_argument(
         "--repair", action="store_true",

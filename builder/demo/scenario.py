@@ -159,7 +159,7 @@ class Scenario:
         return ingested["appearances"], gathered["appearances"]
 
     def _archive_dataset(self) -> None:
-        self._context.say("archiving a dataset of a platform on this machine ...")
+        self._context.say("archiving a dataset from a platform on this machine ...")
         (result,) = self._run("dataset", f"{self._texts}{samples.DATASET_RECORD}").documents
         self.report.document["dataset"] = result["status"]
         if result["status"] != "success":
@@ -173,7 +173,7 @@ class Scenario:
         snapshot = self._run("status").documents[0]["snapshot"]
         captures = snapshot["kinds"].get("capture", 0)
         self.report.add(
-            "published", f"{tally(records, 'record')}, of {tally(captures, 'capture')} and others"
+            "published", f"{tally(records, 'record')}: {tally(captures, 'capture')} and others"
         )
         self.report.add("sets", f"{snapshot['sets']:,}")
         counts = {"captures": captures, "records": records, "sets": snapshot["sets"]}

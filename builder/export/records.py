@@ -48,11 +48,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--part-records", type=int, default=parts.RECORDS, metavar="N",
-        help=f"records of a part at most (default: {parts.RECORDS:,})",
+        help=f"largest number of records in a part (default: {parts.RECORDS:,})",
     )  # fmt: skip
     parser.add_argument(
         "--part-bytes", type=int, default=parts.BYTES, metavar="N",
-        help=f"bytes of its records before compression at most (default: {parts.BYTES:,})",
+        help=f"largest part in bytes, before compression (default: {parts.BYTES:,})",
     )  # fmt: skip
 
 
