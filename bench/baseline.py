@@ -1,18 +1,18 @@
 """The baseline of bench.harvest: PyPI's `oaipmh` over SQLite, as a WSGI application for gunicorn.
 
 It is the package's own data provider (BatchingServer, its writer of Dublin Core) over a data
-interface such as its users write: a table with the columns of a capture, of which the elements of
-Dublin Core are picked row by row, as Sheaf's crosswalk picks them. The package hands a data
-interface the number of records that came before and nothing else. Two ways to page by it are there:
+interface such as its users write. The table has the columns of a capture, from which each row's
+Dublin Core is made, as in Sheaf's crosswalk. A data interface gets only the number of earlier
+records from the package. It can page in two ways:
 
-- `offset`: LIMIT and OFFSET in the order of the primary key, which is what that number is made for.
-  SQLite counts its way to the page. It is what Sheaf is compared with.
-- `key`: by a number that the rows have without a gap, so that no page has to count. No repository
-  whose records come and go has such numbers; it is shown as the most that the package could give.
+- `offset`: LIMIT and OFFSET in the order of the primary key. SQLite counts rows up to the page.
+  Sheaf is compared with this one.
+- `key`: by a row number without gaps, so that no page has to count. A repository with deletions has
+  no such numbers, so this is the best case of the package.
 
-In its favour are that the table is read only and in the page cache, that nothing was ever deleted
-or published since, and that it is of 1 million records where Sheaf has 10. Against it is that it
-has no gzip, and gunicorn has none: its pages are plain in all comparisons.
+Advantages of the baseline: the table is read only and in the page cache, nothing was deleted or
+published since, and it has 1 million records where Sheaf has 10. Its disadvantage: neither the
+package nor gunicorn has gzip, so its pages are plain in all comparisons.
 """
 
 import os

@@ -1,11 +1,11 @@
-"""What a publish costs that changes 1 % of the records, beside the full build of the same store.
+"""The cost of publishing a change of 1 %, compared with the full build of the same store.
 
     python -m bench.change [--captures 1000000] [--small 50]
 
-Generated captures are published. Then come publishes of three kinds: 1 % of the records changed,
-scattered over the whole repository; the same again; as many new ones; and a number of small ones of
-ten records each, as an hourly publish has them. Bytes are all that the store was asked to write,
-without the intake. The baseline is what publishing without sharing costs: the full build.
+Generated captures are published. The next publishes change 1 % of the records, scattered over the
+whole repository, twice; add as many new ones; and add ten records each, as hourly publishes do.
+Bytes are all bytes written to the store, without the intake. The baseline is the full build, as
+without sharing.
 """
 
 import argparse

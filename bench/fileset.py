@@ -1,13 +1,12 @@
-"""How fast files of platforms are kept, beside a plain copy of the same bytes over the same HTTP.
+"""Speed of archiving files of platforms, compared with a plain copy over the same HTTP.
 
     python -m bench.fileset [--mb 512] [--gigabytes 2] [--rounds 3] [--folder DIR]
 
-A server of this machine gives the files, in a process of its own. The plain copy asks for one after
-the other and writes what comes to a file that is synced: it checks nothing. Sheaf has five digests
-of every byte, checks size and MD5, writes to a store that is a folder, and records what it kept;
-hosts are asked without a pause. Figures are medians, in MB (10^6 bytes) a second of wall time.
-The last rows are by how much the memory of a process grew while it kept a file, or a bundle, and
-how much it had at most, all that it imports included.
+A server on this machine sends the files, in a process of its own. The plain copy fetches one after
+the other into a file, syncs it, and checks nothing. Sheaf computes five digests, checks size and
+MD5, writes to a store in a folder, and records the result, without pauses between requests. Figures
+are medians, in MB (10^6 bytes) a second of wall time. The last rows are the growth of a process's
+memory while it archived a file or a bundle, and its peak, with all imports.
 """
 
 import argparse
@@ -172,9 +171,9 @@ def child(order: str) -> None:
 
 
 def peak() -> float:
-    """Return the most memory that this process had so far, in MB; Linux alone tells.
+    """Return the peak memory of this process in MB. Works on Linux alone.
 
-    getrusage is of no use here: it begins with what the process had that started this one.
+    getrusage does not help: its peak includes the process that started this one.
     """
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024 / 1e6

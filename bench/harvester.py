@@ -1,13 +1,13 @@
-"""What it costs to harvest: `sheaf harvest` beside sickle and oaipmh-scythe, from one endpoint.
+"""Cost of a harvest by `sheaf harvest`, sickle and oaipmh-scythe from one endpoint.
 
     python -m bench.harvester [--captures 100000] [--runs 3] [--store FOLDER]
 
-Generated captures are published and served by `sheaf serve`, whose pages are taken down once and
-then answered from memory by a process of its own, with gzip to who accepts it: so what is measured
-is the harvester and not the server. Each harvester is a process of its own and starts with an
-empty folder. Sheaf keeps each record raw and parsed, checked and indexed; sickle and oaipmh-scythe
-are used as their manuals do: each record's header and Dublin Core are written as a JSON line. The
-floor is a client that only counts. All take turns; medians are shown. CPU is of the harvester.
+Generated captures are published and served by `sheaf serve`. Its pages are recorded once, and then
+a process answers with them from memory, with gzip on request. So the figures are those of the
+harvester, not of the server. Each harvester is a process of its own and starts with an empty
+folder. Sheaf writes each record raw and parsed, checks and indexes it. sickle and oaipmh-scythe are
+used as in their manuals: each record's header and Dublin Core are written as a JSON line. The floor
+is a client that only counts. All take turns; medians are shown. CPU is of the harvester.
 """
 
 import argparse
@@ -131,7 +131,7 @@ class Measured:
 
 
 def harvesters(forms: Sequence[str]) -> dict[str, list[str]]:
-    """Return the command of each by its name; {url} and {folder} stand for what differs."""
+    """Return the command of each harvester by its name, with {url} and {folder} to be filled."""
     python = sys.executable
     found = {
         f"sheaf harvest --format {form}": [

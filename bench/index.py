@@ -32,8 +32,8 @@ _LEGEND = cdx.Legend(tuple(cdx.FORMS[0].split()))
 def entries(count: int, seed: int = 1) -> Iterator[tuple[str, str, dict[str, str]]]:
     """Yield keys, dates and values of an index's lines, shaped like a national web archive's.
 
-    One line in twenty is a revisit; one URL in five has a query that is to be sorted, one in nine
-    escapes, and one in a hundred what SQL leaves to Python.
+    One line in twenty is a revisit. One URL in five has a query that must be sorted, one in nine
+    has escapes, and one in a hundred needs Python instead of SQL.
     """
     draw = random.Random(seed)
     hosts = max(1, count // 40)

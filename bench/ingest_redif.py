@@ -1,4 +1,4 @@
-"""How fast a tree of ReDIF is ingested, and with what memory, beside what reading its lines takes.
+"""Speed and memory of an ingest of ReDIF, compared with reading the lines.
 
     python -m bench.ingest_redif [--templates 20000] [--jobs 2] [--folder /tmp]
 

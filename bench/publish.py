@@ -1,11 +1,11 @@
-"""What the first publish of a large intake costs: time, memory, scratch disk, bytes a capture.
+"""Cost of the first publish of a large intake: time, memory, scratch disk, bytes a capture.
 
     python -m bench.publish [--captures 1000000] [--runs 5] [--memory 2048] [--revisits 0]
 
 The intake is generated, one part for each archive file. Each publish is a process of its own, whose
-peak memory is what the system says. The baseline, in turn with it: DuckDB sorts the same rows by
-the same key, with the same threads and memory, and writes them as Parquet with the same compression
-and row groups; no identifier, no look-up, no sets, no digest. Medians of the runs.
+peak memory the system measures. In the baseline, DuckDB sorts the same rows by the same key, with
+the same threads and memory, and writes them as Parquet with the same compression and row groups,
+but without identifiers, look-ups, sets and digests. Both take turns; medians of the runs.
 """
 
 import argparse
@@ -73,7 +73,7 @@ class Scratch:
 
 
 def measured(folder: Path, work: Callable[[], Mapping[str, int]]) -> Cost:
-    """Do the work, whose scratch files go into `folder`; it says what it wrote."""
+    """Do the work, with scratch files in `folder`, and return its cost."""
     # DuckDB takes a process whose main module has no file for a person's, and shows its progress.
     sys.modules["__main__"].__file__ = __file__
     tempfile.tempdir = str(folder)

@@ -1,13 +1,13 @@
-"""How fast ReDIF is read, beside what reading its lines takes, and beside a public Python parser.
+"""Speed of reading ReDIF, compared with reading the lines and with a public Python parser.
 
     python -m bench.redif [FILE...] [--templates 20000] [--rounds 5]
 
 Without files some are made: papers of 1.4 KB on average with two authors, an abstract of several
 lines and two full texts, half of them one a file and half 500 a file, one in ten in UTF-8 beyond
 ASCII. Figures are medians of CPU time in rounds in which the rows take turns. The other parser is
-PyPI's `repec` (0.0.1rc3, GPL-3; `pip install --no-deps repec`), where it is installed: it decodes,
-splits and groups, and has no borders in bytes, no digests and no diagnostics; what it cannot decode
-it leaves out. The last lines are the memory that a process takes for one file of many templates.
+PyPI's `repec` (0.0.1rc3, GPL-3; `pip install --no-deps repec`), where it is installed. It decodes,
+splits and groups, but has no byte positions, digests and diagnostics, and omits bytes that it
+cannot decode. The last lines are the memory that a process takes for one file of many templates.
 """
 
 import argparse

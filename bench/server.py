@@ -50,7 +50,7 @@ class Server:
         return kilobytes // 1024
 
     def walk(self, query: str, pages: int, *, compressed: bool = False) -> tuple[Any, float]:
-        """Follow a list by a client of its own; return what it tells, and the server's CPU."""
+        """Follow a list with a client process; return its measurements and the server's CPU."""
         before = self.cpu()
         flags = ["--gzip"] if compressed else []
         told = subprocess.run(

@@ -1,12 +1,12 @@
-"""The function's cold start, its pages, and what each kind of request takes of S3.
+"""The function's cold start, its pages, and the requests to S3 of each kind of request.
 
     python -m bench.cold [--captures 1000000] [--runs 5] [--store FOLDER]
 
-The artefact is the function's own, packed by infra/package.py, and run by python3.13 (of
-PATH, or named by PYTHON313). Each cold start is a process of its own, in a cgroup with the share of
-a processor that Lambda gives for 1,769 and for 512 MB. The bucket (bench.cold.latency) is outside.
-Baseline in the same run: DuckDB alone, which fetches a row group whose place it is told and reads
-1,000 rows of it. Readers and baseline take turns, and the figures are medians of the runs.
+infra/package.py packs the function, and python3.13 (of PATH, or named by PYTHON313) runs it. Each
+cold start is a process of its own, in a cgroup with the share of a processor that Lambda gives for
+1,769 and for 512 MB. The bucket (bench.cold.latency) is outside. Baseline in the same run: DuckDB
+alone fetches a known row group and reads 1,000 rows of it. Readers and baseline take turns, and
+the figures are medians of the runs.
 """
 
 import argparse
@@ -63,7 +63,7 @@ class Bench:
         }  # fmt: skip
 
     def run(self, reader: str, *queries: str, share: float = 1.0) -> tuple[dict[str, Any], float]:
-        """Begin an environment and ask; return what it tells, and when it was begun."""
+        """Start an environment and send requests; return its measurements and its time of start."""
         self.quota.set(share)
         begun = time.time()
         done = subprocess.run(

@@ -14,7 +14,7 @@ class Skipped(Exception):
 
 
 def python() -> str:
-    """Return the interpreter that stands for Lambda's. Raises Skipped."""
+    """Return an interpreter of the same version as Lambda's. Raises Skipped."""
     found = shutil.which(os.environ.get("PYTHON313") or "python3.13")
     there = found and not subprocess.run([found, "--version"], capture_output=True).returncode
     if not found or not there:

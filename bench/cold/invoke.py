@@ -40,7 +40,7 @@ def event(query: str) -> dict[str, Any]:
 
 
 def alone(address: str) -> None:
-    """Read a thousand rows of what lies at URL#offset-size, with nothing but DuckDB."""
+    """Read a thousand rows of the bytes at URL#offset-size with DuckDB alone."""
     import http.client
     from urllib.parse import urlsplit
 

@@ -1,10 +1,10 @@
-"""What a publish of 11 captures reads from a bucket, by the number of captures already there.
+"""The reads of a publish of 11 captures from a bucket, by the number of published captures.
 
     python -m bench.cold.reads [--captures 250000 1000000] [--wait 0.02] [--detail]
 
 A tenth of the captures there are revisits. Of the 11 new ones, none or three are revisits of
 captures that lie far apart. The bucket is moto's; each of its answers takes `--wait` seconds more.
-The baseline is what a reader of whole files would fetch: each data file of which a part was read.
+The baseline fetches each of these data files whole.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""One very large store: its first publish, a change of 1 %, and what requests take of a bucket.
+"""One very large store: its first publish, a change of 1 %, and its requests to a bucket.
 
     python -m bench.cold.scale --folder DIR [--captures 10000000] [--memory 1536] [--keep]
 
 A tenth of the generated captures are revisits. Each publish is a process of its own, whose peak
-memory is what the system says; scratch files are those of DuckDB and Sheaf. The store is then read
-as a bucket that takes 20 ms a request (bench.cold.latency), each by a reader with empty caches.
-Baseline: the same with a tenth of the captures, so the table shows what is linear.
+memory the system measures. Scratch files are those of DuckDB and Sheaf. The store is then read as a
+bucket that takes 20 ms a request (bench.cold.latency), each time by a reader with empty caches.
+Baseline: the same with a tenth of the captures, so the table shows which costs are linear.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""The table of words: its bytes, what it adds to a publish, and what searches take of a bucket.
+"""The table of words: its bytes, its cost of a publish, and the requests of searches.
 
     python -m bench.cold.search --folder DIR [--captures 100000 1000000] [--runs 3] [--keep]
 
-Baseline: the same publish with search.words = false, in turn with it; medians of the runs, each in
-a process of its own. Searches are made by readers with empty caches, of a bucket that answers at
-once (bench.cold.latency); the GETs are with those of the pointer and the manifest.
+Baseline: the same publish with search.words = false. Both take turns, each in a process of its own;
+figures are medians of the runs. Searches are made by readers with empty caches, in a bucket that
+answers at once (bench.cold.latency). GETs include those of the pointer and the manifest.
 """
 
 import argparse

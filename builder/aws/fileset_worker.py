@@ -32,7 +32,7 @@ from functions.snapshot.errors import SheafError
 _ROOT = Path(__file__).parents[2]
 _SCRATCH = "sheaf-filesets"
 _REST = 45.0
-"""Seconds reserved for results, in which no request may continue."""
+"""Seconds before the end of the call that are reserved for writing results."""
 
 
 class Clocked(Protocol):

@@ -108,7 +108,7 @@ def _plan(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[str
 
 
 def _write_plan(context: Context, request: Mapping[str, Any]) -> IngestPlan | None:
-    """Return the plan of what a request names; None if all of it was read before."""
+    """Return the plan of the sources in a request; None if all of them were read before."""
     sources = [str(source) for source in request.get("sources", ())]
     foreign = [source for source in sources if not source.startswith(S3_SCHEME)]
     if foreign or not sources:
@@ -145,7 +145,7 @@ def _fail(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[str
 
 
 def _reason(error: Mapping[str, Any]) -> str:
-    """Return why a chunk failed, of what Step Functions passes on."""
+    """Return why a chunk failed, from the error that Step Functions passes on."""
     cause = str(error.get("Cause", ""))
     with suppress(ValueError, AttributeError):  # not the JSON of a function's own error
         cause = str(json.loads(cause).get("errorMessage", cause))

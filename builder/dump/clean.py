@@ -43,7 +43,7 @@ def remove_strays(store: Writer) -> None:
 
 
 def _find_snapshot(key: str) -> int:
-    """Return the snapshot that an object was read from, 0 if the key is none of ours."""
+    """Return the snapshot that an object was read from, 0 if the key is not of a dump."""
     number = key.rpartition("/")[2].partition("-")[0]
     return int(number) if number.isdecimal() else 0
 

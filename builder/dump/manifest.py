@@ -1,4 +1,4 @@
-"""The manifest of a dump: what it is of, and its parts with their digests."""
+"""The manifest of a dump: its selection of records, and its parts with their digests."""
 
 import json
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """Update of the dumps in a store after a change of its content (`publish.dumps`).
 
 First the new parts are written, then the index, by a conditional write. So the index is never
-wrong, and an interrupted update is completed by the next one. It begins from the index and the
-newest snapshot alone, whatever was published in between.
+wrong, and an interrupted update is completed by the next one. It needs only the index and the
+newest snapshot, however many were published in between.
 
 Parts that hold a withdrawn item are read again from the newest snapshot, over the same positions.
 The old objects are removed once the index is written. The index names them until the next update,
@@ -72,7 +72,7 @@ def check_names(configuration: Configuration) -> None:
 
 
 def _read_state(store: Writer) -> DumpState | None:
-    """Return index and lists; None if one is missing or damaged, and all is to be made anew."""
+    """Return index and lists; None if one is missing or damaged, so that all must be rebuilt."""
     try:
         return DumpState.read(store)
     except (MissingObject, DamagedStore):

@@ -44,7 +44,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="only what changed after this snapshot (a number), or from this datestamp on",
     )  # fmt: skip
     parser.add_argument(
-        "--compression", choices=parts.COMPRESSIONS, default="zstd", help="default: zstd"
+        "--compression",
+        choices=parts.COMPRESSIONS,
+        default="zstd",
+        help="of the parts (default: zstd)",
     )
     parser.add_argument(
         "--part-records", type=int, default=parts.RECORDS, metavar="N",

@@ -26,7 +26,7 @@ from functions.config.configuration import Configuration, default
 from functions.snapshot.errors import ConfigurationError
 
 PRODUCT = "Sheaf"
-"""The product's name, by which a robots.txt may address the client."""
+"""The name of this client in robots.txt."""
 _ROBOTS = {"Accept": "text/plain,*/*;q=0.5", "Accept-Encoding": "gzip, deflate"}
 _OF_HOST = frozenset(
     {"tls", "address-refused", "port-refused", *(c for c, o in OUTCOMES.items() if o.unreachable)}
@@ -85,8 +85,9 @@ class HttpClient:
     """Fetches URLs. Safe to use from threads; `close` ends its connections.
 
     `credentials` returns the header fields for a URL that only its host may see. `stop` ends all
-    waits. `keep_alive` is for servers that the operator names: bytes after a wrong Content-Length
-    would be taken for the next response. `clock` counts seconds from any moment, `wall` since 1970.
+    waits. `keep_alive` is only for servers that the operator names: after a wrong Content-Length,
+    further bytes would be read as the next response. `clock` counts seconds from any moment, `wall`
+    since 1970.
     """
 
     agent: str

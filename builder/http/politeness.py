@@ -1,6 +1,6 @@
 """Politeness: when a host may be asked, how long it rests, what its robots.txt allows.
 
-A host is a name, whatever the port. Requests to it start at least `interval` seconds apart, and at
+A host is a name, without the port. Requests to it start at least `interval` seconds apart, and at
 most `concurrent` of them run at once. After a failure it rests, twice as long each time.
 
 The rules of robots.txt (RFC 9309) are kept for each origin. The only file that imports protego.

@@ -181,7 +181,7 @@ class RangeClient:
 
 
 def _find_range(response: Response) -> tuple[int | None, int | None]:
-    """Return the first byte and the file's size in Content-Range, None for what is not there."""
+    """Return first byte and file size of Content-Range; None for each that is missing."""
     found = _RANGE.match(response.headers.get("content-range", "").strip())
     if not found:
         return None, None

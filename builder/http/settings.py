@@ -107,7 +107,7 @@ class Proxies:
     by_scheme: Mapping[str, tuple[str, str]] = field(default_factory=dict, repr=False)
     """The variable that names the proxy, and its value, which is parsed when it is used."""
     direct: tuple[str, ...] = ()
-    """Names, addresses and networks, optionally with a port; an asterisk stands for all hosts."""
+    """Names, addresses and networks, optionally with a port; an asterisk means all hosts."""
 
     def of(self, scheme: str, host: str, port: int) -> Proxy | None:
         """Return the proxy of a host, or None; an IPv6 host has no brackets.

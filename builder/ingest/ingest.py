@@ -128,7 +128,7 @@ class PartFolder(FolderStore):
             sync(path.parent)
 
     def create(self, key: str, data: bytes) -> None:
-        """Write a small object; nobody else does. Raises StoreError."""
+        """Write a small object. There must be no other writer. Raises StoreError."""
         with intake.writing(self.root):
             replace_durably(self.path(key), data)
 

@@ -51,7 +51,7 @@ class IngestJob:
         return sum(file.bytes for file in self.files)
 
     def fingerprint(self, sources: Sequence[str], store: str) -> str:
-        """Return a text that identifies the job, whatever its files contain.
+        """Return a text that identifies the job, but not the content of its files.
 
         It includes the version of the reader.
         """

@@ -80,7 +80,7 @@ class ArchiveFile:
     def relative_to(self, folder: Path) -> "ArchiveFile":
         """Return the file with a relative label recorded relative to `folder`.
 
-        Its bytes are later looked up there, whatever the working folder is then.
+        So its bytes are found later from any working folder.
         """
         if self.address or Path(self.label).is_absolute():
             return self
@@ -117,16 +117,15 @@ class ArchiveFile:
 
 
 def reader_version() -> tuple[str, ...]:
-    """Return the versions of what reads archives here."""
+    """Return the versions of the program and of its suffix list."""
     return distribution.version(), identity.suffix_list_version()
 
 
 def reading_of(file: ArchiveFile, sets: Sequence[str], rules: DocumentRules) -> str | None:
     """Return a text that is the same for the same file, read again in the same way.
 
-    The file is told by its name, size and modification time or ETag; None if it has none of these.
-    What decides how it is read are the sets of all captures, the rules for documents, and the
-    versions of the reader.
+    The text has the file's name, size and modification time or ETag; it is None without these. It
+    also has the sets of all captures, the rules for documents and the versions of the reader.
     """
     if file.flaw or not file.modified:
         return None

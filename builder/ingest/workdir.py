@@ -114,7 +114,7 @@ class Work:
             shutil.rmtree(folder, ignore_errors=True)
 
     def spool(self, stream: BinaryIO) -> ArchiveFile:
-        """Return a file of what the stream yields, which the user named."""
+        """Write standard input to a file, and return that as a source named by the user."""
         path = self.folder / "stdin"
         with writing(self.folder), path.open("wb") as file:
             shutil.copyfileobj(stream, file, 1 << 20)

@@ -150,9 +150,9 @@ class FailureRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveRow:
-    """An archive's folder was read: whether it was read whole, and what it lacks.
+    """The reading of an archive's folder: whether it was complete, and what is missing.
 
-    `held` counts templates that vanished and do not count as lost until that is accepted.
+    `held` counts missing templates whose loss was not accepted yet.
     """
 
     row: ClassVar[str] = "archive"

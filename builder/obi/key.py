@@ -171,7 +171,7 @@ def _mark(text: str) -> int:
 
 
 def parse_tist(text: str, option: str, second: str) -> int:
-    """Return the time in an option; a day stands for its `second`. Raises UsageError."""
+    """Return the time in an option; of a day, its `second`. Raises UsageError."""
     if _TIST_SECONDS.fullmatch(text):
         return int(text)
     try:

@@ -55,7 +55,7 @@ class RedifJob:
         return ", ".join(origin.label for origin in self.origins)
 
     def fingerprint(self) -> str:
-        """Return a text that is equal for equal requests, whatever the files contain."""
+        """Return a text that identifies the request, but not the content of its files."""
         places = [str(origin.path.absolute()) for origin in self.origins]
         return json.dumps([_VERSION, places, self.tist])
 

@@ -1,7 +1,7 @@
 """Parsing of a segment into rows of files, templates and faults, and a file of texts.
 
-A process parses one segment at a time. Rows are small, whatever templates hold: their texts lie in
-one file beside the rows, and the rows say where.
+A process parses one segment at a time. Rows stay small, because texts of templates go into one file
+beside them. Each row has the place of its text.
 """
 
 import hashlib

@@ -2,10 +2,10 @@
 
 Places follow from the files themselves. An archive's folder `aaa` contains `aaaarch.rdf`, and all
 such folders lie side by side below the root of the tree. Files are named by their paths from the
-root, whatever is above it.
+root.
 
-The table `step` says what became of each template that was read. `missing` has the templates that
-were not found, and `vanished` sums them up for each archive. A loss needs proof, and many losses at
+The table `step` has the change of each template that was read. `missing` has the templates that
+were not found, and `vanished` counts them by archive. A loss needs proof, and many losses at
 once are not believed.
 """
 

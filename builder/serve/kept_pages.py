@@ -194,7 +194,7 @@ class KeptPages:
         self._access_log.add(entry)
 
     def _sweep(self) -> None:
-        """Remove the pages of retired snapshots, once for each change of what is retired."""
+        """Remove the pages of retired snapshots, once for each change of the list of these."""
         reading = self._application.find_reading()
         if reading is None:
             return

@@ -85,9 +85,9 @@ class KeptBody:
 class PageCache:
     """The pages in a folder that only the workers of one server write. Thread-safe.
 
-    The folder holds at most `most` bytes, besides pages that are being written. Of these each of
-    the `workers` adds no more than its share before it counts again. `number` is this worker's,
-    from 0: what it was writing when it was killed is removed by the worker that replaces it.
+    The folder holds at most `most` bytes, besides pages that are being written. Each of the
+    `workers` may add its share before it counts again. `number` is this worker's, from 0. If the
+    worker is killed, its successor with this number removes the unfinished file.
     """
 
     def __init__(self, folder: Path, most: int, workers: int = 1, number: int = 0) -> None:
@@ -206,7 +206,7 @@ def _parse(data: bytes) -> tuple[dict[str, Any], int] | None:
 
 
 def _intern(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a table that shares its texts with those of other pages, of which many are alike."""
+    """Return a copy of a table with interned texts: many pages have the same ones."""
     return {
         sys.intern(name): sys.intern(one) if isinstance(one, str) else one
         for name, one in table.items()

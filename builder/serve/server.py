@@ -20,8 +20,8 @@ CONNECTIONS = 512
 """Maximum number of open connections; further ones wait to be accepted."""
 _BACKLOG = 1024
 _IN_KERNEL = 1 << 18
-"""Bytes of a response in the kernel's buffer. Its default is megabytes. Until part of it is read,
-a slow client cannot be distinguished from one that does not read at all.
+"""Bytes of a response in the kernel's buffer. Its default is megabytes. The time limit for a
+client that does not read begins when this buffer is full.
 """
 _GRACE = 8.0
 """Seconds for responses in progress when the server stops; containers are killed after 10."""

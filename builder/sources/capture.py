@@ -96,7 +96,7 @@ class Captures:
     ) -> Capture:
         """Return the capture of one document and add its faults to `faults`.
 
-        `length` is that of the stored record. `damage` is what failed in its gzip member.
+        `length` is that of the stored record, `damage` the fault of its gzip member.
         """
         draft = self.draft(found, length, faults)
         if damage:
@@ -106,7 +106,7 @@ class Captures:
     def finish(self, draft: CaptureDraft, damage: str | None) -> Capture:
         """Return the capture of a draft once the damage of its gzip member is known.
 
-        Damaged bytes are not hashed: the declared digest stands for them, or there is no digest.
+        Damaged bytes are not hashed: the digest is the declared one, or missing.
         """
         capture = draft.capture
         if damage == CUT and draft.short:

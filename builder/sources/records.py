@@ -27,7 +27,7 @@ _TYPE_WITHIN = 1 << 14  # bytes of a payload that are read for its type alone
 
 
 class RecordReader:
-    """Reads one file's records; its state is what later records need to know."""
+    """Reads one file's records. Its state serves later records of the file."""
 
     def __init__(
         self,

@@ -83,7 +83,7 @@ class SetRule:
 
 @dataclass(frozen=True, slots=True)
 class DocumentRules:
-    """What of an archive is published, in which sets, and the limits for reading one record.
+    """Rules for publishing records and their sets, and limits for reading one record.
 
     `collections` are the sets of the collections that the whole archive belongs to.
     """

@@ -1,8 +1,8 @@
 """Records beside the captures: their requests, and what a file says about its crawl.
 
-Of a request, the method is read, and a query that stands for its body. pywb, cdxj-indexer and
-wabac.js find the answer to a POST by such a query behind the URL. It follows pywb's rules
-(MethodQueryCanonicalizer, pywb 2.10). A GET needs none and is skipped.
+A request gives its method and its body as a query. pywb, cdxj-indexer and wabac.js append this
+query to the URL to find the answer to a POST. The query follows pywb's rules
+(MethodQueryCanonicalizer, pywb 2.10). GET requests are skipped.
 
 A warcinfo record (ISO 28500, section 6.2) has named fields. Heritrix writes the same terms into
 the version block of an ARC file as XML (`arcmetadata`). Both give the same few fields.

@@ -6,8 +6,8 @@ silently, prints warnings to standard error, and stops at the first bad record. 
 gives exactly one capture or one skipped record, and faults besides.
 
 WACZ files (Webrecorder, WACZ 1.1.1) are zip files with web archives in their archive folder. A
-wrong checksum of the zip is a fault and stops nothing, so damage in an archive costs no more than
-it does outside a WACZ.
+wrong checksum of the zip is a fault, and reading continues. So damage loses no more captures than
+outside a WACZ.
 """
 
 import io

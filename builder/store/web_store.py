@@ -1,7 +1,7 @@
 """Store on a web server or in a public bucket: it is read by plain GET, and never written.
 
-A web server has no listing. For the snapshots and their data files, what the kept manifests name
-stands for it. Other objects (the intake, the obi store, files of datasets) cannot be listed.
+A web server has no listing. Snapshots and data files are listed from the kept manifests. Other
+objects (the intake, the obi store, files of datasets) cannot be listed.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -28,13 +28,13 @@ _UNKNOWN = datetime.fromtimestamp(0, UTC)
 
 
 class UnlistedError(StoreError):
-    """Objects are to be listed where there is no listing."""
+    """The store has no listing of these objects."""
 
 
 class WebStore(BucketReader):
     """Store below a URL; implements functions.snapshot.store.Writer, but refuses to write.
 
-    Local copies of what was read are kept until it is closed or the process ends.
+    Local copies of read objects are kept until it is closed or the process ends.
     """
 
     def __init__(self, address: WebAddress, client: ObjectClient) -> None:

@@ -52,7 +52,7 @@ class FilesetAudit:
 
     @staticmethod
     def begin(store: Writer, chosen: Callable[[str], bool] = lambda key: True) -> "FilesetAudit":
-        """Check all but the bytes of objects; `chosen` returns whether an object is to be read."""
+        """Check all but the bytes of objects; `chosen` selects objects to read."""
         found = FilesetAudit(store, chosen)
         found._sizes = {entry.key: entry.bytes for entry in store.entries(WARCS)}
         warcs = {*found._sizes}

@@ -45,7 +45,7 @@ class ObiAudit:
 
     @staticmethod
     def begin(store: Writer, chosen: Callable[[str], bool] = lambda where: True) -> "ObiAudit":
-        """Check all but the bytes of objects; `chosen` returns whether an object is to be read."""
+        """Check all but the bytes of objects; `chosen` selects objects to read."""
         chain = Chain.of(store)
         found = ObiAudit(store, chosen, chain, findings=list(chain.findings))
         places = {key.ROOT + key.folder(tist): tist for tist in chain.members}

@@ -285,7 +285,7 @@ class TableChecks:
             yield Finding("lookup-missing", self._home("lookup", key, position), problem)
 
     def _home(self, table: str, bound: Any, position: int | None = None) -> str:
-        """Return the key of the file in which a row should be; the manifest's if there is none."""
+        """Return the key of the file in which a row should be, else the manifest's key."""
         files: list[DataFile] = []
         for reference, leaf in self._held.leaves.get(table, ()):
             span = reference.span

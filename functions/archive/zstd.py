@@ -49,7 +49,7 @@ def open_compressor(stream: BinaryIO, level: int = 3) -> BinaryIO:
 
 
 def parse_frame_header(data: bytes) -> FrameHeader:
-    """Parse a frame's header. Raises ZstdError if it is cut off or none."""
+    """Parse a frame's header. Raises ZstdError if it is truncated or invalid."""
     try:
         header = zstandard.get_frame_parameters(data)
         return FrameHeader(zstandard.frame_header_size(data), header.dict_id, header.has_checksum)

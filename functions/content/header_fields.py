@@ -67,7 +67,7 @@ Browsers show no PDF in a sandbox. It, SVG, XML and all types not listed here ar
 _TYPE = re.compile(r"[ \t]*([A-Za-z0-9!#$&^_.+\-]{1,127})/([A-Za-z0-9!#$&^_.+\-]{1,127})[ \t]*")
 _CHARSET = re.compile(r"""charset[ \t]*=[ \t]*["']?([A-Za-z0-9_.:\-]{1,40})["']?[ \t]*""", re.I)
 _FRAMED = "multipart"
-"""Its parts would be taken for ranges, or for one page after the other."""
+"""Clients would read its parts as ranges, or as a sequence of pages."""
 
 _BARRED = re.compile(r'[\x00-\x1f\x7f-\x9f"*/:<>?\\|\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]')
 """Characters that some system forbids in file names, or that hide the end of a name."""

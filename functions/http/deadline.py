@@ -1,8 +1,8 @@
 """Deadline: ends the work for a request whose answer is no longer awaited.
 
-The work runs in a thread of its own. At the deadline that thread is stopped, but it may never
-release what it holds at that moment. A call into another language (a database, a socket) ends only
-by itself. So after DeadlineError the caller must discard everything that the thread used.
+The work runs in a thread of its own, which is stopped at the deadline. It may then never release
+its locks and connections, and a call into another language (a database, a socket) ends only by
+itself. So after DeadlineError the caller must discard everything that the thread used.
 """
 
 import ctypes

@@ -26,7 +26,7 @@ class ValueFigures:
 
 @dataclass(frozen=True, slots=True)
 class MediaTypeFigures:
-    """Captures and bytes of a media type by HTTP status; a status of None: there is none.
+    """Captures and bytes of a media type by HTTP status, which is None for captures without one.
 
     The type is declared, else detected. It is empty if unknown, and None for all other types.
     """

@@ -166,7 +166,7 @@ class Instance:
             _LOG.exception("read-ahead failed")
 
     def _let_go(self, serving: Serving) -> None:
-        """Make the next request open the store again: a thread may hold what it needs."""
+        """Make the next request open the store again, because a thread may hold its locks."""
         serving.close()
         self._serving = None
 

@@ -66,7 +66,7 @@ def capture_pieces(title: str | None, host: str | None, url: str | None) -> list
 
 
 def read_document(text: str | None) -> Mapping[str, Any]:
-    """Return a document; empty if there is none, or if it is not one."""
+    """Return a document; empty if it is missing or invalid."""
     try:
         found = json.loads(text or "{}")
     except ValueError:

@@ -120,7 +120,7 @@ def parse(
     since: str | int | None = None,
     until: str | int | None = None,
 ) -> WordQuery:
-    """Return the query that a person typed; empty filters are none. Raises SearchQueryError."""
+    """Return the query that a person typed; empty filters do not count. Raises SearchQueryError."""
     if len(text) > LONGEST:
         raise SearchQueryError(f"the query is longer than {LONGEST} characters")
     terms = tuple(dict.fromkeys(_terms(text)))

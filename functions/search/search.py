@@ -2,9 +2,9 @@
 
 Hits come by position, the highest first: the newest publish first, and of a publish the last URLs
 first. A search reads the rarest words first, as far as the manifest tells. It reads further words
-only while the positions left lie in more row groups of records than it may read. What it did not
-read is compared in the records themselves, and so are phrases, excluded words and filters. It reads
-a limited amount, and returns where to continue.
+only while the remaining positions lie in more row groups of records than it may read. Other words,
+phrases, excluded words and filters are compared in the records themselves. It reads a limited
+amount, and returns where to continue.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

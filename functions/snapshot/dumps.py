@@ -201,8 +201,8 @@ class FormatEntry:
 class DumpIndex:
     """The index as of `snapshot` and its instant.
 
-    `removed` are keys of objects that may not be read any more: they hold records that were
-    withdrawn. Whoever finds them in the store removes them.
+    `removed` are keys of objects that must not be read any more, because they hold withdrawn
+    records. Each update removes them from the store.
     """
 
     store: str

@@ -9,7 +9,7 @@ from functions.snapshot.figure_tables import COUNTED, FIGURES, PUBLISHES, SHOWN
 TABLE = "figures"
 COLUMNS = tuple(column.name for column in FIGURES)
 CHANGES = tuple(column.name for column in PUBLISHES[2:])
-"""Columns of a publish: what it changed of a kind of items, and how many there were then."""
+"""Columns of a publish: the changes of a kind of items, and their number afterwards."""
 _EMPTY = (None,) * len(CHANGES)
 KEPT = 2 * SHOWN
 """The most values of a facet in the figures: more than are shown, as some become less frequent."""

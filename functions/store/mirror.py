@@ -19,7 +19,7 @@ T = TypeVar("T")
 SMALL = 1 << 20
 """Bytes of an object that is fetched whole; the request is the main cost."""
 KEPT = 20.0
-"""Seconds for which a returned file stays, whatever the limit; its caller opens it in this time."""
+"""Seconds for which a returned file stays, even above the limit, so that its caller can open it."""
 
 
 @dataclass(slots=True)

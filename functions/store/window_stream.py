@@ -35,7 +35,7 @@ class SeekableStream(io.RawIOBase):
 
 
 class WindowStream(SeekableStream):
-    """A file whose reader takes a window of bytes along; `_pool` is for what is fetched ahead."""
+    """A file that is read in windows of bytes; `_pool` fetches the next one ahead."""
 
     def __init__(self, size: int, at: int = 0) -> None:
         super().__init__(size, at)

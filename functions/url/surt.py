@@ -43,7 +43,7 @@ def of_request(raw: bytes, method: str | None, query: str | None) -> str:
     """Return the SURT that indexes the response to a request: ASCII, without spaces.
 
     `method` is None for a GET or an unknown method: then it is the URL's own SURT. Otherwise the
-    method and the `query` that stands for the request's body become arguments, as in pywb.
+    method and `query`, the request's body, become arguments, as in pywb.
     """
     if method is None:
         return of(raw)
@@ -52,7 +52,7 @@ def of_request(raw: bytes, method: str | None, query: str | None) -> str:
 
 
 def request_url(raw: bytes, method: str, query: str | None) -> bytes:
-    """Return the URL that stands for a request: with its method and `query` as arguments."""
+    """Return the URL of a request with its method and `query` as arguments."""
     url = raw.partition(b"#")[0]
     argument = f"{METHOD}={method}" + (f"&{query}" if query else "")
     return url + (b"&" if b"?" in url else b"?") + argument.encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""Access to sources that are not on this machine: the settings, by which each process connects."""
+"""Settings with which each process connects to sources on other machines."""
 
 from dataclasses import dataclass, field
 

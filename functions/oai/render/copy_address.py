@@ -1,6 +1,6 @@
-"""Addresses at which readers find the archived copy of what a record describes.
+"""Addresses of the archived copy that belongs to a record.
 
-`content.address` lists their templates. Of several, the first counts whose fields the record has.
+`content.address` lists their templates. The first template counts whose fields the record has.
 """
 
 import re

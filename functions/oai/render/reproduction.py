@@ -1,8 +1,8 @@
-"""What another program needs to render the same records: settings, and digests of renderings.
+"""Settings and digests with which another program can render the same records.
 
-Identify tells both beside the addresses of the data files. Whoever has the same program computes
-the digest of its own rendering with these settings. Equal digests mean equal XML, so a harvester
-may then take data files instead of pages.
+Identify has both beside the addresses of the data files. A harvester with the same program computes
+the digest of its own rendering with these settings. Equal digests mean equal XML, so it may take
+data files instead of pages.
 """
 
 import hashlib

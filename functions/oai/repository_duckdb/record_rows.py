@@ -175,7 +175,7 @@ def columns(
 ) -> tuple[str, ...]:
     """Return the columns to read for a list of headers or records, of a set or of all.
 
-    `fields` are the columns that a record needs (None: all); DOCUMENT stands for those of
+    `fields` are the columns that a record needs (None: all); DOCUMENT means those of
     schema.DOCUMENTED.
     """
     header = (*_READ, "left_sets") if of_set else _READ
