@@ -73,26 +73,19 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--run", dest="plan", metavar="RUN", help="with part and commit: the run")
     parser.add_argument("--index", type=int, metavar="N", help="with part: the chunk, from 0")
-    parser.add_argument(
-        "--chunk", type=int, default=256, metavar="MB", help="size of a chunk (256)"
-    )
+    parser.add_argument("--chunk", type=int, default=256, metavar="MB", help="chunk size (256)")
     parser.add_argument("--files-from", metavar="FILE", help="a list of SOURCEs, one a line")
     parser.add_argument("--retry", action="store_true", help="read again what could not be read")
     parser.add_argument("--again", action="store_true", help="read known web archives, too")
     parser.add_argument("--engine", choices=ENGINES, help="where parts are read")
-    parser.add_argument(
-        "--scheduler", metavar="ADDRESS",
-        help="of the engine: tcp://host:8786 (dask), spark://host:7077 (spark), ARN of the state "
-        "machine (lambda)",
-    )  # fmt: skip
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="of dask, spark, or lambda (ARN)")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if there are faults")
     parser.epilog = (
         "A file fails if it cannot be read. It also fails if it should be an archive, by its name, "
         "its content or because you named it, and has faults but no captures.\n\n"
         "Many machines: `ingest plan SOURCE...` divides web archives into chunks and prints the "
         "RUN. `ingest part --run RUN --index N` reads chunk N, on any machine, in any order. "
-        "`ingest commit --run RUN` makes one run of all parts. Write ./plan for a source of this "
-        "name."
+        "`ingest commit --run RUN` makes one run of all parts. A source named plan is ./plan."
     )
 
 
