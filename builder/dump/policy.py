@@ -1,8 +1,8 @@
 """Policy for the dumps of a store: which differences are merged, and when a complete dump is made.
 
 The newest difference always stands alone, so that catching up after one publish takes one small
-file. Older ones are merged as the runs of a snapshot are, so that the index stays short and a
-record is rewritten about as often as its difference doubles.
+file. Older ones are merged like the runs of a snapshot, so the index stays short. A record
+is rewritten about once each time its difference doubles in size.
 """
 
 from collections.abc import Sequence

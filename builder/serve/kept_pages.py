@@ -1,9 +1,8 @@
-"""Answers pages that never change from the folder of kept pages, and keeps them at first.
+"""Answers immutable pages from a folder, and keeps each page there after its first rendering.
 
-Such a page is one of a list that goes on, asked for by a token, of a snapshot that is kept. It is
-answered from the folder as long as its snapshot is not retired (functions.oai.listing), which the
-pointer tells as for a page that is rendered. Only responses in gzip are kept, as harvesters ask for
-them. A page of this process's memory is answered by the event loop: `quick`.
+A page is immutable if a token requests it, its snapshot is kept, and the list continues after it.
+It is answered from the folder until the pointer retires its snapshot (functions.oai.listing). Only
+responses in gzip are kept. The event loop answers pages that are in this process's memory: `quick`.
 """
 
 import hashlib

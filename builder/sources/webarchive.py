@@ -118,8 +118,8 @@ _NO_EDGE = Edge(None, 1)
 class ArchiveReader(Iterator[Event]):
     """The events of a file, or of a range of it, while it is read.
 
-    `first` is the edge at the first record from the range's start on, `next` the edge at the first
-    record from its end on. Both are known at the end of the events. If a range's `first` differs
+    `first` is the edge at the first record after the range's start, `next` the edge at the first
+    record after its end. Both are known at the end of the events. If a range's `first` differs
     from the `next` of the range before, false or missed record starts are likely: read the two
     ranges as one.
 

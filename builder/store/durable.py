@@ -168,8 +168,8 @@ def put_in_place(path: Path, target: Path, move: Callable[[Path, Path], None]) -
 def _link_with_folders(path: Path, target: Path) -> bool:
     """Put the file into place together with its missing folders, in one step.
 
-    A folder without the file could vanish at once, because a process that removes the last object
-    of a folder also removes the folder. Returns False if another process changed the folders.
+    A new empty folder could vanish at once: a process that removes the last object of a folder also
+    removes the folder. Returns False if another process changed the folders.
     """
     missing = target.parent
     while not missing.parent.exists():

@@ -154,8 +154,8 @@ class _View(SeekableStream):
 class PlacedArchives:
     """Implements Archives over places, in order of preference. Thread-safe.
 
-    `own` is the store, whose own captures are in WARCS. If `places` is empty, `recorded` returns
-    the paths at which files of a name were ingested, and `reached` returns the Slices for a path.
+    `own` is the store, whose own captures are in WARCS. Without `places`, `recorded` returns the
+    paths at which files of a name were ingested. `reached` then returns the Slices for a path.
     """
 
     def __init__(

@@ -31,9 +31,9 @@ _OWED = 256
 class Files:
     """Reads data files of one store. Thread-safe.
 
-    The most recently used whole row groups are cached, up to `kept` bytes, because the next page of
-    a list mostly needs the same one. With `ahead` a separate thread reads the row group that a list
-    needs next, one at a time, while the current answer is made.
+    The most recently used row groups are cached whole, up to `kept` bytes: the next page of a list
+    mostly needs the same one. With `ahead` a separate thread reads the next row group of a list,
+    one at a time, while the current answer is made.
     """
 
     def __init__(self, reader: Reader, kept: int, *, memory: int, ahead: bool = False) -> None:

@@ -1,7 +1,7 @@
 """Content of OAI-PMH 2.0 responses before it becomes XML (sections 3.2 and 4).
 
-Rights statements on metadata, and policies, are each a text or the URL of a text (guidelines for
-rights expressions and for the eprints description).
+Rights statements and policies are each a text or the URL of a text (guidelines for rights
+expressions and for the eprints description).
 """
 
 from collections.abc import Callable, Mapping, Sequence

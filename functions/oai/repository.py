@@ -37,7 +37,7 @@ class PublishedRecord:
     """A listed version of an item.
 
     `sets` are the most specific ones, sorted. In a list of a set that the item has left, it is
-    `deleted` and `sets` are those sets within the listed one that it left. `fields` holds the
+    `deleted`, and `sets` are the sets within the listed one that it left. `fields` holds the
     columns of the item's kind (schema.CAPTURE for a capture). It is empty for deleted records and
     if only headers were requested.
     """

@@ -1,11 +1,11 @@
-r"""SQL that splits index lines into columns, for plain lines, which most lines are.
+r"""SQL that splits plain index lines into columns. Most lines are plain.
 
 A line is plain if SQL gives exactly what builder.sources.index_entry gives; a test compares both.
-Other lines (escapes of escapes, session identifiers, dots in paths, user names, values of other
-forms) are left to that module, one by one. Hosts, media types and file names repeat, so each
+Other lines go to that module one by one: with escapes of escapes, session identifiers, dots in
+paths, user names, or values of other forms. Hosts, media types and file names repeat, so each
 distinct value passes through Python once a block.
 
-Text is read as Latin-1, in which each character is one byte.
+Text is read as Latin-1, so that each character is one byte.
 """
 
 from builder.sources.cdx import Legend

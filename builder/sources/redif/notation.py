@@ -126,9 +126,9 @@ def _join_lines(value: str, more: list[str]) -> str:
 def canonical_handle(handle: str) -> str:
     """Return the canonical form of a handle.
 
-    It is in lower case except for the authority, which has its own spelling, and the name of a
-    person by date (RePEc:per:1974-08-14:...), which is in upper case. White space becomes single
-    spaces: such a handle is invalid, but still recognised.
+    It is in lower case, with two exceptions. The authority has its own spelling, and the name of a
+    person by date is in upper case (RePEc:per:1974-08-14:...). White space becomes single spaces:
+    such a handle is invalid, but still recognised.
     """
     lower = " ".join(handle.split()).lower()
     head, colon, tail = lower.partition(":")
