@@ -17,7 +17,7 @@ from typing import Any
 from builder.context import Context
 from builder.dump.clean import expire
 from builder.errors import UsageError
-from builder.progress import ByteBar
+from builder.progress import show_bytes
 from builder.verify.choice import StorePart, parse_part
 from builder.verify.report import report_document
 from builder.verify.verify import VerifyRuntime, verify
@@ -47,7 +47,7 @@ def verify_part(
     Raises NothingPublished, UsageError and StoreError.
     """
     choice = _choose_part(event)
-    means = VerifyRuntime(context.now, ByteBar, settings["publish.memory"], os.cpu_count() or 1)
+    means = VerifyRuntime(context.now, show_bytes, settings["publish.memory"], os.cpu_count() or 1)
     done = verify(context.published_store(), means, choice=choice)
     return {"task": "verify", **report_document(context.store.address, done, choice)}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from builder.context import Context
 from builder.errors import UsageError
 from builder.export.store_copy import export
-from builder.progress import ByteBar
+from builder.progress import show_bytes
 from builder.store.s3 import open_store
 from builder.store.web_store import WebStore
 from builder.text import tally
@@ -36,7 +36,7 @@ def run(context: Context) -> int:
         target,
         context.runtime(),
         newest_only=arguments.newest,
-        progress=ByteBar,
+        progress=show_bytes,
     )
     text = (
         f"{target.address} has {tally(len(done.snapshots), 'snapshot')} "
