@@ -11,6 +11,7 @@ days in a row as there are parts read everything.
 
 import os
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -36,7 +37,7 @@ def expire_snapshots(context: Context, event: Mapping[str, Any]) -> dict[str, ob
     keep = _number(event, "keep", 1, 1)
     age = timedelta(days=_number(event, "days", 0, 0))
     done = expire(context.published_store(), context.runtime(), keep, age)
-    return {"task": "expire", **done.report_document()}
+    return {"task": "expire", **asdict(done)}
 
 
 def verify_part(

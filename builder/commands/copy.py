@@ -1,6 +1,7 @@
 """`sheaf copy`."""
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 
 from builder.context import Context
@@ -46,14 +47,5 @@ def run(context: Context) -> int:
     )
     if done.retired:
         text += f"; {tally(len(done.retired), 'snapshot')} retired there"
-    document = {
-        "store": context.store.address,
-        "to": target.address,
-        "snapshots": list(done.snapshots),
-        "objects": done.objects,
-        "bytes": done.bytes,
-        "there": done.there,
-        "retired": list(done.retired),
-    }
-    context.result(text, document)
+    context.result(text, {"store": context.store.address, "to": target.address, **asdict(done)})
     return 0

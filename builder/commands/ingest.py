@@ -116,8 +116,8 @@ def run(context: Context) -> int:
     told = [account.text() for account in accounts if account]
     document: dict[str, Any] = {}
     if orders:
-        document["redif"] = [account.document() for account in accounts if account]
-    faults, failed = any(account.codes for account in accounts if account), False
+        document["redif"] = [asdict(account) for account in accounts if account]
+    faults, failed = any(account.faults for account in accounts if account), False
     if folders := [*dict.fromkeys(folder for found in harvests.values() for folder in found)]:
         gathered = aggregation.aggregate(context, folders, _home(context))
         told.append(gathered.text(aggregation.list_offered(context)))
