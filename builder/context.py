@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from builder.progress import Rows
+from builder.progress import ProgressBar
 from builder.runtime import Clock, Runtime, draw_id
 from builder.sources.identity import suffix_list_version
 from builder.store import aws
@@ -123,7 +123,7 @@ class Context:
             say=self.say,
             libraries={"publicsuffixlist": suffix_list_version()},
             threads=os.cpu_count() or 1,
-            progress=Rows,
+            progress=lambda total: ProgressBar("", total, " records"),
             publisher=secrets.token_hex(8),
             identity=self.identity,
         )

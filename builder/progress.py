@@ -8,8 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import Self, TextIO
 
 from tqdm import tqdm
 
@@ -17,33 +16,58 @@ EVERY = 60.0
 """Seconds between two progress lines of an ingest without a terminal."""
 
 
-class _Bar:
-    """A bar that is shown for the duration of its context."""
+class ProgressBar:
+    """A bar over `total` of a unit, shown for the duration of its context; called with increments.
 
-    def __init__(self, total: int | None, unit: str, **options: Any) -> None:
+    `what` names the phase of longer work. `total` is None if it is unknown.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        total: int | None,
+        unit: str,
+        out: TextIO | None = None,
+        form: str | None = None,
+    ) -> None:
+        self._out = out or sys.stderr
         self._bar = tqdm(
             total=total,
             unit=unit,
             unit_scale=True,
-            disable=not sys.stderr.isatty(),
-            file=sys.stderr,
+            disable=not self._out.isatty(),
+            file=self._out,
             dynamic_ncols=True,
-            **options,
+            leave=form is not None,
+            bar_format=form,
+            desc=what,
         )
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self._bar.close()
 
+    def __call__(self, count: int) -> None:
+        """Add the number since the last call."""
+        self._bar.update(count)
 
-class Progress:
+    def print(self, text: str) -> None:
+        """Print a line on standard output above the bar."""
+        if self._bar.disable:
+            print(text, flush=True)
+        else:
+            with self._bar.external_write_mode(file=sys.stdout):
+                print(text, flush=True)
+
+
+def show_bytes(total: int) -> ProgressBar:
+    """Return a bar over `total` bytes that are being read."""
+    return ProgressBar("", total, "B")
+
+
+class IngestProgress(ProgressBar):
     """Progress of reading `total` bytes in `files` files: a bar, or a line now and then.
 
     The work of an earlier process counts as done, but not for the rate.
@@ -56,34 +80,14 @@ class Progress:
         clock: Callable[[], float] = time.monotonic,
         out: TextIO | None = None,
     ) -> None:
-        self._out = out or sys.stderr
         self._total, self._files = total, files
         self._clock = clock
         self._began = self._told = clock()
         self._read = self._captures = self._done = 0
         self._read_before = 0
         form = "{desc} {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt} "
-        self._bar = tqdm(
-            total=total,
-            unit="B",
-            unit_scale=True,
-            disable=not self._out.isatty(),
-            file=self._out,
-            dynamic_ncols=True,
-            bar_format=form + "[{elapsed}<{remaining}, {rate_fmt}{postfix}]",
-            desc=f"0/{files} files",
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._bar.close()
+        form += "[{elapsed}<{remaining}, {rate_fmt}{postfix}]"
+        super().__init__(f"0/{files} files", total, "B", out, form)
 
     def resume(self, read: int, captures: int, files: int) -> None:
         """Add the work of earlier processes."""
@@ -121,54 +125,18 @@ class Progress:
         )
 
 
-class _Count(_Bar):
-    """A bar that is called with increments."""
-
-    def __call__(self, count: int) -> None:
-        """Add the number since the last call."""
-        self._bar.update(count)
-
-
-class Rows(_Count):
-    """A bar over `total` rows that are being written."""
-
-    def __init__(self, total: int) -> None:
-        super().__init__(total, " records", leave=False)
-
-
-class ByteBar(_Count):
-    """A bar over `total` bytes that are being read."""
-
-    def __init__(self, total: int) -> None:
-        super().__init__(total, "B", leave=False)
-
-
-class Phase(_Count):
-    """A bar for a phase of longer work, over `total` of a unit; None if the total is unknown."""
-
-    def __init__(self, what: str, total: int | None, unit: str) -> None:
-        super().__init__(total, unit, desc=what, leave=False)
-
-
-class FileBar(_Count):
-    """A bar over `total` files that are being fetched."""
-
-    def __init__(self, total: int) -> None:
-        super().__init__(total, " files", leave=False)
-
-
-class RecordBar(_Bar):
+class RecordBar(ProgressBar):
     """A bar over records harvested from several lists, whose sizes may be unknown.
 
     Thread-safe.
     """
 
     def __init__(self) -> None:
-        super().__init__(None, " records", leave=False)
+        super().__init__("", None, " records")
         self._lock = threading.Lock()
         self._sizes: dict[str, int] = {}
 
-    def __call__(self, name: str, count: int, size: int | None) -> None:
+    def add(self, name: str, count: int, size: int | None) -> None:
         """Add records of a list, and update its size."""
         with self._lock:
             if size is not None and self._sizes.get(name) != size:
@@ -182,18 +150,3 @@ class RecordBar(_Bar):
         with self._lock:
             self._bar.write(text, file=sys.stderr)
             sys.stderr.flush()
-
-
-class Datasets(_Count):
-    """A bar over `total` datasets that are being fetched; None if the number is unknown."""
-
-    def __init__(self, total: int | None) -> None:
-        super().__init__(total, " datasets", leave=False)
-
-    def print(self, text: str) -> None:
-        """Print a line on standard output above the bar."""
-        if self._bar.disable:
-            print(text, flush=True)
-        else:
-            with self._bar.external_write_mode(file=sys.stdout):
-                print(text, flush=True)

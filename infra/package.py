@@ -81,8 +81,8 @@ FUNCTIONS = {
     # What writes to the bucket uses the boto3 of Lambda's runtime.
     "PublishFunction": Contents(
         (
-            *("duckdb", "jinja2", "markupsafe", "publicsuffixlist", "pyarrow", "tqdm"),
-            "zstandard",
+            *("duckdb", "jinja2", "markupsafe", "msgspec", "publicsuffixlist", "pyarrow"),
+            *("tqdm", "zstandard"),
         ),
         ("functions", "templates", "builder"),
         (*_NEVER, *_DUCKDB, *_PYARROW, "zstandard/*cffi*", "builder/commands", "builder/demo"),
@@ -90,8 +90,8 @@ FUNCTIONS = {
     ),
     "IngestFunction": Contents(
         (
-            *("brotli", "chardetng-py", "duckdb", "isal", "publicsuffixlist", "pyarrow", "tqdm"),
-            *("webencodings", "zstandard"),
+            *("brotli", "chardetng-py", "duckdb", "isal", "msgspec", "publicsuffixlist", "pyarrow"),
+            *("tqdm", "webencodings", "zstandard"),
         ),
         ("functions", "templates", "builder"),
         (*_NEVER, *_DUCKDB, *_PYARROW, "zstandard/*cffi*", "builder/commands", "builder/demo"),
@@ -99,7 +99,17 @@ FUNCTIONS = {
     ),
     "FilesetFunction": Contents(
         (
-            *("ada-url", "anyio", "cffi", "h11", "httpcore2", "httpx2", "idna", "protego"),
+            *(
+                "ada-url",
+                "anyio",
+                "cffi",
+                "h11",
+                "httpcore2",
+                "httpx2",
+                "idna",
+                "msgspec",
+                "protego",
+            ),
             *("publicsuffixlist", "pycparser", "tqdm", "truststore", "typing-extensions"),
         ),
         ("functions", "templates", "builder"),

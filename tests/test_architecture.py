@@ -48,6 +48,7 @@ HEAVY = {
     "httpx2": "builder/http/connections.py",
     "internetarchive": "builder/filesets/strategies/archiveorg_client.py",
     "isal": "builder/serve/server.py functions/archive/inflate.py",
+    "msgspec": "builder/store/documents.py",
     "protego": "builder/http/politeness.py",
     "publicsuffixlist": "builder/sources/identity.py",
     "pypdfium2": "builder/gather/pdf_text.py",

@@ -11,13 +11,14 @@ days in a row as there are parts read everything.
 
 import os
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
 from builder.context import Context
 from builder.dump.clean import expire
 from builder.errors import UsageError
-from builder.progress import ByteBar
+from builder.progress import show_bytes
 from builder.verify.choice import StorePart, parse_part
 from builder.verify.report import report_document
 from builder.verify.verify import VerifyRuntime, verify
@@ -36,7 +37,7 @@ def expire_snapshots(context: Context, event: Mapping[str, Any]) -> dict[str, ob
     keep = _number(event, "keep", 1, 1)
     age = timedelta(days=_number(event, "days", 0, 0))
     done = expire(context.published_store(), context.runtime(), keep, age)
-    return {"task": "expire", **done.report_document()}
+    return {"task": "expire", **asdict(done)}
 
 
 def verify_part(
@@ -47,7 +48,7 @@ def verify_part(
     Raises NothingPublished, UsageError and StoreError.
     """
     choice = _choose_part(event)
-    means = VerifyRuntime(context.now, ByteBar, settings["publish.memory"], os.cpu_count() or 1)
+    means = VerifyRuntime(context.now, show_bytes, settings["publish.memory"], os.cpu_count() or 1)
     done = verify(context.published_store(), means, choice=choice)
     return {"task": "verify", **report_document(context.store.address, done, choice)}
 

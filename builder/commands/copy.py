@@ -1,12 +1,13 @@
 """`sheaf copy`."""
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 
 from builder.context import Context
 from builder.errors import UsageError
 from builder.export.store_copy import export
-from builder.progress import ByteBar
+from builder.progress import show_bytes
 from builder.store.s3 import open_store
 from builder.store.web_store import WebStore
 from builder.text import tally
@@ -36,7 +37,7 @@ def run(context: Context) -> int:
         target,
         context.runtime(),
         newest_only=arguments.newest,
-        progress=ByteBar,
+        progress=show_bytes,
     )
     text = (
         f"{target.address} has {tally(len(done.snapshots), 'snapshot')} "
@@ -46,14 +47,5 @@ def run(context: Context) -> int:
     )
     if done.retired:
         text += f"; {tally(len(done.retired), 'snapshot')} retired there"
-    document = {
-        "store": context.store.address,
-        "to": target.address,
-        "snapshots": list(done.snapshots),
-        "objects": done.objects,
-        "bytes": done.bytes,
-        "there": done.there,
-        "retired": list(done.retired),
-    }
-    context.result(text, document)
+    context.result(text, {"store": context.store.address, "to": target.address, **asdict(done)})
     return 0

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from dataclasses import asdict
 from datetime import timedelta
 
 from builder.context import Context
@@ -36,11 +37,11 @@ def run(context: Context) -> int:
         raise UsageError(f"--keep {keep}: expected a number from 1")
     age = _age(arguments.older_than)
     done = expire(context.published_store(), context.runtime(), keep, age)
-    gone, kept = len(done.snapshots), len(done.kept)
+    gone, kept = len(done.retired), len(done.kept)
     context.result(
         f"{tally(gone, 'snapshot')} retired, {kept:,} kept; "
         f"{tally(done.objects, 'object')} removed",
-        done.report_document(),
+        asdict(done),
     )
     return 0
 

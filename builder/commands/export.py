@@ -26,7 +26,7 @@ from builder.export import (
 )
 from builder.export.bagit import bag_of_run
 from builder.export.obi_source import choose_runs, open_runs, target_path
-from builder.progress import Phase
+from builder.progress import ProgressBar
 from builder.text import tally
 from functions.database import engine
 from functions.oai.format import MANDATORY
@@ -47,7 +47,7 @@ def export_ocfl(context: Context) -> int:
         target = target_path(context.store, context.arguments.dir)
         mail = context.configuration["repository.admin_emails"][0]
         user = {"name": "sheaf", "address": f"mailto:{mail}"}
-        with Phase("exporting", obi_source.count_objects(connection), " objects") as advance:
+        with ProgressBar("exporting", obi_source.count_objects(connection), " objects") as advance:
             done = ocfl_root.export(
                 context.store, obi_source.list_objects(connection), target, user, advance
             )
@@ -78,7 +78,7 @@ def export_bagit(context: Context) -> int:
             "Contact-Email": str(settings["repository.admin_emails"][0]),
         }
         bags = [bag_of_run(context.store, connection, run, sender) for run in chosen]
-        with Phase("exporting", len(bags), " bags") as advance:
+        with ProgressBar("exporting", len(bags), " bags") as advance:
             done = bagit.export(bags, target, context.now().date(), advance)
     text = (
         f"{tally(done.bags, 'bag')} added with {tally(done.files, 'file')} "
@@ -115,7 +115,7 @@ def export_warc(context: Context) -> int:
             raise NothingPublished(
                 f"{context.store.address}: these runs have no files behind URLs: run `sheaf gather`"
             )
-        with Phase("exporting", len(files), " runs") as advance:
+        with ProgressBar("exporting", len(files), " runs") as advance:
             done = warc.export(context.store, files, target, advance)
     text = (
         f"{tally(done.files, 'WARC file')} written with "
@@ -188,7 +188,7 @@ def export_parquet(context: Context) -> int:
             )
         )
         manifest, count = parquet_files.sort_rows(connection, context.store, view)
-        with Phase("exporting", count, " rows") as advance:
+        with ProgressBar("exporting", count, " rows") as advance:
             files = parquet_files.write_files(connection, view, made, count, advance)
         columns = parquet_files.list_columns(connection, view)
         dataset = croissant.DatasetDescription.of(settings, manifest, view)

@@ -28,7 +28,7 @@ from builder.filesets.session import FilesetSession
 from builder.filesets.strategies.keys import FILESETS, WARCS
 from builder.filesets.wiring import Materials
 from builder.http.settings import http_settings
-from builder.progress import Datasets
+from builder.progress import ProgressBar
 from builder.store.s3 import S3Store
 from builder.text import tally
 from functions.snapshot.errors import StoreError
@@ -82,7 +82,11 @@ def run(context: Context) -> int:
         if arguments.dry_run:
             scratch = Path(stack.enter_context(TemporaryDirectory(prefix="sheaf-")))
             requests, many = _requests(context, None, stop)
-            tale = _Tale(stack.enter_context(Datasets(many)), _tells_lines(arguments), dry=True)
+            tale = _Tale(
+                stack.enter_context(ProgressBar("", many, " datasets")),
+                _tells_lines(arguments),
+                dry=True,
+            )
             session = FilesetSession(
                 _ingest(context, scratch, None, stop).process, _threads(context), stop, dry=True
             )
@@ -108,7 +112,7 @@ def _archive(context: Context, stack: ExitStack, stop: threading.Event) -> "_Tal
     if queue is not None:
         stack.enter_context(queue.beating())
     requests, many = _requests(context, queue, stop)
-    tale = _Tale(stack.enter_context(Datasets(many)), _tells_lines(arguments))
+    tale = _Tale(stack.enter_context(ProgressBar("", many, " datasets")), _tells_lines(arguments))
 
     def take(outcome: IngestOutcome) -> None:
         keeping.add(outcome)
@@ -227,7 +231,7 @@ def _nothing(outcome: IngestOutcome) -> None:
 class _Tale:
     """Prints results as they come, as lines of JSON or as text."""
 
-    bar: Datasets
+    bar: ProgressBar
     lines: bool
     dry: bool = False
     counts: Counter[str] = field(default_factory=Counter)

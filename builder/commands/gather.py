@@ -16,7 +16,7 @@ from builder.http.errors import OUTCOMES
 from builder.http.politeness import HostQueue
 from builder.http.settings import http_settings
 from builder.obi.run import ObiRuntime, history
-from builder.progress import FileBar
+from builder.progress import ProgressBar
 from builder.text import tally
 from functions.config.configuration import Configuration
 
@@ -58,7 +58,7 @@ def run(context: Context) -> int:
         fetcher, own = fetcher_of(settings, hold)
         choice = replace(order.choice, lifted=own.lift)
         session = GatherSession(store, hold, runtime, fetcher, replace(order, choice=choice))
-        with FileBar(session.due()) as bar:
+        with ProgressBar("", session.due(), " files") as bar:
             session.advance = bar
             account = session.gather()
     if session.interrupted is not None:

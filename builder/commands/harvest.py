@@ -163,7 +163,7 @@ def _work(
     with closing(OaiClient(order.base_url, client, settings)) as oai:
         session = HarvestSession(
             order, home, asked, oai.ask, context.now, time.monotonic, settings.say,
-            partial(bar, order.named), context.arguments.every, context.arguments.overlap,
+            partial(bar.add, order.named), context.arguments.every, context.arguments.overlap,
             files, context.arguments.by,
         )  # fmt: skip
         return session.carry_out()

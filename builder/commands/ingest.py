@@ -23,7 +23,7 @@ from builder.ingest.remote.access import SourceAccess
 from builder.ingest.result import IngestResult
 from builder.intake import intake
 from builder.obi.run import ObiRuntime
-from builder.progress import Phase, Progress
+from builder.progress import IngestProgress, ProgressBar
 from builder.redif import ingest as redif
 from builder.redif.account import RedifReport
 from builder.redif.ingest import RedifJob, is_done
@@ -116,8 +116,8 @@ def run(context: Context) -> int:
     told = [account.text() for account in accounts if account]
     document: dict[str, Any] = {}
     if orders:
-        document["redif"] = [account.document() for account in accounts if account]
-    faults, failed = any(account.codes for account in accounts if account), False
+        document["redif"] = [asdict(account) for account in accounts if account]
+    faults, failed = any(account.faults for account in accounts if account), False
     if folders := [*dict.fromkeys(folder for found in harvests.values() for folder in found)]:
         gathered = aggregation.aggregate(context, folders, _home(context))
         told.append(gathered.text(aggregation.list_offered(context)))
@@ -169,7 +169,7 @@ def _redif(context: Context, order: RedifJob) -> RedifReport | None:
     if not is_done(store, order):
         means = redif.RedifRuntime(
             ObiRuntime(context.now, context.sleep, context.say),
-            Phase,
+            ProgressBar,
             context.arguments.jobs,
             settings["redif.largest"] << 20,
         )
@@ -193,7 +193,7 @@ def _archives(
     with workdir.open_workdir(folder) as held:
         if STDIN in sources.archives:
             job = replace(job, files=(*job.files, held.spool(sys.stdin.buffer)))
-        with Progress(job.bytes, len(job.files)) as bar:
+        with IngestProgress(job.bytes, len(job.files)) as bar:
             return ingest.ingest(
                 context.store,
                 job,
@@ -241,7 +241,7 @@ def _run_engine(context: Context) -> int:
     left = parts.list_missing(context.store, plan)
     if len(left) < plan.chunks:
         context.say(f"resuming: {plan.chunks - len(left):,} of {plan.chunks:,} parts are there")
-    with Phase("reading", len(left), " parts") as advance:
+    with ProgressBar("reading", len(left), " parts") as advance:
         missing = partial(parts.list_missing, context.store, plan)
         options = EngineOptions(arguments.jobs, arguments.scheduler or "", plan.run, missing)
         work = partial(carry_out_part, task)

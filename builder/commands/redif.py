@@ -13,7 +13,7 @@ from typing import Any
 from builder.context import Context
 from builder.errors import UsageError
 from builder.ingest import splits
-from builder.progress import ByteBar
+from builder.progress import show_bytes
 from builder.redif.tarball import is_packed, is_tar
 from builder.sources.redif import notation as values
 from builder.sources.redif import template
@@ -58,7 +58,7 @@ def run(context: Context) -> int:
     account = SyntaxReport()
     escape = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
     encoder = json.JSONEncoder(ensure_ascii=escape)
-    with ByteBar(sum(map(_size, paths))) as bar:
+    with show_bytes(sum(map(_size, paths))) as bar:
         for path in paths:
             for event in _events(path, arguments.limit):
                 if isinstance(event, Template):

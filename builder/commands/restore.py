@@ -10,7 +10,7 @@ from pathlib import Path
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.progress import FileBar, Phase
+from builder.progress import ProgressBar
 from builder.restore import captures, sources
 from builder.restore.captures import CaptureFilter, CaptureSource, ListedCapture, RebuildError
 from builder.restore.datasets import find_dataset, names_dataset, restore_dataset
@@ -109,7 +109,7 @@ def run(context: Context) -> int:
         order = RestoreJob(
             arguments.jobs, arguments.max_bytes, arguments.convert_links, arguments.hardlink
         )
-        with FileBar(plan.count()[0]) as advance:
+        with ProgressBar("", plan.count()[0], " files") as advance:
             session = RestoreSession(source, plan, folder, entries, order, advance, stop)
             account = session.restore()
     return _print_result(context, source, account)
@@ -121,7 +121,9 @@ def _restore_dataset(context: Context) -> int:
     with ExitStack() as stack:
         record, store = stack.enter_context(open_dataset(context, identifier))
         many = len(record.fields.get("files") or ())
-        done = restore_dataset(record, store, folder, stack.enter_context(FileBar(many)))
+        done = restore_dataset(
+            record, store, folder, stack.enter_context(ProgressBar("", many, " files"))
+        )
     for path, reason in done.missing.items():
         context.say(visible(f"missing: {path}: {reason}"))
     parts = [
@@ -147,7 +149,7 @@ def _source(context: Context, stop: threading.Event) -> CaptureSource:
 
 def _choose(source: CaptureSource, choice: CaptureFilter, plan: Plan) -> None:
     """Add the matching captures to the plan. Raises RebuildError if there are none."""
-    with Phase("choosing", None, " captures") as advance:
+    with ProgressBar("choosing", None, " captures") as advance:
 
         def count(found: Iterable[ListedCapture]) -> Iterator[ListedCapture]:
             for held in found:

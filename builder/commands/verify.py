@@ -6,7 +6,7 @@ import secrets
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.progress import ByteBar
+from builder.progress import show_bytes
 from builder.store.web_store import WebStore
 from builder.verify.choice import Sample, StorePart, parse_part
 from builder.verify.report import report_document, report_text
@@ -43,7 +43,7 @@ def run(context: Context) -> int:
     arguments = context.arguments
     choice = _choice(arguments.sample, arguments.seed, arguments.part)
     means = VerifyRuntime(
-        context.now, ByteBar, context.configuration["publish.memory"], os.cpu_count() or 1
+        context.now, show_bytes, context.configuration["publish.memory"], os.cpu_count() or 1
     )
     if arguments.repair and isinstance(context.store, WebStore):
         context.store.refuse_write()

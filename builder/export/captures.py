@@ -16,7 +16,7 @@ from builder.export.wacz import export, package
 from builder.export.wacz.export import ExportResult, ExportRuntime, MissingCapture
 from builder.export.wacz.package import About
 from builder.export.wacz.selection import CaptureChoice, choose
-from builder.progress import Phase
+from builder.progress import ProgressBar
 from builder.store.durable import sync_file
 from builder.text import tally
 from builder.withdraw.selection import Selection, parse_date, parse_url_prefix
@@ -104,7 +104,7 @@ def _export(context: Context, asked: Excerpt, write: _Write, *, originals: bool)
             with (
                 _archives(context) as archives,
                 _replace_file(scratch / "made", target) as out,
-                Phase("exporting", count, " captures") as advance,
+                ProgressBar("exporting", count, " captures") as advance,
             ):
                 done = write(
                     connection, out, ExportRuntime(archives, scratch, _telling(missing), advance)

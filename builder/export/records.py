@@ -20,7 +20,7 @@ from builder.dump.selection import DumpSelection, Since, read_pages
 from builder.errors import UsageError
 from builder.export import staging
 from builder.export.obi_source import target_path
-from builder.progress import Phase
+from builder.progress import ProgressBar
 from builder.text import tally
 from functions.oai.repository import Repository
 from functions.oai.repository_duckdb.repository import DuckRepository
@@ -82,7 +82,7 @@ def export(context: Context, name: str) -> int:
             made = folder / "made"
             made.mkdir()
             pages = read_pages(repository, selection, format_.fields)
-            with Phase("exporting", count, " records") as advance:
+            with ProgressBar("exporting", count, " records") as advance:
                 written = write_parts(pages, format_, made, arguments.compression, limits, advance)
                 found = [one.part for one in written]
             document = DumpManifest(

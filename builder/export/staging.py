@@ -4,15 +4,14 @@ It is on the same disk, so that a move is a rename. It is outside the target, so
 holds only complete files. The process holds its lock.
 """
 
-import errno
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from builder.errors import UsageError
-from functions.snapshot.errors import StoreError
+from builder.store.durable import disk_errors
 from functions.store.folder_lock import LOCK, lock_folder
 
 
@@ -42,18 +41,10 @@ def beside(target: Path) -> Iterator[Path]:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-@contextmanager
-def wrap_errors(target: Path) -> Iterator[None]:
+def wrap_errors(target: Path) -> AbstractContextManager[None]:
     """Raise errors of the operating system with a message about `target`."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StoreError(
-                f"{target}: the disk is full; free some space and run the command again (existing "
-                "files are complete)"
-            ) from error
-        raise StoreError(f"{target} cannot be written: {error.strerror}") from error
+    full = "the disk is full; free some space and run the command again"
+    return disk_errors(target, f"{target}: {full} (existing files are complete)")
 
 
 def move(made: Path, place: Path, root: Path) -> None:

@@ -183,7 +183,7 @@ class _Copy:
         for key in marks:
             self._create(key)
         # An interrupted export may have left unnamed objects that the source has purged.
-        retired = retire(self._target, self._runtime, kept - self._expected).snapshots
+        retired = retire(self._target, self._runtime, kept - self._expected).retired
         count = len(files) + len(leaves) + 2 * len(self._numbers) + len(marks)
         count += sum(c.objects + c.there for c in carriages)
         return CopyResult(

@@ -6,10 +6,11 @@ them.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from builder.harvest.errors import HarvestError
+from builder.store import documents
 
 VERSION = 1
 DAY = "YYYY-MM-DD"
@@ -194,52 +195,10 @@ def parse(data: bytes, where: str) -> HarvestState:
     try:
         document = json.loads(data)
         if not isinstance(document, dict):
-            raise TypeError(type(document).__name__)
-        version = document.pop("harvest", None)
+            raise ValueError(type(document).__name__)
+        version = document.get("harvest")
         if version != VERSION:
             raise HarvestError(f"{where} was written by another version of Sheaf: {version!r}")
-        return _state(document)
-    except (ValueError, TypeError, KeyError) as error:
+        return documents.build(HarvestState, document)
+    except ValueError as error:
         raise HarvestError(f"{where} is damaged: {error!r}"[:300]) from error
-
-
-def _state(document: dict[str, Any]) -> HarvestState:
-    going, covered = document.pop("going"), document.pop("covered")
-    reached = document.pop("reached", None)
-    return HarvestState(
-        going=None if going is None else _run_state(going),
-        parts=[PartFile(**part) for part in document.pop("parts")],
-        runs=[_run(run) for run in document.pop("runs")],
-        covered=None if covered is None else (covered[0], str(covered[1])),
-        reached=None if reached is None else (str(reached[0]), str(reached[1])),
-        **_check_names(HarvestState, document),
-    )
-
-
-def _run_state(document: dict[str, Any]) -> RunState:
-    counts = Counts(**_check_names(Counts, document.pop("counts")))
-    owed, lost = (_pairs(document.pop(name)) for name in ("owed", "lost"))
-    first, last = document.pop("asked")
-    return RunState(
-        counts=counts, owed=owed, lost=lost, asked=(first, last), **_check_names(RunState, document)
-    )
-
-
-def _run(document: dict[str, Any]) -> HarvestRun:
-    return HarvestRun(
-        counts=Counts(**_check_names(Counts, document.pop("counts"))),
-        lost=tuple(_pairs(document.pop("lost"))),
-        notes=tuple(document.pop("notes")),
-        **_check_names(HarvestRun, document),
-    )
-
-
-def _pairs(some: list[list[str]]) -> list[tuple[str, str]]:
-    return [(str(identifier), str(why)) for identifier, why in some]
-
-
-def _check_names(kind: type, document: dict[str, Any]) -> dict[str, Any]:
-    names = {one.name for one in fields(kind)}
-    if strange := document.keys() - names:
-        raise KeyError(sorted(strange)[0])
-    return document

@@ -23,7 +23,8 @@ from builder.ingest import splits
 from builder.ingest.splits import ArchiveFile, Split, reader_version
 from builder.intake import intake
 from builder.sources.events import Edge
-from builder.sources.rules import DocumentRules, SetRule
+from builder.sources.rules import DocumentRules
+from builder.store import documents
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import Reader, Writer
@@ -115,40 +116,9 @@ class SplitResult:
         tables = ("captures", "faults")
         return tuple(self.file(table) for table in tables if getattr(self.source, table))
 
-    @staticmethod
-    def of(document: dict[str, Any]) -> "SplitResult":
-        """Return the result that `document` describes."""
-        one = dict(document)
-        return SplitResult(
-            Split.of(one.pop("split")),
-            _source(one.pop("source")),
-            first=_edge(one.pop("first")),
-            next=_edge(one.pop("next")),
-            own=tuple(one.pop("own")),
-            **one,
-        )
-
     def document(self) -> dict[str, Any]:
         """Return the result as a JSON document."""
-        return {
-            "split": self.split.document(),
-            "source": asdict(self.source),
-            "part": self.part,
-            "changed": self.changed,
-            "captures_at": self.captures_at,
-            "faults_at": self.faults_at,
-            "first": self.first and asdict(self.first),
-            "next": self.next and asdict(self.next),
-            "own": self.own,
-        }
-
-
-def _edge(document: dict[str, Any] | None) -> Edge | None:
-    return None if document is None else Edge(**document)
-
-
-def _source(document: dict[str, Any]) -> intake.IntakeSource:
-    return intake.IntakeSource(**{**document, "collections": tuple(document["collections"])})
+        return {**asdict(self), "split": self.split.document()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,21 +191,13 @@ def read_plan(store: Reader, run: str) -> IngestPlan:
     """Return the plan of a run. Raises UsageError if there is none, and StoreError."""
     key = layout.run_prefix(run) + layout.PLAN
     try:
-        found = json.loads(store.read(key))
-        rules = found.pop("rules")
-        some = tuple(SetRule(**_tuples(rule)) for rule in rules.pop("set_rules"))
-        return IngestPlan(
-            **{
-                **_tuples(found),
-                "rules": DocumentRules(**{**_tuples(rules), "set_rules": some}),
-            }
-        )
+        return documents.build(IngestPlan, json.loads(store.read(key)))
     except MissingObject:
         raise UsageError(
             f"there is no run {run} to go on with in {store.address}: it was published, or "
             "`sheaf ingest plan` prints another name"
         ) from None
-    except (KeyError, TypeError, ValueError) as error:
+    except ValueError as error:
         raise DamagedStore(f"{key} is damaged: {error!r}; plan again") from error
 
 
@@ -258,11 +220,10 @@ def find_part(store: Reader, plan: IngestPlan, index: int) -> IngestPart | None:
     """Return the part of a chunk, None if it was not written yet. Raises StoreError."""
     key = plan.key(part_name(index))
     try:
-        found = json.loads(store.read(key))
-        return IngestPart(tuple(SplitResult.of(one) for one in found["results"]))
+        return documents.build(IngestPart, json.loads(store.read(key)))
     except MissingObject:
         return None
-    except (KeyError, TypeError, ValueError) as error:
+    except ValueError as error:
         raise DamagedStore(f"{key} is damaged: {error!r}; remove it, and read it again") from error
 
 
@@ -272,12 +233,8 @@ def part_name(index: int) -> str:
 
 
 def _parse(line: bytes) -> tuple[Split, ...]:
-    return tuple(Split.of(document) for document in json.loads(line))
+    return documents.build(tuple[Split, ...], json.loads(line))
 
 
 def _page(first: int) -> str:
     return f"plan-{first:06}.jsonl"
-
-
-def _tuples(document: dict[str, Any]) -> dict[str, Any]:
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in document.items()}

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -145,12 +145,6 @@ class Split:
     kind: str = "whole"
     start: int = 0
     end: int | None = None
-
-    @staticmethod
-    def of(document: Mapping[str, Any]) -> "Split":
-        """Return the split that a JSON document describes. Raises KeyError, TypeError."""
-        file = document["file"]
-        return Split(**{**document, "file": ArchiveFile(**{**file, "path": Path(file["path"])})})
 
     def document(self) -> dict[str, Any]:
         """Return the split, with the facts about its file, as a JSON document.

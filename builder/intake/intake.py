@@ -9,11 +9,12 @@ import errno
 import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
 from builder.intake.lines import SUFFIX, LineWriter
+from builder.store import documents
 from builder.threads import map_in_order
 from functions.snapshot import item_tables, layout, schema
 from functions.snapshot.errors import (
@@ -232,21 +233,12 @@ def _read_summary(store: Writer, key: str) -> bytes | None:
 def _parse_run(key: str, data: bytes) -> IntakeRun:
     try:
         document = json.loads(data)
-    except ValueError as error:
-        raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
-    try:
         check_version(document["schema"])
-        known = {f.name for f in fields(IntakeSource)}
-        sources = tuple(
-            IntakeSource(**{k: v for k, v in s.items() if k in known}) for s in document["sources"]
-        )
-        results, records = int(document.get("results", 0)), int(document.get("harvested", 0))
-        parts = tuple(map(str, document.get("parts", ())))
+        return documents.build(IntakeRun, {**document, "name": key.split("/")[1]})
     except OlderSchemaError as error:
         raise _older(key) from error
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
-    return IntakeRun(key.split("/")[1], sources, results, records, parts)
 
 
 def _older(key: str) -> OlderSchemaError:

@@ -7,12 +7,12 @@ run contains, or that the run was abandoned and nothing of it counts.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from builder.obi import key
+from builder.threads import map_requests
 from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import Writer
@@ -20,8 +20,6 @@ from functions.snapshot.store import Writer
 OPEN, DOCUMENTS, LOG, COMMIT = "open.json", "documents.jsonl.gz", "log.jsonl.gz", "commit.json"
 """The objects of a run itself, in the order of writing."""
 MEMBERS = (OPEN, DOCUMENTS, LOG, COMMIT)
-
-_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +176,8 @@ def history(store: Writer) -> tuple[Committed, ...]:
     Raises DamagedStore if a run does not follow on the one before it.
     """
     tists = [tist for tist, members in standing(store).items() if not is_open(members)]
-    with ThreadPoolExecutor(_THREADS) as pool:
-        runs = tuple(
-            run for run in pool.map(lambda t: find_ended(store, t), tists) if run is not None
-        )
+    found = map_requests(lambda tist: find_ended(store, tist), tists)
+    runs = tuple(run for run in found if run is not None)
     for before, run in zip((None, *runs), runs, strict=False):
         if run.previous != (before and before.digest):
             raise DamagedStore(

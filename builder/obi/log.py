@@ -6,7 +6,7 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from builder.obi.content import (
     row_line,
 )
 from builder.obi.history import DOCUMENTS, LOG, Committed
+from builder.store import documents
 from functions.database import engine
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Reader
@@ -114,11 +115,8 @@ def parse_row(data: bytes, where: str) -> Row:
     """Parse a line of a log; members that a later Sheaf added are ignored. Raises DamagedStore."""
     try:
         told = json.loads(data)
-        kind = ROWS[told.pop("row")]
-        if "flags" in told:
-            told["flags"] = tuple(told["flags"])
-        found: Row = kind(**{k: v for k, v in told.items() if k in kind.__dataclass_fields__})
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        found: Row = documents.build(ROWS[told["row"]], told)
+    except (ValueError, KeyError, TypeError) as error:
         raise DamagedStore(f"{where} is damaged: {error!r}") from error
     return found
 
@@ -203,7 +201,5 @@ def read_history(
 
 def _history_row(found: dict[str, object]) -> tuple[int, Row]:
     kind = ROWS[str(found["row"])]
-    held = {f.name: found[f.name] for f in fields(kind) if found[f.name] is not None}
-    if "flags" in held:
-        held["flags"] = tuple(held["flags"])  # type: ignore[arg-type]
-    return int(str(found["tist"])), kind(**held)
+    held = {name: value for name, value in found.items() if value is not None}
+    return int(str(found["tist"])), documents.build(kind, held)

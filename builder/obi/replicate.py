@@ -9,7 +9,6 @@ import hashlib
 import tempfile
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,15 +105,13 @@ class ObiReplication:
                 "by case; choose another place"
             )
         self._compare(standing(target), set(ended))
-        with ThreadPoolExecutor(_THREADS) as pool:
-            for tist, (objects, size, there) in zip(
-                ended, pool.map(self._counts, ended), strict=True
-            ):
-                self.objects += objects
-                self.bytes += size
-                self.there += there
-                if objects:
-                    self._missing[tist] = runs.get(tist)
+        counts = map_in_order(self._counts, ended, _THREADS, 2 * _THREADS)
+        for tist, (objects, size, there) in zip(ended, counts, strict=True):
+            self.objects += objects
+            self.bytes += size
+            self.there += there
+            if objects:
+                self._missing[tist] = runs.get(tist)
 
     def __call__(self, advance: Advance) -> None:
         """Copy the objects. Raises DamagedStore if bytes of the source differ from its logs."""
@@ -134,12 +131,12 @@ class ObiReplication:
             return named[0] not in ended or self._source.read(where) != self._target.read(where)
 
         there = [(t, n) for t, names in theirs.items() for n in names & {OPEN, COMMIT}]
-        with ThreadPoolExecutor(_THREADS) as pool:
-            for (tist, _), other in zip(there, pool.map(differs, there), strict=True):
-                if other:
-                    raise ForeignRuns(
-                        f"{self._target.address} has another run {tist}: choose an empty place"
-                    )
+        found = map_in_order(differs, there, _THREADS, 2 * _THREADS)
+        for (tist, _), other in zip(there, found, strict=True):
+            if other:
+                raise ForeignRuns(
+                    f"{self._target.address} has another run {tist}: choose an empty place"
+                )
 
     def _counts(self, tist: int) -> tuple[int, int, int]:
         one = self._plan(tist)

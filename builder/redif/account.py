@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from builder.obi.run import Committed
 from builder.redif import spool
@@ -53,11 +52,11 @@ class RedifReport:
     whole.
     """
 
-    tist: int
+    run: int
     source: str
     files: int
     bytes: int
-    fresh: int
+    new_files: int
     """Files whose bytes are new."""
     templates: int
     invalid: int
@@ -70,8 +69,6 @@ class RedifReport:
     deletions: int
     unchanged: int
     objects: int
-    documents: int
-    """Versions of templates; each has a document and an object."""
     held: Mapping[str, int]
     incomplete: Mapping[str, int]
     absent: Mapping[str, int]
@@ -83,45 +80,22 @@ class RedifReport:
     """
     stray: int
     """Templates outside all archive folders that vanished and do not count as lost."""
-    codes: Mapping[str, int] = field(default_factory=dict)
-    digest: str = ""
+    faults: Mapping[str, int] = field(default_factory=dict)
+    commit: str = ""
 
     def having(self, done: Committed, codes: Mapping[str, int]) -> "RedifReport":
         """Return a copy with the digest of the commit, and the faults of the log by code."""
-        return replace(self, codes=dict(codes), digest=done.digest)
+        return replace(self, faults=dict(sorted(codes.items())), commit=done.digest)
 
-    def document(self) -> dict[str, Any]:
-        """Return the report as a JSON document."""
-        return {
-            "run": self.tist,
-            "source": self.source,
-            "files": self.files,
-            "bytes": self.bytes,
-            "new_files": self.fresh,
-            "templates": self.templates,
-            "invalid": self.invalid,
-            "handles": self.handles,
-            "duplicates": self.duplicates,
-            "no_handle": self.no_handle,
-            "appearances": self.appearances,
-            "reappearances": self.reappearances,
-            "changes": self.changes,
-            "deletions": self.deletions,
-            "unchanged": self.unchanged,
-            "objects": self.objects,
-            "held": dict(self.held),
-            "incomplete": dict(self.incomplete),
-            "absent": dict(self.absent),
-            "acceptable": list(self.acceptable),
-            "stray": self.stray,
-            "faults": dict(sorted(self.codes.items())),
-            "commit": self.digest,
-        }
+    @property
+    def documents(self) -> int:
+        """Number of versions of templates; each has a document and an object."""
+        return self.objects - self.new_files
 
     def text(self) -> str:
         """Return the report as lines of text."""
         lines = [
-            f"run {self.tist} of {self.source}: {tally(self.templates, 'template')} in "
+            f"run {self.run} of {self.source}: {tally(self.templates, 'template')} in "
             f"{tally(self.files, 'file')}, {tally(self.handles, 'handle')}, ready to publish",
             f"  {tally(self.appearances, 'appearance')}, {self.reappearances:,} again, "
             f"{tally(self.changes, 'change')}, {tally(self.deletions, 'deletion')}, "
@@ -149,14 +123,14 @@ class RedifReport:
                 f"  {many} outside of archives' folders not seen and not deleted: --accept-loss "
                 "without a name deletes those that no fault hides"
             )
-        if self.codes:
+        if self.faults:
             lines.append(
-                f"  {tally(sum(self.codes.values()), 'fault')} in what is new, each a row of "
+                f"  {tally(sum(self.faults.values()), 'fault')} in what is new, each a row of "
                 '`sheaf query "FROM faults"` once published:'
             )
             lines += [
                 f"    {many:,} {code}: {MEANINGS[code]}"
-                for code, many in sorted(self.codes.items(), key=lambda e: (-e[1], e[0]))
+                for code, many in sorted(self.faults.items(), key=lambda e: (-e[1], e[0]))
             ]
         return "\n".join(lines)
 
@@ -195,11 +169,11 @@ def build_report(connection: engine.Connection, tist: int, source: str) -> Redif
         acceptable = [str(home) for (home,) in connection.execute(_ACCEPTABLE).fetchall()]
     stored = sum(became.get(one, 0) for one in STORED)
     return RedifReport(
-        tist=tist,
+        run=tist,
         source=source,
         files=files,
         bytes=size,
-        fresh=fresh,
+        new_files=fresh,
         templates=templates,
         invalid=invalid,
         handles=handles,
@@ -211,7 +185,6 @@ def build_report(connection: engine.Connection, tist: int, source: str) -> Redif
         deletions=lost,
         unchanged=became.get(SAME, 0),
         objects=stored + fresh,
-        documents=stored,
         held=held,
         incomplete=incomplete,
         absent=absent,

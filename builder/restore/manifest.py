@@ -9,12 +9,13 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from builder.restore.folder import open_database
 from builder.restore.plan import Led, Planned
+from builder.store import documents
 
 _TABLES = """
 CREATE TABLE entry (path TEXT PRIMARY KEY, sha256 TEXT, line BLOB) WITHOUT ROWID;
@@ -88,11 +89,9 @@ def of_redirect(led: Led) -> ManifestEntry:
 def parse_entry(line: bytes) -> ManifestEntry | None:
     """Return the entry of a line, or None if it is invalid: the last line may be cut off."""
     try:
-        document = json.loads(line)
-        known = {field.name for field in fields(ManifestEntry)}
-        entry = ManifestEntry(**{name: value for name, value in document.items() if name in known})
+        entry = documents.build(ManifestEntry, json.loads(line))
         return entry if _is_sound(entry) else None
-    except (ValueError, TypeError, AttributeError, RecursionError):
+    except (ValueError, RecursionError):
         return None
 
 
@@ -101,15 +100,9 @@ def _is_sound(entry: ManifestEntry) -> bool:
 
     Raises UnicodeEncodeError for a lone surrogate.
     """
-    found = asdict(entry)
-    numbers = [found.pop(name) for name in ("status", "size", "mtime")]
-    needed = (entry.url, entry.identifier, entry.timestamp)
-    texts = [text for text in found.values() if text is not None]
-    return (
-        all(isinstance(text, str) and text.encode() is not None for text in (*texts, *needed))
-        and all(n is None or (isinstance(n, int) and abs(n) < _HIGHEST) for n in numbers)
-        and "\0" not in (entry.path or "")
-    )
+    "".join(text for text in asdict(entry).values() if isinstance(text, str)).encode()
+    numbers = (entry.status or 0, entry.size or 0, entry.mtime or 0)
+    return max(map(abs, numbers)) < _HIGHEST and "\0" not in (entry.path or "")
 
 
 class ManifestEntries:

@@ -39,17 +39,9 @@ _Choice = Callable[[Catalogue, Pointer, Sequence[int]], list[int]]
 class Expired:
     """Report of an expiry: snapshots retired, snapshots kept, and number of objects removed."""
 
-    snapshots: tuple[int, ...]
+    retired: tuple[int, ...]
     kept: tuple[int, ...]
     objects: int
-
-    def report_document(self) -> dict[str, object]:
-        """Return the report as --json prints it."""
-        return {
-            "retired": list(self.snapshots),
-            "kept": list(self.kept),
-            "objects": self.objects,
-        }
 
 
 def snapshots(store: Writer) -> list[int]:

@@ -4,10 +4,10 @@ import re
 import shutil
 import tempfile
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from builder.snapshot import recovery, views
+from builder.threads import map_in_order
 from functions.database import engine
 from functions.snapshot.errors import NothingPublished, StoreError
 from functions.snapshot.manifest import Manifest
@@ -109,5 +109,4 @@ def _fits(manifest: Manifest, wanted: Collection[str]) -> None:
 
 
 def _local(store: Writer, keys: Sequence[str]) -> list[Path]:
-    with ThreadPoolExecutor(_FETCHES) as pool:
-        return list(pool.map(store.local, keys))
+    return list(map_in_order(store.local, keys, _FETCHES, 2 * _FETCHES))

@@ -40,6 +40,17 @@ def temporary(folder: Path) -> Iterator[tuple[BinaryIO, Path]]:
 
 
 @contextmanager
+def disk_errors(path: Path, full: str) -> Iterator[None]:
+    """Raise errors of the operating system as StoreError; its text is `full` if a disk is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StoreError(full) from error
+        raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+
+
+@contextmanager
 def folder_beside(path: Path) -> Iterator[Path]:
     """Context of a folder for many files. Its writer owns it as long as `path` exists.
 

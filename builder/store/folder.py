@@ -1,7 +1,6 @@
 """Writable store in a local folder."""
 
 import contextlib
-import errno
 import fcntl
 import hashlib
 import os
@@ -15,6 +14,7 @@ from typing import BinaryIO
 
 from builder.store.durable import (
     batches,
+    disk_errors,
     folder_beside,
     put_in_place,
     sweep,
@@ -218,17 +218,9 @@ class FolderStore(FolderReader):
         with temporary(scratch) as given:
             yield given
 
-    @contextlib.contextmanager
-    def _store_errors(self, path: Path) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise StoreError(
-                    f"{self.root}: the disk is full; free some space and run the command again "
-                    "(published data is unchanged)"
-                ) from error
-            raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+    def _store_errors(self, path: Path) -> AbstractContextManager[None]:
+        full = "the disk is full; free some space and run the command again"
+        return disk_errors(path, f"{self.root}: {full} (published data is unchanged)")
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:

@@ -10,7 +10,6 @@ import re
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from builder.store.client import BYTES, S3Client, md5_of
@@ -48,12 +47,7 @@ class Multipart:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, *failure: object) -> None:
         self._over = True
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)

@@ -20,7 +20,7 @@ from builder.store.multipart import Multipart
 from builder.store.web_store import WebStore, open_web_store
 from builder.threads import map_in_order
 from functions.config.configuration import Configuration
-from functions.snapshot.errors import Conflict, MissingObject, StoreError
+from functions.snapshot.errors import Conflict, StoreError
 from functions.snapshot.layout import StoreAddress, WebAddress, is_key
 from functions.snapshot.store import ListedObject, Sink
 from functions.store.connection import BucketConnection
@@ -117,20 +117,6 @@ class S3Store(BucketReader):
     def folds_case(self) -> bool:
         """Return False: the keys of any bucket are case-sensitive."""
         return False
-
-    def tag(self, key: str) -> str | None:
-        """Return the object's ETag, or None if it does not exist."""
-        try:
-            return self._client.piece(self._address.key(key), 0, 1).tag
-        except MissingObject:
-            return None
-
-    def size(self, key: str) -> int | None:
-        """Return the object's size in bytes, or None if it does not exist."""
-        try:
-            return self._client.piece(self._address.key(key), 0, 1).size
-        except MissingObject:
-            return None
 
     def replace(self, key: str, data: bytes, tag: str | None) -> str:
         """Replace the object if its tag is still `tag`; return the new one. Raises Conflict."""

@@ -50,20 +50,6 @@ class WebStore(BucketReader):
                 raise StoreError(f"{error}: it is no store, or not open to readers") from error
             raise
 
-    def tag(self, key: str) -> str | None:
-        """Return the ETag of the object, or the time of its last change; None if it is missing."""
-        try:
-            return self._client.piece(self._address.key(key), 0, 1).tag
-        except MissingObject:
-            return None
-
-    def size(self, key: str) -> int | None:
-        """Return the object's size in bytes, or None if it does not exist."""
-        try:
-            return self._client.piece(self._address.key(key), 0, 1).size
-        except MissingObject:
-            return None
-
     def folds_case(self) -> bool:
         """Return False: nothing is written here."""
         return False

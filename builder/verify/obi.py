@@ -5,9 +5,7 @@ is read, several in parallel. Objects of open and abandoned runs are ignored.
 """
 
 import hashlib
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from builder.obi import content, key, log
@@ -16,8 +14,9 @@ from builder.obi.history import DOCUMENTS, LOG, Committed
 from builder.obi.key import KeySet
 from builder.runtime import Advance
 from builder.store.findings import Finding
+from builder.threads import map_in_order
 from builder.verify.obi_history import Chain
-from functions.snapshot.errors import DamagedStore, MissingObject
+from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
 from functions.snapshot.store import Writer
 
 _THREADS = 8
@@ -58,17 +57,16 @@ class ObiAudit:
 
     def finish(self, advance: Advance) -> None:
         """Read the chosen objects and add findings on their content."""
-        pending: deque[tuple[Version | Redirect, Future[tuple[str, int]]]] = deque()
-        pool = ThreadPoolExecutor(_THREADS)
+        for row, data in map_in_order(self._digest, self._objects(), _THREADS, _AHEAD):
+            advance(self._check_object(row, data))
+
+    def _digest(
+        self, row: Version | Redirect
+    ) -> tuple[Version | Redirect, tuple[str, int] | StoreError]:
         try:
-            for row in self._objects():
-                pending.append((row, pool.submit(content.digest_object, self.store, str(row.key))))
-                if len(pending) == _AHEAD:
-                    advance(self._check_object(*pending.popleft()))
-            for one in pending:
-                advance(self._check_object(*one))
-        finally:
-            pool.shutdown(cancel_futures=True)
+            return row, content.digest_object(self.store, str(row.key))
+        except (MissingObject, DamagedStore) as error:
+            return row, error
 
     def _check(self, run: Committed) -> None:
         """Check the listing of a run's objects against its log."""
@@ -163,17 +161,16 @@ class ObiAudit:
                     if right and self.chosen(row.key):
                         yield row
 
-    def _check_object(self, row: Version | Redirect, data: Future[tuple[str, int]]) -> int:
+    def _check_object(self, row: Version | Redirect, data: tuple[str, int] | StoreError) -> int:
         """Check an object against its row, and return its size."""
         assert row.key is not None
-        try:
-            digest, size = data.result()
-        except MissingObject:
+        if isinstance(data, MissingObject):
             self._find("obi-missing", row.key, "it was removed during the check")
             return 0
-        except DamagedStore as error:
-            self._find("obi-altered", row.key, str(error))
+        if isinstance(data, StoreError):
+            self._find("obi-altered", row.key, str(data))
             return 0
+        digest, size = data
         self.read += 1
         if isinstance(row, Redirect):
             found = key.parse(row.key.removesuffix(key.REDIRECT))

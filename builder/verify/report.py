@@ -1,5 +1,7 @@
 """Report of a verify, as text and as JSON."""
 
+from dataclasses import asdict
+
 from builder.store.findings import DAMAGE, Finding
 from builder.text import tally
 from builder.verify.choice import Sample, StorePart
@@ -34,19 +36,12 @@ def report_document(
     damage, notes = _counts(done.findings)
     sample = choice if isinstance(choice, Sample) else None
     part = choice if isinstance(choice, StorePart) else None
+    counts = asdict(done)
+    del counts["findings"]
     return {
         "store": address,
-        "snapshots": list(done.snapshots),
-        "files": done.files,
-        "read": done.read,
-        "bytes": done.bytes,
-        "runs": done.runs,
-        "objects": done.objects,
-        "objects_read": done.objects_read,
-        "datasets": done.datasets,
-        "kept": done.kept,
-        "kept_read": done.kept_read,
-        "sample": sample and {"percent": sample.percent, "seed": sample.seed},
+        **counts,
+        "sample": sample and asdict(sample),
         "part": part and f"{part.number}/{part.count}",
         "damage": damage,
         "notes": notes,

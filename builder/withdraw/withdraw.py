@@ -264,7 +264,7 @@ def _purge(
         for number in snapshots(store):
             if number < base.before.snapshot and _shows(base, connection, draft, number):
                 showing.add(number)
-    retired = retire(store, runtime, showing).snapshots
+    retired = retire(store, runtime, showing).retired
     pointer = base.catalogue.pointer()
     left = [number for number in sorted(showing) if not pointer.is_retired(number)]
     if left:

@@ -37,6 +37,8 @@ class GzipMembers(RecordStream):
     """A gzip file; offsets and lengths count compressed bytes."""
 
     has_members = True
+    _magic, _near = _MAGIC, _NEAR  # where a member begins; bytes that show its first line
+    _kept = PIECE  # raw bytes kept, so that a search can begin at a broken member's start
 
     def __init__(self, head: bytes, stream: BinaryIO, start: int = 0, at: int = 0) -> None:
         """Start with `head`, the file's bytes from `at` on, which were already read from `stream`.
@@ -260,28 +262,30 @@ class GzipMembers(RecordStream):
         return piece
 
     def _find_member(self, place: int) -> bool:
-        """Go to the first member at `place` or behind that inflates to a record's start."""
-        at = max(place - self._raw_base, 0)
+        """Go to the next member from `place` on that inflates to a record's start, or the end."""
+        at, length = max(place - self._raw_base, 0), len(self._magic)
         while True:
-            at = self._raw.find(_MAGIC, at)
+            at = self._raw.find(self._magic, at)
             if at < 0:
                 # The magic number may lie across two reads.
-                self._raw_at = max(len(self._raw) - len(_MAGIC) + 1, 0)
+                self._raw_at = max(len(self._raw) - length + 1, 0)
                 ahead = self._raw_base + self._raw_at
-                self._has_raw(len(_MAGIC))
-                if len(self._raw) - self._raw_at < len(_MAGIC):
+                self._has_raw(length)
+                if len(self._raw) - self._raw_at < length:
                     self._raw_at = len(self._raw)
                     return False
                 at = ahead - self._raw_base
                 continue
             place = self._raw_base + at
             self._raw_at = at
-            self._has_raw(_NEAR)
+            self._has_raw(self._near)
             at = place - self._raw_base
-            if opens_record(self._raw[at : at + _NEAR]):
-                self._raw_at = at
+            if self._opens_record(at):
                 return True
             at += 1
+
+    def _opens_record(self, at: int) -> bool:
+        return opens_record(self._raw[at : at + _NEAR])
 
     def _has_raw(self, size: int) -> bool:
         """Buffer at least `size` raw bytes if the file has them; tell whether any are left."""
@@ -289,8 +293,7 @@ class GzipMembers(RecordStream):
             piece = self._stream.read(max(_READ, size - len(self._raw) + self._raw_at))
             if not piece:
                 break
-            # Bytes before are kept, so that a search can begin at a broken member's start.
-            drop = max(self._raw_at - PIECE, 0)
+            drop = max(self._raw_at - self._kept, 0)
             self._raw = self._raw[drop:] + piece
             self._raw_base += drop
             self._raw_at -= drop

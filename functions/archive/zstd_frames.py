@@ -14,12 +14,10 @@ from typing import BinaryIO
 from functions.archive import zstd
 from functions.archive.gzip_members import GzipMembers
 from functions.archive.record import CHECKSUM, COMPRESSION, CUT
-from functions.archive.stream import HEAD, PIECE, begins_record
+from functions.archive.stream import HEAD, begins_record
 from functions.archive.zstd import ZstdError
 
-_READ = PIECE * 4
 _CHECK = "doesn't match checksum"  # the library's message for a bad checksum
-_KEPT = 1 << 18  # raw bytes kept, so that a search can begin at a broken frame's start
 _SKIPPABLE = 1 << 23  # bytes of a skippable frame; a greater length counts as damage
 
 
@@ -27,6 +25,7 @@ class ZstdFrames(GzipMembers):
     """A zstd file. Its frames take the place of gzip members."""
 
     shared_code = "zstd-not-per-record"
+    _magic, _near, _kept = zstd.MAGIC, zstd.NEAR, 1 << 18
     _inflater: zstd.FrameDecoder | None  # type: ignore[assignment]  # used by this class alone
 
     def __init__(self, head: bytes, stream: BinaryIO, start: int = 0, at: int = 0) -> None:
@@ -187,42 +186,6 @@ class ZstdFrames(GzipMembers):
             self.faults.append((place, "zstd-dictionary-missing", detail, "left out"))
             self._missing_dictionary = []
 
-    def _find_member(self, place: int) -> bool:
-        """Go to the next frame from `place` on that decodes to a record's start, or to the end."""
-        at = max(place - self._raw_base, 0)
-        while True:
-            at = self._raw.find(zstd.MAGIC, at)
-            if at < 0:
-                # The magic number may lie across two reads.
-                self._raw_at = max(len(self._raw) - len(zstd.MAGIC) + 1, 0)
-                ahead = self._raw_base + self._raw_at
-                self._has_raw(len(zstd.MAGIC))
-                if len(self._raw) - self._raw_at < len(zstd.MAGIC):
-                    self._raw_at = len(self._raw)
-                    return False
-                at = ahead - self._raw_base
-                continue
-            place = self._raw_base + at
-            self._raw_at = at
-            self._has_raw(zstd.NEAR)
-            at = place - self._raw_base
-            if self._opens_record(at):
-                self._raw_at = at
-                return True
-            at += 1
-
     def _opens_record(self, at: int) -> bool:
         near = self._raw[at : at + zstd.NEAR]
         return begins_record(zstd.expand(near, HEAD, self._decoder)[0])
-
-    def _has_raw(self, size: int) -> bool:
-        """Buffer at least `size` raw bytes if the file has them; tell whether any are left."""
-        while len(self._raw) - self._raw_at < size:
-            piece = self._stream.read(_READ)
-            if not piece:
-                break
-            drop = max(self._raw_at - _KEPT, 0)
-            self._raw = self._raw[drop:] + piece
-            self._raw_base += drop
-            self._raw_at -= drop
-        return self._raw_at < len(self._raw)

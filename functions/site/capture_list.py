@@ -8,10 +8,11 @@ from functions.content import terms
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import NEWEST, BytePlace
 from functions.content.terms import NoScope, ResumeKey, Scope
+from functions.database import engine
 from functions.site.calendar import MonthCounts
 from functions.site.chart import HeatMap, draw_months
 from functions.site.fields import shorten
-from functions.site.page import PageError, PageRequest, SitePage, quote_sql
+from functions.site.page import PageError, PageRequest, SitePage
 
 _MANY = 100
 """Captures on a page."""
@@ -82,7 +83,7 @@ def show(request: PageRequest) -> SitePage:
 def _query(scope: Scope) -> str:
     """Return the statement that counts the captures by month."""
     bounds = " OR ".join(
-        f"url_surtkey >= {quote_sql(first)} AND url_surtkey < {quote_sql(last)}"
+        f"url_surtkey >= {engine.quote(first)} AND url_surtkey < {engine.quote(last)}"
         for first, last in scope.ranges
     )
     return (

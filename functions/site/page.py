@@ -23,11 +23,6 @@ from functions.snapshot.errors import SheafError
 from functions.snapshot.manifest import Manifest
 
 
-def quote_sql(text: str) -> str:
-    """Return a text as a literal of SQL."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 class PageError(SheafError):
     """There is no such page, or an argument is invalid; the text is a sentence for people."""
 

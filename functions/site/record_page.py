@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from functions.database import engine
 from functions.http import http_message
 from functions.http.http_message import Reply
 from functions.oai.format import Format
@@ -13,7 +14,7 @@ from functions.oai.repository import ObjectLife, PublishedRecord
 from functions.oai.request import GET_RECORD
 from functions.site import linked_data
 from functions.site.fields import FieldRow, is_web, list_fields, read_title, shorten, weigh
-from functions.site.page import PageError, PageRequest, SitePage, quote_sql
+from functions.site.page import PageError, PageRequest, SitePage
 from functions.snapshot import oai_name, obi
 from functions.snapshot.errors import ConfigurationError
 
@@ -230,7 +231,7 @@ def _commands(
 ) -> list[tuple[str, str]]:
     """Return commands to copy, each with the key of its description."""
     table = {"capture": "captures", "template": "templates"}.get(record.kind, "records")
-    query = f"FROM {table} WHERE identifier = {quote_sql(record.identifier)}"
+    query = f"FROM {table} WHERE identifier = {engine.quote(record.identifier)}"
     found = [
         ("record.get", f"curl {_quote(raw)}"),
         ("record.query", f"sheaf query {_quote(query)}"),

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
+from functions.database import engine
 from functions.oai.repository import SetRow
 from functions.oai.request import LIST_IDENTIFIERS, LIST_RECORDS
 from functions.site import browse
-from functions.site.page import PageError, PageRequest, SitePage, quote_sql
+from functions.site.page import PageError, PageRequest, SitePage
 from functions.snapshot import oai_name
 
 _MANY = 200
@@ -70,7 +71,7 @@ def _query(spec: str) -> str:
     depth = within.count(":") + 1
     return (
         "SELECT set_spec, live, records - live AS gone FROM sets "
-        f"WHERE starts_with(set_spec, {quote_sql(within)}) "
+        f"WHERE starts_with(set_spec, {engine.quote(within)}) "
         f"AND len(string_split(set_spec, ':')) = {depth} ORDER BY set_spec"
     )
 

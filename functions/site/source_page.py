@@ -1,6 +1,7 @@
 """The page of an archive file: what it declares, and the faults that were found in it."""
 
-from functions.site.page import PageError, PageRequest, SitePage, quote_sql
+from functions.database import engine
+from functions.site.page import PageError, PageRequest, SitePage
 
 _MANY = 200
 """Faults on a page."""
@@ -23,6 +24,6 @@ def show(request: PageRequest) -> SitePage:
         "rows": rows,
         "faults": faults[:_MANY],
         "is_cut": len(faults) > _MANY,
-        "query": f"FROM faults WHERE source = {quote_sql(name)}",
+        "query": f"FROM faults WHERE source = {engine.quote(name)}",
     }
     return SitePage("source.html", name, values)

@@ -64,6 +64,22 @@ class BucketReader:
         """Return the whole object. Raises MissingObject or StoreError."""
         return self._objects.get(self._address.key(key))[0]
 
+    def tag(self, key: str) -> str | None:
+        """Return the ETag of the object, or the time of its last change; None if it is missing."""
+        found = self._find(key)
+        return None if found is None else found.tag
+
+    def size(self, key: str) -> int | None:
+        """Return the object's size in bytes, or None if it does not exist."""
+        found = self._find(key)
+        return None if found is None else found.size
+
+    def _find(self, key: str) -> ObjectPart | None:
+        try:
+            return self._objects.piece(self._address.key(key), 0, 1)
+        except MissingObject:
+            return None
+
     def open(self, key: str) -> BinaryIO:
         """Return the object as a stream that holds one part in memory at a time."""
         raw = _BucketStream(self._objects, self._address.key(key))

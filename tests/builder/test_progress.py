@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from builder.progress import EVERY, Datasets, Progress
+from builder.progress import EVERY, IngestProgress, ProgressBar
 
 
 class Terminal(io.StringIO):
@@ -21,7 +21,7 @@ class Clock:
 
 def test_a_log_gets_a_line_a_minute() -> None:
     clock, out = Clock(), io.StringIO()
-    with Progress(400_000_000, 40, clock, out) as progress:
+    with IngestProgress(400_000_000, 40, clock, out) as progress:
         progress.resume(100_000_000, 5000, 9)
         for _ in range(10):
             clock.now += EVERY / 4
@@ -34,7 +34,7 @@ def test_a_log_gets_a_line_a_minute() -> None:
 
 def test_short_work_says_nothing_in_a_log() -> None:
     clock, out = Clock(), io.StringIO()
-    with Progress(100, 1, clock, out) as progress:
+    with IngestProgress(100, 1, clock, out) as progress:
         clock.now += EVERY - 1
         progress.advance(100, 1, 1)
     assert out.getvalue() == ""
@@ -42,7 +42,7 @@ def test_short_work_says_nothing_in_a_log() -> None:
 
 def test_a_terminal_gets_a_bar_with_all_that_is_to_be_known() -> None:
     out = Terminal()
-    with Progress(400, 4, out=out) as progress:
+    with IngestProgress(400, 4, out=out) as progress:
         progress.resume(100, 7, 1)
         progress.advance(300, 20, 3)
     bar = out.getvalue().rpartition("\r")[2]
@@ -55,14 +55,14 @@ def test_a_terminal_gets_a_bar_with_all_that_is_to_be_known() -> None:
 def test_lines_are_printed_beside_a_bar_of_datasets(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Datasets(2) as bar:
+    with ProgressBar("", 2, " datasets") as bar:
         bar.print("one")
         bar(1)
     found = capsys.readouterr()
     assert (found.out, found.err) == ("one\n", "")
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
-    with Datasets(2) as bar:
+    with ProgressBar("", 2, " datasets") as bar:
         bar.print("one")
         bar(2)
     assert capsys.readouterr().out == "one\n"

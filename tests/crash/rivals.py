@@ -106,7 +106,7 @@ def _expiring(store: Writer, seconds: float) -> dict[str, Any]:
     while time.monotonic() < end or not done["snapshots"]:
         try:
             expired = expiry.expire(store, runtime([]))
-            done["snapshots"] += len(expired.snapshots)
+            done["snapshots"] += len(expired.retired)
             done["objects"] += expired.objects
             done["expiries"] += 1
         except Conflict:

@@ -159,7 +159,7 @@ def test_a_pointer_that_was_in_time_but_is_found_later_is_taken_for_late(world: 
 
 def test_an_expiry_does_not_forget_that_the_pointer_may_be_late(world: World) -> None:
     ended = left(world, seconds=100)
-    assert world.expire().snapshots == (1,)
+    assert world.expire().retired == (1,)
     assert not pointer(world).settled
     world.publish()
     assert stamps(world)["2"] > ended

@@ -168,9 +168,9 @@ def test_an_event_retires_old_snapshots_and_keeps_what_it_says(world: World, her
         world.ingest([capture(number)])
         world.publish()
         world.clock.sleep(86_400)
-    assert here.run(task="expire", keep=1, days=36_500)["retired"] == []
+    assert here.run(task="expire", keep=1, days=36_500)["retired"] == ()
     told = here.run(task="expire", keep=2)
-    assert (told["task"], told["retired"], told["kept"]) == ("expire", [1, 2], [3, 4])
+    assert (told["task"], told["retired"], told["kept"]) == ("expire", (1, 2), (3, 4))
 
 
 def test_the_days_of_a_timer_check_a_part_each_and_together_everything(

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 
 from builder.dump import clean, policy, stored
 from builder.dump.parts import PartLimits
-from builder.progress import ByteBar
+from builder.progress import show_bytes
 from builder.store.folder import FolderStore
 from builder.verify.verify import VerifyRuntime, verify
 from builder.withdraw.selection import Selection
@@ -121,7 +121,7 @@ def objects(world: World) -> dict[str, bytes]:
 
 
 def codes(world: World) -> list[str]:
-    means = VerifyRuntime(world.clock, ByteBar, 512, 1)
+    means = VerifyRuntime(world.clock, show_bytes, 512, 1)
     return [finding.code for finding in verify(world.store, means).findings]
 
 

@@ -211,6 +211,6 @@ def test_expiry_leaves_the_obi_store_alone(archive: Archive) -> None:
     archive.world.clock.sleep(100)
     for path in archive.world.root.rglob("*.*"):
         os.utime(path, (0, 0))
-    assert archive.world.expire().snapshots == (1,)
+    assert archive.world.expire().retired == (1,)
     assert list(archive.store.keys("records/captures/")) == []
     assert objects(archive.store) == before

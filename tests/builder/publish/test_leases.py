@@ -56,7 +56,7 @@ def fill(world: World) -> None:
 def test_there_is_time_for_every_removal(world: World, seconds: list[float]) -> None:
     begin(world, "leases", fill)
     store = Slack(world, seconds)
-    assert expire(cast(FolderStore, store), world.runtime()).snapshots == (1, 2)
+    assert expire(cast(FolderStore, store), world.runtime()).retired == (1, 2)
     assert len(store.left) > 2
     assert min(store.left) >= LONGEST
 

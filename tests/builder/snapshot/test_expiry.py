@@ -122,11 +122,11 @@ def test_what_is_kept(
     published(world, 5)
     done = world.expire(keep, older)
     assert list(done.kept) == snapshots(world.store) == kept
-    assert list(done.snapshots) == [n for n in range(1, 6) if n not in kept]
+    assert list(done.retired) == [n for n in range(1, 6) if n not in kept]
     assert all(pointer(world).is_retired(n) == (n not in kept) for n in range(1, 6))
     assert urls(world) == {str(n) for n in range(5)}
     assert sound(world)
-    assert world.expire(keep, older).snapshots == ()
+    assert world.expire(keep, older).retired == ()
 
 
 def test_what_the_pointer_names_stays(world: World) -> None:
@@ -134,10 +134,10 @@ def test_what_the_pointer_names_stays(world: World) -> None:
     for number in range(3):
         world.ingest([capture(number)])
         world.publish()
-    assert world.expire().snapshots == ()
-    assert retire(world.store, world.runtime(), {1, 2}).snapshots == ()
+    assert world.expire().retired == ()
+    assert retire(world.store, world.runtime(), {1, 2}).retired == ()
     world.clock.sleep(61)
-    assert world.expire().snapshots == (1, 2)
+    assert world.expire().retired == (1, 2)
 
 
 def test_an_empty_store_has_nothing_to_expire(world: World) -> None:
@@ -305,7 +305,7 @@ def test_a_publish_settles_the_pointer_while_an_expiry_goes_on(
         if key != layout.POINTER and not pointer(world).settled:
             settle(world.store, unsettled, tag)
 
-    assert expire(Watched(world.root, settling), world.runtime()).snapshots == (1, 2)
+    assert expire(Watched(world.root, settling), world.runtime()).retired == (1, 2)
     assert world.clock.now - began < timedelta(seconds=10)
     assert pointer(world).settled
     assert pointer(world).expiry is None
@@ -322,8 +322,8 @@ def test_two_expiries_at_once_are_one_after_the_other(world: World, published: P
             others.append(world.expire(keep=2))
 
     done = expire(Watched(world.root, rival), world.runtime(), keep=1)
-    assert others[1].snapshots == (1, 2)
-    assert done.snapshots == (3,)
+    assert others[1].retired == (1, 2)
+    assert done.retired == (3,)
     assert pointer(world).retired == ((1, 3),)
     assert sound(world)
 
@@ -343,7 +343,7 @@ def test_a_snapshot_that_another_expiry_removes_meanwhile_is_no_damage(
         return found
 
     monkeypatch.setattr(module, "snapshots", slow)
-    assert world.expire(keep=1, older=timedelta(hours=1)).snapshots == (3,)
+    assert world.expire(keep=1, older=timedelta(hours=1)).retired == (3,)
 
 
 def test_a_damaged_store_is_told_before_anything_is_removed(
@@ -359,7 +359,7 @@ def test_a_damaged_store_is_told_before_anything_is_removed(
     assert set(world.store.keys("")) == before
     assert pointer(world).expiry is None
     (world.root / leaf.key).write_bytes(kept)
-    assert world.expire().snapshots == (1, 2)
+    assert world.expire().retired == (1, 2)
 
 
 class Meddled(FolderStore):
