@@ -1,7 +1,8 @@
-"""Rows of a run: writes them in parts, and joins many parts into a few large files."""
+"""Rows of runs: writes them in parts, and joins many parts into a few large files."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
@@ -13,6 +14,10 @@ from functions.snapshot import schema
 
 FILE_ROWS, GROUP_ROWS = 1 << 19, 1 << 16
 """Rows of a file and of its row groups: a file of captures has about 25 MB."""
+
+_SMALL = 1 << 16
+"""Bytes of a file, some hundred captures, that DuckDB opens in the time in which it reads them."""
+_FEW = 8  # small files that are read as they are
 
 _values = attrgetter(*(column.name for column in CAPTURES[2:]))
 _FAULT = tuple(column.name for column in schema.FAULT)
@@ -131,3 +136,24 @@ def _select(rows: Sequence[RowSpan], table: str, *, changed: bool) -> str:
         f"FROM ({arms}) g LEFT JOIN renamed n ON n.file = g.file AND n.row = g.file_row_number "
         "ORDER BY arm, file_row_number"
     )
+
+
+def join_small_files(
+    connection: engine.Connection, files: Iterable[str], folder: Path
+) -> list[str]:
+    """Return Parquet files with the rows of `files` in their order; many small ones are joined.
+
+    A publish reads its files about ten times, and opening them takes most of the time if they are
+    small. Joined files are written into `folder`.
+    """
+    found: list[str] = []
+    for small, group in groupby(files, lambda file: Path(file).stat().st_size <= _SMALL):
+        some = list(group)
+        if small and len(some) > _FEW:
+            path = str(folder / f"joined-{len(found):06}.parquet")
+            target = f"{engine.quote(path)} (FORMAT parquet, COMPRESSION lz4)"
+            rows = f"SELECT * FROM {engine.table('$files')}"
+            connection.execute(f"COPY ({rows}) TO {target}", {"files": some})
+            some = [path]
+        found += some
+    return found
