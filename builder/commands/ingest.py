@@ -12,10 +12,11 @@ from typing import Any
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.ingest import ingest, parts, workdir
+from builder.ingest import ingest, workdir
+from builder.ingest.commit import commit
 from builder.ingest.engines import ENGINES, EngineOptions
 from builder.ingest.ingest import IngestOptions
-from builder.ingest.parts import PartTask, carry_out_part, read_part
+from builder.ingest.parts import PartTask, carry_out_part, list_missing, read_part
 from builder.ingest.plan import LARGEST, IngestJob, IngestPlan, read_plan, write_plan
 from builder.ingest.remote.access import SourceAccess
 from builder.ingest.result import IngestResult
@@ -110,8 +111,7 @@ def run(context: Context) -> int:
         raise UsageError("--collection needs an archive file: ReDIF has series")
     context.store.tag(layout.POINTER)  # an unreachable store is reported now, not after hours
     accounts = [account for order in orders if (account := _redif(context, order))]
-    told = [account.text() for account in accounts]
-    document: dict[str, Any] = {}
+    told, document = [account.text() for account in accounts], dict[str, Any]()
     if orders:
         document["redif"] = [account.document() for account in accounts]
     faults, failed = any(account.codes for account in accounts), False
@@ -238,11 +238,11 @@ def _run_engine(context: Context) -> int:
         return 0
     folder = Path(arguments.work).absolute() if arguments.work else None
     task = PartTask(uri, base.absolute(), context.configuration, plan.run, folder)
-    left = parts.list_missing(context.store, plan)
+    left = list_missing(context.store, plan)
     if len(left) < plan.chunks:
         context.say(f"resuming: {plan.chunks - len(left):,} of {plan.chunks:,} parts are there")
+    missing = partial(list_missing, context.store, plan)
     with Phase("reading", len(left), " parts") as advance:
-        missing = partial(parts.list_missing, context.store, plan)
         options = EngineOptions(arguments.jobs, arguments.scheduler or "", plan.run, missing)
         work = partial(carry_out_part, task)
         for _ in ENGINES[arguments.engine](work, left, options) if left else ():
@@ -279,7 +279,7 @@ def _commit(context: Context, given: IngestPlan | None = None) -> int:
     connection = SourceAccess.of(context.configuration)
     with workdir.open_workdir(workdir.folder_of(_home(context), None)) as held:
         with held.scratch() as scratch:
-            done = parts.commit(context.store, plan, scratch, context.say, connection)
+            done = commit(context.store, plan, scratch, context.say, connection)
         held.remove()
     context.result(done.text(), done.document())
     return int(any(s.failed or (context.arguments.strict and s.faults) for s in done.run.sources))

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from builder.intake.lines import line_table
-from builder.intake.rows import join_small_files
+from builder.intake.row_files import join_small_files
 from builder.publish.precedence import (
     COLUMNS,
     DESCRIBED,

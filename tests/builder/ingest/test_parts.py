@@ -16,7 +16,8 @@ import pytest
 from builder.errors import UsageError
 from builder.ingest import parts, plan, splits
 from builder.ingest.cdx import reader
-from builder.ingest.parts import commit, read_part
+from builder.ingest.commit import commit
+from builder.ingest.parts import read_part
 from builder.ingest.plan import (
     IngestJob,
     IngestPart,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from builder.intake import rows
+from builder.intake import row_files
 from builder.publish.publish import publish
 from builder.sources.events import Capture
 from builder.store.folder import FolderStore
@@ -121,7 +121,7 @@ def test_many_small_runs_give_the_same_whether_they_are_joined(
     """Copies are in different files, some large, and the last one read counts."""
     found = []
     for few in (2, 99):
-        monkeypatch.setattr(rows, "_FEW", few)
+        monkeypatch.setattr(row_files, "_FEW", few)
         world = make_world(f"few-{few}")
         for number in range(12):
             copies = [capture(n, title=f"{number} {n}") for n in (1, number + 2, 1)]
