@@ -340,7 +340,7 @@ def test_a_store_that_lost_a_part_is_damaged(
     with pytest.raises(StoreError, match="was removed during the ingest"):
         committed(store, made, tmp_path / "scratch")
     assert list(intake.runs(store)) == []
-    monkeypatch.setattr(parts, "find_part", lambda *_: None)
+    monkeypatch.setattr("builder.ingest.commit.find_part", lambda *_: None)
     with pytest.raises(DamagedStore, match="was removed during the commit"):
         committed(store, made, tmp_path / "scratch")
 
