@@ -8,6 +8,7 @@ from pathlib import Path
 from builder.intake.intake import TABLES, part_path, writing
 from builder.parquet.writer import write_rows
 from functions.database import engine
+from functions.snapshot.errors import StoreError
 
 FILE_ROWS, GROUP_ROWS = 1 << 19, 1 << 16
 """Rows of a file and of its row groups: a file of captures has about 25 MB."""
@@ -106,10 +107,10 @@ def join_small_files(
     """Return Parquet files with the rows of `files` in their order; many small ones are joined.
 
     A publish reads its files about ten times, and opening them takes most of the time if they are
-    small. Joined files are written into `folder`.
+    small. Joined files are written into `folder`. Raises StoreError for a missing file.
     """
     found: list[str] = []
-    for small, group in groupby(files, lambda file: Path(file).stat().st_size <= _SMALL):
+    for small, group in groupby(files, _is_small):
         some = list(group)
         if small and len(some) > _FEW:
             path = str(folder / f"joined-{len(found):06}.parquet")
@@ -119,3 +120,10 @@ def join_small_files(
             some = [path]
         found += some
     return found
+
+
+def _is_small(file: str) -> bool:
+    try:
+        return Path(file).stat().st_size <= _SMALL
+    except OSError as error:
+        raise StoreError(f"{file} cannot be read: {error.strerror}") from error
