@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 from builder.errors import UsageError
-from builder.ingest import parts, plan, splits
+from builder.ingest import plan, splits
 from builder.ingest.cdx import reader
 from builder.ingest.commit import commit
 from builder.ingest.parts import read_part
