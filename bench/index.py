@@ -18,6 +18,7 @@ from pathlib import Path
 
 from builder.ingest.cdx import reader
 from builder.ingest.cdx.block import IndexFile
+from builder.ingest.cdx.form import find_form
 from builder.intake.rows import IntakeWriter
 from builder.sources import cdx, index_entry
 from builder.sources.events import Capture
@@ -83,7 +84,7 @@ def generate(folder: Path, count: int) -> list[Path]:
 def sheaf(path: Path, threads: int, folder: Path) -> int:
     """Read an index as `sheaf ingest` does, and return how many captures it gave."""
     with path.open("rb") as file:
-        form = reader.find_form(file.read(1 << 14))
+        form = find_form(file.read(1 << 14))
         if form is None:
             raise SystemExit(f"{path} is no index")
         file.seek(0)

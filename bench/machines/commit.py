@@ -20,6 +20,7 @@ from pathlib import Path
 
 from bench.ingest import crawl
 from builder.ingest import parts
+from builder.ingest.commit import commit
 from builder.ingest.plan import (
     IngestJob,
     IngestPart,
@@ -93,7 +94,7 @@ def measure(folder: Path, chunks: int, wait: float) -> float:
     plan = planned(store, chunks)
     FarFolder.wait = wait
     began = time.perf_counter()
-    done = parts.commit(store, plan, folder / "work", lambda text: None)
+    done = commit(store, plan, folder / "work", lambda text: None)
     seconds = time.perf_counter() - began
     FarFolder.wait = 0.0
     assert len(done.run.sources) == chunks

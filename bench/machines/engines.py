@@ -52,6 +52,7 @@ def ingest(folder: Path, way: Way) -> tuple[float, float]:
         **os.environ,
         "PYTHONPATH": os.pathsep.join(str(Path(one).absolute()) for one in path),
     }
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed Sheaf is compiled once
     homes = [folder / f"home-{number}" for number in range(len(way))]
     for home in homes:
         home.mkdir()

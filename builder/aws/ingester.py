@@ -29,6 +29,7 @@ from builder.aws.invocation import context_of, scratch_in
 from builder.context import Context
 from builder.errors import UsageError
 from builder.ingest import ingest, parts
+from builder.ingest.commit import commit
 from builder.ingest.plan import LARGEST, IngestJob, IngestPlan, read_plan, write_plan
 from builder.ingest.remote.access import SourceAccess
 from builder.intake import intake
@@ -163,7 +164,7 @@ def _commit(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[s
     if context.store.tag(plan.key(layout.RUN_SUMMARY)) is not None:
         return {"run": plan.run}
     connection = SourceAccess.of(context.configuration)
-    done = parts.commit(context.store, plan, scratch / "commit", _say, connection)
+    done = commit(context.store, plan, scratch / "commit", _say, connection)
     sources = done.run.sources
     return {
         "run": plan.run,

@@ -12,12 +12,11 @@ from typing import Any
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.harvest import aggregation
-from builder.harvest.ingest import find as find_harvests
-from builder.ingest import ingest, parts, workdir
+from builder.ingest import ingest, workdir
+from builder.ingest.commit import commit
 from builder.ingest.engines import ENGINES, EngineOptions
 from builder.ingest.ingest import IngestOptions
-from builder.ingest.parts import PartTask, carry_out_part, read_part
+from builder.ingest.parts import PartTask, carry_out_part, list_missing, read_part
 from builder.ingest.plan import LARGEST, IngestJob, IngestPlan, read_plan, write_plan
 from builder.ingest.remote.access import SourceAccess
 from builder.ingest.result import IngestResult
@@ -105,20 +104,20 @@ def run(context: Context) -> int:
         raise UsageError("--run and --index expect `sheaf ingest part` or `sheaf ingest commit`")
     sets, accepted = _sets(context), Acceptance.of(arguments.accept_loss)
     connection, asked = SourceAccess.of(context.configuration), _sources(context)
-    harvests = {source: find_harvests(source) for source in asked if source != STDIN}
-    rest = [source for source in asked if not harvests.get(source)]
-    sources = sort_sources(rest, connection, context.environment)
+    harvests = {source: _find_harvests(source) for source in asked}
+    sources = sort_sources([s for s in asked if not harvests[s]], connection, context.environment)
     orders = redif.jobs(arguments.file, arguments.tist, sources.redif, accepted)
     if arguments.collection and not sources.archives:
         raise UsageError("--collection needs an archive file: ReDIF has series")
     context.store.tag(layout.POINTER)  # an unreachable store is reported now, not after hours
-    accounts = [_redif(context, order) for order in orders]
-    told = [account.text() for account in accounts if account]
-    document: dict[str, Any] = {}
+    accounts = [account for order in orders if (account := _redif(context, order))]
+    told, document = [account.text() for account in accounts], dict[str, Any]()
     if orders:
-        document["redif"] = [asdict(account) for account in accounts if account]
-    faults, failed = any(account.faults for account in accounts if account), False
+        document["redif"] = [asdict(account) for account in accounts]
+    faults, failed = any(account.faults for account in accounts), False
     if folders := [*dict.fromkeys(folder for found in harvests.values() for folder in found)]:
+        from builder.harvest import aggregation
+
         gathered = aggregation.aggregate(context, folders, _home(context))
         told.append(gathered.text(aggregation.list_offered(context)))
         document["harvested"] = asdict(gathered)
@@ -132,6 +131,15 @@ def run(context: Context) -> int:
     nothing = "no file to read again" if arguments.retry else NOTHING_NEW
     context.result("\n".join(told) or nothing, document)
     return 1 if failed or (arguments.strict and faults) else 0
+
+
+def _find_harvests(source: str) -> tuple[Path, ...]:
+    """Return the folders of `sheaf harvest` at a source."""
+    if source == STDIN or not Path(source).is_dir():
+        return ()
+    from builder.harvest.ingest import find  # loads the renderer
+
+    return find(source)
 
 
 def _sets(context: Context) -> tuple[str, ...]:
@@ -164,15 +172,11 @@ def _sources(context: Context) -> list[str]:
 
 def _redif(context: Context, order: RedifJob) -> RedifReport | None:
     """Ingest ReDIF as one run; return None for a replay that was done before."""
-    store, settings = context.store, context.configuration
-    account = None
+    store, account = context.store, None
     if not is_done(store, order):
-        means = redif.RedifRuntime(
-            ObiRuntime(context.now, context.sleep, context.say),
-            ProgressBar,
-            context.arguments.jobs,
-            settings["redif.largest"] << 20,
-        )
+        runtime = ObiRuntime(context.now, context.sleep, context.say)
+        largest = context.configuration["redif.largest"] << 20
+        means = redif.RedifRuntime(runtime, ProgressBar, context.arguments.jobs, largest)
         folder = workdir.folder_of(_home(context), json.dumps([store.address, order.fingerprint()]))
         with workdir.open_workdir(folder) as held:
             account = redif.ingest(store, order, held, means)
@@ -193,14 +197,10 @@ def _archives(
     with workdir.open_workdir(folder) as held:
         if STDIN in sources.archives:
             job = replace(job, files=(*job.files, held.spool(sys.stdin.buffer)))
+        jobs, name = context.arguments.jobs, intake.run_name(context.now())
         with IngestProgress(job.bytes, len(job.files)) as bar:
-            return ingest.ingest(
-                context.store,
-                job,
-                held,
-                IngestOptions(bar, context.arguments.jobs, context.say, connection=connection),
-                intake.run_name(context.now()),
-            )
+            options = IngestOptions(bar, jobs, context.say, connection=connection)
+            return ingest.ingest(context.store, job, held, options, name)
 
 
 def _job(context: Context, sources: Sources, sets: tuple[str, ...]) -> IngestJob:
@@ -238,11 +238,11 @@ def _run_engine(context: Context) -> int:
         return 0
     folder = Path(arguments.work).absolute() if arguments.work else None
     task = PartTask(uri, base.absolute(), context.configuration, plan.run, folder)
-    left = parts.list_missing(context.store, plan)
+    left = list_missing(context.store, plan)
     if len(left) < plan.chunks:
         context.say(f"resuming: {plan.chunks - len(left):,} of {plan.chunks:,} parts are there")
+    missing = partial(list_missing, context.store, plan)
     with ProgressBar("reading", len(left), " parts") as advance:
-        missing = partial(parts.list_missing, context.store, plan)
         options = EngineOptions(arguments.jobs, arguments.scheduler or "", plan.run, missing)
         work = partial(carry_out_part, task)
         for _ in ENGINES[arguments.engine](work, left, options) if left else ():
@@ -262,13 +262,13 @@ def _plan(context: Context) -> int:
 
 def _part(context: Context) -> int:
     """Read one chunk."""
-    plan = _find_plan(context)
-    if context.arguments.index is None:
+    plan, index = _find_plan(context), context.arguments.index
+    connection = SourceAccess.of(context.configuration)
+    if index is None:
         raise UsageError("ingest part needs --index N, the number of the chunk, from 0")
     with workdir.open_workdir(workdir.folder_of(_home(context), None)) as held:
-        connection = SourceAccess.of(context.configuration)
-        part = read_part(context.store, plan, context.arguments.index, held.parts, connection)
-    text = f"part {context.arguments.index} of run {plan.run}: {tally(part.captures, 'capture')}"
+        part = read_part(context.store, plan, index, held.parts, connection)
+    text = f"part {index} of run {plan.run}: {tally(part.captures, 'capture')}"
     context.result(text, {"run": plan.run, "captures": part.captures, "files": list(part.files)})
     return 0
 
@@ -276,10 +276,10 @@ def _part(context: Context) -> int:
 def _commit(context: Context, given: IngestPlan | None = None) -> int:
     """Make one run of all parts."""
     plan = given or _find_plan(context)
+    connection = SourceAccess.of(context.configuration)
     with workdir.open_workdir(workdir.folder_of(_home(context), None)) as held:
         with held.scratch() as scratch:
-            connection = SourceAccess.of(context.configuration)
-            done = parts.commit(context.store, plan, scratch, context.say, connection)
+            done = commit(context.store, plan, scratch, context.say, connection)
         held.remove()
     context.result(done.text(), done.document())
     return int(any(s.failed or (context.arguments.strict and s.faults) for s in done.run.sources))

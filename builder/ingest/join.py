@@ -13,7 +13,7 @@ from builder.ingest import workdir
 from builder.ingest.plan import IngestPlan, SplitResult
 from builder.ingest.result import judge
 from builder.ingest.splits import ArchiveFile
-from builder.intake import intake, rows
+from builder.intake import intake, row_files
 from functions.database import engine
 from functions.snapshot.store import Reader, Writer
 
@@ -82,7 +82,7 @@ class FileJoin:
         every = [piece for pieces in some for piece in pieces]
         for table in ("captures", "faults"):
             spans = (
-                rows.RowSpan(
+                row_files.RowSpan(
                     self._fetch(one.file(table)),
                     getattr(one, f"{table}_at"),
                     getattr(one.source, table),
@@ -90,7 +90,7 @@ class FileJoin:
                 for one in every
                 if not one.own and getattr(one.source, table)
             )
-            for path in rows.gather_rows(self.database, spans, table, folder, self._renamed):
+            for path in row_files.gather_rows(self.database, spans, table, folder, self._renamed):
                 yield path.name, path
         own = [name for one in every if one.own for name in one.files()]
         for place, name in enumerate(own):

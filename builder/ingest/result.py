@@ -88,9 +88,9 @@ def _faults(sources: Sequence[IntakeSource]) -> list[str]:
 
 
 def judge(file: ArchiveFile, source: IntakeSource) -> IntakeSource:
-    """Return the result of a file with `failed`; without captures, it is read again next time."""
-    reading = source.reading if source.captures else None
-    return replace(source, failed=is_failed(file, source), reading=reading)
+    """Return the result of a file with `failed`; a file that failed is read again next time."""
+    failed = is_failed(file, source)
+    return replace(source, failed=failed, reading=None if failed else source.reading)
 
 
 def is_failed(file: ArchiveFile, source: IntakeSource) -> bool:

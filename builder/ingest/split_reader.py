@@ -10,8 +10,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from builder.ingest.cdx import reader
-from builder.ingest.cdx.block import IndexFile
+from builder.ingest.cdx.form import find_form, is_secondary
 from builder.ingest.measured import Measured
 from builder.ingest.plan import PART, SplitResult
 from builder.ingest.pool import Advance
@@ -134,9 +133,9 @@ class _SplitReading:
         whole = self._split.kind == "whole"
         head = recognise.read_head(file)
         file.seek(0)
-        if whole and (listed := reader.find_form(head)):
+        if whole and (listed := find_form(head)):
             return listed, self._read_index(file, listed, advance)
-        if whole and reader.is_secondary(head):
+        if whole and is_secondary(head):
             self._skips["secondary-index"] += 1
             return "", hashlib.file_digest(file, "sha256").hexdigest()
         form = recognise.recognise(head) or ""
@@ -157,9 +156,13 @@ class _SplitReading:
 
     def _read_index(self, file: BufferedReader, form: str, advance: Advance) -> str:
         """Write an index's captures and faults as files of their own; return its digest."""
+        from builder.ingest.cdx import block, reader  # they load DuckDB
+
         stream = Measured(file)
         name = f"own-{self._number:06}"
-        what = IndexFile(self._name, self._task.folder, name, self._task.rules, self._task.sets)
+        what = block.IndexFile(
+            self._name, self._task.folder, name, self._task.rules, self._task.sets
+        )
         tell = self._scale_progress(advance)
         given = reader.read(cast(BinaryIO, stream), what, form, self._task.threads, tell)
         digest = stream.finish()

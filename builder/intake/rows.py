@@ -1,18 +1,12 @@
-"""Rows of a run: writes them in parts, and joins many parts into a few large files."""
+"""Rows of a run: writes captures and faults as they come."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
-from builder.intake.intake import CAPTURES, TABLES, part_path, writing
-from builder.parquet.writer import RowWriter, write_rows
+from builder.intake.intake import CAPTURES, TABLES, part_path
+from builder.parquet.writer import RowWriter
 from builder.sources.events import Capture, Fault
-from functions.database import engine
 from functions.snapshot import schema
-
-FILE_ROWS, GROUP_ROWS = 1 << 19, 1 << 16
-"""Rows of a file and of its row groups: a file of captures has about 25 MB."""
 
 _values = attrgetter(*(column.name for column in CAPTURES[2:]))
 _FAULT = tuple(column.name for column in schema.FAULT)
@@ -48,86 +42,3 @@ class IntakeWriter:
             path = part_path(self._folder, table, self._name)
             self._writers[table] = RowWriter(path, TABLES[table])
         return self._writers[table]
-
-
-@dataclass(frozen=True, slots=True)
-class RowSpan:
-    """Consecutive rows of a Parquet file: `count` rows from row number `at`."""
-
-    path: Path
-    at: int
-    count: int
-
-
-def gather_rows(
-    connection: engine.Connection,
-    some: Iterable[RowSpan],
-    table: str,
-    folder: Path,
-    renamed: Collection[Path] = (),
-) -> Iterator[Path]:
-    """Write the rows, in order, as files of FILE_ROWS rows, each when it is requested.
-
-    Rows of the files `renamed` may get another identity, from the connection's table `renamed`
-    (builder.ingest.workdir). Raises StoreError.
-    """
-    for number, rows in enumerate(_group(_join_neighbours(some))):
-        target = part_path(folder, table, f"{number:06}")
-        with writing(folder), engine.reading("the intake"):
-            changed = any(one.path in renamed for one in rows)
-            sql = _select(rows, table, changed=changed)
-            write_rows(engine.stream(connection, sql), TABLES[table], target, GROUP_ROWS)
-        yield target
-
-
-def _join_neighbours(some: Iterable[RowSpan]) -> Iterator[RowSpan]:
-    """Yield the spans, with adjacent spans of a file joined."""
-    held: RowSpan | None = None
-    for rows in some:
-        if held and (held.path, held.at + held.count) == (rows.path, rows.at):
-            held = RowSpan(held.path, held.at, held.count + rows.count)
-            continue
-        if held:
-            yield held
-        held = rows if rows.count else None
-    if held:
-        yield held
-
-
-def _group(some: Iterable[RowSpan]) -> Iterator[list[RowSpan]]:
-    """Yield the spans of each file to write."""
-    held: list[RowSpan] = []
-    room = FILE_ROWS
-    for rows in some:
-        at, left = rows.at, rows.count
-        while left:
-            count = min(left, room)
-            held.append(RowSpan(rows.path, at, count))
-            at, left, room = at + count, left - count, room - count
-            if not room:
-                yield held
-                held, room = [], FILE_ROWS
-    if held:
-        yield held
-
-
-def _select(rows: Sequence[RowSpan], table: str, *, changed: bool) -> str:
-    """Return the statement for the rows; UNION ALL and WHERE keep their order."""
-    names = ", ".join(column.name for column in TABLES[table])
-    if changed:
-        names = f"{names}, file_row_number"
-    arms = " UNION ALL ".join(
-        f"SELECT {f'{arm} AS arm, {path} AS file, ' if changed else ''}{names} "
-        f"FROM read_parquet({path}, file_row_number = true, "
-        f"hive_partitioning = false) "
-        f"WHERE file_row_number >= {one.at} AND file_row_number < {one.at + one.count}"
-        for arm, (one, path) in enumerate((one, engine.quote(str(one.path))) for one in rows)
-    )
-    if not changed:
-        return arms
-    return (
-        "SELECT g.* EXCLUDE (arm, file, file_row_number) "
-        "REPLACE (coalesce(n.identity, g.identity) AS identity) "
-        f"FROM ({arms}) g LEFT JOIN renamed n ON n.file = g.file AND n.row = g.file_row_number "
-        "ORDER BY arm, file_row_number"
-    )

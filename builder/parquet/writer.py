@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from builder.parquet import data_file
@@ -169,6 +168,8 @@ def segments(
 
 
 def _split(rows: Iterable[pa.RecordBatch], column: str) -> Iterator[tuple[Any, pa.RecordBatch]]:
+    import pyarrow.compute as pc  # takes as long to load as the rest
+
     for batch in rows:
         runs, rest = pc.run_end_encode(batch.column(column)), batch.drop_columns([column])
         start = 0

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from builder.intake.lines import line_table
+from builder.intake.row_files import join_small_files
 from builder.publish.precedence import (
     COLUMNS,
     DESCRIBED,
@@ -122,6 +123,7 @@ def merge(
     united rows come from the table `united_captures`.
     """
     with engine.reading("the intake"):
+        captures = join_small_files(connection, captures, draft.folder)
         several = _gather(connection, captures, before.namespace)
         (given,) = _row(connection, f"SELECT count(*) FROM {_INTAKE}")
         count = "SELECT count(*) FROM intake_captures"

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from builder.errors import UsageError
 from builder.ingest import splits
-from builder.ingest.cdx import reader
+from builder.ingest.cdx.form import find_form, is_secondary
 from builder.ingest.remote import files as remote_files
 from builder.ingest.remote.access import SourceAccess
 from builder.ingest.splits import ArchiveFile
@@ -241,5 +241,5 @@ def _is_archive(path: Path) -> bool:
             head = recognise.read_head(stream)
     except OSError:
         return False
-    found = recognise.recognise(head) or reader.find_form(head)
-    return bool(found) or reader.is_secondary(head)
+    found = recognise.recognise(head) or find_form(head)
+    return bool(found) or is_secondary(head)

@@ -5,6 +5,7 @@ import io
 import json
 
 from builder.ingest.cdx import reader
+from builder.ingest.cdx.form import find_form
 from builder.ingest.cdx.reader import IndexFile
 from builder.sources.rules import DocumentRules
 from functions.database import engine
@@ -37,7 +38,7 @@ class Read:
     def __init__(self, data, folder, rules=ALL, *, threads=1, size=1 << 20, name="i.cdxj", sets=()):
         folder.mkdir(exist_ok=True)
         self.folder = folder
-        self.form = reader.find_form(data[: 1 << 14])
+        self.form = find_form(data[: 1 << 14])
         self.told = []
         what = IndexFile(name, folder, "000007", rules, sets)
         self.given = reader.read(

@@ -11,7 +11,6 @@ them are rewritten. If an index names no archive file, it is unknown which captu
 file.
 """
 
-import re
 import shutil
 from collections import Counter, deque
 from collections.abc import Generator, Iterator, Sequence
@@ -27,7 +26,6 @@ from builder.ingest.cdx.lines_sql import PARQUET
 from builder.ingest.cdx.text import BLOCK, PIECE, IndexText, LineBlock, blocks
 from builder.ingest.pool import Advance
 from builder.parquet.writer import RowWriter
-from builder.sources import cdx, recognise
 from builder.sources.events import Fault
 from functions.database import engine
 from functions.snapshot import schema
@@ -75,10 +73,6 @@ WHERE repeated IS NOT TRUE ORDER BY file_row_number
 """
 MOST = block.MOST
 
-_SECONDARY = re.compile(
-    rb"(?:![^\n]*\n)*[^\t\n]+ \d{14}[^\t\n]*\t[^\t\n]+\t\d+\t\d+(?:\t\d+)?\r?(?:\n|$)"
-)
-"""A line of it: sort key, name of a part, offset, length, and number."""
 _FAULT = tuple(column.name for column in schema.FAULT)
 
 
@@ -137,25 +131,12 @@ class Given:
     faults: int = 0
 
 
-def find_form(head: bytes) -> str | None:
-    """Return "cdx" or "cdxj" by a file's first bytes, with ".gz" for gzip; None for other files."""
-    is_gzip = recognise.is_gzip(head)
-    text = recognise.inflate_head(head) if is_gzip else head
-    form = "cdxj" if cdx.is_cdxj(text) else "cdx" if cdx.is_cdx(text) else None
-    return form and form + (".gz" if is_gzip else "")
-
-
-def is_secondary(head: bytes) -> bool:
-    """Return whether these first bytes are of a ZipNum's secondary index, which is not needed."""
-    return _SECONDARY.match(head) is not None
-
-
 def read(
     file: BinaryIO, index: IndexFile, form: str, threads: int, advance: Advance, size: int = BLOCK
 ) -> Given:
     """Read an index from its beginning and write its captures and faults as files of the intake.
 
-    `form` is the result of `find_form`; `size` is the number of bytes of text in a block. Raises
+    `form` is the result of form.find_form; `size` is the number of bytes of text in a block. Raises
     OSError for the file, and StoreError.
     """
     text = IndexText(file, index.name, min(size, PIECE))

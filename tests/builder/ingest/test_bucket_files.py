@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from builder.ingest import bucket_files
-from builder.ingest.parts import commit, read_part
+from builder.ingest.commit import commit
+from builder.ingest.parts import read_part
 from builder.ingest.plan import IngestJob, IngestPlan, write_plan
 from builder.ingest.remote import range_stream
 from builder.ingest.remote.access import SourceAccess

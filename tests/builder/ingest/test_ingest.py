@@ -20,7 +20,7 @@ from builder.ingest.ingest import IngestOptions
 from builder.ingest.plan import IngestJob
 from builder.ingest.result import IngestResult
 from builder.ingest.splits import ArchiveFile
-from builder.intake import rows
+from builder.intake import row_files
 from builder.sources import backlog
 from builder.sources.events import Capture, Fault
 from builder.sources.rules import DocumentRules
@@ -175,7 +175,7 @@ def test_however_it_is_cut_up_the_same_comes_out(
     file_rows: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rows, "FILE_ROWS", file_rows)
+    monkeypatch.setattr(row_files, "FILE_ROWS", file_rows)
     cut, seen = ingested(tmp_path, crawl, split, jobs)
     assert cut.run == whole[0].run
     assert seen.files == len(crawl)

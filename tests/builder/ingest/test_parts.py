@@ -14,9 +14,10 @@ import duckdb
 import pytest
 
 from builder.errors import UsageError
-from builder.ingest import parts, plan, splits
+from builder.ingest import plan, splits
 from builder.ingest.cdx import reader
-from builder.ingest.parts import commit, read_part
+from builder.ingest.commit import commit
+from builder.ingest.parts import read_part
 from builder.ingest.plan import (
     IngestJob,
     IngestPart,
@@ -339,7 +340,7 @@ def test_a_store_that_lost_a_part_is_damaged(
     with pytest.raises(StoreError, match="was removed during the ingest"):
         committed(store, made, tmp_path / "scratch")
     assert list(intake.runs(store)) == []
-    monkeypatch.setattr(parts, "find_part", lambda *_: None)
+    monkeypatch.setattr("builder.ingest.commit.find_part", lambda *_: None)
     with pytest.raises(DamagedStore, match="was removed during the commit"):
         committed(store, made, tmp_path / "scratch")
 

@@ -10,6 +10,11 @@ from tests.e2e.conftest import Home, make_home, warc
 from tests.e2e.test_commands import PAGES
 
 FILES = 3
+INFO = (
+    b"WARC/1.0\r\nWARC-Type: warcinfo\r\nWARC-Date: 2007-11-05T12:00:00Z\r\n"
+    b"WARC-Record-ID: <urn:uuid:0c1b2c1e-1b0c-4c3a-9f53-3a1f4b7c9a10>\r\n"
+    b"Content-Length: 0\r\n\r\n\r\n\r\n"
+)
 
 
 @pytest.fixture
@@ -60,13 +65,14 @@ def test_what_differs_is_read_again(home: Home, crawl: Path) -> None:
     assert len(read(home, crawl)) == FILES
 
 
-def test_what_gave_no_captures_is_read_again(home: Home, crawl: Path) -> None:
+def test_what_failed_is_read_again_and_what_has_no_captures_is_not(home: Home, crawl: Path) -> None:
+    (crawl / "info.warc").write_bytes(INFO)
     (crawl / "notes.txt").write_text("none")
     (crawl / "empty.warc.gz").write_bytes(b"")
     done = home("ingest", crawl, "--jobs", "1", "--json")
-    assert len(done.json["sources"]) == FILES + 2
+    assert len(done.json["sources"]) == FILES + 3
     again = home("ingest", crawl, "--jobs", "1", "--json")
-    assert {one["source"] for one in again.json["sources"]} == {"notes.txt", "empty.warc.gz"}
+    assert [one["source"] for one in again.json["sources"]] == ["empty.warc.gz"]
 
 
 def test_a_plan_leaves_out_what_is_known(home: Home, crawl: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from builder.ingest.cdx import reader
 from builder.ingest.cdx.block import IndexFile
+from builder.ingest.cdx.form import find_form
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.sources.events import Capture
@@ -49,7 +50,7 @@ def take(world, folder, path, name):
     """Ingest an index, or an archive under a name, as one run."""
     folder = folder / f"run-{next(_NUMBERS)}"
     folder.mkdir()
-    form = reader.find_form(path.read_bytes()[: 1 << 14])
+    form = find_form(path.read_bytes()[: 1 << 14])
     if form:
         with path.open("rb") as file:
             reader.read(file, IndexFile(path.name, folder, "000000", ALL), form, 1, lambda *_: None)

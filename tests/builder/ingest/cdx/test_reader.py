@@ -13,6 +13,7 @@ import pytest
 
 from builder.ingest.cdx import block as index_block
 from builder.ingest.cdx import reader
+from builder.ingest.cdx.form import find_form, is_secondary
 from builder.ingest.cdx.lines_sql import LONGEST
 from builder.sources import cdx
 from builder.sources.events import FAULT_CODES
@@ -447,8 +448,8 @@ NOT_INDEXES = [
 
 @pytest.mark.parametrize("data", NOT_INDEXES)
 def test_what_is_no_index(data):
-    assert reader.find_form(data) is None
-    assert reader.find_form(gzip.compress(data)) is None
+    assert find_form(data) is None
+    assert find_form(gzip.compress(data)) is None
 
 
 @pytest.mark.parametrize(
@@ -464,7 +465,7 @@ def test_what_is_no_index(data):
     ],
 )
 def test_a_secondary_index_is_known(data, is_one):
-    assert reader.is_secondary(data) is is_one
+    assert is_secondary(data) is is_one
 
 
 @pytest.mark.sampled(3)

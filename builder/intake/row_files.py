@@ -1,0 +1,129 @@
+"""Files of rows: joins the many parts of a run, or many small runs, into a few large files."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from builder.intake.intake import TABLES, part_path, writing
+from builder.parquet.writer import write_rows
+from functions.database import engine
+from functions.snapshot.errors import StoreError
+
+FILE_ROWS, GROUP_ROWS = 1 << 19, 1 << 16
+"""Rows of a file and of its row groups: a file of captures has about 25 MB."""
+
+_SMALL = 1 << 16
+"""Bytes of a file, some hundred captures, that DuckDB opens in the time in which it reads them."""
+_FEW = 8  # small files that are read as they are
+
+
+@dataclass(frozen=True, slots=True)
+class RowSpan:
+    """Consecutive rows of a Parquet file: `count` rows from row number `at`."""
+
+    path: Path
+    at: int
+    count: int
+
+
+def gather_rows(
+    connection: engine.Connection,
+    some: Iterable[RowSpan],
+    table: str,
+    folder: Path,
+    renamed: Collection[Path] = (),
+) -> Iterator[Path]:
+    """Write the rows, in order, as files of FILE_ROWS rows, each when it is requested.
+
+    Rows of the files `renamed` may get another identity, from the connection's table `renamed`
+    (builder.ingest.workdir). Raises StoreError.
+    """
+    for number, rows in enumerate(_group(_join_neighbours(some))):
+        target = part_path(folder, table, f"{number:06}")
+        with writing(folder), engine.reading("the intake"):
+            changed = any(one.path in renamed for one in rows)
+            sql = _select(rows, table, changed=changed)
+            write_rows(engine.stream(connection, sql), TABLES[table], target, GROUP_ROWS)
+        yield target
+
+
+def _join_neighbours(some: Iterable[RowSpan]) -> Iterator[RowSpan]:
+    """Yield the spans, with adjacent spans of a file joined."""
+    held: RowSpan | None = None
+    for rows in some:
+        if held and (held.path, held.at + held.count) == (rows.path, rows.at):
+            held = RowSpan(held.path, held.at, held.count + rows.count)
+            continue
+        if held:
+            yield held
+        held = rows if rows.count else None
+    if held:
+        yield held
+
+
+def _group(some: Iterable[RowSpan]) -> Iterator[list[RowSpan]]:
+    """Yield the spans of each file to write."""
+    held: list[RowSpan] = []
+    room = FILE_ROWS
+    for rows in some:
+        at, left = rows.at, rows.count
+        while left:
+            count = min(left, room)
+            held.append(RowSpan(rows.path, at, count))
+            at, left, room = at + count, left - count, room - count
+            if not room:
+                yield held
+                held, room = [], FILE_ROWS
+    if held:
+        yield held
+
+
+def _select(rows: Sequence[RowSpan], table: str, *, changed: bool) -> str:
+    """Return the statement for the rows; UNION ALL and WHERE keep their order."""
+    names = ", ".join(column.name for column in TABLES[table])
+    if changed:
+        names = f"{names}, file_row_number"
+    arms = " UNION ALL ".join(
+        f"SELECT {f'{arm} AS arm, {path} AS file, ' if changed else ''}{names} "
+        f"FROM read_parquet({path}, file_row_number = true, "
+        f"hive_partitioning = false) "
+        f"WHERE file_row_number >= {one.at} AND file_row_number < {one.at + one.count}"
+        for arm, (one, path) in enumerate((one, engine.quote(str(one.path))) for one in rows)
+    )
+    if not changed:
+        return arms
+    return (
+        "SELECT g.* EXCLUDE (arm, file, file_row_number) "
+        "REPLACE (coalesce(n.identity, g.identity) AS identity) "
+        f"FROM ({arms}) g LEFT JOIN renamed n ON n.file = g.file AND n.row = g.file_row_number "
+        "ORDER BY arm, file_row_number"
+    )
+
+
+def join_small_files(
+    connection: engine.Connection, files: Iterable[str], folder: Path
+) -> list[str]:
+    """Return Parquet files with the rows of `files` in their order; many small ones are joined.
+
+    A publish reads its files about ten times, and opening them takes most of the time if they are
+    small. Joined files are written into `folder`. Raises StoreError for a missing file.
+    """
+    found: list[str] = []
+    for small, group in groupby(files, _is_small):
+        some = list(group)
+        if small and len(some) > _FEW:
+            path = str(folder / f"joined-{len(found):06}.parquet")
+            target = f"{engine.quote(path)} (FORMAT parquet, COMPRESSION lz4)"
+            rows = f"SELECT * FROM {engine.table('$files')}"
+            connection.execute(f"COPY ({rows}) TO {target}", {"files": some})
+            some = [path]
+        found += some
+    return found
+
+
+def _is_small(file: str) -> bool:
+    try:
+        return Path(file).stat().st_size <= _SMALL
+    except OSError as error:
+        raise StoreError(f"{file} cannot be read: {error.strerror}") from error
