@@ -99,6 +99,10 @@ class Description:
     related: tuple[Related, ...] = ()
 
 
+LEFT_OUT = frozenset({"withheld", "unsafe-path"})
+"""Statuses of files without which the others are archived."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesetManifestFile:
     """A file of a fileset: the platform's description of it, and the result of archiving it.
@@ -133,7 +137,8 @@ class FilesetPlatformItem:
 
     `platform_status` is success, or the status of a refusal (builder.filesets.status): the item is
     restricted, gone, or embargoed `until` a day. A refused item may still have metadata. The
-    manifest marks files that the platform lists but does not give with the status `withheld`.
+    manifest marks files that the platform lists but does not give with the status `withheld`, and
+    files whose path cannot be kept with `unsafe-path`.
 
     `platform_id` is the same for all versions of a dataset, if the platform has such an id.
     `version` distinguishes them, `index` is the platform's own count, and `order` is a text that
@@ -159,13 +164,13 @@ class FilesetPlatformItem:
 
     @property
     def files(self) -> tuple[FilesetManifestFile, ...]:
-        """The files that the platform gives: the manifest without the withheld files."""
-        return tuple(file for file in self.manifest or () if file.status != "withheld")
+        """The files to archive: the manifest without those that are left out."""
+        return tuple(file for file in self.manifest or () if file.status not in LEFT_OUT)
 
     @property
     def withheld(self) -> tuple[FilesetManifestFile, ...]:
-        """The files that the platform lists but does not give."""
-        return tuple(file for file in self.manifest or () if file.status == "withheld")
+        """The files that are left out: withheld by the platform, or without a safe path."""
+        return tuple(file for file in self.manifest or () if file.status in LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from builder.filesets.item import FileMeta, FilesetManifestFile, FilesetPlatformItem, Terminal
+from builder.filesets.item import (
+    LEFT_OUT,
+    FileMeta,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    Terminal,
+)
 from builder.filesets.protocols import FilesetError, Received
 from functions.snapshot.errors import StoreError
 
@@ -137,7 +143,7 @@ def each(
                 done.clear()
             done[file.path] = replace(file, status=error.status)
             manifest = [
-                done.get(f.path, f if f.status == "withheld" else replace(f, status="skipped"))
+                done.get(f.path, f if f.status in LEFT_OUT else replace(f, status="skipped"))
                 for f in item.manifest or ()
             ]
             detail = f"{file.path}: {error.detail}" if error.detail else file.path

@@ -9,12 +9,14 @@ type.
 import dataclasses
 import hashlib
 import types
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from builder.filesets import status
 from builder.filesets.item import (
+    LEFT_OUT,
     ArchiveStrategyResult,
     Cdx,
     DatasetResource,
@@ -180,9 +182,10 @@ def describe(outcome: IngestOutcome, whole: bool = False) -> str:
         parts.append(" ".join(word for word in where if word) + version)
         files = (archived.manifest if archived else ()) or item.manifest or ()
         if files:
-            given = tuple(file for file in files if file.status != "withheld")
-            withheld = f", {len(files) - len(given):,} withheld" if len(given) < len(files) else ""
-            parts.append(f"{tally(len(given), 'file')}, {_show_total(given)}{withheld}")
+            given = tuple(file for file in files if file.status not in LEFT_OUT)
+            left = Counter(str(file.status) for file in files if file.status in LEFT_OUT)
+            told = "".join(f", {many:,} {why}" for why, many in sorted(left.items()))
+            parts.append(f"{tally(len(given), 'file')}, {_show_total(given)}{told}")
         if item.until:
             parts.append(f"until {item.until}")
     if strategy := archived.ingest_strategy if archived else outcome.strategy:
@@ -220,8 +223,8 @@ def _show_file(file: FilesetManifestFile) -> str:
     many = "size unknown" if file.size is None else show_size(file.size)
     best = next((n for n in ("sha512", "sha256", "sha1", "md5") if getattr(file, n)), None)
     proof = f"to be verified with {best}" if best else "no digest to verify it"
-    if file.status == "withheld":
-        proof = "withheld"
+    if file.status in LEFT_OUT:
+        proof = str(file.status)
     return visible(f"  {file.path}: {many}, {proof}")
 
 

@@ -42,7 +42,7 @@ STATUSES = _table(
         Status(
             "success-partial",
             "ok",
-            "all available files are archived; the platform withholds others",
+            "all available files are archived; others are withheld or have no safe path",
             hit=True,
             lists=True,
         ),
@@ -81,8 +81,7 @@ STATUSES = _table(
         Status("too-many-files", "limit", "it has more files than fileset.limits.files"),
         Status("too-large-size", "limit", "its files exceed fileset.limits.bytes in total"),
         Status("too-large-file", "limit", "a file is larger than fileset.limits.file_bytes", BOTH),
-        Status("unsafe-path", "limit", "a file's path is unsafe, or cannot be stored", BOTH),
-        Status("duplicate-path", "limit", "two files have one path", BOTH),
+        Status("unsafe-path", "limit", "a file's path leads elsewhere, or is too long", BOTH),
         Status("over-limit-stream", "limit", "more bytes were received than allowed", BOTH),
         Status("pending", "file", "not processed yet", BOTH),
         Status("exists", "file", "it was archived before", FILE, hit=True),

@@ -157,7 +157,7 @@ FILESET_KEYS: tuple[ConfigKey, ...] = (
         True,
         check.is_flag,
         "true or false",
-        "archive the other files of a dataset if the platform withholds some",
+        "archive the other files of a dataset if some are withheld or have no safe path",
     ),
     ConfigKey(
         "fileset.check",

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from builder import zip
 from builder.filesets.protocols import FilesetError
-from builder.filesets.strategies.keys import safe_path
+from builder.filesets.strategies.paths import safe_path
 from builder.zip import PART, Bundle, Open, ZipMember
 
 DESCRIBED = 1 << 3

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from builder.filesets import manifest_file as files
-from builder.filesets.item import FileMeta, FilesetManifestFile, FilesetPlatformItem
+from builder.filesets.item import LEFT_OUT, FileMeta, FilesetManifestFile, FilesetPlatformItem
 from builder.filesets.manifest_file import with_digests
 from builder.filesets.protocols import Downloader, FilesetError, ZipSink
 from builder.filesets.strategies.zip_reader import ArchivedMember
@@ -142,7 +142,7 @@ def reconcile(
     manifest = []
     for file in item.manifest or ():
         member = by_path.pop(file.path, None)
-        if file.status == "withheld" and member is None:
+        if file.status in LEFT_OUT and member is None:
             manifest.append(file)
         elif member is None:
             manifest.append(replace(file, status=MISSING))
@@ -159,7 +159,7 @@ def reconcile(
         detail = f"{len(faults)} of {len(item.files)} files are missing from the bundle or differ "
         wrong_by = {file.path: file for file in faults}
         told = [
-            wrong_by.get(f.path, f if f.status == "withheld" else replace(f, status="skipped"))
+            wrong_by.get(f.path, f if f.status in LEFT_OUT else replace(f, status="skipped"))
             for f in item.manifest or ()
         ]
         raise FilesetError(

@@ -6,7 +6,7 @@ from typing import Any
 
 from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
 from builder.filesets.protocols import FilesetError
-from builder.filesets.strategies import keys
+from builder.filesets.strategies.paths import make_paths_safe
 from builder.http.settings import Settings
 
 STRATEGIES = (
@@ -53,8 +53,8 @@ def apply_limits(item: FilesetPlatformItem, settings: Settings) -> FilesetPlatfo
 
     Files of unknown size count as empty here; the download counts their bytes. Raises FilesetError
     with the item: platform-restricted (files are withheld, and there are no others or
-    fileset.partial forbids a part), empty-manifest, too-many-files, too-large-size, too-large-file,
-    unsafe-path, duplicate-path.
+    fileset.partial forbids a part), unsafe-path (by the same rule), empty-manifest, too-many-files,
+    too-large-size, too-large-file.
     """
     given, withheld = item.files, item.withheld
     if withheld and (not given or not settings["fileset.partial"]):
@@ -80,7 +80,8 @@ def apply_limits(item: FilesetPlatformItem, settings: Settings) -> FilesetPlatfo
         detail = f"{tally.bytes:,} bytes, and fileset.limits.bytes is {bytes_:,}"
         raise FilesetError("too-large-size", detail, item=item)
     try:
-        return replace(item, manifest=keys.make_paths_safe(item.manifest or ()))
+        safe = make_paths_safe(item.manifest or (), partial=settings["fileset.partial"])
+        return replace(item, manifest=safe)
     except FilesetError as error:
         raise FilesetError(
             error.status, error.detail, item=item, manifest=error.manifest

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from builder.filesets.item import (
+    LEFT_OUT,
     ArchiveStrategyResult,
     FilesetManifestFile,
     FilesetPlatformItem,
@@ -55,7 +56,7 @@ def of(
     item: FilesetPlatformItem, archived: ArchiveStrategyResult, objects: tuple[KeptObject, ...]
 ) -> KeepingRecord:
     """Create the record of an item that was just archived."""
-    kept = tuple(file for file in archived.manifest if file.status != "withheld")
+    kept = tuple(file for file in archived.manifest if file.status not in LEFT_OUT)
     return KeepingRecord(
         platform_name=item.platform_name,
         platform_domain=item.platform_domain,

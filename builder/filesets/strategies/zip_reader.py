@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Protocol, cast
 
 from builder.filesets.manifest_file import Digests, compute_digests
 from builder.filesets.protocols import FilesetError
-from builder.filesets.strategies import keys
+from builder.filesets.strategies.paths import safe_path
 from functions.archive.zip_headers import DAMAGE
 from functions.store.window_stream import SeekableStream
 
@@ -193,7 +193,7 @@ def _entry(info: zipfile.ZipInfo) -> ArchivedEntry | None:
         detail = f"{name!r} is a link" if kind == stat.S_IFLNK else f"{name!r} is not a file"
         raise FilesetError("bundle-unsafe-member", detail)
     try:
-        safe = keys.safe_path(name)
+        safe = safe_path(name)
     except FilesetError as error:
         raise FilesetError("bundle-unsafe-member", error.detail) from error
     return ArchivedEntry(

@@ -29,6 +29,41 @@ def test_a_dataset_goes_all_the_way_to_what_is_listed(command: Command) -> None:
     command("verify")
 
 
+ODD_NAMES = {
+    "aux.csv": "%61ux.csv",
+    "a\tb": "a%09b",
+    "m\u00e9d": "m\u00e9d",
+    "me\u0301d": "me%CC%81d",
+    "b.csv": "b.csv",
+    "../b.csv": None,
+}
+
+
+@pytest.mark.parametrize("strategy", ["s3", "web", "bundled"])
+def test_odd_names_are_kept_and_one_that_leads_elsewhere_fails_alone(
+    command: Command, strategy: str
+) -> None:
+    bundled = '{ backend = "s3", bundle = "always" }'
+    command.configure(fileset__strategy=bundled if strategy == "bundled" else f'"{strategy}"')
+    files = {raw: ascii(raw).encode() for raw in ODD_NAMES}
+    (found,) = command.results(deposit(command.server, 11, files))
+    assert (found["status"], found["file_count"]) == ("success-partial", 6)
+    told = {file["extra"].get("raw_path", file["path"]): file for file in found["manifest"]}
+    assert {raw: told[raw]["path"] for raw in files if ODD_NAMES[raw]} == {
+        raw: path for raw, path in ODD_NAMES.items() if path
+    }
+    assert told["../b.csv"]["status"] == "unsafe-path"
+    command("publish")
+    command("verify")
+    command("restore", "doi:10.5281/zenodo.11", str(command.folder / "out"))
+    there = [path for path in (command.folder / "out").rglob("*") if path.is_file()]
+    assert {path.name: path.read_bytes() for path in there if path.name in ODD_NAMES.values()} == {
+        path: files[raw] for raw, path in ODD_NAMES.items() if path
+    }
+    (again,) = command.results(deposit(command.server, 11, files))
+    assert again["status"] == "success-existing"
+
+
 def test_the_same_again_fetches_nothing_and_changes_nothing(command: Command) -> None:
     url = deposit(command.server, 11, {"a.csv": A, "b.csv": B})
     (first,) = command.results(url)

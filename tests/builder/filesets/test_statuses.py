@@ -282,14 +282,6 @@ def a_path_that_leads_elsewhere(stage: Stage) -> IngestOutcome:
     return stage.says(json_of(samples.figshare(files=files, size=100))).ask()
 
 
-@reaches("duplicate-path")
-def two_files_of_one_path(stage: Stage) -> IngestOutcome:
-    stage.server.add(samples.DRYAD, json_of(samples.dryad()))
-    files = [samples.dryad_file(number, path="a.csv") for number in (1, 2)]
-    stage.server.add(samples.DRYAD_FILES, json_of(samples.dryad_page(files, 2)))
-    return stage.ask(DRYAD_PAGE, fileset__tokens={"datadryad.org": "honey"})
-
-
 @reaches("over-limit-stream")
 def a_table_without_an_end(stage: Stage) -> IngestOutcome:
     page = stage.table(endless("text/tab-separated-values"))
