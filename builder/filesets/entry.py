@@ -35,13 +35,15 @@ _OURS = ("sha512", "crc32", "key", "offset", "compression")
 class FilesetEntry:
     """What an outcome says about an item, and its row in the table of results.
 
-    `identity` is the local part of the item's identifier, None if no platform described the item.
+    `identity` is the local part of the dataset's identifier, None if no platform described it, and
+    `version_identity` that of its version, if it has one.
     `kind`, `sets` (the most specific, sorted) and `document` (JSON) describe the item to be listed.
     `result` has the columns of functions.snapshot.item_tables.RESULT except identifier.
     """
 
     deed: str
     identity: str | None
+    version_identity: str | None
     kind: str | None
     sets: tuple[str, ...]
     document: str | None
@@ -62,6 +64,7 @@ def entry(outcome: IngestOutcome) -> FilesetEntry:
     return FilesetEntry(
         deed=DELETE if row.gone else LIST if told else LEAVE,
         identity=identity,
+        version_identity=_version_identity(item, identity) if item else None,
         kind=_kind(outcome.archived) if told else None,
         sets=_sets(told) if told else (),
         document=_json(told) if told else None,
@@ -74,6 +77,11 @@ def _identity(item: FilesetPlatformItem) -> str | None:
     if not (name and domain and id_):
         return None
     return oai_name.dataset_identity(_legible(name), _legible(domain), _legible(id_))
+
+
+def _version_identity(item: FilesetPlatformItem, identity: str | None) -> str | None:
+    version = _line(item.version)
+    return oai_name.version_identity(identity, _legible(version)) if identity and version else None
 
 
 def _kind(archived: ArchiveStrategyResult | None) -> str:
@@ -145,7 +153,7 @@ def _document(
         "files": [_file(file, file.path in verified) for file in files],
         "withheld": [{"path": file.path, "bytes": file.size} for file in withheld],
     }
-    assert found.keys() == {column.name for column in item_tables.FILESET}
+    assert found.keys() == {c.name for c in item_tables.FILESET} - item_tables.COMPUTED
     return found
 
 

@@ -180,7 +180,8 @@ class Results:
 
 def _row(found: FilesetEntry) -> tuple[object, ...]:
     """Return a row of intake.FILESETS."""
-    told = (found.deed, found.identity, found.kind, found.sets, found.document)
+    names = (found.identity, found.version_identity)
+    told = (found.deed, *names, found.kind, found.sets, found.document)
     return (*told, *found.result)
 
 

@@ -15,7 +15,8 @@ class Status:
     """A status and its properties. `scope` is result, file or both.
 
     `hit`: files were archived. `retryable`: a later try may succeed with nothing changed here.
-    `lists`: the dataset is listed with its metadata all the same. `gone`: a listed item is deleted.
+    `lists`: the dataset is listed with its metadata all the same. `closes`: the platform does not
+    give the files any more, if it gave them. `gone`: it removed the dataset.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Status:
     hit: bool = False
     retryable: bool = False
     lists: bool = False
+    closes: bool = False
     gone: bool = False
 
 
@@ -56,10 +58,10 @@ STATUSES = _table(
                lists=True),
         Status("platform-scope", "platform", "it is not a single version of a dataset"),
         Status("platform-restricted", "platform", "access to it is restricted",
-               lists=True),
+               lists=True, closes=True),
         Status("platform-embargoed", "platform", "it is under embargo",
-               lists=True),
-        Status("platform-gone", "platform", "the platform removed it", gone=True),
+               lists=True, closes=True),
+        Status("platform-gone", "platform", "the platform removed it", closes=True, gone=True),
         Status("platform-404", "platform", "the platform has no such dataset"),
         Status("platform-login-wall", "platform", "the response was a login page",
                retryable=True),
@@ -77,7 +79,8 @@ STATUSES = _table(
         Status("incomplete-manifest", "platform", "the platform lists fewer files than it counts",
                retryable=True),
         Status("empty-manifest", "platform", "it has no files"),
-        Status("metadata-only", "platform", "its files are not stored by the platform", lists=True),
+        Status("metadata-only", "platform", "its files are not stored by the platform",
+               lists=True, closes=True),
         Status("too-many-files", "limit", "it has more files than fileset.limits.files"),
         Status("too-large-size", "limit", "its files exceed fileset.limits.bytes in total"),
         Status("too-large-file", "limit", "a file is larger than fileset.limits.file_bytes", BOTH),

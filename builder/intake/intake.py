@@ -35,7 +35,8 @@ CAPTURES = (
 )
 FILESETS = (
     schema.Column("deed", "VARCHAR", "list, delete or leave the item", "list"),
-    schema.Column("identity", "VARCHAR", "local part of the identifier", "dataset,zenodo,..."),
+    schema.Column("identity", "VARCHAR", "local part of the dataset's identifier", "dataset,..."),
+    schema.Column("version_identity", "VARCHAR", "the same of its version", "dataset,zenodo,..."),
     schema.Column("kind", "VARCHAR", "fileset or file", "fileset"),
     schema.Column("sets", "VARCHAR[]", "most specific sets, sorted", "[platform:zenodo]"),
     schema.Column("document", "VARCHAR", "content of the item, as JSON", "{...}"),

@@ -1,21 +1,19 @@
 """Filesets as items: results of requests change the items of datasets and their tables.
 
-Of several results for one dataset, the newest counts, whatever URL was requested. A result for an
-older version does not count (builder.publish.precedence). A result that lists nothing leaves
-the item unchanged. If a dataset is gone, its item becomes a tombstone and keeps its sets. If the
-dataset is back, its item is live again, unless it was withdrawn. For a withdrawn item, the tables
-record only that the dataset was requested.
+Of several results for one version, the newest counts, whatever URL was requested
+(builder.publish.dataset_versions). A result that lists nothing leaves the item unchanged. For a
+withdrawn item, the tables record only that the dataset was requested.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from builder.filesets.entry import DELETE
-from builder.filesets.status import STATUSES
+from builder.filesets.entry import DELETE, LIST
 from builder.intake.intake import FILESETS
 from builder.intake.lines import line_table
-from builder.publish.precedence import LEFT, LISTED_RESULTS, offer_results
+from builder.publish import dataset_versions
+from builder.publish.dataset_versions import DATASET
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import fetch_groups, find, put, rows_of
 from builder.snapshot.sql import Statements
@@ -28,7 +26,6 @@ _SQL = Statements(__file__)
 RESULTS, FILES = "ingest_fileset_platform", "files"
 """The tables that hold only filesets."""
 
-_TELLING = [one.name for one in STATUSES.values() if one.lists or one.gone]
 _KINDS = engine.texts(schema.DATASETS)
 _RESULT = ", ".join(c.name for c in item_tables.RESULT if c.name != "identifier")
 _DESCRIBING = frozenset(
@@ -46,22 +43,25 @@ _EARLIER_RESULTS = (
     "CREATE TABLE earlier_results AS SELECT * FROM {} WHERE base_url IN (FROM requested_urls)"
 )
 _STALE_RESULTS = _SQL.get("stale_results")
-_IDENTIFIED_RESULTS = _SQL.get("identified_results", delete=DELETE)
-_LEFT = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="n.sets")
-# The removal of one version of a dataset does not affect another version.
-_ANOTHER = "o.document ->> '$.version' != n.known_version"
-_REVISED_FILESETS = _SQL.get("revised_filesets", left=_LEFT, delete=DELETE, another=_ANOTHER)
-_LATE_RESULTS = _SQL.get("late_results")
-_OUTDATED_FILESETS = _SQL.get("outdated_filesets", results=engine.table("$results"), delete=DELETE)
+_RESULT_DATASETS = _SQL.get("result_datasets", dataset=DATASET)
+_SIBLINGS = _SQL.get("sibling_versions")
+_IDENTIFIED_RESULTS = _SQL.get("identified_results", delete=DELETE, list=LIST)
 _ADDED = _SQL.get("prepared_versions")
 _REPLACED = _SQL.get("superseded_versions", superseded=schema.SUPERSEDED)
 _NEWEST_RESULTS = _SQL.get("newest_results", result=_RESULT)
+_COUNTS = """
+SELECT count(*) FILTER (WHERE old_position IS NULL), count(old_position),
+    count(*) FILTER (WHERE deleted), (SELECT count(*) FROM decided_versions WHERE NOT deleted
+        AND identifier NOT IN (SELECT identifier FROM revised_filesets))
+FROM revised_filesets
+"""
 _KNOWN = "SELECT identifier FROM listed_versions WHERE reason IS NOT NULL"
 # Results from before the dataset was listed have no identifier, but still belong to it.
 _NAMES = ", ".join(f"url_decode(string_split(string_split(identifier, ':')[3], ',')[{n}])"
                    for n in (2, 3, 4))  # fmt: skip
 _IS_OF = (
-    "(identifier IN ({withdrawn}) OR (platform_name, platform_domain, platform_id) IN "
+    "(identifier IN ({withdrawn}) OR identifier IS NULL AND "
+    "(platform_name, platform_domain, platform_id) IN "
     f"(SELECT ({_NAMES}) FROM ({{withdrawn}})))"
 )
 _FILE = ", ".join(c.name for c in item_tables.FILE if c.name != "identifier")
@@ -84,12 +84,18 @@ class RevisedFilesets:
 
 
 def revise(
-    connection: engine.Connection, draft: Draft, files: Sequence[str], before: Manifest
+    connection: engine.Connection,
+    draft: Draft,
+    files: Sequence[str],
+    before: Manifest,
+    *,
+    follow: bool = False,
 ) -> RevisedFilesets:
     """Add the changes of datasets in the intake's `files`.
 
     They go to `prepared_versions` and `superseded_versions`. The earliest run's files come first.
-    Also writes the tables of filesets. `draft` begins as the snapshot `before`.
+    Also writes the tables of filesets. `draft` begins as the snapshot `before`. With `follow`,
+    items whose platform removed them are deleted.
     """
     with engine.reading("the intake"):
         connection.execute(
@@ -103,17 +109,13 @@ def revise(
         earlier = fetch_groups(connection, draft, RESULTS, ("FROM requested_urls", {}))
         values = {"earlier": earlier} if earlier else {}
         connection.execute(_EARLIER_RESULTS.format(_EARLIER if earlier else _NO_EARLIER), values)
-        for sql in (_STALE_RESULTS, _IDENTIFIED_RESULTS):
+        for sql in (_STALE_RESULTS, _RESULT_DATASETS):
             connection.execute(sql)
-        connection.execute(
-            "CREATE TABLE result_datasets AS SELECT identifier FROM ("
-            "SELECT identifier FROM identified_results "
-            "UNION SELECT identifier FROM earlier_results) WHERE identifier IS NOT NULL"
-        )
-        find(connection, draft, "result_datasets")
-        offer_results(connection)
-        connection.execute(_REVISED_FILESETS)
-        _leave_what_is_newer(connection, draft, before.effective)
+        _find_all_versions(connection, draft)
+        connection.execute(_IDENTIFIED_RESULTS)
+        dataset_versions.decide(connection, follow)
+        _leave_newer(connection, draft, before.effective)
+        dataset_versions.relate(connection)
         for sql in (_ADDED, _REPLACED, _NEWEST_RESULTS):
             connection.execute(sql)
         put(
@@ -125,24 +127,28 @@ def revise(
             _without_withdrawn("newest_results", _KNOWN),
         )
         rewrite_files(connection, draft)
-        ((new, changed, deleted),) = connection.execute(
-            "SELECT count(*) FILTER (WHERE old_position IS NULL), count(old_position), "
-            "count(*) FILTER (WHERE deleted) FROM revised_filesets"
-        ).fetchall()
-        listed = rows_of(connection, LISTED_RESULTS)
-    return RevisedFilesets(
-        int(new), int(changed), int(deleted), listed - int(new + changed - deleted)
-    )
+        ((new, changed, deleted, unchanged),) = connection.execute(_COUNTS).fetchall()
+    return RevisedFilesets(int(new), int(changed), int(deleted), int(unchanged))
 
 
-def _leave_what_is_newer(connection: engine.Connection, draft: Draft, since: datetime) -> None:
-    """Remove from `revised_filesets` the items for which a newer result is already published.
+def _find_all_versions(connection: engine.Connection, draft: Draft) -> None:
+    """Make `listed_versions` of all versions of the datasets in `result_datasets`."""
+    find(connection, draft, "result_datasets")
+    before = rows_of(connection, "result_datasets")
+    connection.execute(_SIBLINGS)
+    if rows_of(connection, "result_datasets") > before:
+        find(connection, draft, "result_datasets")
+
+
+def _leave_newer(connection: engine.Connection, draft: Draft, since: datetime) -> None:
+    """Leave the items for which a newer result is already published.
 
     The whole table of results is read for it, unless all changes are later than `since`.
     """
-    ((late,),) = connection.execute(_LATE_RESULTS, {"since": since.replace(tzinfo=None)}).fetchall()
-    if late and (published := draft.paths(draft.files(draft.tables.get(RESULTS, ())))):
-        connection.execute(_OUTDATED_FILESETS, {"results": published, "telling": _TELLING})
+    if dataset_versions.count_late(connection, since) and (
+        published := draft.paths(draft.files(draft.tables.get(RESULTS, ())))
+    ):
+        dataset_versions.leave_newer(connection, published)
 
 
 def rewrite_files(connection: engine.Connection, draft: Draft) -> None:

@@ -1,19 +1,12 @@
-"""Precedence: which of several copies, results or originals gives an item its values.
+"""Precedence: which of several copies or originals gives a capture its values.
 
 The leading copy of a capture gives the description. Missing values are filled from the other
 copies, but a whole copy takes nothing from a damaged one. The leading copy's sets are kept.
 Collections of the other copies are added, and so are their sets in hierarchies that the leading
 copy lacks. A revisit inherits values from its original.
-
-Of several results for a dataset, each is applied in order to the state that the earlier ones
-left. An older version never replaces a newer one (builder.filesets.ingest). If two
-versions cannot be compared, the later result wins. A result that only says that another version is
-still archived changes nothing. The removal of one version does not affect another version.
 """
 
-from builder.filesets.entry import DELETE, LEAVE
 from builder.snapshot.sql import Statements
-from functions.database import engine
 from functions.snapshot import schema
 
 _SQL = Statements(__file__)
@@ -83,22 +76,6 @@ _ASKED = (
 _CHOSEN = ", ".join(
     f"CASE WHEN {_ASKED} THEN given_{name} ELSE had_{name} END AS {name}" for name in REQUESTED
 )
-_RESULT_STEPS = _SQL.get("result_steps", delete=DELETE, leave=LEAVE)
-_COMPARABLE = "split_part(s.version_order, ':', 1) = split_part(c.version_order, ':', 1)"
-_REPLACES = f"""
-CASE WHEN s.gone THEN c.living AND (s.version != c.version) IS NOT TRUE
-    WHEN NOT c.living OR s.version IS NOT DISTINCT FROM c.version THEN true
-    WHEN {_COMPARABLE} THEN s.version_order >= c.version_order
-    ELSE NOT s.existing END
-"""
-_DECISIVE_RESULTS = _SQL.get(
-    "decisive_results", replaces=_REPLACES, comparable=_COMPARABLE.replace("c.", "o.")
-)
-LISTED_RESULTS = f"""
-(SELECT identifier FROM result_steps WHERE NOT gone
-    EXCEPT SELECT identifier FROM decisive_results WHERE deed = '{DELETE}')
-"""
-"""The datasets that the results list and that no result reports as gone."""
 INHERITED = (
     "content_charset",
     "content_charset_source",
@@ -160,17 +137,6 @@ REVISED = _SQL.get(
 
 It has the united version of each; builder.snapshot.scratch_tables gives the other columns.
 """
-
-
-def offer_results(connection: engine.Connection) -> None:
-    """Make `decisive_results` of `identified_results` and `listed_versions`.
-
-    These are the results that change an item, one for each. An item that no result changes has no
-    row. Also makes `result_steps`, which LISTED_RESULTS reads.
-    """
-    connection.execute(_RESULT_STEPS)
-    connection.execute(_DECISIVE_RESULTS)
-
 
 OWN_VALUES = ", ".join(f"{expression} AS {name}" for name, expression in _OWN_VALUES.items())
 """SQL for a version without its inherited values, for * REPLACE."""

@@ -203,7 +203,13 @@ class _Intake:
                     connection, draft, self._store, new_runs, handle_prefix, before.run
                 )
             if fileset_files:
-                changes.fileset_changes = filesets.revise(connection, draft, fileset_files, before)
+                changes.fileset_changes = filesets.revise(
+                    connection,
+                    draft,
+                    fileset_files,
+                    before,
+                    follow=self._configuration["fileset.follow_removals"],
+                )
             if harvested_files:
                 changes.harvest_changes = harvested.revise(
                     connection, draft, harvested_files, self._files("set_names")

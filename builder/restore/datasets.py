@@ -23,8 +23,9 @@ from functions.snapshot.store import Writer
 from functions.store.slice import Slices
 
 _NAMED = """
-SELECT identifier FROM filesets
-WHERE identifier = $name OR lower(doi) = lower($doi) ORDER BY identifier
+SELECT identifier, concat_ws(' ', platform, host, id) AS dataset FROM filesets
+WHERE identifier = $name OR lower(doi) = lower($doi)
+ORDER BY dataset, document ->> '$.version_order' DESC NULLS LAST, identifier
 """
 _SHOWN = 5
 
@@ -49,19 +50,20 @@ def names_dataset(text: str) -> bool:
 def find_dataset(store: Writer, name: str) -> str:
     """Return the identifier of the listed dataset that has this DOI or identifier.
 
-    Raises RebuildError, also if several datasets have the DOI, and StoreError.
+    Of versions with one DOI it is that of the newest. Raises RebuildError, also if several datasets
+    have the DOI, and StoreError.
     """
     values = {"name": name, "doi": handle_of(name) or ""}
     with closing(engine.connect()) as connection:
         query.prepare(connection, store, _NAMED)
         with engine.reading("the datasets"):
-            found = [one for (one,) in connection.execute(_NAMED, values).fetchall()]
+            found = connection.execute(_NAMED, values).fetchall()
     if not found:
         raise RebuildError(f"{store.address}: no dataset is listed as {name}")
-    if len(found) > 1:
-        shown = ", ".join(found[:_SHOWN])
+    if len({dataset for _, dataset in found}) > 1:
+        shown = ", ".join(str(identifier) for identifier, _ in found[:_SHOWN])
         raise RebuildError(f"{name} names {len(found)} datasets, choose one of them: {shown}")
-    return str(found[0])
+    return str(found[0][0])
 
 
 def restore_dataset(

@@ -54,9 +54,9 @@ _COPY = (
 )
 _FAULT, _SOURCE = _columns(schema.TABLES["faults"]), _columns(schema.TABLES["sources"])
 _RESULT = _columns(item_tables.RESULT)
-_GIVEN_RESULT = (
-    f"deed VARCHAR, kind VARCHAR, sets VARCHAR[], document VARCHAR, {_RESULT}, turn BIGINT"
-)
+_TOLD = "kind VARCHAR, sets VARCHAR[], document VARCHAR"
+_GIVEN_RESULT = f"deed VARCHAR, {_TOLD}, {_RESULT}, dataset VARCHAR, version VARCHAR, turn BIGINT"
+_STEP = f"identifier VARCHAR, {_TOLD}, updated TIMESTAMP"
 _REVISED = (
     "deleted BOOLEAN, reason VARCHAR, sets VARCHAR[], left_sets VARCHAR[], document VARCHAR, "
     "old_position BIGINT"
@@ -85,7 +85,7 @@ _DECLARED = (
         "The listed versions of the items that were looked up last.",
         "snapshot.lookup publish.publish",
         "publish.captures publish.collections publish.filesets publish.harvested "
-        "publish.precedence publish.templates withdraw.reinstate withdraw.selection"),
+        "publish.dataset_versions publish.templates withdraw.reinstate withdraw.selection"),
     _table("prepared_versions", _VERSION,
         "Versions to publish, except captures that are published as the intake has them.",
         f"publish.captures {_REVISERS} {_CHANGES}", "snapshot.tables"),
@@ -196,23 +196,22 @@ _DECLARED = (
     _table("revised_templates", f"identifier VARCHAR, {_REVISED}",
         "New versions of templates.", "publish.templates"),
     # Filesets.
-    _table("intake_results", _GIVEN_RESULT, "The intake's results of requests, in order of `turn`.",
-        "publish.filesets"),
+    _table("intake_results", _GIVEN_RESULT, "The intake's results, by `turn`.", "publish.filesets"),
     _table("requested_urls", "base_url VARCHAR", "URLs of these requests.", "publish.filesets"),
     _table("earlier_results", _RESULT, "Published results for these URLs.", "publish.filesets"),
     _table("identified_results", f"{_GIVEN_RESULT}, known_version VARCHAR",
-        "The intake's results with the dataset and the version that each is about.",
-        "publish.filesets", "publish.precedence"),
-    _table("result_datasets", _IDENTIFIER, "Datasets of all these results.", "publish.filesets"),
-    _table("result_steps", "identifier VARCHAR, turn BIGINT, existing BOOLEAN, gone BOOLEAN, "
-        "version VARCHAR, version_order VARCHAR, step BIGINT",
-        "Steps of each dataset: consecutive results for one version are one step.",
-        "publish.precedence", "publish.filesets"),
-    _table("decisive_results", f"{_GIVEN_RESULT}, known_version VARCHAR, onward BOOLEAN",
-        "The one result that changes each dataset; `onward` if the listed version was older.",
-        "publish.precedence", "publish.filesets"),
+        "The same, each with its item.", "publish.filesets", "publish.dataset_versions"),
+    _table("result_datasets", _IDENTIFIER, "Items and versions of these.", "publish.filesets"),
+    _table("version_results", f"{_STEP}, turn BIGINT, stored BOOLEAN, gone BOOLEAN, closing BOOLEAN"
+        ", status VARCHAR, detail VARCHAR", "Those of versions.", "publish.dataset_versions"),
+    _table("decided_versions", f"{_STEP}, deleted BOOLEAN, old_document VARCHAR, old_kind VARCHAR, "
+        "old_sets VARCHAR[], old_left_sets VARCHAR[], old_deleted BOOLEAN, old_reason VARCHAR, "
+        "old_position BIGINT", "Versions as the results make them, and as they are listed.",
+        "publish.dataset_versions", "publish.filesets"),
+    _table("related_versions", "identifier VARCHAR, versions JSON", "Neighbours of versions.",
+        "publish.dataset_versions"),
     _table("revised_filesets", f"identifier VARCHAR, kind VARCHAR, {_REVISED}",
-        "New versions of datasets.", "publish.filesets"),
+        "New versions of datasets.", "publish.dataset_versions", "publish.filesets"),
     _table("newest_results", _RESULT, "The newest result for each URL.", "publish.filesets"),
     _table("prepared_datasets", _IDENTIFIER, "Those in `prepared_versions`.", "publish.filesets"),
     _table("withdrawn_urls", "base_url VARCHAR", "URLs of withdrawn datasets.", "publish.filesets"),

@@ -160,6 +160,13 @@ FILESET_KEYS: tuple[ConfigKey, ...] = (
         "archive the other files of a dataset if some are withheld or have no safe path",
     ),
     ConfigKey(
+        "fileset.follow_removals",
+        False,
+        check.is_flag,
+        "true or false",
+        "delete the records of datasets that their platforms removed; otherwise they say so",
+    ),
+    ConfigKey(
         "fileset.check",
         "digest",
         lambda v: v in ("digest", "size"),

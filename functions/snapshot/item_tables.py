@@ -135,6 +135,8 @@ FILE = (
 _LICENCES = '[{"name": "CC BY 4.0", "spdx": "CC-BY-4.0", "url": "https://creativecommons.org/..."}]'
 _BUNDLE = '{"key": "filesets/.../bundle.zip", "bytes": 204800, "sha256": "9f86d08..."}'
 _FILES = '[{"path": "data/a.csv", "status": "verified", "bytes": 1480, "mimetype": "text/csv"}]'
+_ACCESS = '{"status": "platform-gone", "since": "2026-11-22", "reason": "duplicate"}'
+_VERSIONS = '[{"identifier": "oai:a.cz:dataset,...", "relation": "IsNewVersionOf"}]'
 _PEOPLE = '[{"name": "Novák, Jan", "given": "Jan", "family": "Novák"}]'
 
 FILESET = (
@@ -185,8 +187,18 @@ FILESET = (
     Column("bytes", "BIGINT", "bytes of its stored files", "204800"),
     Column("files", "JSON", "its stored files: the columns of `files` without identifier", _FILES),
     Column("withheld", "JSON", "files that the platform lists but withholds: path, bytes", "[]"),
+    Column("access", "JSON", "how the platform closed it: status, since, reason", _ACCESS),
+    Column(
+        "versions",
+        "JSON",
+        "its other listed versions: identifier, version, doi, url, relation",
+        _VERSIONS,
+    ),
 )
 """The document of a fileset, or of a dataset with one file."""
+
+COMPUTED = frozenset({"access", "versions"})
+"""Columns that a publish adds to a document where they apply."""
 
 TABLES: dict[str, tuple[Column, ...]] = {"ingest_fileset_platform": RESULT, "files": FILE}
 

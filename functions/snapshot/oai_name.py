@@ -80,9 +80,9 @@ def collection_identifier(namespace: str, spec: str) -> str:
 def dataset_identifier(namespace: str, platform: str, domain: str, id_: str) -> str:
     """Return the identifier of a platform's dataset with that id.
 
-    All versions share it. In all three parts, characters that an oai-identifier does not allow
-    become %XX of their UTF-8 bytes. So do %, comma and colon. The identifier is therefore unique
-    among datasets and all other items.
+    The version that was listed first has it, and further versions add theirs. In all parts,
+    characters that an oai-identifier does not allow become %XX of their UTF-8 bytes. So do %, comma
+    and colon. The identifier is therefore unique among datasets and all other items.
     """
     return to_oai(namespace, dataset_identity(platform, domain, id_))
 
@@ -90,6 +90,11 @@ def dataset_identifier(namespace: str, platform: str, domain: str, id_: str) -> 
 def dataset_identity(platform: str, domain: str, id_: str) -> str:
     """Return the local part of `dataset`."""
     return ",".join(["dataset", *(quote(part, safe=_WITHIN) for part in (platform, domain, id_))])
+
+
+def version_identity(identity: str, version: str) -> str:
+    """Return the local part of a version other than the first, of the dataset's `identity`."""
+    return f"{identity},{quote(version, safe=_WITHIN)}"
 
 
 def harvested_identifier(namespace: str, place: str, id_: str) -> str:

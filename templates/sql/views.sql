@@ -88,7 +88,7 @@ SELECT * REPLACE (counts::JSON AS counts) FROM {run_files};
 CREATE OR REPLACE TEMP VIEW filesets AS
 SELECT identifier, datestamp, sets, kind, document ->> '$.platform' AS platform, document ->> '$.host' AS host,
     document ->> '$.id' AS id, document ->> '$.version' AS version, document ->> '$.status' AS status,
-    document ->> '$.strategy' AS strategy, document ->> '$.title' AS title, document ->> '$.doi' AS doi,
+    document ->> '$.access.status' AS access, document ->> '$.strategy' AS strategy, document ->> '$.title' AS title, document ->> '$.doi' AS doi,
     document ->> '$.url' AS url, document ->> '$.published' AS published,
     (document ->> '$.bytes')::BIGINT AS bytes, json_array_length(document, '$.files')::INTEGER AS files,
     json_array_length(document, '$.withheld')::INTEGER AS withheld, document

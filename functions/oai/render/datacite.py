@@ -106,8 +106,14 @@ def year(published: str | None) -> str:
     return issue_date(published)[:4] or NO_YEAR
 
 
-def links(related: Values) -> list[Mapping[str, str]]:
-    """Return related items in DataCite's terms: `identifier`, `type` and `relation`."""
+def links(
+    related: Values, versions: Values = None, doi: str | None = None
+) -> list[Mapping[str, str]]:
+    """Return related items in DataCite's terms: `identifier`, `type` and `relation`.
+
+    `versions` are other versions of a dataset with this `doi`; one is named by its DOI, unless all
+    versions share it.
+    """
     found: list[Mapping[str, str]] = [
         {
             "identifier": _text(one, "identifier"),
@@ -117,11 +123,23 @@ def links(related: Values) -> list[Mapping[str, str]]:
         for one in related or ()
         if isinstance(one, Mapping)
     ]
+    for one in versions or ():
+        own = _text(one, "doi")
+        shared = not own or own == doi
+        named = ("URL", _text(one, "url")) if shared else ("DOI", own)
+        found.append({"identifier": named[1], "type": named[0], "relation": _text(one, "relation")})
+    known = {tuple(one.values()): one for one in found}
     return [
         one
-        for one in found
+        for one in known.values()
         if one["identifier"] and one["type"] in IDENTIFIERS and one["relation"] in RELATIONS
     ]
+
+
+def describe_closing(access: Mapping[str, Any]) -> str:
+    """Return in one line how a platform closed a dataset, since when, and why."""
+    status, since, reason = (_text(access, name) for name in ("status", "since", "reason"))
+    return f"{status} since {since}" + (f": {reason}" if reason else "")
 
 
 def rights_of(licences: Values, status: str | None = None) -> list[Mapping[str, str]]:
@@ -165,6 +183,7 @@ def _plain(value: Any) -> str:
 
 
 FILTERS = {
+    "closed": describe_closing,
     "doi_url": doi_url,
     "general_type": general_type,
     "issued": issue_date,

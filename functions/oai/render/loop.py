@@ -23,6 +23,7 @@ from functions.oai.repository import PublishedRecord
 from functions.oai.repository_duckdb.record_rows import HEADER, Page
 from functions.snapshot import instant
 from functions.snapshot.errors import ConfigurationError
+from functions.snapshot.item_tables import COMPUTED
 
 Abouts = Mapping[str, Container]
 """About containers by the names of their templates."""
@@ -159,6 +160,8 @@ def _column(name: str, records: Sequence[PublishedRecord]) -> Sequence[Any]:
         return records.column(name)
     if name in HEADER:
         return [getattr(record, name) for record in records]
+    if name in COMPUTED:
+        return [None if record.deleted else record.fields.get(name) for record in records]
     return [None if record.deleted else record.fields[name] for record in records]
 
 

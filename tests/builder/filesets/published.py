@@ -25,9 +25,9 @@ def ingest(world: World, *outcomes: IngestOutcome) -> None:
     results.commit()
 
 
-def publish(world: World, *outcomes: IngestOutcome) -> ChangeResult:
+def publish(world: World, *outcomes: IngestOutcome, **settings: str) -> ChangeResult:
     ingest(world, *outcomes)
-    return world.publish()
+    return world.publish(**settings)
 
 
 def begun(world: World, *outcomes: IngestOutcome) -> None:

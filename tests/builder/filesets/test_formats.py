@@ -21,13 +21,14 @@ NAME = oai_name.dataset_identifier("example.org", "invenio", "data.example", "41
 PREFIXES = ("oai_dc", "oai_datacite")
 
 
-def made(of: IngestOutcome, prefix: str) -> etree._Element:
+def made(of: IngestOutcome, prefix: str, **computed: Any) -> etree._Element:
     """Return the metadata of a dataset in a format, out of an answer that is valid."""
     found = entry(of)
     assert found.kind is not None
     assert found.document is not None
     repository = MemoryRepository()
-    repository.publish({NAME: Item(found.sets, found.kind, json.loads(found.document))}, START)
+    document = json.loads(found.document) | computed
+    repository.publish({NAME: Item(found.sets, found.kind, document)}, START)
     page = Client(repository).get("GetRecord", identifier=NAME, metadataPrefix=prefix)
     assert page.codes == []
     (metadata,) = page.root.iter("{*}metadata")
@@ -122,6 +123,37 @@ def test_an_embargoed_dataset_tells_until_when() -> None:
     assert dates == {"Issued": "2024-05-17", "Available": "2030-01-01"}
     assert "info:eu-repo/semantics/embargoedAccess" in told(found)["rights"]
     assert "size" not in told(found)
+
+
+def test_a_dataset_that_its_platform_closed_says_how_since_when_and_why() -> None:
+    access = {"status": "platform-gone", "since": "2026-11-25", "reason": "a <duplicate>"}
+    found = made(outcome(item("a.csv")), "oai_datacite", access=access)
+    (date,) = [one for one in found.iter("{*}date") if one.get("dateType") == "Withdrawn"]
+    line = "platform-gone since 2026-11-25: a <duplicate>"
+    assert (date.text, date.get("dateInformation")) == ("2026-11-25", line)
+    assert told(found)["description"] == ["Measured by hand.", line]
+    assert "size" in told(found)
+    access = {"status": "platform-restricted", "since": "2026-11-25", "reason": None}
+    found = made(outcome(item("a.csv")), "oai_datacite", access=access)
+    assert "info:eu-repo/semantics/restrictedAccess" in told(found)["rights"]
+    assert line in told(made(outcome(item("a.csv")), "oai_dc", access={
+        "status": "platform-gone", "since": "2026-11-25", "reason": "a <duplicate>"
+    }))["description"]  # fmt: skip
+
+
+def test_versions_are_related_by_their_dois_or_else_by_their_pages() -> None:
+    versions = [
+        {"doi": "10.5072/trees.40", "url": "http://a/1", "relation": "IsNewVersionOf"},
+        {"doi": "10.5072/trees.41", "url": "http://a/3", "relation": "IsPreviousVersionOf"},
+        {"doi": "10.5072/paper.7", "url": None, "relation": "IsSupplementTo"},
+        {"doi": "10.5072/x", "url": None, "relation": None},
+    ]
+    found = made(outcome(item("a.csv")), "oai_datacite", versions=versions)
+    assert [(*one.attrib.values(), one.text) for one in found.iter("{*}relatedIdentifier")] == [
+        ("DOI", "IsSupplementTo", "10.5072/paper.7"),
+        ("DOI", "IsNewVersionOf", "10.5072/trees.40"),
+        ("URL", "IsPreviousVersionOf", "http://a/3"),
+    ]
 
 
 def test_words_that_datacite_has_not_are_left_out_or_other() -> None:

@@ -20,6 +20,7 @@ from tests.builder.filesets.published import begun, publish, rows
 
 NAME = f"oai:{NAMESPACE}:dataset,invenio,data.example,41"
 DOI = "https://doi.org/10.5072/trees.41"
+FOLLOWING = {"SHEAF_FILESET_FOLLOW_REMOVALS": "true"}
 
 
 @pytest.fixture
@@ -90,26 +91,52 @@ def test_the_same_again_and_failures_change_no_item(world: World) -> None:
     assert rows(world, "SELECT count(*) FROM files") == [(6,)]
 
 
-def test_a_new_version_is_a_change_of_the_item(world: World) -> None:
+def test_a_new_version_is_an_item_of_its_own(world: World) -> None:
     begun(world, outcome(item("a.csv")))
     told = replace(DESCRIPTION, version="2")
     built = publish(world, outcome(item("a.csv", "b.csv", version="2", description=told)))
-    assert (built.new, built.changed) == (0, 1)
-    assert rows(world, "SELECT kind, sets FROM records") == [
-        (
-            "fileset",
-            ["host:data.example", "platform:invenio", "status:success", "strategy:s3-fileset"],
-        )
+    assert (built.new, built.changed, built.records) == (1, 1, 2)
+    assert rows(world, "SELECT identifier, kind FROM records ORDER BY identifier") == [
+        (NAME, "file"),
+        (f"{NAME},2", "fileset"),
     ]
+    assert rows(world, "SELECT count(*) FROM files") == [(3,)]
+
+
+def test_another_strategy_of_a_version_changes_its_item(world: World) -> None:
+    begun(world, outcome(item("a.csv")))
+    assert publish(world, outcome(item("a.csv", "b.csv"))).changed == 1
     assert rows(world, "SELECT left_sets FROM records") == [
         (["status:success-file", "strategy:s3-file"],)
     ]
-    assert rows(world, "SELECT count(*) FROM files") == [(2,)]
 
 
-def test_what_is_gone_is_deleted_whatever_it_is_asked_for_by(world: World) -> None:
+def test_what_is_gone_says_so_and_stays_with_its_files(world: World) -> None:
     begun(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=IngestRequest("u1")))
-    built = publish(world, failed("platform-gone"))
+    built = publish(world, failed("platform-gone", detail="a duplicate"))
+    assert (built.changed, built.deleted) == (1, 0)
+    told = document(world)
+    since = f"{world.clock():%Y-%m-%d}"
+    assert told["access"] == {"status": "platform-gone", "since": since, "reason": "a duplicate"}
+    assert (told["status"], len(told["files"])) == ("success", 2)
+    assert rows(world, f"SELECT sets FROM records WHERE identifier = '{NAME}'") == [
+        (
+            ["host:data.example", "platform:invenio", "status:platform-gone", "status:success",
+             "strategy:s3-fileset"],
+        )
+    ]  # fmt: skip
+    assert rows(world, "SELECT count(*) FROM files") == [(4,)]
+    assert publish(world, failed("platform-gone", detail="otherwise said")).changed == 0
+    assert publish(world, outcome(item("a.csv", "b.csv"), existing=True)).changed == 1
+    assert "access" not in document(world)
+    assert rows(world, f"SELECT left_sets FROM records WHERE identifier = '{NAME}'") == [
+        (["status:platform-gone"],)
+    ]
+
+
+def test_what_is_gone_is_deleted_if_removals_are_followed(world: World) -> None:
+    begun(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=IngestRequest("u1")))
+    built = publish(world, failed("platform-gone"), **FOLLOWING)
     assert (built.changed, built.deleted) == (1, 1)
     assert rows(world, "SELECT identifier, deleted, reason, sets FROM records WHERE deleted") == [
         (
@@ -120,6 +147,7 @@ def test_what_is_gone_is_deleted_whatever_it_is_asked_for_by(world: World) -> No
         )
     ]
     assert rows(world, "SELECT count(*) FROM files") == [(2,)]
+    assert publish(world, failed("platform-gone"), **FOLLOWING).changed == 0
     built = publish(world, outcome(item("a.csv", "b.csv"), existing=True))
     assert (built.changed, built.deleted) == (1, 0)
     assert rows(world, "SELECT count(*) FROM files") == [(4,)]
@@ -133,32 +161,26 @@ def test_what_is_gone_and_was_never_listed_is_nothing(world: World) -> None:
     ]
 
 
-def test_an_older_version_that_is_gone_leaves_the_item(world: World) -> None:
-    begun(world, outcome(item("a.csv", "b.csv")))
-    gone = failed(
-        "platform-gone", item=item(version="1.0", manifest=None), request=IngestRequest("v1")
-    )
-    assert publish(world, gone).changed == 0
-    assert publish(world, replace(gone, item=item(version="1.2", manifest=None))).deleted == 1
-
-
 def test_a_tombstone_need_not_tell_the_id_of_all_versions(world: World) -> None:
     begun(world, outcome(item("a.csv", "b.csv")))
     gone = item(platform_id="41-2", version="1.2", manifest=None)
-    assert publish(world, failed("platform-gone", item=gone)).deleted == 1
-    assert rows(world, "SELECT identifier, deleted FROM records") == [(NAME, True)]
+    assert publish(world, failed("platform-gone", item=gone)).changed == 1
+    assert document(world)["access"]["status"] == "platform-gone"
 
 
-def test_that_the_url_of_an_older_version_is_gone_leaves_the_item(world: World) -> None:
+def test_that_the_url_of_an_older_version_is_gone_leaves_the_newer_one(world: World) -> None:
     old = item("a.csv", "b.csv", version="1.1")
-    publish(world, outcome(old, request=IngestRequest("v1")), outcome(item("a.csv", "b.csv")))
-    assert publish(world, failed("platform-gone", request=IngestRequest("v1"))).changed == 0
-    assert rows(world, "SELECT deleted FROM records") == [(False,)]
+    publish(world, outcome(item("a.csv", "b.csv")), outcome(old, request=IngestRequest("v1")))
+    assert publish(world, failed("platform-gone", request=IngestRequest("v1"))).changed == 1
+    assert "access" not in document(world)
 
 
-def test_what_was_listed_and_gone_before_it_was_published_never_was(world: World) -> None:
-    built = publish(world, outcome(item("a.csv", "b.csv")), failed("platform-gone"))
-    assert (built.new, built.records) == (0, 0)
+def test_a_withdrawn_dataset_gets_no_new_versions(world: World) -> None:
+    begun(world, outcome(item("a.csv", "b.csv")))
+    change = Selection((NAME,), None, None, None, None, None)
+    withdraw.withdraw(world.store, world.configuration(), world.runtime(), change, "a secret")
+    newer = outcome(item("a.csv", version="2"), request=IngestRequest("v2"))
+    assert publish(world, newer, outcome(item("a.csv", version="3"))).new == 0
 
 
 def test_what_is_embargoed_is_listed_without_files(world: World) -> None:

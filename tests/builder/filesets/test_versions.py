@@ -1,8 +1,9 @@
-"""Versions of one dataset: an older one never takes a newer one back, whenever it comes.
+"""Versions of a dataset: each stays listed with its files, whenever and in whatever order it comes.
 
 Each story is one of a dataset of its own, and all of them are published side by side.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,30 +18,33 @@ from tests.builder.filesets.outcomes import failed, item, outcome
 from tests.builder.filesets.published import ingest, rows
 
 FILES = {"1": ("a.csv",), "2": ("a.csv", "b.csv"), "3": ("a.csv", "b.csv", "c.csv")}
-State = tuple[str | None, bool, int, int]
-"""The version that is listed, whether it is gone, its files, and the publish it is listed since."""
+State = tuple[int, int, str | None]
+"""The files of a version, the publish it is listed since, and the status that closed it.
+
+A turn that changes no story's dataset publishes nothing."""
+States = Mapping[str | None, State]
 
 
 @dataclass(frozen=True)
 class Turn:
-    """What is published of a dataset at once, which may be a run of years ago, and its state."""
+    """What is published of a dataset at once, which may be a run of years ago, and its versions."""
 
     outcomes: tuple[IngestOutcome, ...]
-    state: State
+    states: States
     late: bool = False
 
 
 @dataclass
 class Told:
-    """What is told of a dataset after each turn: its state, and the results of its requests."""
+    """What is told of a dataset: its versions after each turn, and the results of its requests."""
 
-    states: list[State]
+    states: list[States]
     results: list[tuple[Any, ...]]
 
 
-def dataset(version: str, ordering: str | None = None, **more: Any) -> FilesetPlatformItem:
-    paths = FILES.get(version.partition(".")[0], FILES["1"])
-    return item(*paths, version=version, order=ordering, **more)
+def dataset(version: str | None, order: str | None = None, **more: Any) -> FilesetPlatformItem:
+    paths = FILES.get((version or "").partition(".")[0], FILES["1"])
+    return item(*paths, version=version, order=order, **more)
 
 
 def counted(version: str, *, existing: bool = False) -> IngestOutcome:
@@ -61,7 +65,13 @@ def unordered(version: str, *, existing: bool = False) -> IngestOutcome:
     return outcome(dataset(version), existing=existing, request=IngestRequest(f"v{version}"))
 
 
-def gone(version: str) -> IngestOutcome:
+def closed(status: str, version: str) -> IngestOutcome:
+    """Return what came of a version whose files are not given."""
+    held = dataset(version, version_order("invenio", version, int(version)), manifest=())
+    return failed(status, item=held, request=IngestRequest(f"v{version}"))
+
+
+def gone(version: str | None) -> IngestOutcome:
     tombstone = dataset(version, manifest=None)
     return failed("platform-gone", item=tombstone, request=IngestRequest(f"v{version}"))
 
@@ -70,104 +80,114 @@ def asked_by(url: str, found: IngestOutcome) -> IngestOutcome:
     return replace(found, request=IngestRequest(url))
 
 
-def turn(
-    *outcomes: IngestOutcome, version: str | None, since: int, files: int = 1, late: bool = False
-) -> Turn:
-    return Turn(outcomes, (version, version is None, files, since), late)
+def turn(*outcomes: IngestOutcome, late: bool = False, **states: State | tuple[int, int]) -> Turn:
+    """Return a turn; `v4_2` stands for the version 4.2."""
+    named = {name[1:].replace("_", "."): state for name, state in states.items()}
+    return Turn(outcomes, {v: (*s, None)[:3] for v, s in named.items()}, late)  # type: ignore[misc]
 
 
 def in_one_run(versions: str) -> list[Turn]:
-    newest = max(versions)
-    found = map(counted, versions)
-    return [turn(*found, version=newest, since=1, files=len(FILES[newest]))]
+    states = {f"v{version}": (len(FILES[version]), 1) for version in versions}
+    return [turn(*map(counted, versions), **states)]
 
 
 def not_given(status: str) -> list[Turn]:
-    held = dataset("2", version_order("invenio", "2", 2), manifest=())
+    """Return the story of a version that is first not given, then given, then not again."""
     return [
-        turn(counted("1"), version="1", since=1),
-        turn(failed(status, item=held), version="2", since=2, files=0),
-        turn(counted("1", existing=True), version="2", since=2, files=0),
+        turn(counted("1"), v1=(1, 1)),
+        turn(closed(status, "2"), v1=(1, 2), v2=(0, 2)),
+        turn(counted("2"), v1=(1, 2), v2=(2, 3)),
+        turn(closed(status, "2"), v1=(1, 2), v2=(2, 4, status)),
+        turn(closed(status, "2"), v1=(1, 2), v2=(2, 4, status)),
+        turn(gone("2"), v1=(1, 2), v2=(2, 5, "platform-gone")),
+        turn(gone("2"), v1=(1, 2), v2=(2, 5, "platform-gone")),
+        turn(counted("2", existing=True), v1=(1, 2), v2=(2, 6)),
+        turn(counted("2", existing=True), v1=(1, 2), v2=(2, 6)),
     ]
 
 
 def older_later(existing: bool) -> list[Turn]:
     return [
-        turn(counted("2"), version="2", since=1, files=2),
-        turn(counted("1", existing=existing), version="2", since=1, files=2),
+        turn(counted("2"), v2=(2, 1)),
+        turn(counted("1", existing=existing), v1=(1, 2), v2=(2, 2)),
+        turn(counted("1", existing=True), counted("2", existing=True), v1=(1, 2), v2=(2, 2)),
     ]
 
 
 RUNS = ("12", "21", "121", "212", "312", "1213")
 OF_ANOTHER_MAKING = outcome(dataset("1", version_order("zenodo", "1")), request=IngestRequest("v1"))
 SAID_ANEW = replace(dataset("2", version_order("invenio", "2", 1)), web_base_url="u", until="2030")
+GONE = "platform-gone"
 STORIES: Mapping[str, list[Turn]] = {
     **{f"one-run-{versions}": in_one_run(versions) for versions in RUNS},
     "an-older-one-later": older_later(existing=False),
     "an-older-one-later-again": older_later(existing=True),
-    "a-newer-one-later": [
-        turn(counted("1"), version="1", since=1),
-        turn(counted("2", existing=True), version="2", since=2, files=2),
+    "a-third-changes-its-neighbour-and-the-first": [
+        turn(counted("1"), v1=(1, 1)),
+        turn(counted("2"), v1=(1, 2), v2=(2, 2)),
+        turn(counted("3"), v1=(1, 3), v2=(2, 3), v3=(3, 3)),
+        turn(counted("4"), v1=(1, 4), v2=(2, 3), v3=(3, 4), v4=(1, 4)),
     ],
     "minor-versions": [
-        turn(numbered("4.2"), version="4.2", since=1),
-        turn(numbered("4.1"), version="4.2", since=1),
-        turn(numbered("4.10"), version="4.10", since=3),
+        turn(numbered("4.2"), v4_2=(1, 1)),
+        turn(numbered("4.1"), v4_1=(1, 2), v4_2=(1, 2)),
+        turn(numbered("4.10"), v4_1=(1, 2), v4_2=(1, 3), v4_10=(1, 3)),
     ],
     "the-same-version-changes": [
-        turn(counted("2"), version="2", since=1, files=2),
-        turn(outcome(SAID_ANEW), version="2", since=2, files=2),
+        turn(counted("2"), v2=(2, 1)),
+        turn(outcome(SAID_ANEW), v2=(2, 2)),
     ],
     "a-newer-one-embargoed": not_given("platform-embargoed"),
     "a-newer-one-restricted": not_given("platform-restricted"),
-    "without-order-listed-when-it-comes-and-not-again": [
-        turn(unordered("x1"), version="x1", since=1),
-        turn(unordered("x2"), version="x2", since=2),
-        turn(unordered("x1", existing=True), version="x2", since=2),
-        turn(unordered("x1"), version="x1", since=4),
+    "a-token-that-lacks-closes-nothing": [
+        turn(counted("1"), v1=(1, 1)),
+        turn(closed("needs-token", "1"), v1=(1, 1)),
     ],
-    "orders-of-different-making-are-not-compared": [
-        turn(counted("2"), version="2", since=1, files=2),
-        turn(replace(OF_ANOTHER_MAKING, status="success-existing"), version="2", since=1, files=2),
-        turn(OF_ANOTHER_MAKING, version="1", since=3),
+    "without-order": [
+        turn(unordered("x1"), vx1=(1, 1)),
+        turn(unordered("x2"), vx1=(1, 2), vx2=(1, 2)),
+        turn(unordered("x1", existing=True), vx1=(1, 2), vx2=(1, 2)),
     ],
-    "twice-in-one-run-is-new-all-the-same": [
-        turn(unordered("x1"), version="x1", since=1),
+    "orders-of-different-making": [
+        turn(counted("2"), v2=(2, 1)),
+        turn(OF_ANOTHER_MAKING, v1=(1, 2), v2=(2, 2)),
+    ],
+    "twice-in-one-run": [
+        turn(unordered("x1"), vx1=(1, 1)),
         turn(
             unordered("x2"), asked_by("another", unordered("x2", existing=True)),
-            version="x2", since=2,
+            vx1=(1, 2), vx2=(1, 2),
         ),
     ],
     "an-older-one-is-gone": [
-        turn(counted("1"), version="1", since=1),
-        turn(counted("2"), gone("1"), version="2", since=2, files=2),
+        turn(counted("1"), v1=(1, 1)),
+        turn(counted("2"), gone("1"), v1=(1, 2, GONE), v2=(2, 2)),
+        turn(gone("1"), v1=(1, 2, GONE), v2=(2, 2)),
     ],
-    "an-older-one-is-gone-later": [
-        turn(counted("1"), version="1", since=1),
-        turn(counted("2"), version="2", since=2, files=2),
-        turn(gone("1"), version="2", since=2, files=2),
+    "listed-and-gone-at-once": [
+        turn(counted("1"), v1=(1, 1)),
+        turn(counted("2"), gone("2"), v1=(1, 2), v2=(2, 2, GONE)),
     ],
-    "one-is-gone-that-was-never-listed": [
-        turn(counted("1"), version="1", since=1),
-        turn(counted("2"), gone("2"), version="1", since=1),
+    "another-version-of-the-url-is-gone": [
+        turn(counted("1"), v1=(1, 1)),
+        turn(asked_by("v1", gone("2")), v1=(1, 1)),
     ],
-    "an-older-one-once-the-newest-is-gone": [
-        turn(counted("2"), version="2", since=1, files=2),
-        turn(gone("2"), gone("1"), version=None, since=2, files=0),
-        turn(counted("1", existing=True), version="1", since=3),
+    "the-whole-dataset-is-gone-and-one-comes-back": [
+        turn(counted("1"), counted("2"), v1=(1, 1), v2=(2, 1)),
+        turn(asked_by("u", gone(None)), v1=(1, 2, GONE), v2=(2, 2, GONE)),
+        turn(counted("1", existing=True), v1=(1, 3), v2=(2, 2, GONE)),
     ],
     "a-late-newer-one": [
-        turn(counted("1"), version="1", since=1),
-        turn(counted("2"), version="2", since=2, files=2, late=True),
+        turn(counted("1"), v1=(1, 1)),
+        turn(counted("2"), v1=(1, 2), v2=(2, 2), late=True),
     ],
     "late-and-gone": [
-        turn(counted("2"), version="2", since=1, files=2, late=True),
-        turn(counted("1"), version="2", since=1, files=2),
-        turn(asked_by("another", gone("2")), version=None, since=3, files=0, late=True),
+        turn(counted("2"), v2=(2, 1)),
+        turn(asked_by("another", gone("2")), v2=(2, 1), late=True),
     ],
-    "late-and-without-order": [
-        turn(unordered("x2"), version="x2", since=1),
-        turn(unordered("x1"), version="x2", since=1, late=True),
+    "a-late-older-one-by-the-same-url": [
+        turn(asked_by("u", counted("2")), v2=(2, 1)),
+        turn(asked_by("u", counted("1")), v1=(1, 2), v2=(2, 2), late=True),
     ],
 }  # fmt: skip
 
@@ -176,7 +196,7 @@ def of(story: str, found: IngestOutcome) -> IngestOutcome:
     """Return an outcome as one of the story's own dataset."""
     assert found.item is not None
     assert found.item.description is not None
-    own = replace(found.item.description, doi=f"10.5072/{story}")
+    own = replace(found.item.description, doi=f"10.5072/{story}.{found.item.version}")
     return replace(
         found,
         request=IngestRequest(f"{story}/{found.request.base_url}"),
@@ -203,14 +223,18 @@ def name(story: str) -> str:
     return f"oai:{NAMESPACE}:dataset,invenio,data.example,{story}"
 
 
-def states(world: World) -> dict[str, State]:
+def states(world: World) -> dict[str, dict[str | None, State]]:
     found = rows(
         world,
-        "SELECT identifier, document ->> '$.version', deleted, coalesce(number, 0), sequence "
-        "FROM records LEFT JOIN (SELECT identifier, count(*) AS number FROM files GROUP BY ALL) "
-        "USING (identifier)",
+        "SELECT id, version, coalesce(number, 0), sequence, f.document ->> '$.access.status' "
+        "FROM filesets f JOIN records r USING (identifier) LEFT JOIN (SELECT identifier, "
+        "count(*) AS number FROM files GROUP BY ALL) USING (identifier)",
     )
-    return {identifier: (version, *more) for identifier, version, *more in found}
+    told: dict[str, dict[str | None, State]] = {}
+    for story, version, *state in found:
+        assert version not in told.setdefault(story, {})
+        told[story][version] = (state[0], state[1], state[2])
+    return told
 
 
 @pytest.fixture(scope="module")
@@ -223,11 +247,17 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Told
         publish(world, turns)
         now = states(world)
         for story in turns:
-            found[story].states.append(now[name(story)])
+            found[story].states.append(now[story])
     sql = "SELECT base_url, status, platform_version, identifier FROM ingest_fileset_platform"
     for url, *more in rows(world, f"{sql} ORDER BY base_url"):
         story, _, asked = url.partition("/")
         found[story].results.append((asked, *more))
+    related = rows(world, "SELECT document ->> '$.id', identifier, document FROM filesets")
+    for story, identifier, document in related:
+        links = json.loads(document).get("versions", [])
+        found[story].results.append(
+            ("related", identifier, [(one["version"], one["relation"]) for one in links])
+        )
     yield found
     world.close()
 
@@ -235,20 +265,29 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Told
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("story", STORIES)
 def test_what_is_listed_after_each_turn(told: Mapping[str, Told], story: str) -> None:
-    assert told[story].states == [turn.state for turn in STORIES[story]]
+    assert told[story].states == [turn.states for turn in STORIES[story]]
 
 
 @pytest.mark.parametrize("versions", RUNS)
 def test_each_request_of_one_run_has_its_result(told: Mapping[str, Told], versions: str) -> None:
+    """The version that is listed first has the dataset's identifier."""
     story = f"one-run-{versions}"
-    found = {(url, identifier) for url, _, _, identifier in told[story].results}
-    assert found == {(f"v{version}", name(story)) for version in versions}
+    found = {(url, more[-1]) for url, *more in told[story].results if url != "related"}
+    own = {v: name(story) + ("" if v == versions[0] else f",{v}") for v in versions}
+    assert found == {(f"v{version}", own[version]) for version in versions}
 
 
-@pytest.mark.parametrize("again", ["", "-again"])
-def test_an_older_version_has_its_result(told: Mapping[str, Told], again: str) -> None:
-    story = f"an-older-one-later{again}"
-    assert told[story].results == [
-        ("v1", "success-existing" if again else "success-file", "1", name(story)),
-        ("v2", "success", "2", name(story)),
-    ]
+def related(told: Mapping[str, Told], story: str) -> dict[str, list[tuple[str, str | None]]]:
+    found = (one[1:] for one in told[story].results if one[0] == "related")
+    return {id_.removeprefix(name(story)): links for id_, links in found}
+
+
+def test_versions_name_their_neighbours_and_the_first_names_all(told: Mapping[str, Told]) -> None:
+    new, previous = "IsNewVersionOf", "IsPreviousVersionOf"
+    assert related(told, "a-third-changes-its-neighbour-and-the-first") == {
+        "": [("2", previous), ("3", previous), ("4", previous)],
+        ",2": [("1", new), ("3", previous)],
+        ",3": [("2", new), ("4", previous)],
+        ",4": [("3", new)],
+    }
+    assert related(told, "orders-of-different-making") == {"": [("1", None)], ",1": []}

@@ -1,0 +1,61 @@
+"""Versions of datasets: what the results of requests change of each, and how they are related.
+
+Each version is an item of its own and keeps its files. If its platform closes it (removes it, or
+restricts access), the item stays, and `access` in its document says so, until a later result has
+the files again. With `follow`, what is removed becomes a tombstone that keeps its sets. All live
+versions of a dataset name each other.
+"""
+
+from datetime import datetime
+
+from builder.filesets.entry import DELETE, LEAVE, LIST
+from builder.filesets.status import STATUSES
+from builder.publish.precedence import LEFT
+from builder.snapshot.sql import Statements
+from functions.database import engine
+
+_SQL = Statements(__file__)
+_DATASET = "array_to_string(string_split({}, ',')[:4], ',')"
+DATASET = _DATASET.format("identifier")
+"""SQL for the identifier of all versions of the dataset that `identifier` is a version of."""
+TELLING = tuple(one.name for one in STATUSES.values() if one.lists or one.gone)
+"""Statuses that say something about an item."""
+
+_CLOSING = engine.texts(one.name for one in STATUSES.values() if one.closes)
+_VERSION_RESULTS = _SQL.get(
+    "version_results", dataset=DATASET, list=LIST, delete=DELETE, leave=LEAVE, closing=_CLOSING
+)
+_DECIDED_VERSIONS = _SQL.get("decided_versions", dataset_of_v=_DATASET.format("v.identifier"))
+_LATE_VERSIONS = _SQL.get("late_versions")
+_OUTDATED_VERSIONS = _SQL.get("outdated_versions", results=engine.table("$results"))
+_RELATED_VERSIONS = _SQL.get("related_versions", dataset=DATASET)
+_REVISED_FILESETS = _SQL.get(
+    "revised_filesets", left=LEFT.format(earlier="list_concat(old_sets, old_left_sets)", now="sets")
+)
+
+
+def decide(connection: engine.Connection, follow: bool) -> None:
+    """Make `decided_versions` of `identified_results` and `listed_versions`."""
+    connection.execute(_VERSION_RESULTS)
+    connection.execute(_DECIDED_VERSIONS, {"follow": follow})
+
+
+def count_late(connection: engine.Connection, since: datetime) -> int:
+    """Return how many versions are changed by results from before `since`."""
+    values = {"since": since.replace(tzinfo=None)}
+    ((late,),) = connection.execute(_LATE_VERSIONS, values).fetchall()
+    return int(late)
+
+
+def leave_newer(connection: engine.Connection, results: list[str]) -> None:
+    """Remove from `decided_versions` those of which the published `results` tell something newer.
+
+    `results` are local files of the table of results.
+    """
+    connection.execute(_OUTDATED_VERSIONS, {"results": results, "telling": list(TELLING)})
+
+
+def relate(connection: engine.Connection) -> None:
+    """Make `revised_filesets`: the versions that change, or whose related versions do."""
+    connection.execute(_RELATED_VERSIONS)
+    connection.execute(_REVISED_FILESETS)
