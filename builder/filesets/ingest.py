@@ -145,7 +145,7 @@ class Ingest:
             detail=detail,
             code=code,
             resource=course.resource,
-            item=course.item and with_order(course.item),
+            item=course.item and replace(with_order(course.item), sent=()),
             archived=course.archived,
             strategy=choice.strategy if choice else None,
             reason=choice.reason if choice else "",
@@ -166,7 +166,8 @@ class Ingest:
         api = self.api(course.until)
         course.resource, helper = self.detect(course.request, api)
         course.platform = helper.name
-        course.item = item = helper.process_request(course.request, course.resource, api)
+        item = helper.process_request(course.request, course.resource, api)
+        course.item = item = replace(item, sent=tuple(api.heard))
         if item.platform_status != "success":
             raise FilesetError(item.platform_status, item.detail)
         course.item = item = apply_limits(item, self.settings)

@@ -132,6 +132,26 @@ class FilesetManifestFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlatformAnswer:
+    """A response of a platform, or of the DOI registry, as it was received.
+
+    `requested` is the URL of the request and `url` the final one, both without secrets. `at` is in
+    14 digits (UTC). `headers` are all, in order, as sent. `packed` is the body in zlib's format,
+    without its content coding (`unpacked`: it had one); None if it was too large to keep.
+    """
+
+    requested: str
+    url: str
+    accept: str
+    at: str
+    status: int
+    reason: str
+    headers: tuple[tuple[str, str], ...]
+    packed: bytes | None
+    unpacked: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FilesetPlatformItem:
     """A dataset as its platform describes it.
 
@@ -143,7 +163,7 @@ class FilesetPlatformItem:
     `platform_id` is the same for all versions of a dataset, if the platform has such an id.
     `version` distinguishes them, `index` is the platform's own count, and `order` is a text that
     sorts like the versions (builder.filesets.ingest). `web_bundle_url` gives all files as
-    one zip.
+    one zip. `sent` is what the platform sent of it; results do not repeat that.
     """
 
     platform_name: str
@@ -161,6 +181,7 @@ class FilesetPlatformItem:
     until: str | None = None
     detail: str = ""
     description: Description = field(default_factory=Description)
+    sent: tuple[PlatformAnswer, ...] = ()
 
     @property
     def files(self) -> tuple[FilesetManifestFile, ...]:

@@ -11,6 +11,7 @@ from builder.filesets.item import (
     FilesetManifestFile,
     FilesetPlatformItem,
     IngestRequest,
+    PlatformAnswer,
 )
 from builder.zip import ZipSink as ZipSink
 from functions.snapshot.errors import SheafError
@@ -64,6 +65,11 @@ class Api(Protocol):
     status, or no connection), platform-bot-wall, platform-login-wall, platform-bad-response,
     blocked-address, robots-disallowed.
     """
+
+    @property
+    def heard(self) -> Sequence[PlatformAnswer]:
+        """The responses so far, in order."""
+        ...
 
     def answer(
         self, url: str, *, accept: str = "application/json", statuses: frozenset[int] = frozenset()

@@ -14,6 +14,7 @@ from itertools import groupby
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import record as records
 from builder.filesets.strategies.keys import BUNDLE, FILES, FILESETS, RECORD, WARCS, part, prefix_of
+from builder.filesets.strategies.platform_answers import ANSWERS
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
 from builder.runtime import Advance
 from builder.store.findings import Finding
@@ -111,7 +112,7 @@ class FilesetAudit:
         own = base or ""
         for key in sizes:
             name = key.removeprefix(own)
-            if not base or not (name in (RECORD, BUNDLE) or name.startswith(FILES)):
+            if not base or not (name in (RECORD, BUNDLE) or name.startswith((FILES, ANSWERS))):
                 self._find("fileset-stray", key, "no dataset has a file there")
         if base is None:
             return set()
@@ -148,7 +149,7 @@ class FilesetAudit:
                 self.bytes += size
                 self._due.append(kept)
         for key in sorted(sizes.keys() - named - {base + RECORD}):
-            if not key.removeprefix(base).startswith((FILES, BUNDLE)):
+            if not key.removeprefix(base).startswith((FILES, BUNDLE, ANSWERS)):
                 continue
             if self.store.size(key) is not None:  # a run removes such objects when it ends
                 self._find("fileset-stray", key, "its dataset's record does not name it")

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from builder.filesets.download.answers import pack_answer
+from builder.filesets.item import PlatformAnswer
 from builder.filesets.platforms.json_document import host
 from builder.filesets.protocols import ApiAnswer, FilesetError
 from builder.http import responses
@@ -135,6 +137,7 @@ class PlatformApi:
     limits: Limits = field(default_factory=Limits)
     tokens: Mapping[str, str] = field(default_factory=dict)
     patience: float = _PATIENCE
+    heard: list[PlatformAnswer] = field(default_factory=list)
 
     def answer(
         self, url: str, *, accept: str = _JSON, statuses: frozenset[int] = frozenset()
@@ -203,6 +206,8 @@ class PlatformApi:
             body = responses.read_body(answer.headers, answer.body, LARGEST)
             kind = media_type(answer.headers)
             _check(answer.url, answer.headers, body, accept)
+            now = self.client.wall()
+            self.heard.append(pack_answer(url, accept, answer, body, now, self.heard))
             return ApiAnswer(
                 url=answer.url, status=answer.status, body=body, media_type=kind,
                 headers=answer.headers, hops=answer.hops,

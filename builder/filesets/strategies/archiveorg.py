@@ -65,7 +65,7 @@ class Items:
             known = record.of_strategy(self.store, place(item), self.name)
             archived = _ArchiveOrgRun(self, item, known).archive()
             if known is None:
-                known = record.write(self.store, place(item), record.of(item, archived, ()))
+                known = record.write(self.store, place(item), record.of(item, archived, ()), item)
             return record.add_withheld(known.archived, item)
 
 

@@ -63,7 +63,7 @@ class Bundled:
             run = _BundleRun(self, item, known)
             kept = run.find_existing() or run.archive()
             if known is None:
-                known = record.write(self.store, place(item), kept)
+                known = record.write(self.store, place(item), kept, item)
             return record.add_withheld(known.archived, item)
 
 

@@ -4,10 +4,12 @@ Without a record the dataset is unfinished and no result mentions it. A record h
 the objects with their digests, so that readers can verify them.
 """
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from builder.filesets.item import (
     LEFT_OUT,
@@ -17,6 +19,7 @@ from builder.filesets.item import (
 )
 from builder.filesets.protocols import FilesetError
 from builder.filesets.result import from_json, to_json
+from builder.filesets.strategies import platform_answers
 from builder.filesets.strategies.keys import RECORD
 from builder.filesets.strategies.keys import prefix_of as place_of
 from functions.snapshot.errors import Conflict, MissingObject
@@ -41,7 +44,9 @@ class KeptObject:
 class KeepingRecord:
     """The first result of archiving a dataset, and its objects.
 
-    `archived` omits files that the platform withholds, because these may change.
+    `archived` omits files that the platform withholds, because these may change. `described` has
+    title, creators, licences, DOI and version with their sources (platform_answers). It is empty in
+    records from before it existed.
     """
 
     platform_name: str
@@ -50,6 +55,7 @@ class KeepingRecord:
     version: str | None = None
     archived: ArchiveStrategyResult
     objects: tuple[KeptObject, ...] = ()
+    described: Mapping[str, Any] = field(default_factory=dict)
 
 
 def of(
@@ -111,15 +117,18 @@ def of_strategy(store: Writer, base: str, strategy: str) -> KeepingRecord | None
     return None
 
 
-def write(store: Writer, base: str, record: KeepingRecord) -> KeepingRecord:
+def write(
+    store: Writer, base: str, record: KeepingRecord, item: FilesetPlatformItem
+) -> KeepingRecord:
     """Write the record of a dataset whose objects are all stored and verified; return it.
 
-    If another run was first with the same bytes, its record is returned. Other objects below the
-    prefix, left by interrupted or different runs, are removed. Raises FilesetError
-    (mismatch-existing) if the bytes differ, (error-store-verify) if an object was removed
-    meanwhile, and StoreError.
+    What the platform sent of the item is stored first. If another run was first with the same
+    bytes, its record is returned. Other objects below the prefix, left by interrupted or different
+    runs, are removed. Raises FilesetError (mismatch-existing) if the bytes differ,
+    (error-store-verify) if an object was removed meanwhile, and StoreError.
     """
     first = None
+    record = _add_answers(store, base, record, item)
     try:
         store.create(base + RECORD, serialize(record))
     except Conflict:
@@ -138,6 +147,19 @@ def write(store: Writer, base: str, record: KeepingRecord) -> KeepingRecord:
         raise FilesetError("error-store-verify", f"another run removed {lost[0]} at the same time")
     store.remove(*(there - named))
     return record
+
+
+def _add_answers(
+    store: Writer, base: str, record: KeepingRecord, item: FilesetPlatformItem
+) -> KeepingRecord:
+    if not item.sent:
+        return record
+    name, data = platform_answers.pack(item)
+    with contextlib.suppress(Conflict):  # the name depends on the bytes
+        store.create(base + name, data)
+    kept = KeptObject(base + name, len(data), hashlib.sha256(data).hexdigest())
+    objects = tuple(sorted((*record.objects, kept), key=lambda one: one.key))
+    return replace(record, objects=objects, described=platform_answers.describe(item))
 
 
 def forget(store: Writer, base: str, key: str) -> None:
@@ -186,10 +208,15 @@ def state(
     missing, altered = set(), set()
     for key, is_it in look(store, record.objects, go_on):
         if is_it is None:
-            missing.add(key)
+            if not _is_answers(key):  # what a platform sent once is not to be had again
+                missing.add(key)
         elif not is_it:
             altered.add(key)
     return frozenset(missing), frozenset(altered)
+
+
+def _is_answers(key: str) -> bool:
+    return key.removeprefix(place_of(key) or "").startswith(platform_answers.ANSWERS)
 
 
 def _read(

@@ -57,7 +57,7 @@ class ObjectStrategy:
             kept = tuple(files.each(item, run.keep, item.files))
             run.verify(kept)
             if known is None:
-                known = record.write(self.store, place(item), run.record(kept))
+                known = record.write(self.store, place(item), run.record(kept), item)
             return record.add_withheld(known.archived, item)
 
 

@@ -11,8 +11,9 @@ from base64 import b32encode
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
+from urllib.parse import urlsplit
 
-from builder.filesets.item import Cdx, FileMeta
+from builder.filesets.item import Cdx, FileMeta, PlatformAnswer
 from builder.filesets.protocols import Received, ZipSink
 from builder.sources import identity
 from functions import distribution
@@ -80,6 +81,22 @@ class WarcRecords:
         blocks = chain([http, first], pieces)
         return self._record(head, len(http) + received.size, blocks, _level(first))
 
+    def exchange(self, answer: PlatformAnswer) -> None:
+        """Write a request and its response. Raises StoreError."""
+        parts = urlsplit(answer.requested)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        fields = _fields((("Host", parts.netloc), ("Accept", answer.accept)))
+        head = f"GET {_line(target)} HTTP/1.1\r\n".encode() + fields + b"\r\n"
+        date = instant.to_text(instant.from_digits(answer.at))
+        named = {
+            "WARC-Type": "request",
+            "WARC-Target-URI": answer.requested,
+            "WARC-Date": date,
+            "Content-Type": "application/http; msgtype=request",
+        }
+        self._record(named, len(head), [head], _LEVEL)
+        self._record(*_response(answer, date), _LEVEL)
+
     def meta(self) -> FileMeta:
         """Return size and digests of everything written."""
         md5, sha1, sha256 = (one.hexdigest() for one in self._made)
@@ -109,6 +126,23 @@ class WarcRecords:
                 one.update(data)
 
 
+def _response(answer: PlatformAnswer, date: str) -> tuple[dict[str, str], int, list[bytes]]:
+    """Return head, length and blocks of the record of a platform's response."""
+    body = b"" if answer.packed is None else zlib.decompress(answer.packed)
+    digest = hashlib.sha1(body, usedforsecurity=False).hexdigest()
+    http = _http_head(answer.status, answer.reason, answer.headers, len(body), answer.unpacked)
+    named = {
+        "WARC-Type": "response",
+        "WARC-Target-URI": answer.url,
+        "WARC-Date": date,
+        "WARC-Payload-Digest": f"sha1:{base32(digest)}",
+        "Content-Type": "application/http; msgtype=response",
+    }
+    if answer.packed is None:
+        named["WARC-Truncated"] = "length"
+    return named, len(http) + len(body), [http, body]
+
+
 def cdx(received: Received, placed: Placed, key: str) -> Cdx:
     """Return the CDX line of a response."""
     return Cdx(
@@ -135,12 +169,19 @@ def _level(first: bytes) -> int:
 
 
 def _head(received: Received) -> bytes:
+    status, reason = received.terminal_status_code, received.reason
+    return _http_head(status, reason, received.headers, received.size, received.unpacked)
+
+
+def _http_head(
+    status: int, reason: str, headers: Iterable[tuple[str, str]], length: int, unpacked: bool
+) -> bytes:
     """Return a response's header, with fields that describe the stored bytes."""
-    size = str(received.size)
-    untrue = {"transfer-encoding"} | ({"content-encoding"} if received.unpacked else set())
+    size = str(length)
+    untrue = {"transfer-encoding"} | ({"content-encoding"} if unpacked else set())
     fields = []
     measured = False
-    for name, value in received.headers:
+    for name, value in headers:
         low = name.lower()
         if low == "content-length" and value == size and not measured:
             measured = True
@@ -149,8 +190,8 @@ def _head(received: Received) -> bytes:
         fields.append((name, value))
     if not measured:
         fields.append(("Content-Length", size))
-    status = f"HTTP/1.1 {received.terminal_status_code} {_line(received.reason)}\r\n"
-    return status.encode() + _fields(fields) + b"\r\n"
+    line = f"HTTP/1.1 {status} {_line(reason)}\r\n"
+    return line.encode() + _fields(fields) + b"\r\n"
 
 
 def _fields(fields: Iterable[tuple[str, str]]) -> bytes:

@@ -73,8 +73,8 @@ class Captured:
             now = to_digits(datetime.fromtimestamp(self.wall(), UTC))
             run = _WebRun(self, item, key_of(item, now))
             made = run.bundle() if self.name == BUNDLED else run.each()
-            kept = record.write(self.store, base, made)
-            if kept.objects != made.objects:  # another run was first; no result mentions this WARC
+            kept = record.write(self.store, base, made, item)
+            if all(one.key != run.key for one in kept.objects):  # another run was first
                 self.store.remove(run.key)
             return record.add_withheld(kept.archived, item)
 

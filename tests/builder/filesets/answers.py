@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from builder.filesets.item import PlatformAnswer
 from builder.filesets.platforms.json_document import host
 from builder.filesets.protocols import ApiAnswer, FilesetError
 
@@ -22,6 +23,7 @@ class Answers:
     documents: Mapping[str, Any]
     tokens: frozenset[str] = frozenset()
     asked: list[str] = field(default_factory=list)
+    heard: Sequence[PlatformAnswer] = ()
 
     def answer(
         self, url: str, *, accept: str = "application/json", statuses: frozenset[int] = frozenset()

@@ -18,6 +18,7 @@ from builder.filesets.item import (
     FilesetManifestFile,
     FilesetPlatformItem,
     IngestRequest,
+    PlatformAnswer,
     Terminal,
 )
 from builder.filesets.protocols import Api, ApiAnswer, FilesetError
@@ -68,6 +69,8 @@ CDX = Cdx(
 
 class NoApi:
     """An API that nobody is to ask more than a document of."""
+
+    heard: Sequence[PlatformAnswer] = ()
 
     def answer(
         self, url: str, *, accept: str = "application/json", statuses: frozenset[int] = frozenset()

@@ -1,11 +1,13 @@
 """`sheaf fileset` against the fake server: the whole way, from a URL to what is listed of it."""
 
+import gzip
 import json
+import re
 
 import pytest
 
 from tests.builder.filesets.command import Command
-from tests.builder.filesets.deposits import content, deposit, doi
+from tests.builder.filesets.deposits import content, deposit, doi, record
 from tests.builder.filesets.server import status
 
 A, B = b"weight,day\n1,2\n", b"price\n3\n"
@@ -27,6 +29,43 @@ def test_a_dataset_goes_all_the_way_to_what_is_listed(command: Command) -> None:
     out, _ = command("query", "SELECT kind, title FROM filesets")
     assert out.splitlines()[1:] == ["fileset,Hives of the year 11"]
     command("verify")
+
+
+@pytest.mark.parametrize("strategy", ["s3", "web"])
+def test_what_the_platform_sent_is_kept_verbatim_with_its_source(
+    command: Command, strategy: str
+) -> None:
+    command.configure(fileset__strategy=f'"{strategy}"')
+    deposit(command.server, 11, {"a.csv": A, "b.csv": B})
+    command.results(doi(command.server, 11))
+    base = next(k for k in command.store.keys("filesets/") if k.endswith("/fileset.json"))
+    told = json.loads(command.store.read(base))
+    api = "https://zenodo.org/api/records/11"
+    assert told["described"] == {
+        "title": {"value": "Hives of the year 11", "source": f"{api}#/metadata/title"},
+        "creators": [{"value": "Medová, Jana", "source": f"{api}#/metadata/creators/0/name"}],
+        "licences": [{"value": "CC-BY-4.0", "source": f"{api}#/metadata/license/id"}],
+        "doi": {"value": "10.5281/zenodo.11", "source": f"{api}#/doi"},
+        "version": {"value": "11", "source": f"{api}#/id"},
+        "edition": {"value": "1", "source": f"{api}#/metadata/version"},
+    }
+    (kept,) = [one for one in told["objects"] if "/platform-" in one["key"]]
+    records = gzip.decompress(command.store.read(kept["key"])).split(b"WARC/1.1\r\n")[1:]
+    kinds = [re.findall(rb"WARC-Type: (\w+)|WARC-Target-URI: (\S+)", one) for one in records]
+    assert [kind[0][0] for kind in kinds] == [
+        b"warcinfo", *[b"request", b"response"] * ((len(kinds) - 1) // 2),
+    ]  # fmt: skip
+    (request, response) = [one for one in records if f"URI: {api}\r".encode() in one]
+    assert b"\r\n\r\nGET /api/records/11 HTTP/1.1\r\nHost: zenodo.org\r\n" in request
+    assert re.search(rb"WARC-Date: 20[0-9-]{8}T[0-9:]{8}Z\r\n", response)
+    assert b"\r\n\r\nHTTP/1.1 200 " in response
+    head, _, body = response.removesuffix(b"\r\n\r\n").rpartition(b"\r\n\r\n")
+    assert b"Content-Type: application/json" in head
+    assert json.loads(body) == record(11, {"a.csv": A, "b.csv": B})
+    command("publish")
+    command("verify")
+    (again,) = command.results(doi(command.server, 11))
+    assert again["status"] == "success-existing"
 
 
 ODD_NAMES = {

@@ -155,13 +155,13 @@ def test_an_unfinished_place_is_none(store: FolderStore) -> None:
 
 @pytest.mark.parametrize("check", ["digest", "size"])
 def test_what_is_as_it_was_is_told_as_the_first_time(store: FolderStore, check: str) -> None:
-    assert record.write(store, BASE, RECORD) == RECORD
+    assert record.write(store, BASE, RECORD, ITEM) == RECORD
     found = record.existing(store, BASE, ITEM, check=check)
     assert found == replace(ARCHIVED, status="success-existing")
 
 
 def test_an_altered_object_is_found_by_its_digest(store: FolderStore) -> None:
-    record.write(store, BASE, RECORD)
+    record.write(store, BASE, RECORD, ITEM)
     change(store, "a.csv", b"a,b\n1,3\n")
     assert record.existing(store, BASE, ITEM, check="size") is not None
     found = record.existing(store, BASE, ITEM)
@@ -172,7 +172,7 @@ def test_an_altered_object_is_found_by_its_digest(store: FolderStore) -> None:
 
 
 def test_an_object_of_another_size_is_found_without_reading_it(store: FolderStore) -> None:
-    record.write(store, BASE, RECORD)
+    record.write(store, BASE, RECORD, ITEM)
     change(store, "b.bin", b"")
     change(store, "a.csv", None)
     found = record.existing(store, BASE, ITEM, check="size")
@@ -181,33 +181,33 @@ def test_an_object_of_another_size_is_found_without_reading_it(store: FolderStor
 
 
 def test_a_missing_object_makes_a_place_incomplete(store: FolderStore) -> None:
-    record.write(store, BASE, RECORD)
+    record.write(store, BASE, RECORD, ITEM)
     change(store, "b.bin", None)
     assert record.existing(store, BASE, ITEM) is None
     assert record.state(store, RECORD) == ({f"{BASE}files/b.bin"}, frozenset())
 
 
 def test_of_two_runs_the_first_one_s_record_stays(store: FolderStore) -> None:
-    record.write(store, BASE, RECORD)
+    record.write(store, BASE, RECORD, ITEM)
     later = [replace(f, terminal_dt="20270101000000") for f in RECORD.archived.manifest]
     second = replace(RECORD, archived=replace(RECORD.archived, manifest=tuple(later)))
-    assert record.write(store, BASE, second) == RECORD
+    assert record.write(store, BASE, second, ITEM) == RECORD
     other = [replace(f, sha256="0" * 64) for f in RECORD.archived.manifest]
     third = replace(RECORD, archived=replace(RECORD.archived, manifest=tuple(other)))
     with pytest.raises(FilesetError, match="mismatch-existing"):
-        record.write(store, BASE, third)
+        record.write(store, BASE, third, ITEM)
     assert record.read(store, BASE) == RECORD
 
 
 def test_what_lies_there_besides_is_removed_with_the_record(store: FolderStore) -> None:
     store.create(f"{BASE}bundle.zip", b"of a run that went another way")
     store.create(f"{BASE[:-1]}0/files/x", b"of another place")
-    record.write(store, BASE, RECORD)
+    record.write(store, BASE, RECORD, ITEM)
     assert sorted(store.keys(BASE)) == sorted(
         [f"{BASE}fileset.json", *(kept.key for kept in OBJECTS)]
     )
     store.create(f"{BASE}files/later", b"of a run that comes second")
-    record.write(store, BASE, RECORD)
+    record.write(store, BASE, RECORD, ITEM)
     assert f"{BASE}files/later" not in set(store.keys(BASE))
     assert store.read(f"{BASE[:-1]}0/files/x")
 
@@ -215,13 +215,13 @@ def test_what_lies_there_besides_is_removed_with_the_record(store: FolderStore) 
 def test_a_record_of_what_another_run_removed_meanwhile_does_not_stay(store: FolderStore) -> None:
     store.remove(OBJECTS[0].key)
     with pytest.raises(FilesetError, match="error-store-verify"):
-        record.write(store, BASE, RECORD)
+        record.write(store, BASE, RECORD, ITEM)
     assert record.read(store, BASE) is None
     assert set(store.keys(BASE)) == {kept.key for kept in OBJECTS[1:]}
 
 
 def test_what_another_strategy_recorded_meanwhile_stays(store: FolderStore) -> None:
-    record.write(store, BASE, RECORD)
+    record.write(store, BASE, RECORD, ITEM)
     with pytest.raises(FilesetError, match="another run"):
         record.of_strategy(store, BASE, "s3-fileset-bundled")
     with pytest.raises(FilesetError, match="another run"):
@@ -235,7 +235,7 @@ def test_what_another_strategy_recorded_meanwhile_stays(store: FolderStore) -> N
 
 
 def test_reading_stops_where_it_is_told_to(store: FolderStore) -> None:
-    record.write(store, BASE, RECORD)
+    record.write(store, BASE, RECORD, ITEM)
 
     def stop() -> None:
         raise FilesetError("cancelled")
@@ -245,7 +245,7 @@ def test_reading_stops_where_it_is_told_to(store: FolderStore) -> None:
 
 
 def test_an_object_whose_key_begins_another_s_is_not_taken_for_it(store: FolderStore) -> None:
-    record.write(store, BASE, RECORD)
+    record.write(store, BASE, RECORD, ITEM)
     change(store, "a.csv", None)
     store.create(f"{BASE}files/a.csv.old", BODIES["a.csv"])
     assert record.existing(store, BASE, ITEM) is None
