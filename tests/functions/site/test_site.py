@@ -106,6 +106,8 @@ def hostile() -> MemoryRepository:
         fields |= {"url": f"javascript:alert(1)//{HOSTILE}", "fetch_date": "2007-11-05"}
         if kind == "collection":
             fields["set_spec"] = "collection:x"
+        if kind == "capture":
+            fields["refers_to"] = "oai:example.org:file"  # what a publish finds is there
         items[f"oai:example.org:{kind}"] = Item(("collection:x", "a:b"), kind, fields)
     repository = MemoryRepository()
     repository.publish(items, START - timedelta(hours=1))
@@ -193,6 +195,33 @@ def test_the_link_set_has_all_files_and_the_header_some() -> None:
     assert len([one for one in others if one.get("describes") == page]) == 2
     for missing in ("x", ""):
         assert client.raw(f"id={missing}", path="/linkset")["statusCode"] == 404
+
+
+def test_a_record_leads_to_configured_copies_and_says_how_to_cite_it() -> None:
+    name = "oai:example.org:f"
+    fields = {column.name: None for column in schema.KINDS["fileset"]} | {
+        "files": [{"path": f"{n} b.csv", "key": "k"} for n in (1, 2)], "title": "Hives",
+        "creators": [{"name": f"Bee {n}"} for n in range(7)], "published": "2024-07-01",
+        "publisher": "Meadow", "bytes": 1836, "doi": "10.1/x",
+    }  # fmt: skip
+    repository = MemoryRepository()
+    repository.publish({name: Item(("a",), "fileset", fields)}, START - timedelta(hours=1))
+    data = "https://data.example.org/store"
+    replay = "https://replay.example.org/{identifier}?file={file}"
+    client = Client(
+        repository, Clock(), content_address=[replay], identify_data_url=data, content_serve=True,
+        repository_name="An archive",
+    )  # fmt: skip
+    page = Crawl(client).read(f"/record/{name}")
+    for number in (1, 2):
+        assert f"https://replay.example.org/{name}?file={number}%20b.csv" in page.links()
+    people = "; ".join(f"Bee {n}" for n in range(5))
+    assert (
+        f"{people}; et al. (2024). “Hives”. Meadow. An archive. https://doi.org/10.1/x."
+        in page.text
+    )
+    assert "1,836 B (1.84 kB)" in page.text
+    assert f"(echo \"SET VARIABLE root = '{data}/';\"; curl -s" in page.text
 
 
 def test_catalogues_of_data_learn_what_the_archive_is() -> None:
