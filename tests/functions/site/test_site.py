@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
+from functions.content.capture_row import FIELDS, CaptureRow
 from functions.oai.format import TEMPLATES
 from functions.site.chart import draw_bars, draw_line, draw_months
+from functions.site.content_change import MARKED, find_changes, mark_months
 from functions.site.fields import ELSEWHERE
 from functions.site.language import read_languages
 from functions.snapshot import schema
@@ -337,11 +339,34 @@ def test_charts_have_a_place_for_every_value() -> None:
     assert [(c.month, c.level) for c in map_.cells] == [
         ("2009-01", 5), ("2009-12", 3), ("2007-11", 1),
     ]  # fmt: skip
-    assert [year for year, _ in map_.years] == ["2009", "2008", "2007"]
+    assert [(year, total) for year, _, total in map_.years] == [
+        ("2009", 1030), ("2008", 0), ("2007", 1),
+    ]  # fmt: skip
     assert [bar.share for bar in draw_bars([("a", 4), ("b", 1)])] == [100, 25]
     plot = draw_line([("1", 0), ("2", 10)])
     assert plot.points[0][1] == plot.height > plot.points[1][1]
     assert draw_months({}).cells == draw_line([]).points == ()
+
+
+def test_changes_of_content_are_told_from_what_only_interrupts_them() -> None:
+    def row(day: int, digest: str, status: int = 200, type_: str = "response") -> CaptureRow:
+        fields = dict.fromkeys(FIELDS) | {
+            "url": "http://a.cz/", "url_surtkey": "cz,a)/", "fetch_date": f"2009-02-{day:02}",
+            "fetch_status": status, "content_digest": digest, "warc_record_type": type_,
+        }  # fmt: skip
+        return CaptureRow.of(f"oai:{day}", day, (), fields)
+
+    rows = [
+        row(1, "R", 301), row(2, "A"), row(3, "E", 503), row(4, "A"), row(5, "B"),
+        row(6, "B", type_="revisit"), row(7, "B"), row(8, "A"),
+    ]  # fmt: skip
+    found = find_changes(rows)
+    assert found == [
+        "redirect", "changed", "error", "same", "changed", "revisit", "same", "changed",
+    ]  # fmt: skip
+    assert find_changes(rows[1:3]) == ["first", "error"]
+    assert find_changes(rows[1:4], lambda surt: False) == ["", "error", "same"]
+    assert mark_months(rows, found) == {"2009-02": [*MARKED]}
 
 
 def test_pages_of_long_records_stay_small() -> None:
