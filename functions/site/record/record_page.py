@@ -14,6 +14,7 @@ from functions.oai.request import GET_RECORD
 from functions.site.fields import FieldRow, list_fields, read_title, shorten, weigh
 from functions.site.page import PageError, PageRequest, SitePage
 from functions.site.record import citation, commands, linked_data, record_files
+from functions.site.set_name import name_set
 from functions.snapshot import oai_name
 from functions.snapshot.errors import ConfigurationError
 
@@ -133,7 +134,7 @@ def _link_fields(request: PageRequest, record: PublishedRecord) -> Mapping[str, 
 
 def _name(request: PageRequest, record: PublishedRecord, spec: str) -> str:
     told = record.fields.get("series_name") if spec == record.fields.get("series") else None
-    return oai_name.set_name(spec, request.parts.configuration["sets.names"], told)
+    return name_set(request, spec, told)
 
 
 def _render_formats(request: PageRequest, record: PublishedRecord) -> Iterator[FormatText]:

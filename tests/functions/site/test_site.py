@@ -307,6 +307,11 @@ def test_every_language_has_every_text() -> None:
     used = set()
     for path in (TEMPLATES / "site").glob("*.html"):
         used |= {*re.findall(r'\bt\("([\w.]+)"[,)]', path.read_text("utf-8"))}
+    for path in (TEMPLATES.parent / "functions" / "search").glob("*.py"):
+        codes = re.findall(r'SearchQueryError\("(\w+)"', path.read_text("utf-8"))
+        used |= {f"query.{code}" for code in codes}
+    for path in (TEMPLATES.parent / "functions" / "site").rglob("*.py"):
+        used |= {*re.findall(r'\btext\(\s*"([\w.]+)"[,)]', path.read_text("utf-8"))}
     assert used <= english.keys()
 
 
