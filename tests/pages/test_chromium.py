@@ -72,6 +72,11 @@ def test_every_kind_of_page_is_reached(site: Reached) -> None:
     found = site.kinds()
     missing = {*kinds} - found.keys()
     assert not missing
+    assert (
+        b"README.txt"
+        in site.pages["/records?kind=file"]
+        + site.get(next(path for path in site.pages if "honey" in path))[2]
+    )  # a dataset with one file
     czech = {kind.removesuffix("-cs") for kind in found if kind.endswith("-cs")}
     assert {"overview", "sets", "collections", "captures-host", "answer-x"} <= czech
 
