@@ -8,6 +8,7 @@ from typing import Any
 
 from functions.oai.render import about
 from functions.oai.repository import PublishedRecord
+from functions.search.fields import harvested_title
 from functions.site.language import Language
 from functions.snapshot import instant, schema
 
@@ -128,7 +129,7 @@ def read_title(record: PublishedRecord) -> str:
         titles = about.titles(fields.get("fields"))
         return _cut(titles[0] if titles else fields.get("handle") or record.identifier)
     if record.kind == "harvested":
-        return _cut(fields.get("id") or record.identifier)
+        return _cut(harvested_title(fields) or fields.get("id") or record.identifier)
     found = next((fields[name] for name in _TITLES if fields.get(name)), None)
     return _cut(found or fields.get("url") or record.identifier)
 
