@@ -34,6 +34,11 @@ def document_texts(kind: str, identifier: str, document: Mapping[str, Any]) -> l
     return list(dict.fromkeys(text for text in found if isinstance(text, str) and text))
 
 
+def harvested_title(document: Mapping[str, Any]) -> str | None:
+    """Return the first title of a harvested record, if it has Dublin Core."""
+    return next((text for name, text in _dublin_core(document) if name == "title" and text), None)
+
+
 def document_date(kind: str, document: Mapping[str, Any]) -> str | None:
     """Return the date of publication, or None; it begins with the year."""
     match kind:

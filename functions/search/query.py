@@ -28,7 +28,14 @@ _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 class SearchQueryError(SheafError):
-    """A query cannot be searched for; the text is one line for the person who wrote it."""
+    """A query cannot be searched for.
+
+    `code` is the key of a text in the table `query` of languages, `values` are its fields.
+    """
+
+    def __init__(self, code: str, **values: object) -> None:
+        super().__init__(code)
+        self.code, self.values = code, values
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,25 +129,25 @@ def parse(
 ) -> WordQuery:
     """Return the query that a person typed; empty filters do not count. Raises SearchQueryError."""
     if len(text) > LONGEST:
-        raise SearchQueryError(f"the query is longer than {LONGEST} characters")
+        raise SearchQueryError("long", most=LONGEST)
     terms = tuple(dict.fromkeys(_terms(text)))
     if not any(not term.excluded for term in terms):
-        raise SearchQueryError("type a word that the items must have")
+        raise SearchQueryError("empty")
     if len(terms) > MOST:
-        raise SearchQueryError(f"the query has more than {MOST} words")
+        raise SearchQueryError("many", most=MOST)
     if set and not oai_name.is_set(set):
-        raise SearchQueryError("the set is not a setSpec")
+        raise SearchQueryError("set")
     if kind and kind not in schema.KINDS:
-        raise SearchQueryError(f"the kind is not one of {', '.join(schema.KINDS)}")
+        raise SearchQueryError("kind", kinds=", ".join(schema.KINDS))
     first, last = _year(since), _year(until)
     if first is not None and last is not None and first > last:
-        raise SearchQueryError("the first year is later than the last one")
+        raise SearchQueryError("order")
     return WordQuery(text, terms, set or None, kind or None, first, last)
 
 
 def _terms(text: str) -> Iterator[Term]:
     if text.count('"') % 2:
-        raise SearchQueryError("a quotation mark is not closed")
+        raise SearchQueryError("quote")
     for minus, phrase, word in _TERM.findall(text):
         given = phrase or _SCHEME.sub("", word)
         prefix = not phrase and given.endswith("*")
@@ -150,10 +157,10 @@ def _terms(text: str) -> Iterator[Term]:
         if not pieces:
             continue
         if len(words.units(pieces)) > MOST_UNITS:
-            raise SearchQueryError(f"a phrase has more than {MOST_UNITS} words")
+            raise SearchQueryError("phrase", most=MOST_UNITS)
         is_short = len(pieces[-1]) < SHORTEST and not words.is_spaceless(pieces[-1])
         if prefix and is_short:
-            raise SearchQueryError(f"before * there must be at least {SHORTEST} letters")
+            raise SearchQueryError("short", least=SHORTEST)
         yield Term(pieces, prefix, bool(minus))
 
 
@@ -162,7 +169,7 @@ def _year(given: str | int | None) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdecimal() and 1 <= int(text[:5]) <= 9999):
-        raise SearchQueryError("a year is a number from 1 to 9999")
+        raise SearchQueryError("year")
     return int(text)
 
 

@@ -8,6 +8,7 @@ from functions.http.http_message import FormError
 from functions.oai.answer import Answer, ErrorList, OneRecord, RecordList, SetList
 from functions.oai.repository import PublishedRecord
 from functions.oai.request import VERBS
+from functions.site.fields import read_title, shorten
 from functions.site.page import PageError, PageRequest, SitePage
 
 _LONGEST = 24_000
@@ -18,9 +19,10 @@ _RECORDS = 50
 
 @dataclass(frozen=True, slots=True)
 class HeaderLine:
-    """The header of a record in an answer."""
+    """The header of a record in an answer, and the record's title if the answer has records."""
 
     identifier: str
+    title: str
     datestamp: str
     deleted: bool
 
@@ -31,7 +33,7 @@ def show(request: PageRequest) -> SitePage:
         # As they were sent: an argument that is repeated is an error of the protocol.
         pairs = [pair for pair in request.call.pairs() if pair[0] != "lang"]
     except FormError as error:
-        raise PageError(str(error)) from error
+        raise PageError(request.text("error.form")) from error
     address = request.address
     answer, body = request.parts.answer(pairs, address.oai)
     text, content = body.decode(), answer.content
@@ -62,7 +64,8 @@ def _records(answer: Answer) -> tuple[PublishedRecord, ...]:
 
 def _header(record: PublishedRecord) -> HeaderLine:
     stamp = record.datestamp.strftime("%Y-%m-%dT%H:%M:%SZ")
-    return HeaderLine(record.identifier, stamp, record.deleted)
+    title = shorten(read_title(record)) if record.fields and not record.deleted else ""
+    return HeaderLine(record.identifier, title, stamp, record.deleted)
 
 
 def _next(request: PageRequest, verb: str, answer: Answer) -> Mapping[str, str] | None:

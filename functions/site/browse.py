@@ -17,7 +17,7 @@ _FIELDS = ("url", "title", "fetch_date", "fetch_status", "content_mime_type", "d
 
 @dataclass(frozen=True, slots=True)
 class RecordLine:
-    """A record in a list: its address for people, and what tells it from others."""
+    """A record in a list: what tells it from others, and the address of its copy."""
 
     identifier: str
     kind: str
@@ -26,6 +26,7 @@ class RecordLine:
     authors: str
     date: str
     deleted: bool
+    copy: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,7 @@ def describe_record(record: PublishedRecord, request: PageRequest) -> RecordLine
         "" if deleted else ", ".join(read_authors(record)[:3]),
         "" if deleted else read_date(record)[:10],
         deleted,
+        None if deleted else request.find_copy(record),
     )
 
 

@@ -1,6 +1,6 @@
 """The captures of a URL, of a host or of a domain: a calendar and a list."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -11,6 +11,7 @@ from functions.content.terms import NoScope, ResumeKey, Scope
 from functions.database import engine
 from functions.site.calendar import MonthCounts
 from functions.site.chart import HeatMap, draw_months
+from functions.site.content_change import MARKED, find_changes, mark_months
 from functions.site.fields import shorten
 from functions.site.page import PageError, PageRequest, SitePage
 
@@ -25,8 +26,7 @@ _LONGEST = 160
 class CaptureLine:
     """A capture in a list.
 
-    URLs may be cut. `change` is what became of the URL's content: first, same, changed, redirect,
-    error or revisit.
+    URLs may be cut. `change` is what became of the URL's content (see content_change), or "".
     """
 
     identifier: str
@@ -38,6 +38,15 @@ class CaptureLine:
     change: str
     redirect: str | None
     copy: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCaptures:
+    """Captures of a page, the key of the next page, and the changes of the calendar's months."""
+
+    lines: Sequence[CaptureLine]
+    more: str | None
+    marks: Mapping[str, Sequence[str]]
 
 
 def show(request: PageRequest) -> SitePage:
@@ -56,7 +65,7 @@ def show(request: PageRequest) -> SitePage:
     since = _read_date(request, "from", "0")
     until = _read_date(request, "to", "9")
     counts = request.parts.calendar.count(request.manifest, scope.ranges)
-    rows, more = _find(request, scope, since, until)
+    found = _find(request, scope, since, until)
     given = {"url": url, "match": scope.match}
     dates = {name: arguments.get(name) or None for name in ("from", "to")}
     page = request.address.page
@@ -68,10 +77,11 @@ def show(request: PageRequest) -> SitePage:
             "scope": scope,
             "match": scope.match,
             "counts": counts,
-            "map": _draw(request, counts, given),
+            "map": _draw(request, counts, given, found.marks),
+            "legend": [one for one in MARKED if any(one in some for some in found.marks.values())],
             "query": _query(scope),
-            "rows": rows,
-            "more": page("/captures", **given, **dates, after=more) if more else None,
+            "rows": found.lines,
+            "more": page("/captures", **given, **dates, after=found.more) if found.more else None,
             "span": _write_span(arguments.get("from", ""), arguments.get("to", "")),
             "whole": page("/captures", **given),
             "wider": _list_wider(request, scope),
@@ -92,13 +102,18 @@ def _query(scope: Scope) -> str:
     )
 
 
-def _draw(request: PageRequest, counts: MonthCounts, given: dict[str, str]) -> HeatMap:
+def _draw(
+    request: PageRequest,
+    counts: MonthCounts,
+    given: dict[str, str],
+    marks: Mapping[str, Sequence[str]],
+) -> HeatMap:
     def link(month: str) -> str:
         digits = month.replace("-", "")
         return request.address.page("/captures", **given, **{"from": digits, "to": digits})
 
     months = {f"{m // 100:04}-{m % 100:02}": n for m, n in counts.months.items() if m}
-    return draw_months(months, link)
+    return draw_months(months, link, marks)
 
 
 def _read_date(request: PageRequest, name: str, fill: str) -> int:
@@ -120,15 +135,12 @@ def _write_span(since: str, until: str) -> str:
     return first if first == last else f"{first} – {last}".strip()
 
 
-def _find(
-    request: PageRequest, scope: Scope, since: int, until: int
-) -> tuple[list[CaptureLine], str | None]:
-    """Return captures, and the key of the next page; None at the end."""
+def _read(
+    request: PageRequest, scope: Scope, key: ResumeKey | None, since: int, until: int
+) -> tuple[list[CaptureRow], str | None]:
+    """Return captures behind a key, and the key of the next page; None at the end."""
     assert request.parts.search is not None
     manifest = request.manifest
-    key = ResumeKey.from_text(
-        request.arguments.get("after", ""), manifest.namespace, manifest.store
-    )
     after: BytePlace | None = key.place if key else None
     found: list[CaptureRow] = []
     for first, last in scope.ranges:
@@ -142,22 +154,44 @@ def _find(
         if after is not None:
             break
     if after is None and len(found) < _MANY:
-        return _compare(request, found), None
+        return found, None
     place = after or BytePlace(
         terms.cut_surt(found[-1].surt), int(found[-1].stamp or 0), found[-1].position
     )
-    return _compare(request, found), ResumeKey(place).to_text(manifest.namespace, manifest.store)
+    return found, ResumeKey(place).to_text(manifest.namespace, manifest.store)
 
 
-def _compare(request: PageRequest, captures: Sequence[CaptureRow]) -> list[CaptureLine]:
-    """Return the captures as lines, each compared with the one before it of the same URL."""
-    before: dict[str, str | None] = {}
+def _find(request: PageRequest, scope: Scope, since: int, until: int) -> FoundCaptures:
+    """Return the captures of a page, with what became of their content."""
+    manifest, given = request.manifest, request.arguments.get("after", "")
+    key = ResumeKey.from_text(given, manifest.namespace, manifest.store)
+    is_limited = since > 0 or until < NEWEST
+    if scope.match == "exact" and key is None:
+        # Those before and behind the dates tell what became of the content.
+        rows, more = _read(request, scope, None, 0, NEWEST)
+        if more is None or not is_limited:
+            changes = find_changes(rows)
+            marks = mark_months(rows, changes) if more is None else {}
+            pairs = zip(rows, changes, strict=True)
+            chosen = [one for one in pairs if since <= int(one[0].stamp or 0) <= until]
+            return FoundCaptures(_describe(request, chosen), more, marks)
+    rows, more = _read(request, scope, key, since, until)
+    begun = key.place.surt if key else None
+
+    def is_complete(surt: str) -> bool:
+        return since == 0 and terms.cut_surt(surt) != begun
+
+    changes = find_changes(rows, is_complete)
+    return FoundCaptures(_describe(request, zip(rows, changes, strict=True)), more, {})
+
+
+def _describe(
+    request: PageRequest, captures: Iterable[tuple[CaptureRow, str]]
+) -> Sequence[CaptureLine]:
+    """Return the captures and their changes as lines."""
     lines = []
-    for one in captures:
-        change = _find_change(one, before)
-        before[one.surt] = one.digest
-        copies, copy = request.parts.copies, None
-        copy = copies.find(one.identifier, one.url, one.date)
+    for one, change in captures:
+        copy = request.parts.copies.find(one.identifier, one.url, one.date)
         if copy is None and request.serves_content:
             copy = request.address.content(one.identifier)
         lines.append(
@@ -174,18 +208,6 @@ def _compare(request: PageRequest, captures: Sequence[CaptureRow]) -> list[Captu
             )
         )
     return lines
-
-
-def _find_change(one: CaptureRow, before: dict[str, str | None]) -> str:
-    if one.is_revisit:
-        return "revisit"
-    if one.status is not None and 300 <= one.status < 400:
-        return "redirect"
-    if one.status is not None and one.status >= 400:
-        return "error"
-    if one.surt not in before:
-        return "first"
-    return "same" if one.digest is not None and one.digest == before[one.surt] else "changed"
 
 
 def _list_wider(request: PageRequest, scope: Scope) -> list[tuple[str, str]]:

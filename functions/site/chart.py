@@ -3,10 +3,11 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 CELL, GAP = 26, 2
 """Width of a month's cell, and the space between cells."""
-_LEFT, _TOP, _HEIGHT = 44, 20, 22
+_LEFT, _TOP, _HEIGHT, _DIGIT = 44, 20, 22, 9
 _YEARS = 60
 BAR, BAR_GAP, BAR_TOP = 18, 4, 8
 """Height of a bar, the space between bars, and above the first one."""
@@ -16,7 +17,7 @@ _PLOT = 160
 
 @dataclass(frozen=True, slots=True)
 class HeatCell:
-    """A month: its place, its count, and the strength of its colour from 1 to 5."""
+    """A month: its place, its count, the strength of its colour from 1 to 5, and its marks."""
 
     x: int
     y: int
@@ -24,21 +25,24 @@ class HeatCell:
     count: int
     level: int
     link: str | None
+    marks: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Years as rows and months as columns; `years` are the labels with their places."""
+    """Years as rows and months as columns; `years` are labels, places and sums of the counts."""
 
     cells: tuple[HeatCell, ...]
-    years: tuple[tuple[str, int], ...]
+    years: tuple[tuple[str, int, int], ...]
     columns: tuple[int, ...]
     width: int
     height: int
 
 
 def draw_months(
-    counts: Mapping[str, int], link: Callable[[str], str | None] = lambda month: None
+    counts: Mapping[str, int],
+    link: Callable[[str], str | None] = lambda month: None,
+    marks: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> HeatMap:
     """Return the map of counts by month (`2007-11`), newest year first; at most _YEARS years."""
     years = sorted({month[:4] for month in counts}, reverse=True)
@@ -50,14 +54,18 @@ def draw_months(
     cells, rows = [], []
     for row, year in enumerate(years):
         y = _TOP + row * (_HEIGHT + GAP)
-        rows.append((year, y))
+        total = 0
         for number, x in enumerate(columns, 1):
             month = f"{year}-{number:02}"
             count = counts.get(month, 0)
+            total += count
             if count:
-                cells.append(HeatCell(x, y, month, count, find_level(count, most), link(month)))
+                level = find_level(count, most)
+                cells.append(HeatCell(x, y, month, count, level, link(month), marks.get(month, ())))
+        rows.append((year, y, total))
+    right = _DIGIT * (1 + len(f"{max((row[2] for row in rows), default=0):,}"))
     height = _TOP + len(years) * (_HEIGHT + GAP)
-    return HeatMap(tuple(cells), tuple(rows), columns, columns[-1] + CELL, height)
+    return HeatMap(tuple(cells), tuple(rows), columns, columns[-1] + CELL + right, height)
 
 
 def find_level(count: int, most: int) -> int:

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote
 
 from functions.oai.render import about
 from functions.oai.repository import PublishedRecord
+from functions.search.fields import harvested_title
 from functions.site.language import Language
 from functions.snapshot import instant, schema
 
@@ -23,6 +23,7 @@ ELSEWHERE = frozenset(
 )
 """Fields that a page shows in another way, or not at all."""
 _ATTRIBUTES_ELSEWHERE = {"file", "handle", "template-type"}
+_NUMBERS, _SIZES = {"captures", "files"}, {"bytes", "content_length", "file_bytes"}
 _WRITTEN = {"handle_written": "handle", "type_written": "type"}
 """Fields that say something only if they differ from another."""
 _COUNTED = {"different", "most"}
@@ -32,7 +33,7 @@ _TITLES = ("title", "name")
 
 @dataclass(frozen=True, slots=True)
 class FieldValue:
-    """A value as text; `link` is the value itself if it is an http or https URL."""
+    """A value as text; `link` is where it leads: the value itself, or a page about it."""
 
     text: str
     link: str | None = None
@@ -48,10 +49,12 @@ class FieldRow:
     values: tuple[FieldValue, ...]
 
 
-def list_fields(record: PublishedRecord, text: Language) -> list[FieldRow]:
+def list_fields(
+    record: PublishedRecord, text: Language, links: Mapping[str, str]
+) -> list[FieldRow]:
     """Return the fields of a live record that have values: of a template its attributes first.
 
-    The others are in the order of the record's schema.
+    The others are in the order of the record's schema. `links` are those of columns with one value.
     """
     rows, room = [], _ROOM
     for name, label, meaning, value in (
@@ -61,7 +64,9 @@ def list_fields(record: PublishedRecord, text: Language) -> list[FieldRow]:
         values = tuple(_take(_values(value), room))
         room -= sum(weigh(one.text) for one in values)
         if values:
-            rows.append(FieldRow(name, label, meaning, _link_doi(name, values)))
+            if name in links and len(values) == 1:
+                values = (FieldValue(values[0].text, links[name]),)
+            rows.append(FieldRow(name, label, meaning, values))
     return rows
 
 
@@ -85,6 +90,12 @@ def _list_columns(record: PublishedRecord, text: Language) -> Iterator[tuple[str
             continue
         if isinstance(value, bool):
             value = text("value.yes" if value else "value.no")
+        elif column.name in _NUMBERS and value is not None:
+            value = text.write_number(value)
+        elif column.name in _SIZES and value is not None:
+            value = f"{text.write_number(value)} B" + (
+                f" ({text.write_bytes(value)})" if value > 999 else ""
+            )
         elif column.name == "tist" and value is not None:
             value = instant.to_text(datetime.fromtimestamp(value, UTC))
         label = text.find(f"field.{column.name}", column.name.replace("_", " "))
@@ -118,7 +129,7 @@ def read_title(record: PublishedRecord) -> str:
         titles = about.titles(fields.get("fields"))
         return _cut(titles[0] if titles else fields.get("handle") or record.identifier)
     if record.kind == "harvested":
-        return _cut(fields.get("id") or record.identifier)
+        return _cut(harvested_title(fields) or fields.get("id") or record.identifier)
     found = next((fields[name] for name in _TITLES if fields.get(name)), None)
     return _cut(found or fields.get("url") or record.identifier)
 
@@ -169,12 +180,6 @@ def _values(value: Any) -> Iterator[FieldValue]:
     else:
         text = str(value)
         yield FieldValue(_cut(text), text if is_web(text) else None)
-
-
-def _link_doi(column: str, values: tuple[FieldValue, ...]) -> tuple[FieldValue, ...]:
-    if column != "doi":
-        return values
-    return tuple(FieldValue(v.text, f"https://doi.org/{quote(v.text, safe='/()')}") for v in values)
 
 
 def _describe_part(part: Mapping[str, Any]) -> str:

@@ -46,6 +46,11 @@ QUERIES: Mapping[str, str] = {
         "WHERE url_host_name IS NOT NULL GROUP BY ALL "
         f"ORDER BY captures DESC, host LIMIT {_HOSTS}"
     ),
+    "domains": (
+        "SELECT url_host_registered_domain AS domain, count(*) AS captures FROM captures "
+        "WHERE url_host_registered_domain IS NOT NULL GROUP BY ALL "
+        f"ORDER BY captures DESC, domain LIMIT {_HOSTS}"
+    ),
     "kinds": (
         "SELECT kind, count(*) FILTER (WHERE NOT deleted) AS live, "
         "count(*) FILTER (WHERE deleted) AS deleted FROM records GROUP BY ALL ORDER BY ALL"
@@ -98,15 +103,27 @@ def _draw(request: PageRequest, figures: Figures) -> Mapping[str, Any]:
     hosts = [(one.value, one.captures) for one in figures.hosts[:_HOSTS]]
     growth = list_growth(figures)
 
-    def find_host(host: str) -> str | None:
-        found = request.address.page("/captures", url=host, match="host")
+    def find(name: str, match: str) -> str | None:
+        found = request.address.page("/captures", url=name, match=match)
         return found if request.parts.calendar else None
 
+    def find_host(host: str) -> str | None:
+        return find(host, "host")
+
+    def find_domain(domain: str) -> str | None:
+        return find(domain, "domain")
+
+    dated = [month.value for month in figures.months if month.value]
     return {
+        "first_month": dated[0] if dated else "",
+        "last_month": dated[-1] if dated else "",
         "kinds_of": sorted(figures.kinds.items()),
         "months": [(one.value, one.captures, one.bytes) for one in figures.months],
         "map": draw_months({m.value: m.captures for m in figures.months if "-" in m.value}),
         "types": list_types(figures.media_types),
+        "domains": draw_bars(
+            [(one.value, one.captures) for one in figures.domains[:_HOSTS]], find_domain
+        ),
         "hosts": draw_bars(hosts, find_host),
         "growth": growth,
         "plot": draw_line([(day, live) for _, day, live in growth]),

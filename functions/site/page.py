@@ -65,10 +65,11 @@ class SiteAddress:
         """Return the link to the page that shows the answer to an OAI-PMH request."""
         return self.page("/answer", verb=verb, **arguments)
 
-    def content(self, identifier: str) -> str:
-        """Return the URL of an item's archived bytes."""
+    def content(self, identifier: str, file: str | None = None) -> str:
+        """Return the URL of an item's archived bytes, or of those of one of its files."""
         own = CopyAddresses((f"{self.root}/content/{{identifier}}",))
-        return own.find(identifier) or ""
+        query = f"?{urlencode({'file': file}, quote_via=quote, safe=':/')}" if file else ""
+        return f"{own.find(identifier)}{query}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,8 @@ def show(request: PageRequest) -> SitePage:
         query = parse(text, given["set"], given["kind"], given["since"], given["until"])
         found = _find(request, query)
     except SearchQueryError as error:
-        return SitePage("search.html", title, {**values, "problem": str(error)})
+        problem = request.text(f"query.{error.code}", **error.values)
+        return SitePage("search.html", title, {**values, "problem": problem})
     except NoWordsError as error:
         raise PageError(request.text("search.none"), 404) from error
     filters = {name: value or None for name, value in given.items()}

@@ -7,6 +7,7 @@ from functions.oai.repository import SetRow
 from functions.oai.request import LIST_IDENTIFIERS, LIST_RECORDS
 from functions.site import browse
 from functions.site.page import PageError, PageRequest, SitePage
+from functions.site.set_name import name_set
 from functions.snapshot import oai_name
 
 _MANY = 200
@@ -56,6 +57,7 @@ def show(request: PageRequest) -> SitePage:
         "listing": browse.list_records(request, spec) if spec else None,
         "description": request.parts.configuration["sets.descriptions"].get(spec, ""),
         "query": _query(spec),
+        "record_link": _link_record(request, spec),
         "first": own.first if own else None,
         "last": own.last if own else None,
     }
@@ -63,6 +65,20 @@ def show(request: PageRequest) -> SitePage:
         name_set(request, spec, own.name if own else None) if spec else request.text("sets.title")
     )
     return SitePage("sets.html", title, values)
+
+
+def _link_record(request: PageRequest, spec: str) -> str | None:
+    """Return the page of the record that describes a set: of a collection, series or archive."""
+    manifest, kinds = request.manifest, request.manifest.kinds()
+    if spec.startswith("collection:") and kinds.get("collection"):
+        found = oai_name.collection_identifier(manifest.namespace, spec)
+    elif spec.startswith("RePEc:") and kinds.get("template"):
+        prefix = manifest.prefix or oai_name.to_oai(manifest.namespace, "")
+        found = oai_name.template_identifier(prefix, spec)
+    else:
+        return None
+    record = request.parts.repository.record(manifest, found)
+    return request.address.record(found) if record and not record.deleted else None
 
 
 def _query(spec: str) -> str:
@@ -74,11 +90,6 @@ def _query(spec: str) -> str:
         f"WHERE starts_with(set_spec, {engine.quote(within)}) "
         f"AND len(string_split(set_spec, ':')) = {depth} ORDER BY set_spec"
     )
-
-
-def name_set(request: PageRequest, spec: str, told: str | None = None) -> str:
-    """Return the name of a set for people."""
-    return oai_name.set_name(spec, request.parts.configuration["sets.names"], told)
 
 
 def _line(request: PageRequest, row: SetRow, most: int = 1) -> SetLine:

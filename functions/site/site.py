@@ -19,13 +19,13 @@ from functions.site import (
     machine_files,
     overview,
     publishes,
-    record_page,
     search_page,
     set_tree,
     source_page,
 )
 from functions.site.language import FALLBACK, Language, read_languages
 from functions.site.page import PageError, PageParts, PageRequest, SiteAddress, SitePage
+from functions.site.record import record_page
 from functions.snapshot import instant
 
 _HTML = "text/html"

@@ -1,7 +1,7 @@
 // Adds a button that copies the text beside it. Pages work without it.
 "use strict";
 if (navigator.clipboard) {
-  const label = document.documentElement.lang === "cs" ? "Kopírovat" : "Copy";
+  const label = document.currentScript.dataset.copy;
   for (const block of document.querySelectorAll("pre.command, .copy")) {
     const button = document.createElement("button");
     button.type = "button";

@@ -171,7 +171,7 @@ def one_file(base: str) -> Iterator[tuple[str, tuple[str, bytes]]]:
             record = json.loads(body.replace(b"hives", b"honey"))
             entries = record["files"]["entries"]
             record["files"]["entries"] = {"README.txt": entries["README.txt"]}
-            record["files"]["count"] = 1
+            record["files"] |= {"count": 1, "total_bytes": entries["README.txt"]["size"]}
             yield path.replace("hives", "honey"), (media, json.dumps(record).encode())
 
 
@@ -235,8 +235,10 @@ def build(folder: Path, harvest_from: str) -> Home:
         damaged[3000:3040] = b"\0" * 40
         broken.write_bytes(bytes(damaged[:-90]))
         builder.run("ingest", broken, "--collection", "museum")
-        builder.run("fileset", f"{base}{samples.DATASET_RECORD}")
-        builder.run("fileset", f"{base}{samples.DATASET_RECORD.replace('hives', 'honey')}")
+        for name in ("hives", "honey"):
+            record = samples.DATASET_RECORD.replace("hives", name)
+            result = builder.run("fileset", "--json", f"{base}{record}")
+            assert '"success"' in result.out, result.out
         builder.run("harvest", harvest_from, builder.sources / "harvest", "--overlap", 0)
         builder.run("ingest", builder.sources / "harvest")
         builder.publish()

@@ -72,6 +72,11 @@ def test_every_kind_of_page_is_reached(site: Reached) -> None:
     found = site.kinds()
     missing = {*kinds} - found.keys()
     assert not missing
+    assert (
+        b"README.txt"
+        in site.pages["/records?kind=file"]
+        + site.get(next(path for path in site.pages if "honey" in path))[2]
+    )  # a dataset with one file
     czech = {kind.removesuffix("-cs") for kind in found if kind.endswith("-cs")}
     assert {"overview", "sets", "collections", "captures-host", "answer-x"} <= czech
 
@@ -157,6 +162,14 @@ def test_the_form_of_captures(reader: Reader, language: str, scripts: bool) -> N
             assert page.locator("table.captures tbody tr").count() >= 30
 
 
+def test_the_calendar_marks_what_changed(reader: Reader) -> None:
+    with reader.looking() as open_page:
+        page = open_page(f"/captures?url={HOME}&match=exact").page
+        for label in ("2007-01: 1, changed", "2024-02: 1, redirect", "2024-03: 1, error"):
+            assert page.get_by_label(label, exact=True).count() == 1
+        assert page.locator(".legend").inner_text().split() == ["changed", "redirect", "error"]
+
+
 def test_a_month_of_the_calendar_leads_to_its_captures(reader: Reader) -> None:
     with reader.looking() as open_page:
         page = open_page(f"/captures?url={HOME}&match=exact").page
@@ -164,6 +177,7 @@ def test_a_month_of_the_calendar_leads_to_its_captures(reader: Reader) -> None:
         page.wait_for_url("**from=200901*")
         assert "2009-01. All dates" in page.inner_text("main")
         assert page.locator("table.captures tbody tr").count() == 1
+        assert page.locator(".mark").inner_text() == "unchanged"  # since the month before it
 
 
 @pytest.fixture(scope="module")

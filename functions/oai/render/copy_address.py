@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
@@ -69,9 +68,12 @@ class CopyAddresses:
         if bundle or (own and len(files or ()) == 1):
             found = [self.find(identifier)]
         else:
-            each = ({"identifier": identifier, "file": path} for path in own)
-            found = [self._fill(values) for values in islice(each, _FILES)]
+            found = [self.find_file(identifier, path) for path in own[:_FILES]]
         return [address for address in found if address]
+
+    def find_file(self, identifier: str, file: str) -> str | None:
+        """Return the address of a stored file of an item, by its path or its URL as written."""
+        return self._fill({"identifier": identifier, "file": file})
 
     def find_gathered(
         self, identifier: str, gathered: Mapping[str, str] | None, url: str
@@ -80,9 +82,7 @@ class CopyAddresses:
 
         `gathered` has the ids of its stored files by URL.
         """
-        if not self.templates or url not in (gathered or ()):
-            return None
-        return self._fill({"identifier": identifier, "file": url})
+        return self.find_file(identifier, url) if url in (gathered or ()) else None
 
     def _fill(self, values: Mapping[str, str | None]) -> str | None:
         """Return the first address whose fields have values; `file` must be used if it is given."""

@@ -116,6 +116,7 @@ def test_the_words_of_other_items(tmp_path: Path) -> None:
     assert by_place[0] == {"cisla", "novakova", "eva", "repec", "aaa", "wpaper", "1"}
     assert by_place[1] == {"soil", "doe", "10", "5", "x", "2"}
     assert by_place[2] == {"a", "z", "b", "x", "9", "3"}
+    assert fields.harvested_title(fields.read_document(harvested)) == "A & Z"
     read = fields.read_document(template)
     assert fields.document_texts("template", "oai:1", read)[0] == "Čísla"
     assert fields.document_date("template", read) == "2007-05"
@@ -124,14 +125,14 @@ def test_the_words_of_other_items(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("", "type a word"),
-        ("-a !?", "type a word"),
-        ('"a', "quotation"),
-        ("a*", "at least 2"),
+        ("", "empty"),
+        ("-a !?", "empty"),
+        ('"a', "quote"),
+        ("a*", "short"),
         ("x " * 13, None),
-        (" ".join(f"w{n}" for n in range(13)), "more than 12"),
-        ("x" * (LONGEST + 1), "longer"),
-        ('"' + "x " * 41 + '"', "a phrase"),
+        (" ".join(f"w{n}" for n in range(13)), "many"),
+        ("x" * (LONGEST + 1), "long"),
+        ('"' + "x " * 41 + '"', "phrase"),
     ],
 )
 def test_a_query_that_cannot_be(given: str, message: str | None) -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
+from functions.content.capture_row import FIELDS, CaptureRow
 from functions.oai.format import TEMPLATES
 from functions.site.chart import draw_bars, draw_line, draw_months
+from functions.site.content_change import MARKED, find_changes, mark_months
 from functions.site.fields import ELSEWHERE
 from functions.site.language import read_languages
 from functions.snapshot import schema
@@ -106,6 +108,8 @@ def hostile() -> MemoryRepository:
         fields |= {"url": f"javascript:alert(1)//{HOSTILE}", "fetch_date": "2007-11-05"}
         if kind == "collection":
             fields["set_spec"] = "collection:x"
+        if kind == "capture":
+            fields["refers_to"] = "oai:example.org:file"  # what a publish finds is there
         items[f"oai:example.org:{kind}"] = Item(("collection:x", "a:b"), kind, fields)
     repository = MemoryRepository()
     repository.publish(items, START - timedelta(hours=1))
@@ -195,6 +199,33 @@ def test_the_link_set_has_all_files_and_the_header_some() -> None:
         assert client.raw(f"id={missing}", path="/linkset")["statusCode"] == 404
 
 
+def test_a_record_leads_to_configured_copies_and_says_how_to_cite_it() -> None:
+    name = "oai:example.org:f"
+    fields = {column.name: None for column in schema.KINDS["fileset"]} | {
+        "files": [{"path": f"{n} b.csv", "key": "k"} for n in (1, 2)], "title": "Hives",
+        "creators": [{"name": f"Bee {n}"} for n in range(7)], "published": "2024-07-01",
+        "publisher": "Meadow", "bytes": 1836, "doi": "10.1/x",
+    }  # fmt: skip
+    repository = MemoryRepository()
+    repository.publish({name: Item(("a",), "fileset", fields)}, START - timedelta(hours=1))
+    data = "https://data.example.org/store"
+    replay = "https://replay.example.org/{identifier}?file={file}"
+    client = Client(
+        repository, Clock(), content_address=[replay], identify_data_url=data, content_serve=True,
+        repository_name="An archive",
+    )  # fmt: skip
+    page = Crawl(client).read(f"/record/{name}")
+    for number in (1, 2):
+        assert f"https://replay.example.org/{name}?file={number}%20b.csv" in page.links()
+    people = "; ".join(f"Bee {n}" for n in range(5))
+    assert (
+        f"{people}; et al. (2024). “Hives”. Meadow. An archive. https://doi.org/10.1/x."
+        in page.text
+    )
+    assert "1,836 B (1.84 kB)" in page.text
+    assert f"(echo \"SET VARIABLE root = '{data}/';\"; curl -s" in page.text
+
+
 def test_catalogues_of_data_learn_what_the_archive_is() -> None:
     settings = {
         "repository_publisher": "The \"library\"", "rights_statement": "https://a.org/cc0",
@@ -276,6 +307,11 @@ def test_every_language_has_every_text() -> None:
     used = set()
     for path in (TEMPLATES / "site").glob("*.html"):
         used |= {*re.findall(r'\bt\("([\w.]+)"[,)]', path.read_text("utf-8"))}
+    for path in (TEMPLATES.parent / "functions" / "search").glob("*.py"):
+        codes = re.findall(r'SearchQueryError\("(\w+)"', path.read_text("utf-8"))
+        used |= {f"query.{code}" for code in codes}
+    for path in (TEMPLATES.parent / "functions" / "site").rglob("*.py"):
+        used |= {*re.findall(r'\btext\(\s*"([\w.]+)"[,)]', path.read_text("utf-8"))}
     assert used <= english.keys()
 
 
@@ -308,11 +344,34 @@ def test_charts_have_a_place_for_every_value() -> None:
     assert [(c.month, c.level) for c in map_.cells] == [
         ("2009-01", 5), ("2009-12", 3), ("2007-11", 1),
     ]  # fmt: skip
-    assert [year for year, _ in map_.years] == ["2009", "2008", "2007"]
+    assert [(year, total) for year, _, total in map_.years] == [
+        ("2009", 1030), ("2008", 0), ("2007", 1),
+    ]  # fmt: skip
     assert [bar.share for bar in draw_bars([("a", 4), ("b", 1)])] == [100, 25]
     plot = draw_line([("1", 0), ("2", 10)])
     assert plot.points[0][1] == plot.height > plot.points[1][1]
     assert draw_months({}).cells == draw_line([]).points == ()
+
+
+def test_changes_of_content_are_told_from_what_only_interrupts_them() -> None:
+    def row(day: int, digest: str, status: int = 200, type_: str = "response") -> CaptureRow:
+        fields = dict.fromkeys(FIELDS) | {
+            "url": "http://a.cz/", "url_surtkey": "cz,a)/", "fetch_date": f"2009-02-{day:02}",
+            "fetch_status": status, "content_digest": digest, "warc_record_type": type_,
+        }  # fmt: skip
+        return CaptureRow.of(f"oai:{day}", day, (), fields)
+
+    rows = [
+        row(1, "R", 301), row(2, "A"), row(3, "E", 503), row(4, "A"), row(5, "B"),
+        row(6, "B", type_="revisit"), row(7, "B"), row(8, "A"),
+    ]  # fmt: skip
+    found = find_changes(rows)
+    assert found == [
+        "redirect", "changed", "error", "same", "changed", "revisit", "same", "changed",
+    ]  # fmt: skip
+    assert find_changes(rows[1:3]) == ["first", "error"]
+    assert find_changes(rows[1:4], lambda surt: False) == ["", "error", "same"]
+    assert mark_months(rows, found) == {"2009-02": [*MARKED]}
 
 
 def test_pages_of_long_records_stay_small() -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from functions.http.http_message import IN_PATH
 from functions.oai.repository import PublishedRecord
@@ -84,7 +84,7 @@ def write_linkset(
 
     That is FAIR Signposting, Level 2.
     """
-    page, contexts = _url(request, record), []
+    page, contexts = find_page(request, record), []
     found: dict[str, Any] = {"anchor": page}
     for link in list_links(request, record, items[:_ITEMS]):
         found.setdefault(link.relation, []).append(link.to_json())
@@ -102,18 +102,13 @@ def find_type(record: PublishedRecord) -> str:
     return _TYPES.get(record.kind, "CreativeWork")
 
 
-def encode(values: Mapping[str, str]) -> str:
-    """Return a query of a URL."""
-    return urlencode(values, quote_via=quote, safe=":/")
-
-
 def list_links(
     request: PageRequest, record: PublishedRecord, items: Sequence[tuple[str, str]]
 ) -> list[TypedLink]:
     """Return the links of a live record; `items` are as in describe."""
     address, fields = request.address, record.fields
     doi = fields.get("doi")
-    cited = f"https://doi.org/{quote(doi, safe='/()')}" if doi else _url(request, record)
+    cited = f"https://doi.org/{quote(doi, safe='/()')}" if doi else find_page(request, record)
     found = [
         TypedLink(_escape(cited), "cite-as"),
         TypedLink(f"https://schema.org/{find_type(record)}", "type"),
@@ -144,7 +139,8 @@ def _linkset(request: PageRequest, record: PublishedRecord) -> str:
     return _escape(_absolute(request, plain))
 
 
-def _url(request: PageRequest, record: PublishedRecord) -> str:
+def find_page(request: PageRequest, record: PublishedRecord) -> str:
+    """Return the URL of a record's page, in the configured language."""
     return _absolute(request, replace(request.address, language="").record(record.identifier))
 
 
@@ -162,7 +158,7 @@ def _data(
     found: dict[str, Any] = {
         "@context": "https://schema.org",
         "@type": find_type(record),
-        "@id": _url(request, record),
+        "@id": find_page(request, record),
         "identifier": record.identifier,
         "name": title,
         "dateModified": record.datestamp.date().isoformat(),

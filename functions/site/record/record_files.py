@@ -1,0 +1,93 @@
+"""The files of a dataset or a template, each with the address of its stored copy."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from functions.oai.render import about
+from functions.oai.repository import ObjectLife, PublishedRecord
+from functions.site.fields import is_web, weigh
+from functions.site.page import PageRequest
+from functions.snapshot import obi
+
+_ROOM = 30_000
+"""Characters of files with their markup escaped: a page should stay below 150 kB."""
+
+
+def read_lives(request: PageRequest, record: PublishedRecord) -> Sequence[ObjectLife]:
+    """Return the life of a template and of the files that it names. Raises StoreError."""
+    handle = record.fields.get("handle")
+    if record.kind != "template" or not handle:
+        return ()
+    gathered = record.fields.get(obi.GATHERED) or {}
+    return request.parts.repository.template_files(request.manifest, handle, gathered)
+
+
+def list_files(
+    request: PageRequest, record: PublishedRecord, lives: Sequence[ObjectLife]
+) -> list[dict[str, Any]]:
+    """Return the files of a dataset or a template, each with the address of its copy."""
+    if record.kind in ("fileset", "file"):
+        return [
+            {
+                **file,
+                "copy": _find_address(request, record, file["path"]) if file.get("key") else None,
+            }
+            for file in record.fields.get("files") or ()
+        ]
+    if record.kind == "template":
+        by_url = {one.url: one for one in lives if one.url}
+        return [
+            {
+                "path": url,
+                "mimetype": about.first(file, "format"),
+                "url": url if is_web(url) else None,
+                "life": by_url.get(url),
+                "copy": _find_address(request, record, url)
+                if _is_stored(by_url.get(url))
+                else None,
+            }
+            for file in about.nodes_of(record.fields.get("fields"), "file")
+            for url in about.texts(file, "url")
+        ]
+    return []
+
+
+def find_copy(
+    request: PageRequest, record: PublishedRecord, files: Sequence[Mapping[str, Any]]
+) -> str | None:
+    """Return the address of a record's archived copy: its own, or that of its only stored file."""
+    own = request.find_copy(record)
+    stored = [file["copy"] for file in files if file["copy"]]
+    return stored[0] if own is None and len(stored) == 1 else own
+
+
+def list_items(
+    record: PublishedRecord, copy: str | None, files: Sequence[Mapping[str, Any]]
+) -> list[tuple[str, str]]:
+    """Return the addresses of a record's stored bytes, with media types or ""."""
+    found = [(file["copy"], file.get("mimetype") or "") for file in files if file["copy"]]
+    if not found and copy is not None:
+        found = [(copy, record.fields.get("content_mime_type") or "")]
+    return found
+
+
+def take_files(files: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield files as long as their rows have room."""
+    room = _ROOM
+    for file in files:
+        room -= 200 + 2 * weigh(str(file.get("path"))) + len(str(file.get("copy")))
+        if room < 0:
+            return
+        yield file
+
+
+def _find_address(request: PageRequest, record: PublishedRecord, file: str) -> str | None:
+    """Return the address of a stored file of a record: the configured one, else our own."""
+    found = request.parts.copies.find_file(record.identifier, file)
+    if found is None and request.serves_content:
+        found = request.address.content(record.identifier, file)
+    return found
+
+
+def _is_stored(life: ObjectLife | None) -> bool:
+    return life is not None and life.versions > 0

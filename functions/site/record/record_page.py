@@ -1,0 +1,185 @@
+"""The page of a record: its fields, its formats, its versions, and where its copy is."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import quote
+
+from functions.http import http_message
+from functions.http.http_message import Reply
+from functions.oai.format import Format
+from functions.oai.repository import PublishedRecord
+from functions.oai.request import GET_RECORD
+from functions.site.fields import FieldRow, list_fields, read_title, shorten, weigh
+from functions.site.page import PageError, PageRequest, SitePage
+from functions.site.record import citation, commands, linked_data, record_files
+from functions.site.set_name import name_set
+from functions.snapshot import oai_name
+from functions.snapshot.errors import ConfigurationError
+
+_ROOM = 50_000
+"""Characters of XML with its markup escaped: a page should stay below 150 kB."""
+_TITLE = 500
+_VERSIONS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class FormatText:
+    """A record in a format: XML, whether it was cut, and the addresses of the whole."""
+
+    prefix: str
+    xml: str
+    is_cut: bool
+    view: str
+    raw: str
+
+
+def show(request: PageRequest) -> SitePage:
+    """Return the page of a record. Raises PageError if the snapshot does not have it."""
+    record = find_record(request)
+    address = request.address
+    title = (
+        request.text("record.deleted") if record.deleted else shorten(read_title(record), _TITLE)
+    )
+    lives = record_files.read_lives(request, record)
+    files = record_files.list_files(request, record, lives)
+    copy, shown = record_files.find_copy(request, record, files), [*record_files.take_files(files)]
+    formats = list(_render_formats(request, record))
+    page_url = linked_data.find_page(request, record)
+    raw = address.request(GET_RECORD, metadataPrefix="oai_dc", identifier=record.identifier)
+    values = {
+        "record": record,
+        "rows": _rows(request, record),
+        "sets": [(spec, _name(request, record, spec)) for spec in record.sets],
+        "copy": copy,
+        "captures": _captures_link(request, record),
+        "sources": _source_links(request, record),
+        "files": shown,
+        "more_files": len(files) - len(shown),
+        "lives": [one for one in lives if not one.url],
+        "formats": formats,
+        "history": _list_history(request, record),
+        "raw": raw,
+        "commands": commands.list_commands(request, record, raw, copy),
+        "citation": citation.cite(request, record, title, copy or page_url),
+    }
+    page = SitePage("record.html", title, values)
+    if record.deleted:
+        return page
+    return linked_data.describe(
+        request, record, page, copy, record_files.list_items(record, copy, files)
+    )
+
+
+def show_linkset(request: PageRequest) -> Reply:
+    """Return the links of a record as a link set (RFC 9264). Raises PageError."""
+    record = find_record(request)
+    if record.deleted:
+        raise PageError(request.text("record.deleted"), 404)
+    files = record_files.list_files(request, record, record_files.read_lives(request, record))
+    items = record_files.list_items(record, record_files.find_copy(request, record, files), files)
+    body = json.dumps(linked_data.write_linkset(request, record, items)).encode()
+    digest = http_message.document_digest(body)
+    return Reply(200, linked_data.LINKSET_TYPE, body, digest=digest)
+
+
+def find_record(request: PageRequest) -> PublishedRecord:
+    """Return the record that the path or the argument `id` names. Raises PageError."""
+    names = (request.arguments["id"],) if "id" in request.arguments else request.names
+    for name in names:
+        record = request.parts.repository.record(request.manifest, name)
+        if record is not None:
+            return record
+    shown = names[-1] if names else ""
+    raise PageError(request.text("record.unknown", identifier=shown), 404)
+
+
+def _list_history(request: PageRequest, record: PublishedRecord) -> list[tuple[int, datetime]]:
+    """Return number and instant of the publishes that changed a record, newest first."""
+    manifest = request.manifest
+    versions = request.parts.repository.versions(manifest, record.identifier)[-_VERSIONS:]
+    return [
+        (one.number, one.effective)
+        for place in reversed(versions)
+        for one in manifest.sequences
+        if one.first <= place <= one.last
+    ]
+
+
+def _rows(request: PageRequest, record: PublishedRecord) -> list[FieldRow]:
+    return (
+        [] if record.deleted else list_fields(record, request.text, _link_fields(request, record))
+    )
+
+
+def _link_fields(request: PageRequest, record: PublishedRecord) -> Mapping[str, str]:
+    """Return links of a record's columns: to its DOI, its hosts, its sets and its original."""
+    fields, page, found = record.fields, request.address.page, {}
+    if fields.get("doi"):
+        found["doi"] = f"https://doi.org/{quote(fields['doi'], safe='/()')}"
+    if record.kind == "capture" and request.parts.calendar is not None:
+        for name, match in (("url_host_name", "host"), ("url_host_registered_domain", "domain")):
+            if fields.get(name):
+                found[name] = page("/captures", url=fields[name], match=match)
+    if fields.get("refers_to"):
+        found["refers_to"] = request.address.record(fields["refers_to"])
+    sets = {above for spec in record.sets for above in oai_name.set_lineage(spec)}
+    for name in ("archive", "series", "set_spec"):
+        spec = str(fields.get(name) or "")
+        if spec in sets:
+            found[name] = page("/sets", under=spec)
+    return found
+
+
+def _name(request: PageRequest, record: PublishedRecord, spec: str) -> str:
+    told = record.fields.get("series_name") if spec == record.fields.get("series") else None
+    return name_set(request, spec, told)
+
+
+def _render_formats(request: PageRequest, record: PublishedRecord) -> Iterator[FormatText]:
+    """Yield the record in each of its formats; one whose crosswalk fails is left out."""
+    if record.deleted:
+        return
+    address, parts, room = request.address, request.parts, _ROOM
+    for row in parts.formats.of_kind(record.kind):
+        xml = _render(request, record, row)
+        if xml is not None:
+            given = {"metadataPrefix": row.prefix, "identifier": record.identifier}
+            yield FormatText(
+                row.prefix,
+                xml if weigh(xml) <= room else xml[: room // 6],
+                weigh(xml) > room,
+                address.answer(GET_RECORD, **given),
+                address.request(GET_RECORD, **given),
+            )
+            room = max(0, room - weigh(xml))
+
+
+def _render(request: PageRequest, record: PublishedRecord, row: Format) -> str | None:
+    parts = request.parts
+    if record.kind == "harvested" and row.prefix not in _prefixes(record):
+        return None
+    try:
+        name = parts.configuration["repository.name"]
+        return parts.render(record, row, request.address.oai, name).strip()
+    except ConfigurationError:
+        return None
+
+
+def _prefixes(record: PublishedRecord) -> set[str]:
+    return {one["prefix"] for one in record.fields.get("records") or ()}
+
+
+def _captures_link(request: PageRequest, record: PublishedRecord) -> str | None:
+    url = record.fields.get("url")
+    if record.kind != "capture" or not url or request.parts.search is None:
+        return None
+    return request.address.page("/captures", url=url, match="exact")
+
+
+def _source_links(request: PageRequest, record: PublishedRecord) -> list[tuple[str, str]]:
+    """Return the file that a capture or a template came from, with the link to its page."""
+    column = {"capture": "warc_filename", "template": "source"}.get(record.kind, "")
+    name = record.fields.get(column)
+    return [(name, request.address.page("/source", name=name))] if name else []
