@@ -8,6 +8,7 @@ import hashlib
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -22,6 +23,7 @@ from functions.config.configuration import Configuration
 from functions.oai.answer import Answer, RecordList
 from functions.oai.format import Formats
 from functions.oai.render import check, reproduction
+from functions.oai.render.pieces import NoColumnsError
 from functions.oai.repository import PublishedRecord, RecordSelection
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
@@ -165,6 +167,7 @@ class OfferedSnapshot:
         self._fields = self._renderer.fields(row)
         self.repository = DuckRepository(CheckedReader(reader, self.manifest))
         self._head, self._tail = self._frame()
+        self._pieces = file_rows.split(self._renderer, row, "capture", offer.base_url)
 
     def close(self) -> None:
         """Close the database; the local files go with the process."""
@@ -211,14 +214,21 @@ class OfferedSnapshot:
             )
             if not found:
                 return
-            body = self._render(found, since)
-            rows = file_rows.read(self._head, body, self._tail, found, since)
-            for identifier, text in zip(rows.identifiers, rows.texts, strict=True):
-                if len(text) > _LARGEST:
-                    raise FilesError(f"{identifier} may be too large for a page")
+            rows = self._rows(found, since)
+            sizes = [*map(len, rows.texts)]
+            if sizes and max(sizes) > _LARGEST:
+                identifier = rows.identifiers[sizes.index(max(sizes))]
+                raise FilesError(f"{identifier} may be too large for a page")
             yield rows
             selection = selection.behind(found[-1].position)
-            many = max(1, min(_MOST, 2 * many, _BYTES * len(found) // (len(body) + 1)))
+            many = max(1, min(_MOST, 2 * many, _BYTES * len(found) // (sum(sizes) + 1)))
+
+    def _rows(self, found: Sequence[PublishedRecord], since: datetime | None) -> RecordColumns:
+        if self._pieces is not None:
+            with suppress(NoColumnsError):
+                return file_rows.render(self._pieces, self._head, found, since)
+        body = self._render(found, since)
+        return file_rows.read(self._head, body, self._tail, found, since)
 
     def _render(self, found: Sequence[PublishedRecord], since: datetime | None) -> bytes:
         sheet = self._renderer.sheet(self.offer.base_url)

@@ -14,7 +14,11 @@ from typing import Any
 from builder.harvest import page
 from builder.harvest.page import PageEntry
 from builder.harvest.version import DC, HarvestedRow
-from builder.parquet.texts import list_values, read_elements, texts_of
+from builder.parquet.piece_columns import PieceColumns, add_namespaces
+from builder.parquet.texts import TextColumn, list_values, read_elements, texts_of
+from functions.oai.format import Format
+from functions.oai.render.pieces import FixedText, NoColumnsError, Piece, fixed_text
+from functions.oai.render.render import Renderer
 from functions.oai.repository import PublishedRecord
 from functions.oai.repository_duckdb.record_rows import Page
 from functions.snapshot import instant
@@ -28,7 +32,7 @@ _DC = (
 _METADATA, _RIGHTS = b"<metadata>\n" + _DC, b"<rightsDefinition>\n" + _DC
 _STRANGE = (b"\r", b"<!", b"<?")
 _REFERENCE = re.compile(rb"&(?!amp;|lt;|gt;|#34;|#39;)")
-_RAW = "harvested"
+_CAPTURE, _RAW = "capture", "harvested"
 """Items whose XML others wrote."""
 
 
@@ -63,6 +67,50 @@ class RecordColumns:
             )  # fmt: skip
 
 
+def render(
+    pieces: Sequence[Piece],
+    head: bytes,
+    records: Sequence[PublishedRecord],
+    since: datetime | None,
+) -> RecordColumns:
+    """Render records by columns, as `read` reads them. Raises NoColumnsError."""
+    if not isinstance(records, Page) or {*records.column("kind")} != {_CAPTURE}:
+        raise NoColumnsError
+    stamps = _stamps(records, since)
+    texts, dc = PieceColumns(records, stamps, since, DC).render(pieces)
+    around = [(use.decode(), text) for _, use, text in page.scope(head)]
+    texts = add_namespaces(texts, _BEGIN[:-1].decode(), around)
+    return RecordColumns(
+        records.column("identifier"), stamps, records.column("deleted"),
+        records.column("sets"), dc, TextColumn(texts),
+    )  # fmt: skip
+
+
+def split(renderer: Renderer, row: Format, kind: str, base_url: str) -> Sequence[Piece] | None:
+    """Return what is within a record, in pieces for `render`; None if it has to be parsed."""
+    if kind != _CAPTURE:
+        return None
+    try:
+        first, *pieces, last = renderer.pieces(row, kind, base_url)
+    except (NoColumnsError, ValueError):
+        return None
+    begin, end = _BEGIN.decode(), _END.decode()
+    if not (isinstance(first, FixedText) and isinstance(last, FixedText)):
+        return None
+    text = fixed_text((first, *pieces, last))
+    counts = [(part.decode() in text) for part in (*_STRANGE, b"<about>")]
+    dc = text.count(_NAMESPACE.decode()) - text.count(_METADATA.decode())
+    is_whole = first.text.startswith(begin) and last.text.endswith(end)
+    if any(counts) or dc or text.count(_TAGS.decode()) != 2 or not is_whole:
+        return None
+    if _REFERENCE.search(text.encode()):
+        return None
+    return (
+        FixedText(first.text.removeprefix(begin)), *pieces,
+        FixedText(last.text.removesuffix("\n")),
+    )  # fmt: skip
+
+
 def read(
     head: bytes,
     body: bytes,
@@ -78,13 +126,17 @@ def read(
         texts = _add_namespaces(body, page.scope(head))
         dc = read_dc(body, texts) if texts is not None else None
         if texts is not None and dc is not None and len(texts) == len(records):
-            dates = records.column("datestamp")
-            stamps = {date: instant.to_text(max(date, since or date)) for date in {*dates}}
             return RecordColumns(
-                records.column("identifier"), [stamps[date] for date in dates],
+                records.column("identifier"), _stamps(records, since),
                 records.column("deleted"), records.column("sets"), dc, texts,
             )  # fmt: skip
     return _columns(page.read(head + body + tail).entries)
+
+
+def _stamps(records: Page, since: datetime | None) -> Sequence[str]:
+    dates = records.column("datestamp")
+    texts = {date: instant.to_text(max(date, since or date)) for date in {*dates}}
+    return [texts[date] for date in dates]
 
 
 def _columns(entries: Sequence[PageEntry]) -> RecordColumns:

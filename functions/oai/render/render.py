@@ -23,6 +23,7 @@ from functions.oai.provider import Provider
 from functions.oai.render import about, template_filters
 from functions.oai.render.copy_address import NO_COPIES, CopyAddresses
 from functions.oai.render.loop import Abouts, RecordLoop
+from functions.oai.render.pieces import NoColumnsError, Piece, Splitter
 from functions.oai.render.sheet import Boundless, Room, Sheet, UnrenderedRecords
 from functions.oai.render.template import FAULTS, Templates
 from functions.oai.repository import PublishedRecord
@@ -138,6 +139,16 @@ class Renderer:
             *(self.templates.source(name) for name in pages),
             *(self.templates.source(template(kind), _crosswalk(row, kind)) for kind in kinds),
         ]
+
+    def pieces(self, row: Format, kind: str, base_url: str) -> Sequence[Piece]:
+        """Return a record's template in pieces. Raises NoColumnsError."""
+        found = self.templates.tree(template(kind), _crosswalk(row, kind))
+        if found is None:
+            raise NoColumnsError
+        tree, separate = found
+        constants = _constants(row, base_url, self._name)
+        prefix = "dc" if row.prefix == "oai_dc" else ""
+        return Splitter(separate, constants, prefix, bool(self.copies.templates)).split(tree)
 
     def _render_all(self, content: RecordList, base_url: str) -> tuple[bytes, ...]:
         sheet = self.sheet(base_url)
