@@ -13,8 +13,9 @@ from typing import Any
 
 from builder.harvest import page
 from builder.harvest.page import PageEntry
-from builder.harvest.version import DC, HarvestedRow
-from builder.parquet.piece_columns import PieceColumns, add_namespaces
+from builder.harvest.version import DC, HarvestedRow, ItemVersion, item_versions
+from builder.parquet.piece_columns import PieceColumns
+from builder.parquet.stored_columns import Arrays, arrays_of
 from builder.parquet.texts import TextColumn, list_values, read_elements, texts_of
 from functions.oai.format import Format
 from functions.oai.render.pieces import FixedText, NoColumnsError, Piece, fixed_text
@@ -38,52 +39,72 @@ _CAPTURE, _RAW = "capture", "harvested"
 
 @dataclass(frozen=True, slots=True)
 class RecordColumns:
-    """Records by columns; `texts` are in UTF-8, `dc` has an array of lists for each element."""
+    """Records by columns, each a sequence or an array.
 
-    identifiers: Sequence[str]
-    stamps: Sequence[str]
-    deleted: Sequence[bool]
-    sets: Sequence[Sequence[str]]
+    `identifiers` and `texts` are in UTF-8; `dc` has lists for each element.
+    """
+
+    identifiers: Sequence[bytes]
+    stamps: Any
+    deleted: Any
+    sets: Any
     dc: Mapping[str, Any]
     texts: Sequence[bytes]
+
+    @property
+    def largest(self) -> int:
+        """Bytes of the largest record."""
+        return max(map(len, self.texts), default=0)
 
     def values(self, harvested: str, run: int) -> Mapping[str, Any]:
         """Return the columns of version.ROW, without those that are NULL."""
         many = len(self.texts)
         return {
-            "identifier": self.identifiers, "datestamp": self.stamps, "deleted": self.deleted,
-            "sets": self.sets, **{f"dc_{name}": values for name, values in self.dc.items()},
+            "identifier": texts_of(self.identifiers), "datestamp": self.stamps,
+            "deleted": self.deleted, "sets": self.sets,
+            **{f"dc_{name}": values for name, values in self.dc.items()},
             "record": texts_of(self.texts), "harvested": [harvested] * many, "run": [run] * many,
         }  # fmt: skip
+
+    def versions(self, run: int) -> list[ItemVersion]:
+        """Return what the index of seen items holds of them."""
+        stamps, deleted = list_values(self.stamps), list_values(self.deleted)
+        return item_versions(run, self.identifiers, stamps, self.texts, deleted)
 
     def rows(self, harvested: str, run: int) -> Iterator[HarvestedRow]:
         """Yield the rows."""
         lists = {name: list_values(values) for name, values in self.dc.items()}
-        for n, text in enumerate(self.texts):
+        stamps, deleted, sets = map(list_values, (self.stamps, self.deleted, self.sets))
+        for n, (name, text) in enumerate(zip(self.identifiers, self.texts, strict=True)):
             dc = {name: tuple(one) for name, some in lists.items() if (one := some[n]) is not None}
             yield HarvestedRow(
-                self.identifiers[n], self.stamps[n], self.deleted[n], tuple(self.sets[n]), dc,
-                text.decode(), harvested, run,
+                name.decode(), stamps[n], deleted[n], tuple(sets[n]), dc, text.decode(),
+                harvested, run,
             )  # fmt: skip
 
 
-def render(
-    pieces: Sequence[Piece],
-    head: bytes,
-    records: Sequence[PublishedRecord],
-    since: datetime | None,
-) -> RecordColumns:
-    """Render records by columns, as `read` reads them. Raises NoColumnsError."""
+def render(pieces: Sequence[Piece], head: bytes, columns: Arrays) -> RecordColumns:
+    """Render captures by columns, as `read` reads them from pages. Raises NoColumnsError.
+
+    `columns` are those that the pieces need, and those of a page, with datestamps as text.
+    """
+    around = [(use.decode(), text) for _, use, text in page.scope(head)]
+    texts, dc = PieceColumns(columns, DC).render(pieces, _BEGIN[:-1].decode(), around)
+    return RecordColumns(
+        TextColumn(columns["identifier"]), columns["datestamp"], columns["deleted"],
+        columns["sets"], dc, TextColumn(texts),
+    )  # fmt: skip
+
+
+def page_arrays(records: Sequence[PublishedRecord], since: datetime | None) -> Arrays:
+    """Return captures of a page as columns for `render`. Raises NoColumnsError for other items."""
     if not isinstance(records, Page) or {*records.column("kind")} != {_CAPTURE}:
         raise NoColumnsError
-    stamps = _stamps(records, since)
-    texts, dc = PieceColumns(records, stamps, since, DC).render(pieces)
-    around = [(use.decode(), text) for _, use, text in page.scope(head)]
-    texts = add_namespaces(texts, _BEGIN[:-1].decode(), around)
-    return RecordColumns(
-        records.column("identifier"), stamps, records.column("deleted"),
-        records.column("sets"), dc, TextColumn(texts),
-    )  # fmt: skip
+    columns = {name: records.column(name) for name in records.names}
+    try:
+        return arrays_of({**columns, "datestamp": _stamps(records, since)})
+    except ValueError as error:  # characters that are none
+        raise NoColumnsError from error
 
 
 def split(renderer: Renderer, row: Format, kind: str, base_url: str) -> Sequence[Piece] | None:
@@ -127,7 +148,8 @@ def read(
         dc = read_dc(body, texts) if texts is not None else None
         if texts is not None and dc is not None and len(texts) == len(records):
             return RecordColumns(
-                records.column("identifier"), _stamps(records, since),
+                [name.encode() for name in records.column("identifier")],
+                _stamps(records, since),
                 records.column("deleted"), records.column("sets"), dc, texts,
             )  # fmt: skip
     return _columns(page.read(head + body + tail).entries)
@@ -141,7 +163,7 @@ def _stamps(records: Page, since: datetime | None) -> Sequence[str]:
 
 def _columns(entries: Sequence[PageEntry]) -> RecordColumns:
     return RecordColumns(
-        [one.identifier for one in entries], [one.datestamp for one in entries],
+        [one.identifier.encode() for one in entries], [one.datestamp for one in entries],
         [one.deleted for one in entries], [one.sets for one in entries],
         {name: [one.dc.get(name) for one in entries] for name in DC},
         [one.text.encode() for one in entries],

@@ -5,16 +5,16 @@ writer, and imports pyarrow like it.
 """
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import compress
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from builder.parquet.texts import read_elements, unescape
+from builder.parquet.combinations import combine, split_lists
+from builder.parquet.stored_columns import Arrays
+from builder.parquet.texts import bytes_of, read_elements, unescape
 from functions.oai.render.loop import END
 from functions.oai.render.pieces import (
     Choice,
@@ -39,35 +39,34 @@ _STRANGE = ("<!", "<?", "record>", "xmlns", "\r")
 
 _Parts = list[Any]
 """Texts, each the same for all records, and arrays of texts."""
+_Value = tuple[str, pa.StringArray]
+"""The name of an element, and its value in each record, or null."""
 
 
 class PieceColumns:
-    """Renders the records of a page, all of one kind. Every method raises NoColumnsError.
+    """Renders records of one kind by their columns, with datestamps as text.
 
-    `datestamps` are their datestamps as text, for printed columns; `since` is for Jinja2.
+    Every method raises NoColumnsError.
     """
 
-    def __init__(
-        self,
-        records: Page,
-        datestamps: Sequence[str],
-        since: datetime | None,
-        names: Sequence[str],
-    ) -> None:
+    def __init__(self, columns: Arrays, names: Sequence[str]) -> None:
         """`names` are those of the elements whose values are returned, in order."""
-        self._records, self._since, self._names = records, since, names
-        self._count = len(records)
-        self._arrays: dict[str, pa.Array] = {}
+        self._columns, self._names = columns, names
+        self._count = len(columns["position"])
+        self._checked: set[str] = set()
         self._printed: dict[tuple[str, ...], pa.StringArray] = {}
-        self._texts = {"datestamp": datestamps}
 
     def render(
-        self, pieces: Sequence[Piece]
+        self, pieces: Sequence[Piece], begin: str, around: Iterable[tuple[str, str]]
     ) -> tuple[pa.StringArray, Mapping[str, pa.ListArray]]:
-        """Return the records' texts, and the non-empty values of elements by name."""
+        """Return the records' texts, and the non-empty values of elements by name.
+
+        Before the pieces stands a tag `begin` with declarations: `around` are those in scope, each
+        behind what a text contains that needs it.
+        """
         try:
             parts, values = self._all(pieces, None)
-            text = _join(parts)
+            text = _join([begin, *_declarations(parts, around), ">", *parts])
         except FAULTS as error:
             raise NoColumnsError from error
         if not isinstance(text, pa.StringArray):
@@ -81,10 +80,15 @@ class PieceColumns:
 
     def _all(
         self, pieces: Iterable[Piece], mask: pa.BooleanArray | None
-    ) -> tuple[_Parts, list[tuple[str, pa.StringArray]]]:
-        """Return the parts of records, and their elements' values; others than `mask` may be odd."""
+    ) -> tuple[_Parts, list[_Value]]:
+        """Return the parts of records, and the values of their elements.
+
+        Those of records outside of `mask` mean nothing.
+        """
         parts: _Parts = []
-        values: list[tuple[str, pa.StringArray]] = []
+        values: list[_Value] = []
+        made: _Parts
+        found: list[_Value]
         for piece in pieces:
             match piece:
                 case FixedText():
@@ -102,15 +106,11 @@ class PieceColumns:
         return parts, values
 
     def _array(self, name: str) -> pa.Array:
-        if name not in self._arrays:
-            values = self._texts.get(name) or self._records.column(name)
-            made = pa.array(values)
-            if pa.types.is_null(made.type):
-                made = made.cast(pa.string())
-            if pa.types.is_string(made.type):
-                _check_characters(made)
-            self._arrays[name] = made
-        return self._arrays[name]
+        column = self._columns[name]
+        if name not in self._checked and pa.types.is_string(column.type):
+            _check_characters(column)
+            self._checked.add(name)
+        return column
 
     def _print(self, names: tuple[str, ...]) -> pa.StringArray:
         if names not in self._printed:
@@ -140,9 +140,7 @@ class PieceColumns:
             raise NoColumnsError  # an error in Python
         return pc.fill_null(pc.match_substring(column, test.text), False)
 
-    def _choose(
-        self, choice: Choice, mask: pa.BooleanArray | None
-    ) -> tuple[_Parts, list[tuple[str, pa.StringArray]]]:
+    def _choose(self, choice: Choice, mask: pa.BooleanArray | None) -> tuple[_Parts, list[_Value]]:
         passed = self._passes(choice.test, mask)
         failed = pc.invert(passed)
         if choice.negated:
@@ -160,16 +158,16 @@ class PieceColumns:
 
     def _element(
         self, element: ElementPiece, mask: pa.BooleanArray | None
-    ) -> tuple[_Parts, list[tuple[str, pa.StringArray]]]:
+    ) -> tuple[_Parts, list[_Value]]:
         parts, values = self._all(element.body, mask)
         if values:
             raise NoColumnsError
         value = _join(parts)
         if not isinstance(value, pa.StringArray):
             value = pa.repeat(value, self._count)
-        if any(isinstance(one, RenderedPiece) for one in element.body):
-            if pc.any(pc.match_substring(value, "<")).as_py():
-                raise NoColumnsError
+        is_free = any(isinstance(one, RenderedPiece) for one in element.body)
+        if is_free and b"<" in bytes_of(value):
+            raise NoColumnsError
         tag = f"{element.prefix}:{element.name}>"
         found = pc.utf8_trim_whitespace(unescape(value))
         found = pc.if_else(pc.equal(found, ""), None, found)
@@ -177,40 +175,35 @@ class PieceColumns:
 
     def _render(
         self, piece: RenderedPiece, mask: pa.BooleanArray | None
-    ) -> tuple[_Parts, list[tuple[str, pa.StringArray]]]:
+    ) -> tuple[_Parts, list[_Value]]:
         """Let Jinja2 render each combination of values once."""
         names = piece.loop.names
         if not names:
-            text = piece.loop.render(Page({"position": (0,)}), piece.constants, self._since)
-            return [*_check_texts(text.split(END)[:1])], []
-        columns = [self._records.column(name) for name in names]
-        rows: Iterable[Any] = columns[0] if len(names) == 1 else zip(*columns, strict=True)
-        chosen = None if mask is None else mask.to_pylist()
-        keys = [*rows] if chosen is None else [*compress(rows, chosen)]
-        try:
-            seen = dict.fromkeys(keys)
-        except TypeError:  # of lists
-            keys = [_freeze(key, len(names)) for key in keys]
-            seen = dict.fromkeys(keys)
-        seen = {key: number for number, key in enumerate(seen)}
-        distinct = [[*seen]] if len(names) == 1 else [*zip(*seen, strict=True)]
-        if not seen:
+            return [*_check_texts(self._texts(piece, 1, {}))], []
+        columns, indices = combine([self._columns[name] for name in names], mask)
+        count = len(columns[0])
+        if not count:
             return [""], []
-        page = Page({"position": range(len(seen)), **dict(zip(names, distinct, strict=True))})
-        texts = piece.loop.render(page, piece.constants, self._since).split(END)[:-1]
-        if len(texts) != len(seen):
-            raise NoColumnsError
-        codes = [seen[key] for key in keys]
-        if chosen is not None:
-            given = iter(codes)
-            codes = [next(given) if one else None for one in chosen]
-        indices = pa.array(codes, pa.int32())
-        made = pa.array(_check_texts(texts))
+        values = {
+            name: split_lists(column.to_pylist())
+            if pa.types.is_list(self._columns[name].type)
+            else column.to_pylist()
+            for name, column in zip(names, columns, strict=True)
+        }
+        texts = self._texts(piece, count, values)
+        made = pa.array(_check_texts(texts), pa.string())
         return [pc.fill_null(made.take(indices), "")], self._read(made, indices)
 
-    def _read(
-        self, texts: pa.StringArray, indices: pa.Int32Array
-    ) -> list[tuple[str, pa.StringArray]]:
+    def _texts(
+        self, piece: RenderedPiece, count: int, columns: Mapping[str, Sequence[Any]]
+    ) -> Sequence[str]:
+        page = Page({"position": range(count), **columns})
+        texts = piece.loop.render(page, piece.constants).split(END)[:-1]
+        if len(texts) != count:
+            raise NoColumnsError
+        return texts
+
+    def _read(self, texts: pa.StringArray, indices: pa.Int32Array) -> list[_Value]:
         """Return the values of elements that Jinja2 printed."""
         if not self._names or not pc.any(pc.match_substring(texts, "<dc:")).as_py():
             return []
@@ -226,13 +219,6 @@ class PieceColumns:
         return found
 
 
-def _freeze(key: Any, many: int) -> Any:
-    """Return a combination of values with tuples instead of lists."""
-    if many == 1:
-        return tuple(key) if isinstance(key, list) else key
-    return tuple(tuple(one) if isinstance(one, list) else one for one in key)
-
-
 def _check_texts(texts: Sequence[str]) -> Sequence[str]:
     if any(one in text for text in texts for one in _STRANGE):
         raise NoColumnsError
@@ -242,7 +228,7 @@ def _check_texts(texts: Sequence[str]) -> Sequence[str]:
 
 def _check_characters(column: pa.StringArray) -> None:
     """Raise NoColumnsError for characters that are not printed as they are."""
-    data = _bytes(column)
+    data = bytes_of(column)
     if len(data.translate(None, _REMOVED)) != len(data):
         raise NoColumnsError
     if any(one in data for one in _NONCHARACTERS):
@@ -254,20 +240,11 @@ _ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&#34;"), ("'", 
 
 def _escape(texts: pa.StringArray) -> pa.StringArray:
     """Escape like template_filters.escape."""
-    data = _bytes(texts)
+    data = bytes_of(texts)
     for character, reference in _ESCAPES:
         if character.encode() in data:
             texts = pc.replace_substring(texts, character, reference)
     return texts
-
-
-def _bytes(texts: pa.StringArray) -> bytes:
-    """Return the characters of all texts in UTF-8."""
-    _, bounds, data = texts.buffers()
-    if data is None or not len(texts):
-        return b""
-    places = memoryview(bounds).cast("i")
-    return bytes(memoryview(data)[places[texts.offset] : places[texts.offset + len(texts)]])
 
 
 def _join(parts: _Parts) -> Any:
@@ -298,24 +275,18 @@ def _lists(values: Sequence[pa.StringArray]) -> pa.ListArray:
     return pa.ListArray.from_arrays(offsets, flat.drop_null())
 
 
+def _declarations(parts: _Parts, around: Iterable[tuple[str, str]]) -> Iterator[Any]:
+    """Yield the declarations that texts need, a column where only some texts need one."""
+    fixed, text = "\0".join(part for part in parts if isinstance(part, str)), None
+    for use, declaration in around:
+        if use in fixed:
+            yield declaration
+            continue
+        text = _join(parts) if text is None else text
+        yield pc.if_else(pc.match_substring(text, use), declaration, "")
+
+
 @lru_cache(maxsize=64)
 def _interleave(count: int, many: int) -> pa.Array:
     """Return the places of the values of each record in turn, where one column follows another."""
     return pa.array(array("i", (n + k * count for n in range(count) for k in range(many))))
-
-
-def add_namespaces(
-    texts: pa.StringArray, begin: str, around: Iterable[tuple[str, str]]
-) -> pa.StringArray:
-    """Return texts behind a tag `begin` with declarations.
-
-    `around` are the declarations in scope, each with what a text contains that needs it.
-    """
-    added: _Parts = [begin]
-    for use, declaration in around:
-        used = pc.match_substring(texts, use)
-        if pc.all(used).as_py():
-            added.append(declaration)
-        elif pc.any(used).as_py():
-            added.append(pc.if_else(used, declaration, ""))
-    return _join([*added, ">", texts])

@@ -104,7 +104,7 @@ class Splitter:
 
     def split(self, tree: nodes.Template) -> tuple[Piece, ...]:
         """Return the pieces of a template."""
-        if tree.find((nodes.Assign, nodes.AssignBlock)):
+        if tree.find(nodes.Assign) or tree.find(nodes.AssignBlock):
             raise NoColumnsError
         if not self.has_copies:
             _remove_copies(tree)
@@ -140,7 +140,10 @@ class Splitter:
         return self._rendered(nodes.Output([node], lineno=node.lineno))
 
     def _rendered(self, node: nodes.Node) -> RenderedPiece:
-        return RenderedPiece(self.separate([node]), self.constants)
+        loop = self.separate([node])
+        if "datestamp" in loop.names:  # which may be raised to another
+            raise NoColumnsError
+        return RenderedPiece(loop, self.constants)
 
     def _tokens(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
         """Yield the pieces with the elements' tags apart, and other neighbouring texts joined."""

@@ -108,9 +108,7 @@ class Templates:
             self._loops[name, crosswalk] = loop
         return self._loops[name, crosswalk]
 
-    def tree(
-        self, name: str, crosswalk: str
-    ) -> tuple[jinja2.nodes.Template, Separate] | None:
+    def tree(self, name: str, crosswalk: str) -> tuple[jinja2.nodes.Template, Separate] | None:
         """Return a loop's template and what compiles parts of it, if all values print alike."""
         source = [*lines(self._read, name, crosswalk, tuple(self.abouts))]
         tree = self._environment.parse("".join(line for line, _, _ in source))
