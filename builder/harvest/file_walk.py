@@ -251,7 +251,7 @@ def read_span(task: SpanTask, advance: Callable[[int, int], None]) -> SpanResult
     stamps: list[str] = []
     writer = records.open_part(task.path, task.form)
     for rows in snapshot.batches(task.selection):
-        records.append_columns(writer, rows, task.date, task.run)
+        writer.append_columns(rows, task.date, task.run)
         versions += rows.versions(task.run)
         stamps += [stamp for stamp, _ in groupby(list_values(rows.stamps))]
         advance(len(rows.texts), 0)

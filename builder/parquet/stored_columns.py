@@ -1,9 +1,9 @@
-"""Reads row groups of the table of records as columns, without an object for each value.
+"""Reads Parquet files: rows, and row groups of the table of records as columns.
 
 It is apart from the writer, and imports pyarrow like it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from functions.snapshot.errors import DamagedStore
+from functions.snapshot import schema
+from functions.snapshot.errors import DamagedStore, StoreError
 
 Arrays = Mapping[str, pa.Array]
 """Columns of one length by name."""
@@ -77,3 +78,13 @@ def arrays_of(columns: Mapping[str, Sequence[Any]]) -> Arrays:
 def _whole(column: pa.ChunkedArray) -> pa.Array:
     found = column.combine_chunks()
     return pa.concat_arrays(found.chunks) if isinstance(found, pa.ChunkedArray) else found
+
+
+def read_rows(path: Path, columns: Sequence[schema.Column], many: int) -> Iterator[tuple[Any, ...]]:
+    """Yield a file's rows in order, `many` of them in memory. Raises StoreError."""
+    try:
+        with pq.ParquetFile(path) as file:
+            for some in file.iter_batches(many, columns=[column.name for column in columns]):
+                yield from zip(*(one.to_pylist() for one in some.columns), strict=True)
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(f"{path} cannot be read: {error}") from error
