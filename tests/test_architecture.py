@@ -38,8 +38,7 @@ HEAVY = {
     "distributed": "builder/ingest/engines.py",
     "duckdb": "functions/database/engine.py",
     "jinja2": (
-        "functions/oai/render/loop.py functions/oai/render/pieces.py "
-        "functions/oai/render/template.py"
+        "builder/parquet/pieces.py functions/oai/render/loop.py functions/oai/render/template.py"
     ),
     "obstore": "functions/store/client.py",
     "pyarrow": (

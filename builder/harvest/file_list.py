@@ -14,8 +14,9 @@ from pathlib import Path
 
 from builder.harvest import file_rows
 from builder.harvest.errors import FilesError
-from builder.harvest.file_rows import RecordColumns
 from builder.harvest.offer import FileOffer, check_root
+from builder.harvest.record_columns import RecordColumns
+from builder.parquet.pieces import NoColumnsError
 from builder.parquet.stored_columns import (
     StoredGroup,
     choose_rows,
@@ -28,7 +29,6 @@ from functions.config.configuration import Configuration
 from functions.oai.answer import Answer, RecordList
 from functions.oai.format import Formats
 from functions.oai.render import check, reproduction
-from functions.oai.render.pieces import NoColumnsError
 from functions.oai.repository import PublishedRecord, RecordSelection
 from functions.oai.repository_duckdb import record_rows
 from functions.oai.repository_duckdb.record_rows import DOCUMENT
@@ -194,14 +194,17 @@ class OfferedSnapshot:
     ) -> Iterator[RecordColumns]:
         """Yield the records of a selection in row groups, by pages if they cannot be columns."""
         span, pieces = selection.span, self._pieces
-        names = record_rows.columns(headers=False, of_set=False, fields=self._fields)
+        header = record_rows.columns(headers=False, of_set=False, fields=self._fields)
+        names = [name for name in header if name != DOCUMENT]
         buried = self.repository.catalogue.groups(self.manifest, "dead", span.first, span.last)
         columns = choose_rows(
-            read_groups(self._stored(file, groups), [name for name in names if name != DOCUMENT]),
+            read_groups(
+                self._find_groups(file, groups), [name for name in names if name != DOCUMENT]
+            ),
             span.first,
             span.last,
             selection.kinds,
-            [read_groups(self._stored(*found), ["position"]) for found in buried],
+            [read_groups(self._find_groups(*found), ["position"]) for found in buried],
         )
         try:
             if pieces is None or not {*distinct(columns["kind"])} <= {"capture"}:
@@ -212,7 +215,7 @@ class OfferedSnapshot:
         except NoColumnsError:
             yield from self._pages(selection)
 
-    def _stored(self, file: DataFile, groups: Sequence[RowGroup]) -> Iterator[StoredGroup]:
+    def _find_groups(self, file: DataFile, groups: Sequence[RowGroup]) -> Iterator[StoredGroup]:
         paths = self._reader.parts(file.key, file.bytes, [group.span for group in groups])
         each = paths if len(paths) == len(groups) else [paths[0]] * len(groups)
         for path, group in zip(each, groups, strict=True):

@@ -6,19 +6,25 @@ attributes or is within another. A test compares both.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from builder.harvest import page
 from builder.harvest.page import PageEntry
-from builder.harvest.version import DC, HarvestedRow, ItemVersion, item_versions
+from builder.harvest.record_columns import RecordColumns
+from builder.harvest.version import DC
 from builder.parquet.piece_columns import PieceColumns
+from builder.parquet.pieces import (
+    FixedText,
+    NoColumnsError,
+    Piece,
+    fixed_text,
+    split_template,
+)
 from builder.parquet.stored_columns import Arrays, arrays_of
-from builder.parquet.texts import TextColumn, list_values, read_elements, texts_of
+from builder.parquet.texts import TextColumn, read_elements, texts_of
 from functions.oai.format import Format
-from functions.oai.render.pieces import FixedText, NoColumnsError, Piece, fixed_text
 from functions.oai.render.render import Renderer
 from functions.oai.repository import PublishedRecord
 from functions.oai.repository_duckdb.record_rows import Page
@@ -35,52 +41,6 @@ _STRANGE = (b"\r", b"<!", b"<?")
 _REFERENCE = re.compile(rb"&(?!amp;|lt;|gt;|#34;|#39;)")
 _CAPTURE, _RAW = "capture", "harvested"
 """Items whose XML others wrote."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordColumns:
-    """Records by columns, each a sequence or an array.
-
-    `identifiers` and `texts` are in UTF-8; `dc` has lists for each element.
-    """
-
-    identifiers: Sequence[bytes]
-    stamps: Any
-    deleted: Any
-    sets: Any
-    dc: Mapping[str, Any]
-    texts: Sequence[bytes]
-
-    @property
-    def largest(self) -> int:
-        """Bytes of the largest record."""
-        return max(map(len, self.texts), default=0)
-
-    def values(self, harvested: str, run: int) -> Mapping[str, Any]:
-        """Return the columns of version.ROW, without those that are NULL."""
-        many = len(self.texts)
-        return {
-            "identifier": texts_of(self.identifiers), "datestamp": self.stamps,
-            "deleted": self.deleted, "sets": self.sets,
-            **{f"dc_{name}": values for name, values in self.dc.items()},
-            "record": texts_of(self.texts), "harvested": [harvested] * many, "run": [run] * many,
-        }  # fmt: skip
-
-    def versions(self, run: int) -> list[ItemVersion]:
-        """Return what the index of seen items holds of them."""
-        stamps, deleted = list_values(self.stamps), list_values(self.deleted)
-        return item_versions(run, self.identifiers, stamps, self.texts, deleted)
-
-    def rows(self, harvested: str, run: int) -> Iterator[HarvestedRow]:
-        """Yield the rows."""
-        lists = {name: list_values(values) for name, values in self.dc.items()}
-        stamps, deleted, sets = map(list_values, (self.stamps, self.deleted, self.sets))
-        for n, (name, text) in enumerate(zip(self.identifiers, self.texts, strict=True)):
-            dc = {name: tuple(one) for name, some in lists.items() if (one := some[n]) is not None}
-            yield HarvestedRow(
-                name.decode(), stamps[n], deleted[n], tuple(sets[n]), dc, text.decode(),
-                harvested, run,
-            )  # fmt: skip
 
 
 def render(pieces: Sequence[Piece], head: bytes, columns: Arrays) -> RecordColumns:
@@ -111,8 +71,14 @@ def split(renderer: Renderer, row: Format, kind: str, base_url: str) -> Sequence
     """Return what is within a record, in pieces for `render`; None if it has to be parsed."""
     if kind != _CAPTURE:
         return None
+    tree = renderer.tree(row, kind, base_url)
+    if tree is None:
+        return None
+    prefix = "dc" if row.prefix == "oai_dc" else ""
     try:
-        first, *pieces, last = renderer.pieces(row, kind, base_url)
+        first, *pieces, last = split_template(
+            *tree, prefix, has_copies=bool(renderer.copies.templates)
+        )
     except (NoColumnsError, ValueError):
         return None
     begin, end = _BEGIN.decode(), _END.decode()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from functions.oai.render.pieces import NoColumnsError
+from builder.parquet.pieces import NoColumnsError
 
 _INNER = "\x1d"
 """What joins lists. No value contains it, because XML forbids it."""

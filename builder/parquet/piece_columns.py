@@ -13,10 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from builder.parquet.combinations import combine, split_lists
-from builder.parquet.stored_columns import Arrays
-from builder.parquet.texts import bytes_of, read_elements, unescape
-from functions.oai.render.loop import END
-from functions.oai.render.pieces import (
+from builder.parquet.pieces import (
     Choice,
     ColumnTest,
     ElementPiece,
@@ -26,6 +23,9 @@ from functions.oai.render.pieces import (
     PrintedColumn,
     RenderedPiece,
 )
+from builder.parquet.stored_columns import Arrays
+from builder.parquet.texts import bytes_of, read_elements, unescape
+from functions.oai.render.loop import END
 from functions.oai.render.template import FAULTS
 from functions.oai.repository_duckdb.record_rows import Page
 

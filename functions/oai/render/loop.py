@@ -16,6 +16,7 @@ from typing import Any
 import jinja2
 import jinja2.meta
 from jinja2 import nodes
+from jinja2.nodes import Template as Template
 
 from functions.oai.render import template_filters
 from functions.oai.render.about import Container

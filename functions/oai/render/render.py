@@ -22,8 +22,7 @@ from functions.oai.format import TEMPLATES, Format, folders
 from functions.oai.provider import Provider
 from functions.oai.render import about, template_filters
 from functions.oai.render.copy_address import NO_COPIES, CopyAddresses
-from functions.oai.render.loop import Abouts, RecordLoop
-from functions.oai.render.pieces import NoColumnsError, Piece, Splitter
+from functions.oai.render.loop import Abouts, RecordLoop, Separate, Template
 from functions.oai.render.sheet import Boundless, Room, Sheet, UnrenderedRecords
 from functions.oai.render.template import FAULTS, Templates
 from functions.oai.repository import PublishedRecord
@@ -140,15 +139,15 @@ class Renderer:
             *(self.templates.source(template(kind), _crosswalk(row, kind)) for kind in kinds),
         ]
 
-    def pieces(self, row: Format, kind: str, base_url: str) -> Sequence[Piece]:
-        """Return a record's template in pieces. Raises NoColumnsError."""
+    def tree(
+        self, row: Format, kind: str, base_url: str
+    ) -> tuple[Template, Separate, Mapping[str, str]] | None:
+        """Return a record's template, what compiles parts of it, and its constants.
+
+        None if a part does not print by itself what it prints within the whole.
+        """
         found = self.templates.tree(template(kind), _crosswalk(row, kind))
-        if found is None:
-            raise NoColumnsError
-        tree, separate = found
-        constants = _constants(row, base_url, self._name)
-        prefix = "dc" if row.prefix == "oai_dc" else ""
-        return Splitter(separate, constants, prefix, bool(self.copies.templates)).split(tree)
+        return None if found is None else (*found, _constants(row, base_url, self._name))
 
     def _render_all(self, content: RecordList, base_url: str) -> tuple[bytes, ...]:
         sheet = self.sheet(base_url)

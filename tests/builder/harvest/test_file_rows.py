@@ -9,10 +9,10 @@ import pytest
 
 from builder.harvest import file_rows, page
 from builder.harvest.version import HarvestedRow
+from builder.parquet.pieces import NoColumnsError
 from functions.config import configuration
 from functions.oai.answer import Answer, RecordList
 from functions.oai.render import check
-from functions.oai.render.pieces import NoColumnsError
 from functions.oai.repository_duckdb.record_rows import HEADER, Page
 from functions.snapshot import schema
 from tests.extent import examples

@@ -2,7 +2,7 @@
 
 Fixed texts, printed columns and choices between them are told apart. What has no such form stays
 with Jinja2, which renders it once for each combination of values that it depends on. So the text is
-the one that the template gives. Only builders use this: it needs a library that joins columns.
+the one that the template gives.
 """
 
 import re
@@ -89,45 +89,50 @@ class NoColumnsError(Exception):
     """Records that have to be rendered one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Splitter:
-    """Splits a plain template, which `loop.is_plain` tells; `separate` compiles a part of it.
+def split_template(
+    tree: nodes.Template,
+    separate: Separate,
+    constants: Mapping[str, str],
+    prefix: str,
+    *,
+    has_copies: bool,
+) -> tuple[Piece, ...]:
+    """Return the pieces of a template as Renderer.tree gives it, which changes the tree.
 
-    Elements of the namespace prefix `prefix` become pieces of their own; "" for none. Every method
-    raises NoColumnsError.
+    Elements of the namespace prefix `prefix` become pieces of their own; "" for none. `has_copies`
+    tells whether addresses of copies are configured. Raises NoColumnsError.
     """
+    if tree.find(nodes.Assign) or tree.find(nodes.AssignBlock):
+        raise NoColumnsError
+    if not has_copies:
+        _remove_copies(tree)
+    return _Splitter(separate, constants, prefix).split(tree.body)
 
+
+@dataclass(frozen=True, slots=True)
+class _Splitter:
     separate: Separate
     constants: Mapping[str, str]
     prefix: str
-    has_copies: bool
 
-    def split(self, tree: nodes.Template) -> tuple[Piece, ...]:
-        """Return the pieces of a template."""
-        if tree.find(nodes.Assign) or tree.find(nodes.AssignBlock):
-            raise NoColumnsError
-        if not self.has_copies:
-            _remove_copies(tree)
-        return self._body(tree.body)
-
-    def _body(self, body: Sequence[nodes.Node]) -> tuple[Piece, ...]:
+    def split(self, body: Sequence[nodes.Node]) -> tuple[Piece, ...]:
         pieces = [piece for node in body for piece in self._statement(node)]
         return self._elements(self._tokens(pieces))
 
     def _statement(self, node: nodes.Node) -> Iterator[Piece]:
         if isinstance(node, nodes.Output):
             for child in node.nodes:
-                yield self._printed(child)
+                yield self._print(child)
             return
         if isinstance(node, nodes.If) and not node.elif_:
             found = _test(node.test)
             if found is not None:
                 test, negated = found
-                yield Choice(test, self._body(node.body), self._body(node.else_), negated)
+                yield Choice(test, self.split(node.body), self.split(node.else_), negated)
                 return
-        yield self._rendered(node)
+        yield self._separate(node)
 
-    def _printed(self, node: nodes.Node) -> Piece:
+    def _print(self, node: nodes.Node) -> Piece:
         if isinstance(node, nodes.TemplateData):
             return FixedText(node.data)
         if isinstance(node, nodes.Name) and node.name in CONSTANT:
@@ -137,9 +142,9 @@ class Splitter:
             return PrintedColumn(names)
         if len(names) == 1 and _COLUMNS.get(names[0]) == _NUMBER:
             return PrintedColumn(names)
-        return self._rendered(nodes.Output([node], lineno=node.lineno))
+        return self._separate(nodes.Output([node], lineno=node.lineno))
 
-    def _rendered(self, node: nodes.Node) -> RenderedPiece:
+    def _separate(self, node: nodes.Node) -> RenderedPiece:
         loop = self.separate([node])
         if "datestamp" in loop.names:  # which may be raised to another
             raise NoColumnsError
