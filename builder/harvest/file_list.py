@@ -198,9 +198,7 @@ class OfferedSnapshot:
         names = [name for name in header if name != DOCUMENT]
         buried = self.repository.catalogue.groups(self.manifest, "dead", span.first, span.last)
         columns = choose_rows(
-            read_groups(
-                self._find_groups(file, groups), [name for name in names if name != DOCUMENT]
-            ),
+            read_groups(self._find_groups(file, groups), names),
             span.first,
             span.last,
             selection.kinds,
