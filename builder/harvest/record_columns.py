@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from builder.harvest.version import HarvestedRow, ItemVersion, item_versions
-from builder.parquet.texts import list_values, texts_of
+from builder.parquet.texts import list_values, longest, texts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class RecordColumns:
     @property
     def largest(self) -> int:
         """Bytes of the largest record."""
-        return max(map(len, self.texts), default=0)
+        return longest(self.texts)
 
     def values(self, harvested: str, run: int) -> Mapping[str, Any]:
         """Return the columns of version.ROW, without those that are NULL."""

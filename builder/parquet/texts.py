@@ -69,6 +69,13 @@ def texts_of(texts: Sequence[bytes]) -> pa.StringArray:
     return pa.StringArray.from_buffers(len(texts), pa.py_buffer(bounds), data)
 
 
+def longest(texts: Sequence[bytes]) -> int:
+    """Return the bytes of the longest text, 0 if there is none."""
+    if isinstance(texts, TextColumn):
+        return pc.max(pc.binary_length(texts.column)).as_py() or 0
+    return max(map(len, texts), default=0)
+
+
 def bytes_of(texts: pa.StringArray) -> bytes:
     """Return the characters of all texts in UTF-8, without anything between them."""
     _, bounds, data = texts.buffers()
