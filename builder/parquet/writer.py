@@ -119,12 +119,8 @@ class RowWriter:
 
     def _flush(self) -> None:
         if self._rows:
-            columns = list(zip(*self._rows, strict=True))
-            arrays = [
-                pa.array(values, field.type)
-                for values, field in zip(columns, self._schema, strict=True)
-            ]
-            self._write(arrays)
+            columns = zip(zip(*self._rows, strict=True), self._schema, strict=True)
+            self._write([pa.array(values, field.type) for values, field in columns])
             self._rows.clear()
 
     def _write(self, arrays: Sequence[pa.Array]) -> None:
