@@ -37,11 +37,14 @@ HEAVY = {
     "chardetng_py": "builder/sources/charset.py",
     "distributed": "builder/ingest/engines.py",
     "duckdb": "functions/database/engine.py",
-    "jinja2": "functions/oai/render/loop.py functions/oai/render/template.py",
+    "jinja2": (
+        "builder/parquet/pieces.py functions/oai/render/loop.py functions/oai/render/template.py"
+    ),
     "obstore": "functions/store/client.py",
     "pyarrow": (
-        "builder/ingest/remote/hdfs.py builder/parquet/ranges.py builder/parquet/texts.py "
-        "builder/parquet/writer.py"
+        "builder/ingest/remote/hdfs.py builder/parquet/combinations.py "
+        "builder/parquet/piece_columns.py builder/parquet/ranges.py "
+        "builder/parquet/stored_columns.py builder/parquet/texts.py builder/parquet/writer.py"
     ),
     "h11": "builder/serve/connection.py builder/serve/http_request.py",
     "httpcore2": "builder/http/addresses.py builder/http/connections.py",

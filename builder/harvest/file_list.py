@@ -5,28 +5,36 @@ the manifest against Identify, files by their names, row groups by their checksu
 """
 
 import hashlib
-import os
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
 
 from builder.harvest import file_rows
 from builder.harvest.errors import FilesError
-from builder.harvest.file_rows import RecordColumns
 from builder.harvest.offer import FileOffer, check_root
+from builder.harvest.record_columns import RecordColumns
+from builder.parquet.pieces import NoColumnsError
+from builder.parquet.stored_columns import (
+    StoredGroup,
+    choose_rows,
+    distinct,
+    map_values,
+    read_groups,
+)
+from builder.snapshot.checked_reader import CheckedReader, read_some
 from functions.config.configuration import Configuration
 from functions.oai.answer import Answer, RecordList
 from functions.oai.format import Formats
 from functions.oai.render import check, reproduction
 from functions.oai.repository import PublishedRecord, RecordSelection
+from functions.oai.repository_duckdb import record_rows
+from functions.oai.repository_duckdb.record_rows import DOCUMENT
 from functions.oai.repository_duckdb.repository import DuckRepository
-from functions.snapshot import layout
-from functions.snapshot.errors import DamagedStore
-from functions.snapshot.manifest import Leaf, Manifest, Span
+from functions.snapshot import instant, layout
+from functions.snapshot.manifest import DataFile, Manifest, RowGroup, Span
 from functions.snapshot.store import Reader
 from functions.store.client import WebClient
 from functions.store.connection import BucketConnection
@@ -36,11 +44,10 @@ from functions.store.store_reader import BucketReader
 _MARK = b"\x00records\x00"
 _FIRST, _MOST, _BYTES = 1024, 8192, 16 << 20
 """Records that are rendered at once: at first, at most, and for about so many bytes of XML."""
+_GROUPS = 2
+"""Row groups that are read at once."""
 _LARGEST = 3_900_000
 """Bytes of a record up to which every server sends it."""
-_DOCUMENT = 64 << 20
-"""Bytes of a manifest or a leaf."""
-_LEAVES = layout.SNAPSHOTS + "leaves/"
 
 
 def never() -> bool:
@@ -70,79 +77,6 @@ class RecordSource:
     access: FileAccess = field(compare=False)
 
 
-class CheckedReader:
-    """Reads a store and checks each data file by its name, each row group by its checksum.
-
-    The checksums are in the manifest and its leaves, which their digests protect. Implements
-    functions.snapshot.store.Reader. Every method raises DamagedStore besides.
-    """
-
-    def __init__(self, reader: Reader, manifest: Manifest) -> None:
-        self._reader = reader
-        self._checks: dict[str, Mapping[int, int | None]] = {}
-        self._right: set[tuple[Path, int, int]] = set()
-        self.open, self.close = reader.open, reader.close
-        for leaf in manifest.leaves.values():
-            self._note(leaf)
-
-    @property
-    def address(self) -> str:
-        """The store's address."""
-        return self._reader.address
-
-    def read(self, key: str) -> bytes:
-        """Return the whole object."""
-        data = read_some(self._reader, key)
-        if key.startswith(_LEAVES):
-            self._note(Leaf.from_json(data))
-        return data
-
-    def _note(self, leaf: Leaf) -> None:
-        for file in leaf.files:
-            self._checks[file.key] = {group.offset: group.check for group in file.groups}
-
-    def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
-        """Return a file of the whole object."""
-        path = self._reader.local(key)
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            seen = path, status.st_ino, status.st_mtime_ns
-            if seen not in self._right:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-                if digest[:32] != layout.digest_of(key):
-                    raise DamagedStore(f"{self.address}/{key} does not match its name")
-                self._right.add(seen)
-        return path
-
-    def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> Sequence[Path]:
-        """Return files that hold the spans, which are row groups."""
-        known = self._checks.get(key, {})
-        checks = [known.get(offset) for offset, _ in spans]
-        if None in checks or 2 * sum(length for _, length in spans) > size:
-            return [self.local(key)]
-        paths = self._reader.parts(key, size, spans)
-        each = paths if len(paths) == len(spans) else [paths[0]] * len(spans)
-        for path, (offset, length), expected in zip(each, spans, checks, strict=True):
-            with path.open("rb") as file:
-                if _checksum(file, offset, length) != expected:
-                    raise DamagedStore(f"{self.address}/{key} has a row group that was altered")
-        return paths
-
-
-def read_some(reader: Reader, key: str) -> bytes:
-    """Return a document of a store that is not trusted. Raises FilesError if it is too large."""
-    with reader.open(key) as file:
-        data = file.read(_DOCUMENT + 1)
-    if len(data) > _DOCUMENT:
-        raise FilesError(f"{reader.address}/{key} is larger than {_DOCUMENT >> 20} MB")
-    return data
-
-
-def _checksum(file: BinaryIO, offset: int, length: int) -> int:
-    file.seek(offset)
-    return zlib.crc32(file.read(length))
-
-
 class OfferedSnapshot:
     """A snapshot that is offered, and its records in a format. Raises FilesError and SheafError."""
 
@@ -163,8 +97,15 @@ class OfferedSnapshot:
             raise FilesError(f"this version of Sheaf renders {self.prefix} in another way")
         self.format = row
         self._fields = self._renderer.fields(row)
-        self.repository = DuckRepository(CheckedReader(reader, self.manifest))
+        self._reader = CheckedReader(reader, self.manifest)
+        self.repository = DuckRepository(self._reader)
+        since = self.manifest.since(self.prefix)
+        self._stamps = {
+            one.number: instant.to_text(max(one.effective, since or one.effective))
+            for one in self.manifest.sequences
+        }
         self._head, self._tail = self._frame()
+        self._pieces = file_rows.split(self._renderer, row, "capture", offer.base_url)
 
     def close(self) -> None:
         """Close the database; the local files go with the process."""
@@ -204,6 +145,14 @@ class OfferedSnapshot:
 
     def batches(self, selection: RecordSelection) -> Iterator[RecordColumns]:
         """Yield the records of a selection. Raises FilesError for one that is too large."""
+        by_columns = self._pieces is not None and selection.set is None
+        for rows in self._groups(selection) if by_columns else self._pages(selection):
+            if rows.largest > _LARGEST:
+                raise FilesError("a record may be too large for a page")
+            yield rows
+
+    def _pages(self, selection: RecordSelection) -> Iterator[RecordColumns]:
+        """Yield the records of a selection by pages, as a server reads them."""
         since, many = self.manifest.since(self.prefix), _FIRST
         while not selection.is_empty:
             found = self.repository.page(
@@ -211,14 +160,64 @@ class OfferedSnapshot:
             )
             if not found:
                 return
-            body = self._render(found, since)
-            rows = file_rows.read(self._head, body, self._tail, found, since)
-            for identifier, text in zip(rows.identifiers, rows.texts, strict=True):
-                if len(text) > _LARGEST:
-                    raise FilesError(f"{identifier} may be too large for a page")
+            rows = self._rows(found, since)
             yield rows
             selection = selection.behind(found[-1].position)
-            many = max(1, min(_MOST, 2 * many, _BYTES * len(found) // (len(body) + 1)))
+            size = sum(map(len, rows.texts))
+            many = max(1, min(_MOST, 2 * many, _BYTES * len(found) // (size + 1)))
+
+    def _rows(self, found: Sequence[PublishedRecord], since: datetime | None) -> RecordColumns:
+        if self._pieces is not None:
+            with suppress(NoColumnsError):
+                columns = file_rows.page_arrays(found, since)
+                return file_rows.render(self._pieces, self._head, columns)
+        body = self._render(found, since)
+        return file_rows.read(self._head, body, self._tail, found, since)
+
+    def _groups(self, selection: RecordSelection) -> Iterator[RecordColumns]:
+        """Yield the records of a selection, of no set, by row groups."""
+        span, manifest = selection.span, self.manifest
+        living = record_rows.living_sequences(manifest, selection.kinds)
+        for stretch in record_rows.find_spans(manifest, living, selection.kinds):
+            first, last = max(span.first, stretch.first), min(span.last, stretch.last)
+            if first > last:
+                continue
+            for file, groups in self.repository.catalogue.groups(manifest, "records", first, last):
+                for start in range(0, len(groups), _GROUPS):
+                    some = groups[start : start + _GROUPS]
+                    low, high = int(str(some[0].first)), int(str(some[-1].last))
+                    part = replace(selection, span=Span(max(first, low), min(last, high)))
+                    yield from self._read(part, file, some)
+
+    def _read(
+        self, selection: RecordSelection, file: DataFile, groups: Sequence[RowGroup]
+    ) -> Iterator[RecordColumns]:
+        """Yield the records of a selection in row groups, by pages if they cannot be columns."""
+        span, pieces = selection.span, self._pieces
+        header = record_rows.columns(headers=False, of_set=False, fields=self._fields)
+        names = [name for name in header if name != DOCUMENT]
+        buried = self.repository.catalogue.groups(self.manifest, "dead", span.first, span.last)
+        columns = choose_rows(
+            read_groups(self._find_groups(file, groups), names),
+            span.first,
+            span.last,
+            selection.kinds,
+            [read_groups(self._find_groups(*found), ["position"]) for found in buried],
+        )
+        try:
+            if pieces is None or not {*distinct(columns["kind"])} <= {"capture"}:
+                raise NoColumnsError
+            if len(columns["position"]):
+                stamps = map_values(columns["sequence"], self._stamps)
+                yield file_rows.render(pieces, self._head, {**columns, "datestamp": stamps})
+        except NoColumnsError:
+            yield from self._pages(selection)
+
+    def _find_groups(self, file: DataFile, groups: Sequence[RowGroup]) -> Iterator[StoredGroup]:
+        paths = self._reader.parts(file.key, file.bytes, [group.span for group in groups])
+        each = paths if len(paths) == len(groups) else [paths[0]] * len(groups)
+        for path, group in zip(each, groups, strict=True):
+            yield StoredGroup(path, file.groups.index(group), len(file.groups))
 
     def _render(self, found: Sequence[PublishedRecord], since: datetime | None) -> bytes:
         sheet = self._renderer.sheet(self.offer.base_url)

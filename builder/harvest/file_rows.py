@@ -6,15 +6,26 @@ attributes or is within another. A test compares both.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from builder.harvest import page
 from builder.harvest.page import PageEntry
-from builder.harvest.version import DC, HarvestedRow
-from builder.parquet.texts import list_values, read_elements, texts_of
+from builder.harvest.record_columns import RecordColumns
+from builder.harvest.version import DC
+from builder.parquet.piece_columns import PieceColumns
+from builder.parquet.pieces import (
+    FixedText,
+    NoColumnsError,
+    Piece,
+    fixed_text,
+    split_template,
+)
+from builder.parquet.stored_columns import Arrays, arrays_of
+from builder.parquet.texts import TextColumn, read_elements, texts_of
+from functions.oai.format import Format
+from functions.oai.render.render import Renderer
 from functions.oai.repository import PublishedRecord
 from functions.oai.repository_duckdb.record_rows import Page
 from functions.snapshot import instant
@@ -28,39 +39,63 @@ _DC = (
 _METADATA, _RIGHTS = b"<metadata>\n" + _DC, b"<rightsDefinition>\n" + _DC
 _STRANGE = (b"\r", b"<!", b"<?")
 _REFERENCE = re.compile(rb"&(?!amp;|lt;|gt;|#34;|#39;)")
-_RAW = "harvested"
+_CAPTURE, _RAW = "capture", "harvested"
 """Items whose XML others wrote."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordColumns:
-    """Records by columns; `texts` are in UTF-8, `dc` has an array of lists for each element."""
+def render(pieces: Sequence[Piece], head: bytes, columns: Arrays) -> RecordColumns:
+    """Render captures by columns, as `read` reads them from pages. Raises NoColumnsError.
 
-    identifiers: Sequence[str]
-    stamps: Sequence[str]
-    deleted: Sequence[bool]
-    sets: Sequence[Sequence[str]]
-    dc: Mapping[str, Any]
-    texts: Sequence[bytes]
+    `columns` are those that the pieces need, and those of a page, with datestamps as text.
+    """
+    around = [(use.decode(), text) for _, use, text in page.scope(head)]
+    texts, dc = PieceColumns(columns, DC).render(pieces, _BEGIN[:-1].decode(), around)
+    return RecordColumns(
+        TextColumn(columns["identifier"]), columns["datestamp"], columns["deleted"],
+        columns["sets"], dc, TextColumn(texts),
+    )  # fmt: skip
 
-    def values(self, harvested: str, run: int) -> Mapping[str, Any]:
-        """Return the columns of version.ROW, without those that are NULL."""
-        many = len(self.texts)
-        return {
-            "identifier": self.identifiers, "datestamp": self.stamps, "deleted": self.deleted,
-            "sets": self.sets, **{f"dc_{name}": values for name, values in self.dc.items()},
-            "record": texts_of(self.texts), "harvested": [harvested] * many, "run": [run] * many,
-        }  # fmt: skip
 
-    def rows(self, harvested: str, run: int) -> Iterator[HarvestedRow]:
-        """Yield the rows."""
-        lists = {name: list_values(values) for name, values in self.dc.items()}
-        for n, text in enumerate(self.texts):
-            dc = {name: tuple(one) for name, some in lists.items() if (one := some[n]) is not None}
-            yield HarvestedRow(
-                self.identifiers[n], self.stamps[n], self.deleted[n], tuple(self.sets[n]), dc,
-                text.decode(), harvested, run,
-            )  # fmt: skip
+def page_arrays(records: Sequence[PublishedRecord], since: datetime | None) -> Arrays:
+    """Return captures of a page as columns for `render`. Raises NoColumnsError for other items."""
+    if not isinstance(records, Page) or {*records.column("kind")} != {_CAPTURE}:
+        raise NoColumnsError
+    columns = {name: records.column(name) for name in records.names}
+    try:
+        return arrays_of({**columns, "datestamp": _stamps(records, since)})
+    except ValueError as error:  # characters that are none
+        raise NoColumnsError from error
+
+
+def split(renderer: Renderer, row: Format, kind: str, base_url: str) -> Sequence[Piece] | None:
+    """Return what is within a record, in pieces for `render`; None if it has to be parsed."""
+    if kind != _CAPTURE:
+        return None
+    tree = renderer.tree(row, kind, base_url)
+    if tree is None:
+        return None
+    prefix = "dc" if row.prefix == "oai_dc" else ""
+    try:
+        first, *pieces, last = split_template(
+            *tree, prefix, has_copies=bool(renderer.copies.templates)
+        )
+    except (NoColumnsError, ValueError):
+        return None
+    begin, end = _BEGIN.decode(), _END.decode()
+    if not (isinstance(first, FixedText) and isinstance(last, FixedText)):
+        return None
+    text = fixed_text((first, *pieces, last))
+    counts = [(part.decode() in text) for part in (*_STRANGE, b"<about>")]
+    dc = text.count(_NAMESPACE.decode()) - text.count(_METADATA.decode())
+    is_whole = first.text.startswith(begin) and last.text.endswith(end)
+    if any(counts) or dc or text.count(_TAGS.decode()) != 2 or not is_whole:
+        return None
+    if _REFERENCE.search(text.encode()):
+        return None
+    return (
+        FixedText(first.text.removeprefix(begin)), *pieces,
+        FixedText(last.text.removesuffix("\n")),
+    )  # fmt: skip
 
 
 def read(
@@ -78,18 +113,23 @@ def read(
         texts = _add_namespaces(body, page.scope(head))
         dc = read_dc(body, texts) if texts is not None else None
         if texts is not None and dc is not None and len(texts) == len(records):
-            dates = records.column("datestamp")
-            stamps = {date: instant.to_text(max(date, since or date)) for date in {*dates}}
             return RecordColumns(
-                records.column("identifier"), [stamps[date] for date in dates],
+                [name.encode() for name in records.column("identifier")],
+                _stamps(records, since),
                 records.column("deleted"), records.column("sets"), dc, texts,
             )  # fmt: skip
     return _columns(page.read(head + body + tail).entries)
 
 
+def _stamps(records: Page, since: datetime | None) -> Sequence[str]:
+    dates = records.column("datestamp")
+    texts = {date: instant.to_text(max(date, since or date)) for date in {*dates}}
+    return [texts[date] for date in dates]
+
+
 def _columns(entries: Sequence[PageEntry]) -> RecordColumns:
     return RecordColumns(
-        [one.identifier for one in entries], [one.datestamp for one in entries],
+        [one.identifier.encode() for one in entries], [one.datestamp for one in entries],
         [one.deleted for one in entries], [one.sets for one in entries],
         {name: [one.dc.get(name) for one in entries] for name in DC},
         [one.text.encode() for one in entries],

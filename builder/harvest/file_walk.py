@@ -25,10 +25,11 @@ from builder.harvest.offer import read_offer
 from builder.harvest.page import PageEntry
 from builder.harvest.records import Ask, RecordWriter
 from builder.harvest.state import SECOND, RunState
-from builder.harvest.version import ItemVersion, item_versions, pack_versions, unpack_versions
+from builder.harvest.version import ItemVersion, pack_versions, unpack_versions
 from builder.harvest.window import earlier, is_before
 from builder.http.errors import Deferred
 from builder.ingest.pool import map_tasks
+from builder.parquet.texts import list_values
 from builder.store.durable import DRAFT
 from functions.oai import request
 from functions.oai.repository import RecordSelection
@@ -250,9 +251,9 @@ def read_span(task: SpanTask, advance: Callable[[int, int], None]) -> SpanResult
     stamps: list[str] = []
     writer = records.open_part(task.path, task.form)
     for rows in snapshot.batches(task.selection):
-        records.append_columns(writer, rows, task.date, task.run)
-        versions += item_versions(task.run, rows.identifiers, rows.stamps, rows.texts, rows.deleted)
-        stamps += [stamp for stamp, _ in groupby(rows.stamps)]
+        writer.append_columns(rows, task.date, task.run)
+        versions += rows.versions(task.run)
+        stamps += [stamp for stamp, _ in groupby(list_values(rows.stamps))]
         advance(len(rows.texts), 0)
     writer.close()
     runs = [stamp for stamp, _ in groupby(stamps)]

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from builder.harvest.errors import HarvestError, Unanswered
-from builder.harvest.file_rows import RecordColumns
 from builder.harvest.page import ListPage, PageEntry, records
+from builder.harvest.record_columns import RecordColumns
 from builder.harvest.state import HarvestState, RunState
 from builder.harvest.version import DC, ROW, HarvestedRow, Sight
 from builder.harvest.window import is_before, is_outside
-from builder.parquet.writer import RowWriter, read_rows
+from builder.parquet.stored_columns import read_rows
+from builder.parquet.writer import RowWriter
 from builder.store.durable import sync
 from functions.snapshot.errors import StoreError
 from functions.snapshot.instant import from_datestamp
@@ -135,20 +136,24 @@ class RecordWriter:
             self.date = page.date or self.date
             self._keep(came)
             return True
-        said = ": ".join(page.errors[0]) if page.errors else "a response without that record"
-        self.going.lose(identifier, why or said)
+        fault = page.errors[0] if page.errors else ("a response without that record",)
+        self.going.lose(identifier, why or ": ".join(fault))
         return False
 
 
 class PartWriter(Protocol):
-    """Writer of a part."""
+    """Writer of a part. Every method raises HarvestError."""
 
     def append(self, row: HarvestedRow) -> None:
-        """Add a row. Raises HarvestError."""
+        """Add a row."""
+        ...
+
+    def append_columns(self, rows: RecordColumns, harvested: str, run: int) -> None:
+        """Add rows that a run received on that date."""
         ...
 
     def close(self) -> None:
-        """Close the file durably. Raises HarvestError."""
+        """Close the file durably."""
         ...
 
 
@@ -158,15 +163,6 @@ def open_part(path: Path, form: str) -> PartWriter:
         if form == "parquet":
             return _Parquet(path)
         return _Lines(path) if form == "jsonl" else _Elements(path)
-
-
-def append_columns(writer: PartWriter, rows: RecordColumns, harvested: str, run: int) -> None:
-    """Add rows to a part. Raises HarvestError."""
-    if isinstance(writer, _Parquet):
-        writer.append_columns(rows.values(harvested, run))
-        return
-    for row in rows.rows(harvested, run):
-        writer.append(row)
 
 
 def read_part(path: Path, run: int) -> Iterator[HarvestedRow]:
@@ -215,22 +211,20 @@ def _row(document: dict[str, Any]) -> HarvestedRow:
 class _Parquet:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._rows = RowWriter(path, ROW, _BATCH)
+        self._rows = RowWriter(path, ROW, _BATCH, unlike={"record"})
 
     def append(self, row: HarvestedRow) -> None:
         dc = row.dc
-        values = (
-            row.identifier, row.datestamp, row.deleted, row.sets, *map(dc.get, DC),
-            row.record, row.harvested, row.run, row.fault,
-        )  # fmt: skip
+        header = row.identifier, row.datestamp, row.deleted, row.sets
+        values = *header, *map(dc.get, DC), row.record, row.harvested, row.run, row.fault
         try:
             self._rows.append(values)
         except StoreError as error:
             raise HarvestError(str(error)) from error
 
-    def append_columns(self, values: Mapping[str, Any]) -> None:
+    def append_columns(self, rows: RecordColumns, harvested: str, run: int) -> None:
         with _wrap_errors(self._path):
-            self._rows.append_columns(values)
+            self._rows.append_columns(rows.values(harvested, run))
 
     def close(self) -> None:
         with _wrap_errors(self._path):
@@ -240,12 +234,15 @@ class _Parquet:
 
 class _Lines:
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = path.open("w", encoding="utf-8")
+        self._path, self._file = path, path.open("w", encoding="utf-8")
 
     def append(self, row: HarvestedRow) -> None:
         with _wrap_errors(self._path):
             self._file.write(_line(row))
+
+    def append_columns(self, rows: RecordColumns, harvested: str, run: int) -> None:
+        with _wrap_errors(self._path):
+            self._file.writelines(map(_line, rows.rows(harvested, run)))
 
     def close(self) -> None:
         with _wrap_errors(self._path):
@@ -272,13 +269,16 @@ def _texts(some: Sequence[str]) -> str:
 
 class _Elements:
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = path.open("w", encoding="utf-8")
+        self._path, self._file = path, path.open("w", encoding="utf-8")
         self._file.write(_HEAD)
 
     def append(self, row: HarvestedRow) -> None:
         with _wrap_errors(self._path):
             self._file.write(row.record + "\n")
+
+    def append_columns(self, rows: RecordColumns, harvested: str, run: int) -> None:
+        with _wrap_errors(self._path):
+            self._file.writelines(text.decode() + "\n" for text in rows.texts)
 
     def close(self) -> None:
         with _wrap_errors(self._path):

@@ -9,7 +9,7 @@ import hashlib
 import json
 import sqlite3
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -96,12 +96,12 @@ ItemVersion = tuple[int, bytes, str, int, bool]
 
 def item_versions(
     run: int,
-    identifiers: Sequence[str],
+    identifiers: Iterable[bytes],
     stamps: Sequence[str],
-    records: Sequence[bytes],
+    records: Iterable[bytes],
     deleted: Sequence[bool],
 ) -> list[ItemVersion]:
-    """Return what the index holds of versions; `records` are their XML in UTF-8."""
+    """Return what the index holds of versions; names and `records`, their XML, are in UTF-8."""
     blake2b = hashlib.blake2b
     heads = {stamp: stamp.encode() + b"\0" for stamp in {*stamps}}
     return [
@@ -180,7 +180,7 @@ class Seen:
     def add(self, run: int, identifier: str, stamp: str, text: str, deleted: bool) -> Sight:
         """Record a version in a run, and return how it compares. Raises HarvestError."""
         ((item, version, *_),) = item_versions(
-            run, (identifier,), (stamp,), (text.encode(),), (deleted,)
+            run, (identifier.encode(),), (stamp,), (text.encode(),), (deleted,)
         )
         try:
             return self._insert(item, version, stamp, run, deleted)
@@ -247,7 +247,8 @@ class Seen:
         """Return whether the latest version of an item has that datestamp."""
         with _wrap_errors(self._path):
             found = self._base.execute(
-                "SELECT 1 FROM items WHERE item = ? AND stamp = ?", (_item(identifier), stamp)
+                "SELECT 1 FROM items WHERE item = ? AND stamp = ?",
+                (_item(identifier.encode()), stamp),
             ).fetchone()
         return found is not None
 
@@ -272,8 +273,8 @@ class Seen:
         self._base.close()
 
 
-def _item(identifier: str) -> int:
-    digest = hashlib.blake2b(identifier.encode(), digest_size=8).digest()
+def _item(identifier: bytes) -> int:
+    digest = hashlib.blake2b(identifier, digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 

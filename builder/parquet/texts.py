@@ -5,9 +5,9 @@ several times as long.
 """
 
 from array import array
-from collections.abc import Mapping, Sequence
-from itertools import accumulate
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Any, overload
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,11 +29,60 @@ def lines_of(data: bytes) -> pa.Table:
     return pa.table({"line": pc.split_pattern(whole, "\n").flatten()})
 
 
+class TextColumn(Sequence[bytes]):
+    """A column of texts, as texts in UTF-8; less than 2 GB in all."""
+
+    def __init__(self, column: pa.StringArray) -> None:
+        self.column = column
+        _, bounds, data = column.buffers()
+        bounds_ = memoryview(bounds).cast("i")
+        self._bounds = bounds_[column.offset : column.offset + len(column) + 1]
+        self._data = memoryview(data)
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[bytes]: ...
+
+    def __getitem__(self, index: int | slice) -> bytes | Sequence[bytes]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        start, end = self._bounds[index], self._bounds[index + 1]
+        return bytes(self._data[start:end])
+
+    def __iter__(self) -> Iterator[bytes]:
+        data, bounds = self._data, self._bounds.tolist()
+        for start, end in pairwise(bounds):
+            yield bytes(data[start:end])
+
+
 def texts_of(texts: Sequence[bytes]) -> pa.StringArray:
     """Return texts in UTF-8 as a column; less than 2 GB in all."""
+    if isinstance(texts, TextColumn):
+        return texts.column
     bounds = array("i", accumulate(map(len, texts), initial=0))
     data = pa.py_buffer(b"".join(texts))
     return pa.StringArray.from_buffers(len(texts), pa.py_buffer(bounds), data)
+
+
+def longest(texts: Sequence[bytes]) -> int:
+    """Return the bytes of the longest text, 0 if there is none."""
+    if isinstance(texts, TextColumn):
+        return pc.max(pc.binary_length(texts.column)).as_py() or 0
+    return max(map(len, texts), default=0)
+
+
+def bytes_of(texts: pa.StringArray) -> bytes:
+    """Return the characters of all texts in UTF-8, without anything between them."""
+    _, bounds, data = texts.buffers()
+    if data is None or not len(texts):
+        return b""
+    places = memoryview(bounds).cast("i")
+    return bytes(memoryview(data)[places[texts.offset] : places[texts.offset + len(texts)]])
 
 
 def list_values(values: Sequence[Any] | pa.Array) -> Sequence[Any]:
@@ -79,10 +128,15 @@ def _values(pieces: pa.StringArray, name: str, end: str) -> pa.StringArray | Non
     if len(parts.flatten()) != 2 * len(pieces) or pc.any(pc.match_substring(values, "<")).as_py():
         return None
     values = pc.replace_substring(values, f"{name}>", "", max_replacements=1)
-    if pc.any(pc.match_substring(values, "&")).as_py():
+    return pc.utf8_trim_whitespace(unescape(values))
+
+
+def unescape(texts: pa.StringArray) -> pa.StringArray:
+    """Replace the references of _ESCAPES by their characters."""
+    if b"&" in bytes_of(texts):
         for reference, character in _ESCAPES:
-            values = pc.replace_substring(values, reference, character)
-    return pc.utf8_trim_whitespace(values)
+            texts = pc.replace_substring(texts, reference, character)
+    return texts
 
 
 def _lists(values: pa.StringArray, parents: pa.Array, count: int) -> pa.ListArray:

@@ -1,8 +1,8 @@
-"""Writes Parquet files; the only module that imports pyarrow."""
+"""Writes Parquet files. It imports pyarrow, as few modules do."""
 
 import errno
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
 from pathlib import Path
@@ -74,11 +74,22 @@ def _writing(path: Path) -> Iterator[None]:
 class RowWriter:
     """Writes rows one by one; at most `batch` of them are in memory."""
 
-    def __init__(self, path: Path, columns: Sequence[schema.Column], batch: int = 4096) -> None:
+    def __init__(
+        self,
+        path: Path,
+        columns: Sequence[schema.Column],
+        batch: int = 4096,
+        unlike: Collection[str] = (),
+    ) -> None:
+        """The values of the columns `unlike` are long and hardly repeat."""
         self._path = path
         self._schema = arrow_schema(columns)
+        alike = [name for name in self._schema.names if name not in unlike]
         with _writing(path):
-            self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
+            self._writer = pq.ParquetWriter(
+                path, self._schema, compression="zstd", use_dictionary=alike,
+                write_statistics=alike,
+            )  # fmt: skip
         self._rows: list[tuple[Any, ...]] = []
         self._batch = batch
 
@@ -108,12 +119,8 @@ class RowWriter:
 
     def _flush(self) -> None:
         if self._rows:
-            columns = list(zip(*self._rows, strict=True))
-            arrays = [
-                pa.array(values, field.type)
-                for values, field in zip(columns, self._schema, strict=True)
-            ]
-            self._write(arrays)
+            columns = zip(zip(*self._rows, strict=True), self._schema, strict=True)
+            self._write([pa.array(values, field.type) for values, field in columns])
             self._rows.clear()
 
     def _write(self, arrays: Sequence[pa.Array]) -> None:
@@ -123,16 +130,6 @@ class RowWriter:
 
 def _array(values: Any, type_: pa.DataType) -> pa.Array:
     return values if isinstance(values, pa.Array) else pa.array(values, type_)
-
-
-def read_rows(path: Path, columns: Sequence[schema.Column], many: int) -> Iterator[tuple[Any, ...]]:
-    """Yield a file's rows in order, `many` of them in memory. Raises StoreError."""
-    try:
-        with pq.ParquetFile(path) as file:
-            for some in file.iter_batches(many, columns=[column.name for column in columns]):
-                yield from zip(*(one.to_pylist() for one in some.columns), strict=True)
-    except (OSError, pa.ArrowException) as error:
-        raise StoreError(f"{path} cannot be read: {error}") from error
 
 
 def columns_of(values: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> pa.Table:

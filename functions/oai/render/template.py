@@ -10,7 +10,15 @@ import jinja2.nodes
 
 from functions.oai.render import about, datacite, template_filters
 from functions.oai.render.copy_address import NO_COPIES, CopyAddresses
-from functions.oai.render.loop import CONSTANT, Abouts, RecordLoop, about_variable, lines
+from functions.oai.render.loop import (
+    CONSTANT,
+    Abouts,
+    RecordLoop,
+    Separate,
+    about_variable,
+    is_plain,
+    lines,
+)
 from functions.oai.render.template_filters import Tables
 from functions.oai.repository_duckdb.record_rows import HEADER
 from functions.oai.request import is_uri
@@ -99,6 +107,18 @@ class Templates:
             loop = RecordLoop(self._environment, source, crosswalk or name, self.abouts)
             self._loops[name, crosswalk] = loop
         return self._loops[name, crosswalk]
+
+    def tree(self, name: str, crosswalk: str) -> tuple[jinja2.nodes.Template, Separate] | None:
+        """Return a loop's template and what compiles parts of it, if all values print alike."""
+        source = [*lines(self._read, name, crosswalk, tuple(self.abouts))]
+        tree = self._environment.parse("".join(line for line, _, _ in source))
+        if self.abouts or not is_plain(tree):
+            return None
+
+        def separate(part: Sequence[jinja2.nodes.Node]) -> RecordLoop:
+            return RecordLoop(self._environment, source, crosswalk, {}, part)
+
+        return tree, separate
 
     def check(self, name: str, crosswalk: str, columns: Sequence[str]) -> None:
         """Check the syntax of a record's templates, and that items have the columns named there.

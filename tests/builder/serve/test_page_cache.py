@@ -4,6 +4,7 @@ import os
 import resource
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,25 @@ def test_another_worker_reads_what_one_kept(tmp_path: Path) -> None:
     assert (page.headers, page.entry, page.snapshot) == (HEADERS, ENTRY, 1)
     assert body_of(page) == b"page"
     assert one.load(2, "a") is one.load(1, "b") is None
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_workers_that_render_the_same_page_give_it_whole(tmp_path: Path) -> None:
+    """Each answer is of one worker, whoever stores the page meanwhile, or there is none yet."""
+    caches = [PageCache(tmp_path, 1 << 24, 2, number) for number in range(2)]
+    bodies = {b"1" * 70_000, b"2" * 50_000}  # as of different seconds
+
+    def render(cache: PageCache, body: bytes) -> None:
+        for _ in range(60):
+            keep(cache, "a", body)
+
+    with ThreadPoolExecutor(2) as pool:
+        running = [pool.submit(render, *both) for both in zip(caches, bodies, strict=True)]
+        found = set()
+        while not all(one.done() for one in running):
+            found |= {body_of(cache.load(1, "a")) for cache in caches}
+    assert found - {None} <= bodies
+    assert body_of(caches[0].load(1, "a")) in bodies
     assert len(list(tmp_path.iterdir())) == 1
 
 

@@ -1,0 +1,90 @@
+"""A harvest from data files beside one by pages: seconds, and CPU of all processes.
+
+    python -m bench.machines.files [--captures N] [--format FORM] [--runs N]
+
+Needs nginx (Debian: nginx-light), which gives the data files. All processes share the machine, so
+compare ratios. Beside other work only those of CPU mean something.
+"""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.harvest import published
+from bench.server import Server, sheaf
+
+_PORT = 18_098
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--captures", type=int, default=1_000_000)
+    parser.add_argument("--format", default="parquet")
+    parser.add_argument("--runs", type=int, default=1)
+    arguments = parser.parse_args()
+    if shutil.which("nginx") is None:
+        sys.exit("nginx is not installed: apt-get install nginx-light")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        store = published(folder, arguments.captures)
+        url = f"http://127.0.0.1:{_PORT}"
+        print("| By | Seconds | Records/s | CPU s of the harvester | of the server |")
+        print("|---|---|---|---|---|", flush=True)
+        with nginx(store, folder), sheaf(store, folder, SHEAF_IDENTIFY_DATA_URL=url) as server:
+            for _ in range(arguments.runs):
+                for by in ("pages", "files"):
+                    measure(server, by, folder / "out", arguments.format)
+
+
+def measure(server: Server, by: str, folder: Path, form: str) -> None:
+    """Harvest everything, and print a row."""
+    command = [sys.executable, "-m", "builder", "harvest", server.url, str(folder), "--json"]
+    before, own, start = _children_cpu(), server.cpu(), time.perf_counter()
+    done = subprocess.run(
+        [*command, "--by", by, "--format", form], check=True, stdout=subprocess.PIPE, text=True
+    )
+    seconds = time.perf_counter() - start
+    (report,) = json.loads(done.stdout)
+    assert (report["pages"] > 0) == (by == "pages"), report["notes"]
+    shutil.rmtree(folder)
+    print(
+        f"| {by} | {seconds:.1f} | {report['records'] / seconds:,.0f} | "
+        f"{_children_cpu() - before:.1f} | {server.cpu() - own:.1f} |",
+        flush=True,
+    )
+
+
+def _children_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@contextmanager
+def nginx(store: Path, folder: Path) -> Iterator[None]:
+    """Serve a store's files with one worker of nginx."""
+    user = "user root; " if os.geteuid() == 0 else ""
+    (folder / "nginx.conf").write_text(
+        f"{user}daemon off; worker_processes 1; pid {folder}/pid; error_log stderr;\n"
+        f"events {{}}\nhttp {{ access_log off; sendfile on;\n"
+        f"server {{ listen 127.0.0.1:{_PORT}; root {store}; }} }}\n"
+    )
+    process = subprocess.Popen(["nginx", "-c", str(folder / "nginx.conf"), "-e", "stderr"])
+    time.sleep(1)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+if __name__ == "__main__":
+    main()
