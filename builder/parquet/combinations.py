@@ -3,6 +3,7 @@
 It is apart from the writer, and imports pyarrow like it.
 """
 
+import math
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -12,6 +13,8 @@ from builder.parquet.pieces import NoColumnsError
 
 _INNER = "\x1d"
 """What joins lists. No value contains it, because XML forbids it."""
+_MOST = 2**63 - 1
+"""Combinations that have a number of their own; the arithmetic of arrays does not check this."""
 
 
 def combine(
@@ -22,6 +25,8 @@ def combine(
     Lists become texts (split_lists). Raises NoColumnsError. Outside of `mask` the number is null.
     """
     coded = [_join_lists(column).dictionary_encode("encode") for column in columns]
+    if math.prod(len(one.dictionary) for one in coded) > _MOST:
+        raise NoColumnsError
     number = coded[0].indices.cast(pa.int64())
     for other in coded[1:]:
         number = pc.add(pc.multiply(number, len(other.dictionary)), other.indices)
