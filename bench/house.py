@@ -26,6 +26,7 @@ ROOMS = (
     "builder.withdraw",
     "builder.publish",
     "builder.dump",
+    "builder.iceberg",
     "builder.redif",
     "builder.filesets",
     "builder.gather",

@@ -81,8 +81,8 @@ FUNCTIONS = {
     # What writes to the bucket uses the boto3 of Lambda's runtime.
     "PublishFunction": Contents(
         (
-            *("duckdb", "jinja2", "markupsafe", "msgspec", "publicsuffixlist", "pyarrow"),
-            *("tqdm", "zstandard"),
+            *("duckdb", "fastavro", "jinja2", "markupsafe", "msgspec", "publicsuffixlist"),
+            *("pyarrow", "tqdm", "zstandard"),
         ),
         ("functions", "templates", "builder"),
         (*_NEVER, *_DUCKDB, *_PYARROW, "zstandard/*cffi*", "builder/commands", "builder/demo"),

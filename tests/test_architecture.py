@@ -37,6 +37,7 @@ HEAVY = {
     "chardetng_py": "builder/sources/charset.py",
     "distributed": "builder/ingest/engines.py",
     "duckdb": "functions/database/engine.py",
+    "fastavro": "builder/iceberg/avro.py",
     "jinja2": (
         "builder/parquet/pieces.py functions/oai/render/loop.py functions/oai/render/template.py"
     ),

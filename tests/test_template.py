@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 from builder.aws import publisher
+from builder.iceberg.index import FOLDER as TABLES
 from builder.obi.history import COMMIT, LOG
 from builder.obi.key import run as key_of_run
 from builder.store.s3 import PROOF
@@ -298,7 +299,7 @@ def test_what_publishes_removes_neither_the_pointer_nor_what_is_not_sheaf_s(stac
         for action in listed(statement["Action"]):
             if role == "PublishRole":
                 may.setdefault(action, []).extend(listed(statement["Resource"]))
-    written = [f"{at}/{key}*" for key in (layout.SNAPSHOTS, layout.RECORDS, dumps.FOLDER)]
+    written = [f"{at}/{key}*" for key in (layout.SNAPSHOTS, layout.RECORDS, dumps.FOLDER, TABLES)]
     assert may["s3:GetObject"] == [f"{at}/*"]
     assert may["s3:PutObject"] == [f"{at}/{layout.POINTER}", f"{at}/{PROOF}", *written]
     assert may["s3:DeleteObject"] == [f"{at}/{layout.INTAKE}*", *written]

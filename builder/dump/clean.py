@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from builder.dump.listing import DumpState
+from builder.iceberg.clean import expire_tables
 from builder.runtime import Runtime
 from builder.snapshot import expiry
 from builder.snapshot.expiry import Expired
@@ -51,8 +52,9 @@ def _find_snapshot(key: str) -> int:
 def expire(
     store: Writer, runtime: Runtime, keep: int = 1, older: timedelta = timedelta(0)
 ) -> Expired:
-    """Retire old snapshots (expiry.expire), and remove objects of dumps that no reader needs."""
+    """Retire old snapshots (expiry.expire), and what tables and dumps need no longer."""
     done = expiry.expire(store, runtime, keep, older)
+    done = replace(done, objects=done.objects + expire_tables(store, runtime))
     try:
         state = DumpState.read(store)
         strays = list_strays(store, state, runtime.clock())

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from builder.dump.update import check_names, update_dumps
+from builder.iceberg.update import update_tables
 from builder.intake import intake
 from builder.obi import replay
 from builder.obi.history import Committed, history
@@ -51,14 +52,16 @@ def publish(
     `formats` maps each offered metadata prefix to the digest of the code that makes it. If a digest
     differs from the last one, there is a new snapshot, and the format changes at its instant.
 
-    The dumps of `publish.dumps` follow. If that fails, the snapshot is in effect nevertheless, and
-    the next publish completes them.
+    The tables of `publish.tables` and the dumps of `publish.dumps` follow. If that fails, the
+    snapshot is in effect nevertheless, and the next publish completes them.
 
-    Raises NothingToPublish and the errors of transaction.revise and update_dumps.
+    Raises NothingToPublish and the errors of transaction.revise, update_tables and
+    update_dumps.
     """
     check_names(configuration)
     change = _Intake(store, configuration, runtime, formats or {})
     built = revise(store, configuration, runtime, change)
+    update_tables(store, configuration, runtime)
     update_dumps(store, configuration, runtime)
     return built
 

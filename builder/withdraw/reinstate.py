@@ -8,6 +8,7 @@ the next ingest of its archive.
 from dataclasses import dataclass, field, replace
 
 from builder.dump.update import check_names, update_dumps
+from builder.iceberg.update import update_tables
 from builder.publish import collections, filesets, revisits, templates
 from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
 from builder.publish.precedence import LEFT
@@ -38,6 +39,7 @@ def reinstate(
     check_names(configuration)
     change = _Reinstatement(selection)
     built = revise(store, configuration, runtime, change)
+    update_tables(store, configuration, runtime)
     update_dumps(store, configuration, runtime)
     return Withdrawn(built, change.identifiers)
 

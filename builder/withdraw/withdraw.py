@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 
 from builder.dump.clean import remove_strays
 from builder.dump.update import check_names, update_dumps
+from builder.iceberg.clean import expire_tables
+from builder.iceberg.update import update_tables
 from builder.publish import captures, collections, filesets, revisits
 from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
 from builder.runtime import Runtime
@@ -154,11 +156,13 @@ def withdraw(
             'identifier or set: `sheaf query "SELECT identifier, reason FROM records WHERE '
             'deleted"` lists them'
         )
+    update_tables(store, configuration, runtime)
     update_dumps(store, configuration, runtime)
     retired: tuple[int, ...] = ()
     if purge:
         retired = _purge(store, configuration, runtime, change.identifiers)
         remove_strays(store)
+        expire_tables(store, runtime, anew=True)
     return Withdrawn(built, change.identifiers, retired, change.standing)
 
 

@@ -255,6 +255,13 @@ KEYS: tuple[ConfigKey, ...] = (
         "formats that each publish writes dumps in, below `dumps/` in the store",
     ),
     ConfigKey(
+        "publish.tables",
+        False,
+        check.is_flag,
+        "true or false",
+        "each publish also writes Iceberg tables over its data files, below `tables/`",
+    ),
+    ConfigKey(
         "publish.memory",
         2048,
         check.between(256, 1_048_576),

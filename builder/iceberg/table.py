@@ -1,0 +1,163 @@
+"""Iceberg tables: which there are, of which rows and columns of the store, and their schemas.
+
+The specification is that of Apache Iceberg, format version 2. Data files have no field ids, so the
+schema comes with a name mapping.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from functions.snapshot import figure_tables, item_tables, obi, schema
+from functions.snapshot.item_tables import Column
+
+_TYPES = {
+    # type of a column: type in Iceberg; a list ends with []
+    "BIGINT": "long",
+    "INTEGER": "int",
+    "SMALLINT": "int",
+    "BOOLEAN": "boolean",
+    "VARCHAR": "string",
+    "BLOB": "binary",
+    "TIMESTAMP": "timestamp",
+}
+_ITEM = ("identifier", "sequence", "sets")
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergTable:
+    """A table: name, the store's table with its rows, and its columns.
+
+    If `kinds` is not empty, it has only the rows that are live items of these kinds. Then, and if
+    `versioned`, superseded rows are deleted.
+    """
+
+    name: str
+    source: str
+    columns: tuple[Column, ...]
+    kinds: frozenset[str] = frozenset()
+    versioned: bool = False
+
+    def fields(self) -> list[dict[str, Any]]:
+        """Return the columns as fields of an Iceberg schema."""
+        element = len(self.columns)
+        found = []
+        for number, column in enumerate(self.columns, start=1):
+            made: Any = _TYPES[column.type.removesuffix("[]")]
+            if column.type.endswith("[]"):
+                element += 1
+                made = {
+                    "type": "list", "element-id": element, "element": made,
+                    "element-required": False,
+                }  # fmt: skip
+            found.append(
+                {
+                    "id": number, "name": column.name, "required": False, "type": made,
+                    "doc": column.meaning,
+                }
+            )  # fmt: skip
+        return found
+
+    def schema(self) -> dict[str, Any]:
+        """Return the Iceberg schema."""
+        return {"type": "struct", "schema-id": 0, "fields": self.fields()}
+
+    def mapping(self) -> tuple[list[dict[str, Any]], int]:
+        """Return the name mapping and the highest field id.
+
+        It has each column of the data files, for engines refuse a file with another one. Columns
+        that the table does not show have ids of their own.
+        """
+        fields = [_map_field(field) for field in self.fields()]
+        shown = {column.name for column in self.columns}
+        ids = count(1 + len(fields) + sum("fields" in field for field in fields))
+        hidden = [c for c in schema.TABLES.get(self.source, ()) if c.name not in shown]
+        fields += [_map_hidden(column.name, column.type, ids) for column in hidden]
+        return fields, next(ids) - 1
+
+    def key_field(self) -> tuple[int, str] | None:
+        """Return id and type of the column by which the rows are sorted, if it is a column here."""
+        first = schema.ORDER[self.source][0] if self.source in schema.ORDER else ""
+        for number, column in enumerate(self.columns, start=1):
+            if column.name == first and column.type in ("BIGINT", "INTEGER", "VARCHAR"):
+                return number, _TYPES[column.type]
+        return None
+
+
+def _map_field(field: dict[str, Any]) -> dict[str, Any]:
+    found = {"field-id": field["id"], "names": [field["name"]]}
+    if isinstance(field["type"], dict):
+        found["fields"] = [{"field-id": field["type"]["element-id"], "names": ["element"]}]
+    return found
+
+
+def _map_hidden(name: str, type_: str, ids: Iterator[int]) -> dict[str, Any]:
+    """Map a column of a data file with its parts: of a list, the elements, of a struct, all."""
+    found: dict[str, Any] = {"field-id": next(ids), "names": [name]}
+    if type_.endswith("[]"):
+        found["fields"] = [_map_hidden("element", type_.removesuffix("[]"), ids)]
+    elif type_.startswith("STRUCT("):
+        parts = (part.split(" ") for part in type_[len("STRUCT(") : -1].split(", "))
+        found["fields"] = [_map_hidden(part, kind, ids) for part, kind in parts]
+    return found
+
+
+def _choose(columns: tuple[Column, ...], *names: str) -> tuple[Column, ...]:
+    return tuple(column for name in names for column in columns if column.name == name)
+
+
+SNAPSHOTS = IcebergTable(
+    "snapshots",
+    "",
+    (
+        Column("sequence", "INTEGER", "number of the publish", "1"),
+        Column("datestamp", "TIMESTAMP", "when it took effect, UTC", "2026-11-21 10:00:00"),
+        Column("first_position", "BIGINT", "its first position", "1"),
+        Column("last_position", "BIGINT", "its last position", "412"),
+        Column("records", "BIGINT", "its records that are still listed", "409"),
+    ),
+)
+"""The one table whose rows are not in a data file of the store: they are in the manifest."""
+
+
+def _of_kinds(name: str, *kinds: str) -> IcebergTable:
+    columns = _choose(schema.ITEM, *_ITEM, *(("kind",) if len(kinds) > 1 else ()))
+    return IcebergTable(name, "records", (*columns, obi.DOCUMENT), frozenset(kinds), True)
+
+
+TABLES = (
+    IcebergTable("records", "records", schema.ITEM + schema.CONTENT, versioned=True),
+    IcebergTable(
+        "captures",
+        "records",
+        (*_choose(schema.ITEM, *_ITEM), *schema.CAPTURE),
+        frozenset({"capture"}),
+        True,
+    ),
+    _of_kinds("templates", "template"),
+    _of_kinds("filesets", "file", "fileset"),
+    _of_kinds("harvested", "harvested"),
+    IcebergTable("sets", "sets", _choose(schema.SETS, "set_spec", "name", "records", "live")),
+    IcebergTable("faults", "faults", schema.FAULT),
+    IcebergTable("sources", "sources", schema.SOURCE),
+    IcebergTable("publishes", "publishes", figure_tables.TABLES["publishes"]),
+    *(IcebergTable(name, name, columns) for name, columns in item_tables.TABLES.items()),
+    *(IcebergTable(name, name, columns) for name, columns in obi.TABLES.items()),
+)
+"""All tables but SNAPSHOTS. A store has those that ever had a row."""
+
+OVER_RECORDS = tuple(table for table in TABLES if table.versioned)
+OF_KINDS = tuple(table for table in OVER_RECORDS if table.kinds)
+
+
+def digest_schemas() -> str:
+    """Return a digest of all schemas: manifests of other schemas have other field ids."""
+    return hashlib.sha256(json.dumps([*_schemas()]).encode()).hexdigest()[:32]
+
+
+def _schemas() -> Iterator[Any]:
+    for table in (*TABLES, SNAPSHOTS):
+        yield [table.name, table.fields()]

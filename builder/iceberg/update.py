@@ -1,0 +1,164 @@
+"""Update of the Iceberg tables after a change of the store's content (`publish.tables`).
+
+Everything but the hints and the index is named by its content or by a number of its own, and is
+written first. Then each table's `version-hint.text` names the new metadata, and last the index is
+replaced by a conditional write. So no reader sees half a table. An interrupted update is done again
+by the next one, from the index and the snapshots.
+"""
+
+import tempfile
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from builder.iceberg import index as keys
+from builder.iceberg.index import FOLDER, INDEX, TablesIndex
+from builder.iceberg.metadata import describe_table
+from builder.iceberg.snapshot import SnapshotWriter
+from builder.iceberg.table import digest_schemas
+from builder.runtime import Runtime
+from builder.snapshot import consistency, recovery
+from builder.threads import map_requests
+from functions.config.configuration import Configuration
+from functions.database import engine
+from functions.snapshot.errors import Conflict, DamagedStore, MissingObject, StoreError
+from functions.snapshot.manifest import Manifest
+from functions.snapshot.store import Writer
+from functions.store.catalog import Catalogue
+
+_TRIES = 8
+_KEPT = 1
+"""Versions of metadata before the newest that stay, for readers that have just read a hint."""
+
+
+def update_tables(store: Writer, configuration: Configuration, runtime: Runtime) -> None:
+    """Bring the tables to the newest snapshot, or remove them if `publish.tables` is off.
+
+    Raises Conflict if other processes updated them every time, and StoreError.
+    """
+    tag = store.tag(INDEX)
+    if configuration["publish.tables"]:
+        refresh_tables(store, runtime)
+    elif tag is not None:
+        runtime.say("publish.tables is off: the tables in the store are removed")
+        store.remove(INDEX)
+        store.remove(*store.keys(FOLDER))
+
+
+def refresh_tables(store: Writer, runtime: Runtime) -> None:
+    """Bring the tables to the snapshots that are kept. Raises as `update_tables` does."""
+    for _ in range(_TRIES):
+        tag = store.tag(INDEX)
+        try:
+            _refresh(store, runtime, read_index(store), tag)
+        except Conflict:
+            continue
+        return
+    raise Conflict("the tables were changed by other processes every time; run the command again")
+
+
+def read_index(store: Writer) -> TablesIndex | None:
+    """Return the index, None if it is missing or damaged, and the tables are made anew."""
+    try:
+        return TablesIndex.from_json(store.read(INDEX))
+    except (MissingObject, DamagedStore):
+        return None
+
+
+def _refresh(store: Writer, runtime: Runtime, before: TablesIndex | None, tag: str | None) -> None:
+    pointer, _ = recovery.current(store)
+    newest = pointer.newest()
+    if newest is None:
+        return
+    catalogue = Catalogue(store)
+    manifest = catalogue.manifest(newest.snapshot)
+    kept = consistency.kept_snapshots(pointer, manifest.skipped)
+    begun = _begin(store, manifest, before)
+    state = begun.drop(kept)
+    wanted = [number for number in kept if number > begun.snapshot]
+    if before is not None and state == before and not wanted:
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="sheaf-tables-") as scratch,
+        engine.connect(threads=runtime.threads) as connection,
+    ):
+        writer = SnapshotWriter(store, catalogue, connection, Path(scratch), state)
+        for number in wanted:
+            try:
+                writer.write(catalogue.manifest(number))
+            except MissingObject:
+                if not catalogue.pointer().is_retired(number):
+                    raise
+                continue  # expired meanwhile
+            write_objects(store, writer.objects)
+    _commit(store, writer.index, before, tag)
+
+
+def _begin(store: Writer, manifest: Manifest, before: TablesIndex | None) -> TablesIndex:
+    """Return the state to continue from; an empty one if paths or columns are others now."""
+    made = TablesIndex(manifest.store, store.address, digest_schemas())
+    if before is None:
+        return made
+    same = (before.store, before.location, before.schemas) == (
+        made.store, made.location, made.schemas,
+    )  # fmt: skip
+    if same and before.snapshot <= manifest.snapshot:
+        return before
+    return replace(made, version=before.version)
+
+
+def write_objects(store: Writer, objects: dict[str, bytes]) -> None:
+    """Write objects that are named by their content, and forget them."""
+    for _ in store.create_all(list(objects.items())):
+        pass
+    objects.clear()
+
+
+def _commit(store: Writer, index: TablesIndex, before: TablesIndex | None, tag: str | None) -> None:
+    """Write the metadata, then the hints, then the index. Raises Conflict."""
+    version = index.version + 1
+    # Other metadata with this number was left by an interrupted update.
+    while not _create_metadata(store, index, version):
+        version += 1
+    map_requests(lambda name: _write_hint(store, name, version), list(index.snapshots))
+    store.replace(INDEX, replace(index, version=version).to_json(), tag)
+    _remove_old(store, before, index.snapshots, version)
+
+
+def _create_metadata(store: Writer, index: TablesIndex, version: int) -> bool:
+    """Write a version of the metadata of all tables; return False if there is another one."""
+    objects = {
+        keys.metadata_key(name, version): describe_table(index, name) for name in index.snapshots
+    }
+    written = store.create_all(list(objects.items()))
+    there = [key for key, new in zip(objects, written, strict=True) if not new]
+    return all(store.read(key) == objects[key] for key in there)
+
+
+def _write_hint(store: Writer, name: str, version: int) -> None:
+    key, data = keys.hint_key(name), str(version).encode()
+    for _ in range(_TRIES):
+        with suppress(Conflict):
+            store.replace(key, data, store.tag(key))
+            return
+    raise Conflict(f"{key} was changed by other processes every time")
+
+
+def _remove_old(
+    store: Writer, before: TablesIndex | None, names: Collection[str], version: int
+) -> None:
+    """Remove metadata that no hint has named for a while, and tables that are no more."""
+    if before is None:
+        return
+    gone = [name for name in before.snapshots if name not in names]
+    with suppress(StoreError):  # `sheaf expire` removes what is left
+        store.remove(
+            *(keys.metadata_key(name, version - _KEPT - 1) for name in before.snapshots),
+            *(key for name in gone for key in _list_metadata(name, before.version)),
+        )
+
+
+def _list_metadata(name: str, version: int) -> Iterable[str]:
+    yield keys.hint_key(name)
+    yield keys.metadata_key(name, version)
