@@ -14,6 +14,8 @@ from functools import partial
 
 from builder.export.carriages import open_carriages
 from builder.filesets.strategies import replicate as filesets
+from builder.iceberg.index import INDEX
+from builder.iceberg.update import refresh_tables
 from builder.obi import key as obi
 from builder.runtime import Advance, Progress, Runtime
 from builder.snapshot import consistency, recovery, views
@@ -69,10 +71,9 @@ def export(
     """Copy the kept snapshots of `source`, or only the newest one, to `target`.
 
     `progress` receives the number of bytes to copy. Other objects at the target in the places of a
-    store are removed.
-    Raises NothingPublished, ForeignTarget, Conflict if either store changed on every attempt, and
-    StoreError. Raises DamagedStore if the source lacks an object or its content does not match its
-    name.
+    store are removed. Raises NothingPublished, ForeignTarget, Conflict if either store changed on
+    every attempt, and StoreError. Raises DamagedStore if the source lacks an object or its content
+    does not match its name.
     """
     if source.address == target.address:
         raise ForeignTarget(f"{target.address} is the store itself: choose another place")
@@ -182,6 +183,8 @@ class _Copy:
         marks = [k for k in map(layout.settled_key, self._numbers) if self._source.tag(k)]
         for key in marks:
             self._create(key)
+        if self._source.tag(INDEX):
+            refresh_tables(self._target, self._runtime)  # their paths name the target
         # An interrupted export may have left unnamed objects that the source has purged.
         retired = retire(self._target, self._runtime, kept - self._expected).retired
         count = len(files) + len(leaves) + 2 * len(self._numbers) + len(marks)

@@ -16,6 +16,7 @@ _WITNESS = (
 _FETCH = "restore it from a copy, or archive its dataset again with `sheaf fileset`"
 _WORDS = "run `sheaf publish` with search.words = false, then with true, to make the table anew"
 _DUMPS = "remove all of dumps/, then run `sheaf publish` to make the dumps anew"
+_TABLES = "remove all of tables/, then run `sheaf publish` to make the tables anew"
 _REBUILD = "restore the store from a copy, or publish its archives into a new store"
 
 CODES: Mapping[str, tuple[str, str]] = {
@@ -79,6 +80,9 @@ CODES: Mapping[str, tuple[str, str]] = {
     "fileset-wrong": (DAMAGE, f"remove its dataset's fileset.json; then {_FETCH}"),
     "dump-missing": (DAMAGE, _DUMPS),
     "dump-altered": (DAMAGE, _DUMPS),
+    "table-missing": (DAMAGE, _TABLES),
+    "table-altered": (DAMAGE, _TABLES),
+    "table-wrong": (DAMAGE, _TABLES),
     "pointer-unsettled": (NOTE, "a publish was interrupted; run `sheaf publish` to complete it"),
     "witness-behind": (NOTE, "a publish was interrupted; run `sheaf publish` to complete it"),
     "expiry-unfinished": (
@@ -90,6 +94,11 @@ CODES: Mapping[str, tuple[str, str]] = {
     "pointer-repaired": (NOTE, "no action needed"),
     "witness-repaired": (NOTE, "no action needed"),
     "dumps-behind": (NOTE, "a publish was interrupted; run `sheaf publish` to complete its dumps"),
+    "tables-behind": (
+        NOTE,
+        "a publish was interrupted; run `sheaf publish` to complete its tables",
+    ),
+    "tables-moved": (NOTE, "run `sheaf publish` to write tables for this place"),
     "unchecked": (NOTE, "fix the other findings, then verify again"),
     "unlisted": (
         NOTE,

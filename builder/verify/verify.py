@@ -1,9 +1,9 @@
 """Verify: reads a whole store, checks its consistency, and repairs damaged objects.
 
 It reads every kept snapshot, and each data file once. Then it reads the obi store's runs and the
-stored files of datasets, and the dumps. Objects that were retired meanwhile are not damage.
-The manifest and its leaves determine views.sql exactly. Pointer and witness follow from each
-other and from the snapshots, unless one of them names a missing snapshot.
+stored files of datasets, the dumps and the Iceberg tables. Objects that were retired meanwhile are
+not damage. The manifest and its leaves determine views.sql exactly. Pointer and witness follow from
+each other and from the snapshots, unless one of them names a missing snapshot.
 """
 
 import tempfile
@@ -25,6 +25,7 @@ from builder.verify.data_files import DataFileIndex
 from builder.verify.dumps import dump_findings
 from builder.verify.figures import figure_findings
 from builder.verify.filesets import FilesetAudit as Datasets
+from builder.verify.iceberg import table_findings
 from builder.verify.inventory import Inventory, leftovers
 from builder.verify.obi import ObiAudit
 from builder.verify.tables import PROVED, TableChecks
@@ -168,6 +169,8 @@ def verify(
     findings += [*obi.findings, *datasets.findings]
     if not less:
         findings += dump_findings(store, inventory.pointer, rule, means.clock())
+        rows = choice is None and not any(finding.kind == DAMAGE for finding in findings)
+        findings += _check_iceberg(store, inventory, means, rows=rows)
     if listed:
         findings += leftovers(store, inventory.names() if whole else None, means.clock())
     else:
@@ -235,6 +238,15 @@ def _check_datasets(
                 yield from datasets.check_listed(connection, paths)
     except (DamagedStore, MissingObject):
         return  # reported with the snapshot's own files
+
+
+def _check_iceberg(
+    store: Writer, inventory: Inventory, means: VerifyRuntime, *, rows: bool
+) -> list[Finding]:
+    """Check the Iceberg tables, and their rows if the data files are sound."""
+    with _database(means) as (made, _):
+        connection = made if rows else None
+        return [*table_findings(store, inventory.pointer, means.clock(), connection)]
 
 
 def _sizes(store: Writer, files: Mapping[str, tuple[str, DataFile]]) -> Iterator[Finding]:

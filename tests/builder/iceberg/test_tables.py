@@ -1,0 +1,264 @@
+"""`publish.tables`: engines see the rows of each snapshot, whatever was published."""
+
+import json
+import os
+import shutil
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from builder.dump.clean import expire
+from builder.export.store_copy import export
+from builder.iceberg import update
+from builder.iceberg.index import INDEX
+from builder.progress import ByteBar
+from builder.store.folder import FolderStore
+from builder.verify.verify import VerifyRuntime, verify
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
+from functions.snapshot import layout
+from functions.snapshot.errors import StoreError
+from tests.bucket import Bucket, fresh
+from tests.builder.conftest import World, capture
+from tests.builder.dump.history import Operation, apply, histories, identify, newest
+from tests.builder.iceberg.reader import IcebergReader, order, view_rows
+from tests.extent import examples
+
+ON = {"SHEAF_PUBLISH_TABLES": "true"}
+NAMES = ("records", "captures", "sets", "sources", "publishes", "snapshots")
+
+
+def begin(world: World, count: int = 12) -> World:
+    world.ingest([capture(n, title="a") for n in range(count)], ("collection:a",))
+    world.publish(**ON)
+    return world
+
+
+def compare(world: World) -> set[int]:
+    """Compare all snapshots of all tables with the views; return the numbers."""
+    found = set()
+    for name in NAMES:
+        reader = IcebergReader(world.store, name)
+        for number in reader.snapshots:
+            found.add(number)
+            assert order(reader.rows(number)) == order(view_rows(world.store, number, name))
+    return found
+
+
+def findings(world: World) -> dict[str, str]:
+    means = VerifyRuntime(world.clock, ByteBar, 512, 1)
+    return {finding.code: finding.object for finding in verify(world.store, means).findings}
+
+
+def objects(world: World, prefix: str = "tables/") -> set[str]:
+    return {*world.store.keys(prefix)}
+
+
+@settings(max_examples=examples(4), deadline=None)
+@given(history=histories)
+def test_every_snapshot_has_the_rows_of_its_views(history: list[Operation]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        world = begin(World(Path(folder) / "store"))
+        for operation in history:
+            apply(world, operation, **ON)
+        kept = {int(p.parent.name) for p in world.root.glob("snapshots/*/manifest.json")}
+        world.publish(**ON)  # an expiry that was not told of the tables
+        assert compare(world) == kept
+        assert not findings(world)
+        before = objects(world, layout.RECORDS)
+        world.publish(SHEAF_PUBLISH_TABLES="false")
+        assert not objects(world)
+        assert objects(world, layout.RECORDS) == before
+        world.close()
+
+
+def test_merged_runs_and_superseded_rows_in_large_files(world: World) -> None:
+    begin(world, 9000)
+    for n in range(6):
+        world.ingest([capture(n * 1000 + k, title=f"b{n}") for k in range(3)], ("collection:a",))
+        world.ingest([capture(10_000 + n)], ("collection:b",))
+        world.publish(**ON)
+    assert compare(world) == {1, 2, 3, 4, 5, 6, 7}
+    index = json.loads((world.root / INDEX).read_bytes())
+    assert sum(bool(superseded) for superseded, *_ in index["files"].values()) >= 1
+    assert len({file for listed in index["leaves"].values() for file in listed}) > 1
+
+
+class BucketWorld(World):
+    """The same in a bucket."""
+
+    bucket: Bucket
+
+    @property
+    def store(self) -> Any:
+        return self.bucket
+
+
+def test_a_bucket_has_the_same_tables(tmp_path: Path, moto_server: str) -> None:
+    world = BucketWorld(tmp_path / "none")
+    world.bucket = fresh(moto_server)
+    begin(world, 9000)
+    for n in range(3):
+        world.ingest([capture(n * 4000 + k, title=f"b{n}") for k in range(2)], ("collection:a",))
+        world.publish(**ON)
+    assert compare(world) == {1, 2, 3, 4}
+    assert not findings(world)
+    world.close()
+
+
+def test_what_is_written_for_a_small_change_is_small(world: World) -> None:
+    begin(world, 9000)
+    before = objects(world)
+    world.ingest([capture(5, title="b")], ("collection:a",))
+    world.publish(**ON)
+    new = objects(world) - before
+    assert sum((world.root / key).stat().st_size for key in new if key.endswith("parquet")) < 6000
+    assert not [key for key in new if "/sets/data" in key or "/records/data" in key]
+
+
+def test_a_withdrawal_hides_and_a_purge_forgets(world: World) -> None:
+    begin(world)
+    selection = Selection(identifiers=(identify(3),))
+    withdraw(world.store, world.configuration(**ON), world.runtime(), selection, "x")
+    names = [row[0] for row in IcebergReader(world.store, "captures").rows()]
+    assert identify(3) not in names
+    assert len(names) == 11
+    assert compare(world) == {1, 2}
+    withdraw(world.store, world.configuration(**ON), world.runtime(), selection, "x", purge=True)
+    assert compare(world) == {2}
+    assert not findings(world)
+    kept = set(json.loads((world.root / INDEX).read_bytes())["snapshots"])
+    assert kept == {*NAMES}
+    title = capture(3, title="a").url.encode()
+    assert not [key for key in objects(world) if title in (world.root / key).read_bytes()]
+
+
+def test_expiry_removes_what_retired_snapshots_alone_needed(world: World) -> None:
+    begin(world)
+    for n in range(3):
+        world.ingest([capture(n, title="b")], ("collection:a",))
+        world.publish(**ON)
+    before = objects(world)
+    world.clock.sleep(120)
+    expire(world.store, world.runtime(), 2)
+    assert compare(world) == {3, 4}
+    assert len(objects(world)) < len(before)
+    assert "orphan" not in findings(world)
+    stray = world.root / "tables/records/metadata/0123.avro"
+    stray.write_bytes(b"x")
+    expire(world.store, world.runtime(), 1)
+    assert stray.exists()  # it may belong to an update in progress
+    old = (world.clock() - timedelta(days=2)).timestamp()
+    os.utime(stray, (old, old))
+    assert findings(world) == {"orphan": "tables/records/metadata/0123.avro"}
+    expire(world.store, world.runtime(), 1)
+    assert not stray.exists()
+    assert compare(world) == {4}
+
+
+def test_a_copy_has_tables_of_its_own(world: World, tmp_path: Path) -> None:
+    begin(world)
+    world.ingest([capture(n, title="b") for n in range(3)], ("collection:a",))
+    world.publish(**ON)
+    target = FolderStore(tmp_path / "copy")
+    export(world.store, target, world.runtime())
+    other = World(tmp_path / "copy", world.clock)
+    shutil.rmtree(world.root)
+    assert compare(other) == {1, 2}
+    assert not findings(other)
+
+
+def test_a_store_that_was_moved_gets_tables_for_its_place(world: World, tmp_path: Path) -> None:
+    begin(world)
+    world.root.rename(tmp_path / "moved")
+    moved = World(tmp_path / "moved", world.clock)
+    assert findings(moved) == {"tables-moved": INDEX}
+    moved.publish(**ON)
+    assert compare(moved) == {1}
+    assert not findings(moved)
+
+
+def test_tables_that_begin_late_have_all_snapshots_that_are_kept(world: World) -> None:
+    world.ingest([capture(n) for n in range(5)])
+    world.publish()
+    world.ingest([capture(n, title="b") for n in range(2)])
+    world.publish()
+    assert not objects(world)
+    world.publish(**ON)
+    assert compare(world) == {1, 2}
+
+
+@pytest.mark.parametrize("step", ["write_objects", "_create_metadata", "_write_hint"])
+def test_an_interrupted_update_shows_the_last_tables_and_is_done_again(
+    world: World, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    begin(world)
+    whole = getattr(update, step)
+    calls = []
+
+    def fail(*arguments: object) -> object:
+        calls.append(whole(*arguments))
+        raise StoreError("the disk is full")
+
+    world.ingest([capture(1, title="b")], ("collection:a",))
+    with monkeypatch.context() as patch:
+        patch.setattr(update, step, fail)
+        with pytest.raises(StoreError):
+            world.publish(**ON)
+    assert newest(world).snapshot == 2
+    for name in NAMES:
+        reader = IcebergReader(world.store, name)
+        for number in reader.snapshots:
+            assert order(reader.rows(number)) == order(view_rows(world.store, number, name))
+    world.ingest([capture(2, title="c")], ("collection:a",))
+    world.publish(**ON)
+    assert compare(world) == {1, 2, 3}
+    assert not findings(world)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "code"),
+    [
+        ("tables/deletes/*.parquet", "table-altered"),
+        ("tables/records/metadata/*.avro", "table-altered"),
+        ("tables/captures/metadata/v2.metadata.json", "table-altered"),
+        ("tables/sets/metadata/version-hint.text", "table-altered"),
+        ("tables/index.json", "table-altered"),
+    ],
+)
+def test_verify_finds_damage(world: World, pattern: str, code: str) -> None:
+    begin(world)
+    world.ingest([capture(1, title="b")], ("collection:a",))
+    world.publish(**ON)
+    path = sorted(world.root.glob(pattern))[0]
+    whole = path.read_bytes()
+    path.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
+    assert code in findings(world)
+    path.unlink()
+    if pattern != INDEX:
+        assert "table-missing" in findings(world)
+    path.write_bytes(whole)
+    assert not findings(world)
+
+
+def test_verify_compares_the_rows(world: World) -> None:
+    """Tables of which each object is whole, but whose superseded rows show."""
+    begin(world)
+    first = (world.root / INDEX).read_bytes()
+    world.ingest([capture(1, title="b")], ("collection:a",))
+    world.publish(**ON)
+    wrong = json.loads((world.root / INDEX).read_bytes())
+    hidden = {key: file[0] for key, file in wrong["files"].items() if file[0]}
+    assert hidden
+    earlier = json.loads(first)["snapshots"]["records"][0]
+    wrong["snapshots"]["records"][1][2] = earlier[2]  # the manifest list of the first snapshot
+    (world.root / INDEX).write_text(json.dumps(wrong))
+    index = update.read_index(world.store)
+    assert index is not None
+    for path in world.root.glob("tables/records/metadata/v2.metadata.json"):
+        path.write_bytes(update.describe_table(index, "records"))
+    assert findings(world)["table-wrong"].startswith("tables/records/")
