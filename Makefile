@@ -9,7 +9,7 @@ SIDE_BY_SIDE := -n 4 --dist worksteal
 # test runs compiles Sheaf: a minute of two processors.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test prove-aws prove-engines prove-pages clients check bench house format clean
+.PHONY: demo test prove-aws prove-engines prove-pages prove-tables clients check bench house format clean
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -44,6 +44,11 @@ prove-engines: $(READY)
 # into .pages; SCREENSHOTS=FOLDER takes pictures, PROOF="-k keyboard" proves a part.
 prove-pages: $(READY)
 	infra/prove-pages.sh $(PROOF)
+
+# The Iceberg tables, read by DuckDB, PyIceberg, Polars, ClickHouse and Spark, which are installed into
+# .tables; PROOF="-k spark" proves a part.
+prove-tables: $(READY)
+	infra/prove-tables.sh $(PROOF)
 
 # Harvests with other people's clients, and validates and replays what is exported with their tools.
 # Those in Perl are installed first where that can be done, py-wacz into .venv-wacz, pywb into
@@ -88,4 +93,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .engines .pages .venv-aws .venv-wacz .venv-pywb .npm-wabac build *.egg-info demo-store
+	rm -rf $(VENV) .engines .pages .tables .venv-aws .venv-wacz .venv-pywb .npm-wabac build *.egg-info demo-store

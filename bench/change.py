@@ -1,11 +1,11 @@
 """The cost of publishing a change of 1 %, compared with the full build of the same store.
 
-    python -m bench.change [--captures 1000000] [--small 50]
+    python -m bench.change [--captures 1000000] [--small 50] [--tables]
 
 Generated captures are published. The next publishes change 1 % of the records, scattered over the
 whole repository, twice; add as many new ones; and add ten records each, as hourly publishes do.
 Bytes are all bytes written to the store, without the intake. The baseline is the full build, as
-without sharing.
+without sharing. With --tables, each publish also writes Iceberg tables.
 """
 
 import argparse
@@ -71,9 +71,12 @@ def changed(count: int, every: int, start: int, title: str) -> Iterable[Capture]
 class Bench:
     """Publishes to one store, and keeps what each publish cost."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, tables: bool = False) -> None:
         self.store = Counting(folder / "store")
-        self._settings = configuration.parse('[repository]\nnamespace = "bench.example.org"\n', {})
+        self._settings = configuration.parse(
+            '[repository]\nnamespace = "bench.example.org"\n',
+            {"SHEAF_PUBLISH_TABLES": str(tables).lower()},
+        )
 
     def publish(self) -> tuple[float, int, int]:
         """Return seconds, but those that only wait for the instant of effect, bytes, changes."""
@@ -103,9 +106,9 @@ class Bench:
         return f"{runs} runs of records; files: {listed}"
 
 
-def run(folder: Path, count: int, small: int) -> None:
+def run(folder: Path, count: int, small: int, tables: bool = False) -> None:
     """Publish, change, publish again, and print the table."""
-    bench = Bench(folder)
+    bench = Bench(folder, tables)
     fill(bench.store, "full", captures(count))
     full = bench.publish()
     print(f"\n{count:,} captures\n")
@@ -142,9 +145,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--captures", type=int, default=1_000_000)
     parser.add_argument("--small", type=int, default=50)
+    parser.add_argument("--tables", action="store_true", help="write Iceberg tables")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        run(Path(folder), arguments.captures, arguments.small)
+        run(Path(folder), arguments.captures, arguments.small, arguments.tables)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import fastavro
@@ -26,10 +27,10 @@ class IcebergReader:
         self.metadata = json.loads(store.read(f"{folder}/v{version}.metadata.json"))
         self.snapshots = {s["snapshot-id"]: s for s in self.metadata["snapshots"]}
 
-    def rows(self, snapshot: int | None = None) -> Rows:
-        """Return all rows of a snapshot; the columns are those of the schema, in its order."""
+    def rows(self, snapshot: int | None = None, columns: Sequence[str] = ()) -> Rows:
+        """Return all rows of a snapshot; the columns are by default those of the schema."""
         chosen = self.snapshots[snapshot or self.metadata["current-snapshot-id"]]
-        columns = [field["name"] for field in self.metadata["schemas"][0]["fields"]]
+        columns = columns or [f["name"] for f in self.metadata["schemas"][0]["fields"]]
         data, deletes = [], []
         for listed in self._entries(chosen["manifest-list"]):
             for entry in self._entries(listed["manifest_path"]):
@@ -65,18 +66,14 @@ class IcebergReader:
         return path.removeprefix(root)
 
 
-def view_rows(store: Writer, snapshot: int, name: str) -> Rows:
-    """Return the rows of a snapshot's view, with the columns that the table has."""
+def view_rows(store: Writer, snapshot: int, name: str, columns: Sequence[str] = ()) -> Rows:
+    """Return the rows of a snapshot's view, by default with the columns that the table has."""
     manifest = Catalogue(store).manifest(snapshot)
-    columns = ", ".join(COLUMNS[name])
-    source = {
-        "captures": "(SELECT r.* FROM records r WHERE kind = 'capture' AND NOT deleted)",
-        "templates": "(SELECT r.* FROM records r WHERE kind = 'template' AND NOT deleted)",
-        "run": "run",
-    }.get(name, name)
+    selected = ", ".join(columns or COLUMNS[name])
+    source = "records WHERE kind = 'capture' AND NOT deleted" if name == "captures" else name
     with engine.connect() as connection:
         connection.execute(statements(store, manifest, _STORED))
-        return connection.execute(f"SELECT {columns} FROM {source}").fetchall()
+        return connection.execute(f"SELECT {selected} FROM {source}").fetchall()
 
 
 def order(rows: Rows) -> Rows:
