@@ -30,7 +30,11 @@ def describe_table(index: TablesIndex, name: str) -> bytes:
         "last-partition-id": _UNPARTITIONED,
         "default-sort-order-id": 0,
         "sort-orders": [{"order-id": 0, "fields": []}],
-        "properties": {"schema.name-mapping.default": json.dumps(mapping)},
+        "properties": {
+            "schema.name-mapping.default": json.dumps(mapping),
+            # Iceberg's vectorized reader for Spark lacks encodings of Parquet 2.
+            "read.parquet.vectorization.enabled": "false",
+        },
         "current-snapshot-id": newest.number,
         "refs": {"main": {"snapshot-id": newest.number, "type": "branch"}},
         "snapshots": [_describe_snapshot(index, one) for one in some],
