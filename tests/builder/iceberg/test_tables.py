@@ -16,7 +16,7 @@ from builder.export.store_copy import export
 from builder.iceberg import update
 from builder.iceberg.index import INDEX
 from builder.iceberg.metadata import describe_table
-from builder.progress import ByteBar
+from builder.progress import show_bytes
 from builder.store.folder import FolderStore
 from builder.verify.verify import VerifyRuntime, verify
 from builder.withdraw.selection import Selection
@@ -51,7 +51,7 @@ def compare(world: World) -> set[int]:
 
 
 def findings(world: World) -> dict[str, str]:
-    means = VerifyRuntime(world.clock, ByteBar, 512, 1)
+    means = VerifyRuntime(world.clock, show_bytes, 512, 1)
     return {finding.code: finding.object for finding in verify(world.store, means).findings}
 
 
