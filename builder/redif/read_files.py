@@ -18,7 +18,10 @@ from functions.snapshot.store import Writer
 
 NOTHING_NEW = "everything was ingested before"
 
-_READINGS = "SELECT DISTINCT reading FROM sources WHERE reading IS NOT NULL"
+_READINGS = (
+    "SELECT reading, coalesce(max(captures), 0) FROM sources "
+    "WHERE reading IS NOT NULL GROUP BY ALL ORDER BY ALL"
+)
 # What could not be read has neither digest nor format; a file of ReDIF always has a format.
 _FAILED = (
     "SELECT path FROM sources GROUP BY path "
@@ -32,10 +35,18 @@ def leave_known(
 ) -> tuple[ArchiveFile, ...]:  # fmt: skip
     """Return the files that were not read before in this way (see splits.reading_of).
 
-    The number of the others is said. Raises DamagedStore and StoreError.
+    The number of the others is said. A file that the user names is read again if it gave no
+    captures, so that the reason is said again. Raises DamagedStore and StoreError.
     """
-    known = set(_find_readings(store))
-    left = tuple(file for file in files if reading_of(file, sets, rules) not in known)
+    known: dict[str, int] = {}
+    for reading, captures in _find_readings(store):
+        known[reading] = max(captures, known.get(reading, 0))
+
+    def is_known(file: ArchiveFile) -> bool:
+        captures = known.get(reading_of(file, sets, rules) or "")
+        return captures is not None and (captures > 0 or not file.named)
+
+    left = tuple(file for file in files if not is_known(file))
     if many := len(files) - len(left):
         say(f"already ingested: {many:,} of {tally(len(files), 'file')} (--again reads them)")
     return left
@@ -62,10 +73,10 @@ def list_failed(store: Writer, home: Path, say: Callable[[str], None]) -> list[s
     return [path for path in found if path not in missing]
 
 
-def _find_readings(store: Writer) -> Iterator[str]:
+def _find_readings(store: Writer) -> Iterator[tuple[str, int]]:
+    """Yield how files were read, and their captures; one may come twice."""
     with engine.connect() as connection, suppress(NothingPublished):
         query.prepare(connection, store, _READINGS)
-        for (reading,) in connection.execute(_READINGS).fetchall():
-            yield reading
+        yield from connection.execute(_READINGS).fetchall()
     for run in intake.runs(store):
-        yield from (source.reading for source in run.sources if source.reading)
+        yield from ((one.reading, one.captures) for one in run.sources if one.reading)

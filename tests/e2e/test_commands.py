@@ -238,7 +238,7 @@ def test_no_archive_beside_archives_is_a_fault_and_named_a_failure(
     assert mixed.code == 0
     assert "not-an-archive" in mixed.out
     assert "failed" not in mixed.out
-    assert home("ingest", "--jobs", "1", "--strict", crawls).code == 1
+    assert home("ingest", "--jobs", "1", "--strict", "--again", crawls).code == 1
     named = home("ingest", "--jobs", "1", crawls, crawls / "notes.txt")
     assert named.code == 1
     assert "1 file failed: unreadable, or no captures where some were expected" in named.out
