@@ -189,7 +189,7 @@ def test_what_comes_back_of_an_older_snapshot_has_left_what_it_was_in_since() ->
         some.publish({3: ("d:b", "m:y")})
         some.withdraw(3)
         some.world.clock.sleep(120)
-        assert retire(some.world.store, some.world.runtime(), {2}).snapshots == (2,)
+        assert retire(some.world.store, some.world.runtime(), {2}).retired == (2,)
         some.items[3] = ("d:a:www", "m:x")
         some.reinstate(3)
         some.alike()

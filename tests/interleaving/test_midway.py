@@ -67,7 +67,7 @@ def take_down(world: World) -> None:
 def retire(world: World) -> None:
     """Expire the snapshot that the harvest began in, as soon as that may be."""
     world.clock.sleep(120)
-    assert 1 in world.expire().snapshots
+    assert 1 in world.expire().retired
 
 
 class Harvest:

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,9 @@ OUTCOMES = {
 
 
 def check_what_changes_comes_with_the_next_run(provider: Provider, name: str, home: Path) -> None:
-    provider.now = NOW.replace(day=24)
+    # Without a responseDate the harvester goes by its own clock.
+    own = datetime.now(UTC).replace(microsecond=0)
+    provider.now = max(NOW, own) + timedelta(days=2)
     provider.seen.clear()
     provider.change(provider.items["oai:a.cz:2"], title="Another")
     provider.delete("oai:a.cz:5")
