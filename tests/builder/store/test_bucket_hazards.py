@@ -161,7 +161,7 @@ def test_what_is_retired_is_removed_and_what_is_needed_stays(
     world.clock.sleep(100)
     before = set(world.store.keys(""))
     expired = world.expire()
-    assert expired.snapshots == (1, 2, 3, 4)
+    assert expired.retired == (1, 2, 3, 4)
     assert expired.kept == (5,)
     after = set(world.store.keys(""))
     assert len(before - after) >= expired.objects > 8
