@@ -193,9 +193,8 @@ def longest_chain() -> list[str]:
 
 
 def folders() -> dict[str, int]:
-    """Return how many modules each folder has, without __init__.py."""
-    paths = (path for path in modules().values() if path.name != "__init__.py")
-    return Counter(path.parent.relative_to(ROOT).as_posix() for path in paths)
+    """Return how many Python files each folder has, `__init__.py` included."""
+    return Counter(path.parent.relative_to(ROOT).as_posix() for path in modules().values())
 
 
 def _docstring_lines(path: Path) -> int:

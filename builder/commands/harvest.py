@@ -19,10 +19,10 @@ from builder.errors import UsageError
 from builder.harvest import batch, window
 from builder.harvest.batch import HarvestThreads
 from builder.harvest.client import OaiClient, OaiSettings
-from builder.harvest.file_list import FileAccess
-from builder.harvest.file_walk import walk_files
+from builder.harvest.data_files.file_list import FileAccess
+from builder.harvest.data_files.file_walk import walk_files
+from builder.harvest.data_files.offer import AUTO, WAYS
 from builder.harvest.folder import FORMS
-from builder.harvest.offer import AUTO, WAYS
 from builder.harvest.run import FileLists, HarvestJob, HarvestResult, HarvestSession
 from builder.harvest.window import HarvestDates
 from builder.http.addresses import AnyAddresses

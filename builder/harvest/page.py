@@ -15,8 +15,8 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from builder.harvest.data_files.offer import SnapshotDescription, find_description
 from builder.harvest.errors import Broken
-from builder.harvest.offer import SnapshotDescription, find_description
 from builder.harvest.version import DC
 
 _DC_NAMES = {f"{{http://purl.org/dc/elements/1.1/}}{name}": name for name in DC}

@@ -13,9 +13,9 @@ from json.encoder import encode_basestring as _text
 from pathlib import Path
 from typing import Any, Protocol
 
+from builder.harvest.data_files.record_columns import RecordColumns
 from builder.harvest.errors import HarvestError, Unanswered
 from builder.harvest.page import ListPage, PageEntry, records
-from builder.harvest.record_columns import RecordColumns
 from builder.harvest.state import HarvestState, RunState
 from builder.harvest.version import DC, ROW, HarvestedRow, Sight
 from builder.harvest.window import is_before, is_outside

@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from builder.harvest import folder, window
+from builder.harvest.data_files.offer import AUTO, FILES, PAGES
 from builder.harvest.errors import FilesError, RefusedError, Unanswered
 from builder.harvest.folder import HarvestFolder
 from builder.harvest.list_walk import ListWalk
-from builder.harvest.offer import AUTO, FILES, PAGES
 from builder.harvest.page import ListPage
 from builder.harvest.records import Ask
 from builder.harvest.state import (
@@ -32,7 +32,7 @@ Advance = Callable[[int, int | None], None]
 FileLists = Callable[
     [Ask, HarvestFolder, RunState, Advance, Callable[[], None], bool], tuple[str, str]
 ]
-"""Walks through the list of a run in data files (builder.harvest.file_walk.walk_files)."""
+"""Walks through the list of a run in data files (builder.harvest.data_files.file_walk)."""
 
 
 @dataclass(frozen=True, slots=True)

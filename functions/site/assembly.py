@@ -12,7 +12,7 @@ from functions.oai.lambda_instance import Answering, InstanceParts, now
 from functions.oai.render.render import render_document
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.search.search import WordSearch
-from functions.site.calendar import Calendar, CaptureCalendar
+from functions.site.captures.calendar import Calendar, CaptureCalendar
 from functions.site.page import PageParts
 from functions.site.site import WebSite
 from functions.snapshot.dumps import DumpIndex, read_index

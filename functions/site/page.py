@@ -16,7 +16,7 @@ from functions.oai.render.copy_address import CopyAddresses
 from functions.oai.repository import PublishedRecord, Repository
 from functions.search.hits import SearchPage
 from functions.search.query import WordQuery
-from functions.site.calendar import Calendar
+from functions.site.captures.calendar import Calendar
 from functions.site.language import Language
 from functions.snapshot.dumps import DumpIndex
 from functions.snapshot.errors import SheafError

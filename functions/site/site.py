@@ -14,7 +14,6 @@ from functions.http.http_message import IN_PATH, OAI_PATH, Call, FormError, Repl
 from functions.site import (
     answer_page,
     browse,
-    capture_list,
     dcat,
     machine_files,
     overview,
@@ -23,6 +22,7 @@ from functions.site import (
     set_tree,
     source_page,
 )
+from functions.site.captures import capture_list
 from functions.site.language import FALLBACK, Language, read_languages
 from functions.site.page import PageError, PageParts, PageRequest, SiteAddress, SitePage
 from functions.site.record import record_page

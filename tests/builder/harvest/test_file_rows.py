@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from builder.harvest import file_rows, page
+from builder.harvest import page
+from builder.harvest.data_files import file_rows
 from builder.harvest.version import HarvestedRow
 from builder.parquet.pieces import NoColumnsError
 from functions.config import configuration

@@ -10,10 +10,10 @@ from urllib.request import urlopen
 import pytest
 from lxml import etree
 
-from builder.harvest import file_walk
 from builder.harvest import folder as folders
+from builder.harvest.data_files import file_walk
+from builder.harvest.data_files.offer import check_root
 from builder.harvest.errors import FilesError
-from builder.harvest.offer import check_root
 from builder.harvest.state import HarvestState
 from builder.harvest.version import HarvestedRow
 from functions.oai.format import TEMPLATES

@@ -11,8 +11,8 @@ from lxml import etree
 
 from functions.content.capture_row import FIELDS, CaptureRow
 from functions.oai.format import TEMPLATES
+from functions.site.captures.content_change import MARKED, find_changes, mark_months
 from functions.site.chart import draw_bars, draw_line, draw_months
-from functions.site.content_change import MARKED, find_changes, mark_months
 from functions.site.fields import ELSEWHERE
 from functions.site.language import read_languages
 from functions.snapshot import schema

@@ -12,16 +12,16 @@ from operator import itemgetter
 from pathlib import Path
 
 from builder.harvest import records
-from builder.harvest.errors import FilesError
-from builder.harvest.file_list import (
+from builder.harvest.data_files.file_list import (
     FileAccess,
     OfferedSnapshot,
     RecordSource,
     never,
     open_snapshot,
 )
+from builder.harvest.data_files.offer import read_offer
+from builder.harvest.errors import FilesError
 from builder.harvest.folder import HarvestFolder
-from builder.harvest.offer import read_offer
 from builder.harvest.page import PageEntry
 from builder.harvest.records import Ask, RecordWriter
 from builder.harvest.state import SECOND, RunState

@@ -9,9 +9,9 @@ from functions.content.capture_row import CaptureRow
 from functions.content.protocols import NEWEST, BytePlace
 from functions.content.terms import NoScope, ResumeKey, Scope
 from functions.database import engine
-from functions.site.calendar import MonthCounts
+from functions.site.captures.calendar import MonthCounts
+from functions.site.captures.content_change import MARKED, find_changes, mark_months
 from functions.site.chart import HeatMap, draw_months
-from functions.site.content_change import MARKED, find_changes, mark_months
 from functions.site.fields import shorten
 from functions.site.page import PageError, PageRequest, SitePage
 

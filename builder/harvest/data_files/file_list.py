@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
-from builder.harvest import file_rows
+from builder.harvest.data_files import file_rows
+from builder.harvest.data_files.offer import FileOffer, check_root
+from builder.harvest.data_files.record_columns import RecordColumns
 from builder.harvest.errors import FilesError
-from builder.harvest.offer import FileOffer, check_root
-from builder.harvest.record_columns import RecordColumns
 from builder.parquet.pieces import NoColumnsError
 from builder.parquet.stored_columns import (
     StoredGroup,
@@ -24,7 +24,7 @@ from builder.parquet.stored_columns import (
     map_values,
     read_groups,
 )
-from builder.snapshot.checked_reader import CheckedReader, read_some
+from builder.store.checked_reader import CheckedReader, read_some
 from functions.config.configuration import Configuration
 from functions.oai.answer import Answer, RecordList
 from functions.oai.format import Formats

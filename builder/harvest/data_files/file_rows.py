@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from builder.harvest import page
+from builder.harvest.data_files.record_columns import RecordColumns
 from builder.harvest.page import PageEntry
-from builder.harvest.record_columns import RecordColumns
 from builder.harvest.version import DC
 from builder.parquet.piece_columns import PieceColumns
 from builder.parquet.pieces import (

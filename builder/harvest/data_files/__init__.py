@@ -1,0 +1,1 @@
+"""Harvests from data files: what Identify offers, the walk over them, and their rows."""

@@ -1,0 +1,1 @@
+"""Pages of the captures of a URL, host or domain: their list and their calendar."""
