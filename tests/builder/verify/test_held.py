@@ -80,8 +80,8 @@ def world_and_copy(world: World, tmp_path: Path) -> tuple[World, Path]:
 
 def pointer(snapshot: int, effective: datetime, copied: datetime) -> str:
     """Return the documentation's pointer with these values."""
-    (line,) = re.findall(r"^echo '(\{.*\})' \|$", DOCUMENT.read_text("utf-8"), re.MULTILINE)
-    document = json.loads(line)
+    (written,) = re.findall(r"<<'END'\n(.*?)^END$", DOCUMENT.read_text("utf-8"), re.M | re.S)
+    document = json.loads(written)
     document["snapshots"] = [{"snapshot": snapshot, "effective": instant.to_text(effective)}]
     document["copied"] = instant.to_text(copied)
     return json.dumps(document)
