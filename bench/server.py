@@ -23,6 +23,8 @@ CONFIGURATION = f"[repository]\nnamespace = '{NAMESPACE}'\n[publish]\nlead = 1\n
 FIRST = "verb=ListRecords&metadataPrefix=oai_dc"
 """The query of a list's first page."""
 
+_NGINX = 18_099  # the port
+
 
 @dataclass
 class Server:
@@ -113,3 +115,21 @@ def gunicorn(database: Path, paging: str, workers: int = 1) -> Iterator[Server]:
             except OSError:
                 continue
         yield Server(f"http://{address}/oai", process.pid)
+
+
+@contextmanager
+def nginx(root: Path, folder: Path) -> Iterator[str]:
+    """Serve the files below `root` with one worker of nginx, set up in `folder`; give its URL."""
+    user = "user root; " if os.geteuid() == 0 else ""
+    (folder / "nginx.conf").write_text(
+        f"{user}daemon off; worker_processes 1; pid {folder}/pid; error_log stderr;\n"
+        f"events {{}}\nhttp {{ access_log off; sendfile on; tcp_nopush on;\n"
+        f"server {{ listen 127.0.0.1:{_NGINX}; root {root}; }} }}\n"
+    )
+    process = subprocess.Popen(["nginx", "-c", str(folder / "nginx.conf"), "-e", "stderr"])
+    time.sleep(1)
+    try:
+        yield f"http://127.0.0.1:{_NGINX}"
+    finally:
+        process.terminate()
+        process.wait()

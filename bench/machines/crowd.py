@@ -16,7 +16,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +23,7 @@ from urllib.parse import urlsplit
 
 from bench import baseline
 from bench.harvest import baseline_token, published, rows
-from bench.server import FIRST, Server, gunicorn, sheaf
+from bench.server import FIRST, Server, gunicorn, nginx, sheaf
 from builder.store.folder import FolderStore
 from functions.oai.repository_duckdb.repository import DuckRepository
 
@@ -72,7 +71,7 @@ def main() -> None:
         if shutil.which("nginx") is None:
             print("\nnginx is not installed: apt-get install nginx-light")
             return
-        with nginx(folder, list(pages.values())[1:-1]) as (url, targets):
+        with files(folder, list(pages.values())[1:-1]) as (url, targets):
             measure("nginx, files", url, targets, counts, arguments.seconds, None)
 
 
@@ -142,26 +141,14 @@ def oaipmh(folder: Path, store: Path, workers: int) -> Iterator[tuple[str, list[
 
 
 @contextmanager
-def nginx(folder: Path, bodies: Sequence[bytes]) -> Iterator[tuple[str, list[str]]]:
-    """Serve bodies as files with one worker of nginx; give the address and their targets."""
-    root = folder / "nginx"
+def files(folder: Path, bodies: Sequence[bytes]) -> Iterator[tuple[str, list[str]]]:
+    """Serve bodies as files by nginx; give the address and their targets."""
+    root = folder / "bodies"
     root.mkdir()
     for number, body in enumerate(bodies):
         (root / f"{number}.gz").write_bytes(body)
-    port = 18_099
-    user = "user root; " if os.geteuid() == 0 else ""
-    (root / "nginx.conf").write_text(
-        f"{user}daemon off; worker_processes 1; pid {root}/pid; error_log stderr;\n"
-        f"events {{}}\nhttp {{ access_log off; sendfile on; tcp_nopush on;\n"
-        f"server {{ listen 127.0.0.1:{port}; root {root}; }} }}\n"
-    )
-    process = subprocess.Popen(["nginx", "-c", str(root / "nginx.conf"), "-e", "stderr"])
-    time.sleep(1)
-    try:
-        yield f"http://127.0.0.1:{port}/", [f"/{number}.gz" for number in range(len(bodies))]
-    finally:
-        process.terminate()
-        process.wait()
+    with nginx(root, folder) as url:
+        yield f"{url}/", [f"/{number}.gz" for number in range(len(bodies))]
 
 
 if __name__ == "__main__":

@@ -8,21 +8,16 @@ compare ratios. Beside other work only those of CPU mean something.
 
 import argparse
 import json
-import os
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from bench.harvest import published
-from bench.server import Server, sheaf
-
-_PORT = 18_098
+from bench.server import Server, nginx, sheaf
 
 
 def main() -> None:
@@ -36,10 +31,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         store = published(folder, arguments.captures)
-        url = f"http://127.0.0.1:{_PORT}"
         print("| By | Seconds | Records/s | CPU s of the harvester | of the server |")
         print("|---|---|---|---|---|", flush=True)
-        with nginx(store, folder), sheaf(store, folder, SHEAF_IDENTIFY_DATA_URL=url) as server:
+        with (
+            nginx(store, folder) as url,
+            sheaf(store, folder, SHEAF_IDENTIFY_DATA_URL=url) as server,
+        ):
             for _ in range(arguments.runs):
                 for by in ("pages", "files"):
                     measure(server, by, folder / "out", arguments.format)
@@ -66,24 +63,6 @@ def measure(server: Server, by: str, folder: Path, form: str) -> None:
 def _children_cpu() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-@contextmanager
-def nginx(store: Path, folder: Path) -> Iterator[None]:
-    """Serve a store's files with one worker of nginx."""
-    user = "user root; " if os.geteuid() == 0 else ""
-    (folder / "nginx.conf").write_text(
-        f"{user}daemon off; worker_processes 1; pid {folder}/pid; error_log stderr;\n"
-        f"events {{}}\nhttp {{ access_log off; sendfile on;\n"
-        f"server {{ listen 127.0.0.1:{_PORT}; root {store}; }} }}\n"
-    )
-    process = subprocess.Popen(["nginx", "-c", str(folder / "nginx.conf"), "-e", "stderr"])
-    time.sleep(1)
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.wait()
 
 
 if __name__ == "__main__":
