@@ -6,8 +6,10 @@ The responses are a WARC. Values of the description are kept with the response t
 import hashlib
 import io
 import json
+import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from builder.filesets.item import FilesetPlatformItem, PlatformAnswer
@@ -31,7 +33,11 @@ _NAMES = {
 }
 """Parts of the names that platforms give to fields."""
 
-Documents = Sequence[tuple[str, Any]]
+_DOI = re.compile(r"(?<=[:/])10\.")
+"""Where a DOI may begin in its URL."""
+
+Places = Mapping[str, Sequence[str]]
+"""Places of each text, in lower case: URL of the response and JSON Pointer."""
 
 
 def pack(item: FilesetPlatformItem) -> tuple[str, bytes]:
@@ -54,10 +60,11 @@ def describe(item: FilesetPlatformItem) -> dict[str, Any]:
     """
     # The answers of the DOI registry come first, those of the platform later.
     documents = [found for one in reversed(item.sent) if (found := _parse(one)) is not None]
+    places = _find_places(documents)
     told = item.description
 
     def value(field: str, text: str | None, *others: str | None) -> dict[str, str | None] | None:
-        sources = (_find(documents, one, _NAMES[field]) for one in (text, *others) if one)
+        sources = (_find(places, one, _NAMES[field]) for one in (text, *others) if one)
         return {"value": text, "source": next(filter(None, sources), None)} if text else None
 
     every: dict[str, Any] = {
@@ -85,23 +92,27 @@ def _parse(answer: PlatformAnswer) -> tuple[str, Any] | None:
         return None
 
 
-def _find(documents: Documents, text: str, names: Sequence[str]) -> str | None:
+def _find_places(documents: Iterable[tuple[str, Any]]) -> Places:
+    """Return where texts and numbers stand, in order; a DOI also without what precedes it."""
+    places: defaultdict[str, list[str]] = defaultdict(list)
+    for url, document in documents:
+        for pointer, value in _walk(document):
+            text = " ".join(str(value).split()).casefold()
+            for one in {text, *(text[found.start() :] for found in _DOI.finditer(text))}:
+                places[one].append(f"{url}#{pointer}")
+    return places
+
+
+def _find(places: Places, text: str, names: Sequence[str]) -> str | None:
     """Return the place of a text, best below one of the names; a short text must be below one.
 
     Case does not count, nor what precedes a DOI in its URL.
     """
-    wanted = text.casefold()
-    elsewhere = None
-    for url, document in documents:
-        for pointer, value in _walk(document):
-            found = " ".join(str(value).split()).casefold()
-            is_doi = wanted.startswith("10.") and found.endswith((f":{wanted}", f"/{wanted}"))
-            if found != wanted and not is_doi:
-                continue
-            if any(name in pointer.casefold() for name in names):
-                return f"{url}#{pointer}"
-            elsewhere = elsewhere or f"{url}#{pointer}"
-    return elsewhere if len(text) >= _TELLING else None
+    found = places.get(text.casefold(), ())
+    for place in found:
+        if any(name in place.partition("#")[2].casefold() for name in names):
+            return place
+    return found[0] if found and len(text) >= _TELLING else None
 
 
 def _walk(document: Any) -> Iterator[tuple[str, Any]]:
