@@ -191,7 +191,7 @@ class SnapshotWriter:
     def _describe_deletes(self, file: DataFile, one: DeleteFile) -> dict[str, Any]:
         named = [{"key": _PATH_FIELD, "value": f"{self.index.location}/{file.key}".encode()}]
         return {
-            "content": 1,
+            "content": avro.DELETES,
             "file_path": f"{self.index.location}/{one.key}",
             "file_format": "PARQUET",
             "record_count": one.rows,
