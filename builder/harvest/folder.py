@@ -26,8 +26,9 @@ from urllib.parse import urlsplit
 from builder.errors import UsageError
 from builder.harvest import records, state
 from builder.harvest.errors import HarvestError
+from builder.harvest.seen import Seen
 from builder.harvest.state import HarvestState, PartFile
-from builder.harvest.version import HarvestedRow, ItemVersion, Seen, Sight
+from builder.harvest.version import HarvestedRow, ItemVersion, Sight
 from builder.store.durable import DRAFT, replace_durably
 
 STATE = "harvest.json"

@@ -59,13 +59,14 @@ class SpanTask:
 
 @dataclass(frozen=True, slots=True)
 class SpanResult:
-    """The result of a task: the number of rows at `path`, and the runs of datestamps in order.
+    """The result of a task: the rows at `path`, how many are deleted, and their runs of datestamps.
 
     Beside the rows is a file of their versions, sorted by item: many results may wait.
     """
 
     path: Path
     count: int
+    deleted: int
     stamps: list[str]
 
     @property
@@ -192,11 +193,11 @@ class FileWalk:
         if not many:
             result.path.unlink(missing_ok=True)
             return
-        versions = unpack_versions(result.beside.read_bytes(), going.number)
+        versions = unpack_versions(result.beside.read_bytes())
         result.beside.unlink()
         if not going.lost and self.kept.adopt(result.path, going.number, versions):
             counts.new += many
-            counts.deleted += sum(deleted for *_, deleted in versions)
+            counts.deleted += result.deleted
             going.gained += many
             for stamp in result.stamps:
                 going.ordered &= not (going.last and is_before(stamp, going.last))
@@ -249,15 +250,17 @@ def read_span(task: SpanTask, advance: Callable[[int, int], None]) -> SpanResult
     snapshot = open_snapshot(task.source)
     versions: list[ItemVersion] = []
     stamps: list[str] = []
+    deleted = 0
     writer = records.open_part(task.path, task.form)
     for rows in snapshot.batches(task.selection):
         writer.append_columns(rows, task.date, task.run)
         versions += rows.versions(task.run)
+        deleted += sum(list_values(rows.deleted))
         stamps += [stamp for stamp, _ in groupby(list_values(rows.stamps))]
         advance(len(rows.texts), 0)
     writer.close()
     runs = [stamp for stamp, _ in groupby(stamps)]
-    result = SpanResult(task.path, len(versions), runs)
+    result = SpanResult(task.path, len(versions), deleted, runs)
     if versions:
         result.beside.write_bytes(pack_versions(sorted(versions, key=itemgetter(0))))
     return result
