@@ -6,24 +6,32 @@ both be reported as changed, with no other harm.
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
 from builder.harvest.errors import HarvestError
-from builder.harvest.version import ItemVersion, SeenVersion, Sight, item_hash, item_versions
+from builder.harvest.version import ITEM, SeenVersion, Sight, item_hash, item_versions
 
 _CACHE = 64_000  # KiB
 _FORM = 2
 """Form of the index; an index in another one is rebuilt."""
 _SCHEMA = f"""
-CREATE TABLE items (item INTEGER PRIMARY KEY, seen BLOB);
-CREATE TABLE former (item INTEGER, version BLOB, PRIMARY KEY (item, version)) WITHOUT ROWID;
+CREATE TABLE items (item BLOB PRIMARY KEY, seen BLOB) WITHOUT ROWID;
+CREATE TABLE former (item BLOB, version BLOB, PRIMARY KEY (item, version)) WITHOUT ROWID;
 CREATE TABLE commits (number INTEGER);
 PRAGMA user_version = {_FORM};
 """
-# The order of numbers that begin with their highest byte is that of their bytes.
+# Rows of one length, one behind the other; a statement for each would take twice as long.
+_ADD_ALL = f"""
+INSERT OR IGNORE INTO items
+WITH RECURSIVE starts(start) AS (
+    VALUES (1) UNION ALL SELECT start + :width FROM starts WHERE start + :width < :end
+)
+SELECT substr(:rows, start, {ITEM}), substr(:rows, start + {ITEM}, :width - {ITEM}) FROM starts
+"""
+# Behind the hash of 16 bytes are `deleted` and the run, whose bytes sort as numbers.
 _UNLISTED = (
     "SELECT count(*) FROM items WHERE substr(seen, 17, 1) = x'00' AND substr(seen, 18, 4) < ?"
 )
@@ -79,9 +87,9 @@ class Seen:
 
     def add(self, run: int, identifier: str, stamp: str, text: str, deleted: bool) -> Sight:
         """Record a version in a run, and return how it compares. Raises HarvestError."""
-        ((item, seen),) = item_versions(
-            run, (identifier.encode(),), (stamp,), (text.encode(),), (deleted,)
-        )
+        names, texts = (identifier.encode(),), (text.encode(),)
+        (row,) = item_versions(run, names, (stamp,), texts, (deleted,))
+        item, seen = row[:ITEM], row[ITEM:]
         with _wrap_errors(self._path):
             added = self._base.execute("INSERT OR IGNORE INTO items VALUES (?, ?)", (item, seen))
             if added.rowcount:
@@ -95,14 +103,14 @@ class Seen:
                 return Sight.SAME
             return self._replace(item, before, now)
 
-    def _find(self, item: int) -> SeenVersion | None:
+    def _find(self, item: bytes) -> SeenVersion | None:
         found = self._base.execute("SELECT seen FROM items WHERE item = ?", (item,)).fetchone()
         return SeenVersion.read(found[0]) if found else None
 
-    def _put(self, item: int, version: SeenVersion) -> None:
+    def _put(self, item: bytes, version: SeenVersion) -> None:
         self._base.execute("UPDATE items SET seen = ? WHERE item = ?", (bytes(version), item))
 
-    def _replace(self, item: int, before: SeenVersion, now: SeenVersion) -> Sight:
+    def _replace(self, item: bytes, before: SeenVersion, now: SeenVersion) -> Sight:
         known = self._base.execute(
             "SELECT 1 FROM former WHERE item = ? AND version = ?", (item, _key(now))
         ).fetchone()
@@ -113,16 +121,17 @@ class Seen:
         self._put(item, now)
         return Sight.CHANGED if before.run != now.run else Sight.ANOTHER
 
-    def add_new(self, versions: Sequence[ItemVersion]) -> bool:
+    def add_new(self, versions: bytes, width: int) -> bool:
         """Record versions of items, if none of the items was seen before.
 
-        Return whether they were recorded. Raises HarvestError.
+        `versions` are those of item_versions, each of `width` bytes. Return whether they were
+        recorded. Raises HarvestError.
         """
+        values = {"rows": versions, "width": width, "end": len(versions)}
         with _wrap_errors(self._path):
             self._base.execute("SAVEPOINT versions")
-            before = self._base.total_changes
-            self._base.executemany("INSERT OR IGNORE INTO items VALUES (?, ?)", versions)
-            whole = self._base.total_changes - before == len(versions)
+            added = self._base.execute(_ADD_ALL, values).rowcount
+            whole = added * width == len(versions)
             if not whole:
                 self._base.execute("ROLLBACK TO versions")
             self._base.execute("RELEASE versions")

@@ -4,15 +4,13 @@ The hashes are XXH3, which is fast. A repository that makes two records of one h
 harvest of its own records.
 """
 
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import accumulate, pairwise
 from struct import Struct
 from typing import Any, NamedTuple, Self
 
-from xxhash import xxh3_64_intdigest, xxh3_128_digest
+from xxhash import xxh3_64_digest, xxh3_128_digest
 
 from functions.snapshot.item_tables import Column
 
@@ -35,10 +33,10 @@ ROW = (
     Column("fault", "VARCHAR", "description of repairs to it; NULL if there were none", "NULL"),
 )  # fmt: skip
 """The columns of a row, the same in Parquet and JSON lines."""
-_HASH = 16
-_HEAD = Struct(f">{_HASH}s?i")
+ITEM, _TEXT = 8, 16
+"""Bytes of the hash of an item's identifier, and of a version's XML."""
+_HEAD = Struct(f">{_TEXT}s?i")
 """A hash of a version's XML, whether it is deleted, and its run; its datestamp follows."""
-_HALF = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +79,6 @@ class Sight(Enum):
     """Another version of an item that was received in the same run."""
 
 
-ItemVersion = tuple[int, bytes]
-"""A version of an item as a row of the index: the item's hash, and SeenVersion as bytes."""
-
-
 class SeenVersion(NamedTuple):
     """What the index holds of a version: a hash of its XML, deleted, its run, its datestamp."""
 
@@ -107,9 +101,10 @@ class SeenVersion(NamedTuple):
         return (self.text, self.stamp) == (other.text, other.stamp)
 
 
-def item_hash(identifier: bytes) -> int:
-    """Return the hash of an item's identifier, in UTF-8: a signed number of 64 bits."""
-    return xxh3_64_intdigest(identifier) - _HALF
+def item_hash(identifier: bytes) -> bytes:
+    """Return the hash of an item's identifier, which is in UTF-8."""
+    found: bytes = xxh3_64_digest(identifier)
+    return found
 
 
 def item_versions(
@@ -118,31 +113,13 @@ def item_versions(
     stamps: Sequence[str],
     records: Iterable[bytes | memoryview],
     deleted: Sequence[bool],
-) -> list[ItemVersion]:
-    """Return what the index holds of versions; names and `records`, their XML, are in UTF-8."""
+) -> list[bytes]:
+    """Return what the index holds of versions: each an item's hash, and then a SeenVersion.
+
+    Names and `records`, their XML, are in UTF-8.
+    """
     heads = [*zip(stamps, deleted, strict=True)]
-    tails = {
-        (stamp, gone): bytes(SeenVersion(b"", gone, run, stamp))[_HASH:] for stamp, gone in {*heads}
-    }
-    items, hashes = map(xxh3_64_intdigest, identifiers), map(xxh3_128_digest, records)
-    return [
-        (item - _HALF, text + tails[head])
-        for item, text, head in zip(items, hashes, heads, strict=True)
-    ]
-
-
-def pack_versions(versions: Sequence[ItemVersion]) -> bytes:
-    """Return versions as bytes, for another process."""
-    items, seen = zip(*versions, strict=True)
-    head = len(versions).to_bytes(8, "big")
-    numbers = array("q", items).tobytes(), array("i", map(len, seen)).tobytes()
-    return b"".join((head, *numbers, *seen))
-
-
-def unpack_versions(data: bytes) -> list[ItemVersion]:
-    """Return the versions of `pack_versions`."""
-    count = int.from_bytes(data[:8], "big")
-    start, end = 8 + 8 * count, 8 + 12 * count
-    items, lengths = array("q", data[8:start]), array("i", data[start:end])
-    places = pairwise(accumulate(lengths, initial=end))
-    return [(item, data[a:b]) for item, (a, b) in zip(items, places, strict=True)]
+    tails = {head: bytes(SeenVersion(b"", head[1], run, head[0]))[_TEXT:] for head in {*heads}}
+    items, texts = map(xxh3_64_digest, identifiers), map(xxh3_128_digest, records)
+    each = zip(items, texts, heads, strict=True)
+    return [item + text + tails[head] for item, text, head in each]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from builder.harvest.version import HarvestedRow, ItemVersion, item_versions
+from builder.harvest.version import HarvestedRow, item_versions
 from builder.parquet.texts import TextColumn, list_values, longest, texts_of
 
 
@@ -37,7 +37,7 @@ class RecordColumns:
             "record": texts_of(self.texts), "harvested": [harvested] * many, "run": [run] * many,
         }  # fmt: skip
 
-    def versions(self, run: int) -> list[ItemVersion]:
+    def versions(self, run: int) -> list[bytes]:
         """Return what the index of seen items holds of them."""
         stamps, deleted = list_values(self.stamps), list_values(self.deleted)
         names, texts = (
