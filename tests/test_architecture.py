@@ -59,6 +59,7 @@ HEAVY = {
     "warcio": "builder/demo/crawl.py builder/export/warc.py",
     "pyspark": "builder/ingest/engines.py",
     "tqdm": "builder/progress.py",
+    "xxhash": "builder/harvest/version.py",
     "zstandard": "functions/archive/zstd.py",
 }
 

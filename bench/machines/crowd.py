@@ -3,8 +3,8 @@
     python -m bench.machines.crowd [--captures N] [--seconds N] [--harvesters 1,4,16,64]
 
 Needs `wrk` and, for the baseline, `nginx` (Debian: wrk, nginx-light). Each harvester is a
-connection of wrk that asks for pages within a list, in gzip, one after another. wrk needs the same
-cores. Answers of 503 are errors, and no records.
+connection and a thread of wrk, which walks through the list from a random page on, in gzip. wrk
+needs the same cores. Answers of 503 are errors, and no records.
 """
 
 import argparse
@@ -30,10 +30,10 @@ from functions.oai.repository_duckdb.repository import DuckRepository
 _TOKEN = re.compile(rb"<resumptionToken[^>]*>([^<]+)<")
 _RECORDS = 1000
 _SCRIPT = """
-local at, urls = 0, {{}}
+at, urls = 0, {{}}
 for line in io.lines("{urls}") do urls[#urls + 1] = line end
 math.randomseed(os.time())
-at = math.random(#urls)
+setup = function(thread) thread:set("at", math.random(#urls)) end
 request = function()
     at = at % #urls + 1
     return wrk.format("GET", urls[at], {{["Accept-Encoding"] = "gzip"}})
@@ -100,7 +100,7 @@ def measure(
         script.write_text(_SCRIPT.format(urls=urls))
         base = "{0.scheme}://{0.netloc}".format(urlsplit(url))
         for count in counts:
-            line = ["wrk", f"-t{min(2, count)}", f"-c{count}", f"-d{seconds}s", "-s", str(script)]
+            line = ["wrk", f"-t{count}", f"-c{count}", f"-d{seconds}s", "-s", str(script)]
             told = subprocess.run(
                 [*line, "--timeout", "30s", base], check=True, stdout=subprocess.PIPE, text=True
             ).stdout

@@ -34,8 +34,12 @@ from functions.store.scratch import Scratch
 from functions.store.slice import open_reader
 from functions.store.store_reader import BucketReader
 
-_ROWS, _DATABASE = 64 << 20, 512
-"""Bytes of memory for rows, and megabytes for DuckDB, of all workers together."""
+_ROWS = 8 << 20
+"""Bytes of memory for rows per concurrent request: two row groups, so that twice as many harvesters
+at different places of a list find theirs.
+"""
+_DATABASE = 512
+"""Megabytes for DuckDB, of all workers together."""
 _LEAST_DATABASE = 128
 """Minimum megabytes of a worker's DuckDB: the largest pages need them."""
 
@@ -197,9 +201,10 @@ def _open(site: ServedStore, reader: Reader, number: int = 0) -> Iterator[tuple[
     """Open worker `number`'s handler of a site, and its number of threads. Raises SheafError."""
     write = open_log(*site.log)
     recorder = None if write is None else LineRecorder(write)
+    places = site.settings["serve.concurrent"]
     repository = DuckRepository(
         reader,
-        _ROWS // site.workers,
+        _ROWS * places,
         ahead=True,
         memory=max(_LEAST_DATABASE, _DATABASE // site.workers),
     )
@@ -216,7 +221,6 @@ def _open(site: ServedStore, reader: Reader, number: int = 0) -> Iterator[tuple[
             pages=pages.site_over(repository),
         )
         handler: Handler = metadata.answer
-        places = site.settings["serve.concurrent"]
         if site.settings["content.serve"]:
             content = assembly.application(
                 repository,

@@ -26,8 +26,9 @@ from urllib.parse import urlsplit
 from builder.errors import UsageError
 from builder.harvest import records, state
 from builder.harvest.errors import HarvestError
+from builder.harvest.seen import Seen
 from builder.harvest.state import HarvestState, PartFile
-from builder.harvest.version import HarvestedRow, ItemVersion, Seen, Sight
+from builder.harvest.version import HarvestedRow, Sight
 from builder.store.durable import DRAFT, replace_durably
 
 STATE = "harvest.json"
@@ -114,12 +115,13 @@ class HarvestFolder:
         self._rows += 1
         return sight
 
-    def adopt(self, path: Path, run: int, versions: Sequence[ItemVersion]) -> bool:
+    def adopt(self, path: Path, run: int, versions: bytes, count: int) -> bool:
         """Take over a file of rows, durable and in this folder, if all its items are new.
 
-        Return whether it was taken. Raises HarvestError.
+        `versions` are the `count` rows of the index, joined and of one length. Return whether it
+        was taken. Raises HarvestError.
         """
-        if not self.seen.add_new(versions):
+        if not self.seen.add_new(versions, len(versions) // count):
             return False
         self._end_part()
         number = sum(run_number(one.name) == run for one in self.state.parts)
@@ -127,7 +129,7 @@ class HarvestFolder:
         with _wrap_errors(self.path):
             path.replace(self.path / name)
             size = (self.path / name).stat().st_size
-        self.state.parts.append(PartFile(name, len(versions), size))
+        self.state.parts.append(PartFile(name, count, size))
         return True
 
     def draft(self, run: int, number: int) -> Path:

@@ -55,9 +55,12 @@ class TextColumn(Sequence[bytes]):
         return bytes(self._data[start:end])
 
     def __iter__(self) -> Iterator[bytes]:
+        return map(bytes, self.views())
+
+    def views(self) -> Iterator[memoryview]:
+        """Return an iterator over the texts, which are not copied."""
         data, bounds = self._data, self._bounds.tolist()
-        for start, end in pairwise(bounds):
-            yield bytes(data[start:end])
+        return (data[start:end] for start, end in pairwise(bounds))
 
 
 def texts_of(texts: Sequence[bytes]) -> pa.StringArray:

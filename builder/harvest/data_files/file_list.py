@@ -96,7 +96,7 @@ class OfferedSnapshot:
         if row is None or told[self.prefix] != offer.rendering:
             raise FilesError(f"this version of Sheaf renders {self.prefix} in another way")
         self.format = row
-        self._fields = self._renderer.fields(row)
+        self._fields = self._renderer.fields(row, self.manifest.kinds())
         self._reader = CheckedReader(reader, self.manifest)
         self.repository = DuckRepository(self._reader)
         since = self.manifest.since(self.prefix)

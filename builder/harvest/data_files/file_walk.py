@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 
 from builder.harvest import records
@@ -25,7 +24,6 @@ from builder.harvest.folder import HarvestFolder
 from builder.harvest.page import PageEntry
 from builder.harvest.records import Ask, RecordWriter
 from builder.harvest.state import SECOND, RunState
-from builder.harvest.version import ItemVersion, pack_versions, unpack_versions
 from builder.harvest.window import earlier, is_before
 from builder.http.errors import Deferred
 from builder.ingest.pool import map_tasks
@@ -59,13 +57,15 @@ class SpanTask:
 
 @dataclass(frozen=True, slots=True)
 class SpanResult:
-    """The result of a task: the number of rows at `path`, and the runs of datestamps in order.
+    """The result of a task: the rows at `path`, how many are deleted, and their runs of datestamps.
 
-    Beside the rows is a file of their versions, sorted by item: many results may wait.
+    Beside the rows is a file of their versions, sorted by item and joined: many results may wait.
+    They are of one length, as all datestamps of a snapshot are.
     """
 
     path: Path
     count: int
+    deleted: int
     stamps: list[str]
 
     @property
@@ -192,11 +192,11 @@ class FileWalk:
         if not many:
             result.path.unlink(missing_ok=True)
             return
-        versions = unpack_versions(result.beside.read_bytes(), going.number)
+        versions = result.beside.read_bytes()
         result.beside.unlink()
-        if not going.lost and self.kept.adopt(result.path, going.number, versions):
+        if not going.lost and self.kept.adopt(result.path, going.number, versions, many):
             counts.new += many
-            counts.deleted += sum(deleted for *_, deleted in versions)
+            counts.deleted += result.deleted
             going.gained += many
             for stamp in result.stamps:
                 going.ordered &= not (going.last and is_before(stamp, going.last))
@@ -247,17 +247,19 @@ def _token(manifest: Manifest, asked: OaiRequest, position: int, passed: int, si
 def read_span(task: SpanTask, advance: Callable[[int, int], None]) -> SpanResult:
     """Read a span into a file of rows. Raises SheafError."""
     snapshot = open_snapshot(task.source)
-    versions: list[ItemVersion] = []
+    versions: list[bytes] = []
     stamps: list[str] = []
+    deleted = 0
     writer = records.open_part(task.path, task.form)
     for rows in snapshot.batches(task.selection):
         writer.append_columns(rows, task.date, task.run)
         versions += rows.versions(task.run)
+        deleted += sum(list_values(rows.deleted))
         stamps += [stamp for stamp, _ in groupby(list_values(rows.stamps))]
         advance(len(rows.texts), 0)
     writer.close()
     runs = [stamp for stamp, _ in groupby(stamps)]
-    result = SpanResult(task.path, len(versions), runs)
+    result = SpanResult(task.path, len(versions), deleted, runs)
     if versions:
-        result.beside.write_bytes(pack_versions(sorted(versions, key=itemgetter(0))))
+        result.beside.write_bytes(b"".join(sorted(versions)))
     return result

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from builder.harvest.version import HarvestedRow, ItemVersion, item_versions
-from builder.parquet.texts import list_values, longest, texts_of
+from builder.harvest.version import HarvestedRow, item_versions
+from builder.parquet.texts import TextColumn, list_values, longest, texts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,14 @@ class RecordColumns:
             "record": texts_of(self.texts), "harvested": [harvested] * many, "run": [run] * many,
         }  # fmt: skip
 
-    def versions(self, run: int) -> list[ItemVersion]:
+    def versions(self, run: int) -> list[bytes]:
         """Return what the index of seen items holds of them."""
         stamps, deleted = list_values(self.stamps), list_values(self.deleted)
-        return item_versions(run, self.identifiers, stamps, self.texts, deleted)
+        names, texts = (
+            some.views() if isinstance(some, TextColumn) else some
+            for some in (self.identifiers, self.texts)
+        )
+        return item_versions(run, names, stamps, texts, deleted)
 
     def rows(self, harvested: str, run: int) -> Iterator[HarvestedRow]:
         """Yield the rows."""

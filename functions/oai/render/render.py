@@ -9,7 +9,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -111,11 +111,12 @@ class Renderer:
                 f"{self.templates.path(name)}, line {line}: {error}"
             ) from error
 
-    def fields(self, row: Format) -> frozenset[str]:
-        """Return a superset of the columns that a format needs of a record."""
-        loops = [self.templates.loop(template(k), _crosswalk(row, k)) for k in row.crosswalks]
+    def fields(self, row: Format, kinds: Collection[str] | None = None) -> frozenset[str]:
+        """Return a superset of the columns that a format needs of a record of `kinds` (all)."""
+        some = row.crosswalks.keys() & kinds if kinds is not None else row.crosswalks.keys()
+        loops = [self.templates.loop(template(kind), _crosswalk(row, kind)) for kind in some]
         needed = frozenset(name for loop in loops for name in loop.names)
-        if schema.DOCUMENTED & {*row.crosswalks}:
+        if schema.DOCUMENTED & some:
             needed |= {DOCUMENT}
         return needed | about.COLUMNS if self.templates.abouts else needed
 

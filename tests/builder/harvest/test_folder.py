@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sqlite3
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +16,9 @@ from builder.errors import UsageError
 from builder.harvest import folder, records
 from builder.harvest.errors import HarvestError
 from builder.harvest.folder import HarvestFolder
+from builder.harvest.seen import Seen
 from builder.harvest.state import COMPLETE, Counts, HarvestRun, HarvestState, RunState, parse
-from builder.harvest.version import DC, HarvestedRow, Seen, Sight
+from builder.harvest.version import DC, HarvestedRow, Sight
 
 OAI = "http://www.openarchives.org/OAI/2.0/"
 
@@ -284,3 +286,16 @@ def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
         with pytest.raises(HarvestError, match="cannot be written"):
             kept.commit()
     assert Seen.open(tmp_path / folder.SEEN, 1) is None
+
+
+def test_an_index_of_another_form_is_made_again(tmp_path: Path) -> None:
+    with opened(tmp_path) as kept:
+        kept.add(row(1))
+        kept.commit()
+    with sqlite3.connect(tmp_path / folder.SEEN) as base:
+        base.execute("PRAGMA user_version = 1")
+    with opened(tmp_path) as kept:
+        assert kept.remade
+        assert kept.add(row(1)) is Sight.AGAIN
+        assert kept.seen.count_unlisted(1) == 0
+        assert kept.seen.count_unlisted(2) == 1

@@ -1,0 +1,175 @@
+"""Index of the latest version of each item that a harvest has seen.
+
+By the index, no version is stored twice. It can be rebuilt from the parts. Its memory is bounded,
+whatever is harvested. An item is identified by a hash of 64 bits. Two items with one hash would
+both be reported as changed, with no other harm.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+from builder.harvest.errors import HarvestError
+from builder.harvest.version import ITEM, SeenVersion, Sight, item_hash, item_versions
+
+_CACHE = 64_000  # KiB
+_FORM = 2
+"""Form of the index; an index in another one is rebuilt."""
+_SCHEMA = f"""
+CREATE TABLE items (item BLOB PRIMARY KEY, seen BLOB) WITHOUT ROWID;
+CREATE TABLE former (item BLOB, version BLOB, PRIMARY KEY (item, version)) WITHOUT ROWID;
+CREATE TABLE commits (number INTEGER);
+PRAGMA user_version = {_FORM};
+"""
+# Rows of one length, one behind the other; a statement for each would take twice as long.
+_ADD_ALL = f"""
+INSERT OR IGNORE INTO items
+WITH RECURSIVE starts(start) AS (
+    VALUES (1) UNION ALL SELECT start + :width FROM starts WHERE start + :width < :end
+)
+SELECT substr(:rows, start, {ITEM}), substr(:rows, start + {ITEM}, :width - {ITEM}) FROM starts
+"""
+# Behind the hash of 16 bytes are `deleted` and the run, whose bytes sort as numbers.
+_UNLISTED = (
+    "SELECT count(*) FROM items WHERE substr(seen, 17, 1) = x'00' AND substr(seen, 18, 4) < ?"
+)
+
+
+class Seen:
+    """The index, in a file that this process has locked. Not thread-safe."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with _wrap_errors(path):
+            self._base = sqlite3.connect(path, isolation_level=None)
+            self._base.executescript(
+                f"PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; "
+                f"PRAGMA cache_size = -{_CACHE};"
+            )
+
+    @classmethod
+    def open(cls, path: Path, commit: int) -> Self | None:
+        """Return the index of that commit, or None if it must be rebuilt."""
+        if not path.exists():
+            return None
+        try:
+            seen = cls(path)
+        except HarvestError:
+            return None
+        try:
+            rows = seen._base.execute("SELECT number FROM commits").fetchall()
+            rows += seen._base.execute("PRAGMA user_version").fetchall()
+        except sqlite3.Error:
+            rows = []
+        if rows != [(commit,), (_FORM,)]:
+            seen.close()
+            return None
+        seen._base.execute("BEGIN")
+        return seen
+
+    @classmethod
+    def create(cls, path: Path) -> Self:
+        """Return an empty index in a new file."""
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        seen = cls(path)
+        with _wrap_errors(path):
+            seen._base.executescript(_SCHEMA)
+            seen._base.execute("BEGIN")
+        return seen
+
+    def begin(self) -> None:
+        """Begin a run and forget the item versions replaced in the run before."""
+        with _wrap_errors(self._path):
+            self._base.execute("DELETE FROM former")
+
+    def add(self, run: int, identifier: str, stamp: str, text: str, deleted: bool) -> Sight:
+        """Record a version in a run, and return how it compares. Raises HarvestError."""
+        names, texts = (identifier.encode(),), (text.encode(),)
+        (row,) = item_versions(run, names, (stamp,), texts, (deleted,))
+        item, seen = row[:ITEM], row[ITEM:]
+        with _wrap_errors(self._path):
+            added = self._base.execute("INSERT OR IGNORE INTO items VALUES (?, ?)", (item, seen))
+            if added.rowcount:
+                return Sight.NEW
+            before, now = self._find(item), SeenVersion.read(seen)
+            assert before is not None
+            if before.is_same(now):
+                if before.run == run:
+                    return Sight.AGAIN
+                self._put(item, before._replace(run=run))
+                return Sight.SAME
+            return self._replace(item, before, now)
+
+    def _find(self, item: bytes) -> SeenVersion | None:
+        found = self._base.execute("SELECT seen FROM items WHERE item = ?", (item,)).fetchone()
+        return SeenVersion.read(found[0]) if found else None
+
+    def _put(self, item: bytes, version: SeenVersion) -> None:
+        self._base.execute("UPDATE items SET seen = ? WHERE item = ?", (bytes(version), item))
+
+    def _replace(self, item: bytes, before: SeenVersion, now: SeenVersion) -> Sight:
+        known = self._base.execute(
+            "SELECT 1 FROM former WHERE item = ? AND version = ?", (item, _key(now))
+        ).fetchone()
+        if known is not None:
+            return Sight.AGAIN
+        if before.run == now.run:
+            self._base.execute("INSERT OR IGNORE INTO former VALUES (?, ?)", (item, _key(before)))
+        self._put(item, now)
+        return Sight.CHANGED if before.run != now.run else Sight.ANOTHER
+
+    def add_new(self, versions: bytes, width: int) -> bool:
+        """Record versions of items, if none of the items was seen before.
+
+        `versions` are those of item_versions, each of `width` bytes. Return whether they were
+        recorded. Raises HarvestError.
+        """
+        values = {"rows": versions, "width": width, "end": len(versions)}
+        with _wrap_errors(self._path):
+            self._base.execute("SAVEPOINT versions")
+            added = self._base.execute(_ADD_ALL, values).rowcount
+            whole = added * width == len(versions)
+            if not whole:
+                self._base.execute("ROLLBACK TO versions")
+            self._base.execute("RELEASE versions")
+        return whole
+
+    def has(self, identifier: str, stamp: str) -> bool:
+        """Return whether the latest version of an item has that datestamp."""
+        with _wrap_errors(self._path):
+            found = self._find(item_hash(identifier.encode()))
+        return found is not None and found.stamp == stamp
+
+    def count_unlisted(self, run: int) -> int:
+        """Return the number of items that are not deleted and were not received in a run."""
+        with _wrap_errors(self._path):
+            (many,) = self._base.execute(_UNLISTED, (run.to_bytes(4, "big"),)).fetchone()
+        return int(many)
+
+    def commit(self, number: int) -> None:
+        """Flush the index to disk, as that commit."""
+        with _wrap_errors(self._path):
+            self._base.execute("DELETE FROM commits")
+            self._base.execute("INSERT INTO commits VALUES (?)", (number,))
+            self._base.execute("COMMIT")
+            self._base.execute("BEGIN")
+
+    def close(self) -> None:
+        """Close the index; uncommitted changes are lost."""
+        self._base.close()
+
+
+def _key(version: SeenVersion) -> bytes:
+    """Return the bytes of a version that are the same in every run."""
+    return version.text + version.stamp.encode()
+
+
+@contextmanager
+def _wrap_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise HarvestError(f"{path} cannot be used: {error}") from error
