@@ -134,6 +134,7 @@ class KeptPages:
         reading = self._application.find_reading()
         if known is None or reading is None:
             return None
+        self._application.renew_reading()
         page, entry = known
         if reading.entry.snapshot != entry or reading.pointer.is_retired(page.snapshot):
             return None

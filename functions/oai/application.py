@@ -168,6 +168,10 @@ class Application:
         """Return the cached reading of the pointer, if it still serves; this never waits."""
         return self._present.find_reading()
 
+    def renew_reading(self) -> threading.Thread | None:
+        """Read the pointer again in a thread before its reading expires (AsOf.renew)."""
+        return self._present.renew()
+
     def prepare(self) -> None:
         """Read ahead what every answer needs. Raises StoreError."""
         self._repository.manifest(self._present.reading().entry.snapshot)

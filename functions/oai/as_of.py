@@ -30,12 +30,18 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from functions.oai.repository import Repository
 from functions.snapshot import layout
-from functions.snapshot.errors import DamagedStore, NothingPublished, StoreUnavailable
+from functions.snapshot.errors import (
+    DamagedStore,
+    NothingPublished,
+    SheafError,
+    StoreUnavailable,
+)
 from functions.snapshot.pointer import Pointer, PointerEntry
 from functions.snapshot.witness import REMEDY, Witness, contradiction
 from functions.store import s3_request
@@ -89,6 +95,7 @@ class AsOf:
         """The newest pointer that was ever read."""
         self._warned = False
         self._guarded = guarded
+        self._renewal: threading.Thread | None = None
 
     def reading(self, *, fresh: bool = False) -> PointerReading:
         """Return a reading; a cached one if it is young enough and `fresh` is False.
@@ -116,6 +123,25 @@ class AsOf:
     def find_reading(self) -> PointerReading | None:
         """Return the cached reading, if it still serves; the store is not read."""
         return self._young(self._keep)
+
+    def renew(self) -> threading.Thread | None:
+        """Read the pointer again in a thread, if the cached reading is past half of its time.
+
+        Return the thread, if any. So readings seldom expire while many clients ask.
+        """
+        with self._lock:
+            kept, running = self._kept, self._renewal
+            if kept is None or (running is not None and running.is_alive()):
+                return None
+            if self._clock().astimezone(UTC) - kept.instant < self._keep / 2:
+                return None
+            self._renewal = threading.Thread(target=self._renew, name="sheaf-pointer", daemon=True)
+        self._renewal.start()
+        return self._renewal
+
+    def _renew(self) -> None:
+        with suppress(SheafError):  # the next request reads it again, and says so
+            self.reading(fresh=True)
 
     def _young(self, age: timedelta) -> PointerReading | None:
         """Return the cached reading if it is younger than `age`."""

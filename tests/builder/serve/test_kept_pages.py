@@ -115,6 +115,22 @@ def test_a_page_is_rendered_once_and_then_the_same_bytes(world: World, tmp_path:
     assert (others[2]["status"], others[2]["cached"], others[2]["bytes"]) == (304, True, 0)
 
 
+def test_the_pointer_is_read_again_before_quick_answers_end(world: World, tmp_path: Path) -> None:
+    served = Served(world, tmp_path / "pages", pages_records=9)
+    second = [query for query, _ in served.walk()][1]
+    served.ask(second)
+    assert quick(served, second)
+    for _ in range(5):
+        assert quick(served, second)  # the reading is of this instant: nothing is read
+        assert served.application.renew_reading() is None
+        world.clock.sleep(1)
+        renewal = served.application.renew_reading()
+        assert renewal is not None
+        renewal.join()
+    world.clock.sleep(2)
+    assert quick(served, second) is None
+
+
 @pytest.mark.parametrize(
     ("method", "headers"),
     [("GET", {"accept-encoding": "identity"}), ("HEAD", {}), ("POST", {})],
