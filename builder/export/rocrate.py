@@ -81,7 +81,7 @@ def _describe_root(
         "description": fields.get("abstract") or f"The files of the dataset {name}.",
         "datePublished": datacite.issue_date(fields.get("published")) or archived,
         "license": _list_licences(graph, fields.get("licences")),
-        "identifier": [one for one in (doi, identifier) if one],
+        "identifier": _list_identifiers(graph, fields.get("doi"), identifier),
         "cite-as": doi,
         "url": _web_address(fields.get("url")),
         "version": fields.get("edition") or fields.get("version"),
@@ -92,6 +92,17 @@ def _describe_root(
         "keywords": list(fields.get("subjects") or ()),
         "inLanguage": datacite.language_tag(fields.get("language")),
     }
+
+
+def _list_identifiers(
+    graph: dict[str, Entity], doi: str | None, identifier: str
+) -> list[Mapping[str, str]]:
+    """Return references to the DOI and to the identifier of the record."""
+    entities = [{"@id": "#identifier", "name": "OAI identifier", "value": identifier}]
+    if doi:
+        url = datacite.doi_url(doi)
+        entities.insert(0, {"@id": url, "name": "DOI", "value": doi, "url": url})
+    return [_refer(graph, {"@type": "PropertyValue", **one}) for one in entities]
 
 
 def _list_licences(graph: dict[str, Entity], licences: datacite.Values) -> Any:
@@ -154,4 +165,9 @@ def _refer(graph: dict[str, Entity], entity: Entity) -> Mapping[str, str]:
 
 
 def _drop_empty(entity: Mapping[str, Any]) -> Entity:
-    return {name: value for name, value in entity.items() if value not in (None, "", [])}
+    """Return an entity without empty values, and with a single value instead of a list of one."""
+    given = {name: value for name, value in entity.items() if value not in (None, "", [])}
+    return {
+        name: value[0] if isinstance(value, list) and len(value) == 1 else value
+        for name, value in given.items()
+    }
