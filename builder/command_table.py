@@ -40,7 +40,7 @@ The command's module has the table SUBCOMMANDS, whose values have `add` and `run
 """
 
 _UNHAD = "some captures could not be read"
-_ELSEWHERE = "files of datasets are at archive.org and not in the store"
+_ELSEWHERE = "files of datasets are at archive.org, and not in the store"
 
 _ROWS = (
     Command(

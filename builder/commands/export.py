@@ -290,7 +290,7 @@ def _report(
         there = tally(counts["there"], "was there", "were there")
         text += f" ({tally(counts['bytes'], 'byte')}); {there}"
     if elsewhere:
-        text += f"; {tally(elsewhere, 'file')} left out, because archive.org keeps them"
+        text += f"; {tally(elsewhere, 'file')} of datasets at archive.org left out"
         document["elsewhere"] = elsewhere
     context.result(f"{target}: {text}", document)
     return 1 if elsewhere else 0

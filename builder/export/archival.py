@@ -44,7 +44,7 @@ def write_crates(context: Context, target: Path) -> Exported[AddedFolders]:
     """Add a folder for each dataset. Raises UsageError, NothingPublished and StoreError."""
     with _open(context, obi=False) as (_, datasets):
         assert datasets is not None
-        folders = (CrateFolder(one) for one in datasets.pack_all() if one.data)
+        folders = map(CrateFolder, datasets.pack_all())
         with ProgressBar("exporting", datasets.count, " datasets") as advance:
             return staging.add_folders(folders, target, advance), datasets.elsewhere
 

@@ -24,7 +24,7 @@ class CrateFolder:
         return self.package.name
 
     def check(self, folder: Path) -> None:
-        """Raise UsageError if files of the dataset are missing, or have other sizes."""
+        """Raise UsageError if a file of the dataset is missing, or has another size."""
         for file in self.package.data:
             path = folder / file.path
             if not path.is_file() or path.stat().st_size != file.size:

@@ -7,6 +7,8 @@ import subprocess
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -15,12 +17,16 @@ import bagit
 import ocfl
 import pytest
 
+from builder.cli import main
 from builder.export.ocfl import place
 from functions.content import assembly
 from functions.oai.repository_duckdb.repository import DuckRepository
+from tests.builder.conftest import World as Published
 from tests.builder.filesets import command as commands
 from tests.builder.filesets.command import Command
 from tests.builder.filesets.deposits import ZENODO, deposit, page, record
+from tests.builder.filesets.outcomes import item, outcome
+from tests.builder.filesets.published import publish
 from tests.builder.filesets.server import Server, json_of, served, serving, status
 from tests.builder.filesets.world import world
 from tests.clock import CLOCK
@@ -80,12 +86,10 @@ def crate(folder: Path) -> dict[str, Any]:
     assert len(found) == len(document["@graph"])
     root = found["./"]
     assert {"name", "description", "datePublished", "license"} <= root.keys()
-    references = [
-        root[name] for name in ("author", "license", "hasPart", "publisher", "sdPublisher")
-    ]
-    for one in references:
-        for reference in one if isinstance(one, list) else [one]:
-            assert reference["@id"] in found
+    for name in ("author", "license", "publisher", "sdPublisher", "identifier", "hasPart"):
+        given = root.get(name, [])
+        for reference in given if isinstance(given, list) else [given]:
+            assert isinstance(reference, str) or reference["@id"] in found
     for part in root["hasPart"] if isinstance(root["hasPart"], list) else [root["hasPart"]]:
         one = found[part["@id"]]
         data = (folder / unquote(part["@id"])).read_bytes()
@@ -286,6 +290,37 @@ def test_one_dataset_or_a_set_is_chosen_and_a_second_run_adds_what_is_new(comman
     assert "no dataset is listed as 10.5/x" in err
     _, err = command("export", "bagit", str(out / "bags"), "--run", "1", "--set", "a", code=2)
     assert "leave out --set and --dataset" in err
+
+
+def test_files_at_archive_org_are_left_out_and_a_crate_has_their_addresses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    published = Published(tmp_path / "store")
+    published.clock.now = datetime(2026, 11, 22, 10, tzinfo=UTC)
+    there = outcome(item("c d.csv", "e.csv", archiveorg_item_name="data-42"))
+    assert there.archived is not None
+    files = tuple(replace(file, key=None) for file in there.archived.manifest)
+    kept = replace(there.archived, ingest_strategy="archiveorg-fileset", manifest=files)
+    publish(published, replace(there, archived=kept))
+
+    def run(*command: str) -> tuple[int, str]:
+        capsys.readouterr()
+        code = main([*command, "--store", "store"])
+        return code, capsys.readouterr().out
+
+    code, told = run("export", "rocrate", "crates")
+    assert (code, "2 files of datasets at archive.org left out" in told) == (1, True)
+    (folder,) = (tmp_path / "crates").iterdir()
+    document = json.loads((folder / "ro-crate-metadata.json").read_bytes())
+    found = {one["name"]: one["@id"] for one in document["@graph"] if one["@type"] == "File"}
+    assert found == {
+        "c d.csv": "https://archive.org/download/data-42/c%20d.csv",
+        "e.csv": "https://archive.org/download/data-42/e.csv",
+    }
+    for name in ("bagit", "ocfl"):
+        code, told = run("export", name, name)
+        assert (code, told.partition(": ")[2][:2]) == (1, "0 ")
 
 
 def test_damage_ends_an_export_and_leaves_nothing_half(command: Command) -> None:
