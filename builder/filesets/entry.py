@@ -12,15 +12,15 @@ from typing import Any
 
 from builder.filesets import status
 from builder.filesets.item import (
+    PACKED,
+    RAW,
+    WITHIN,
     ArchiveStrategyResult,
     FilesetManifestFile,
     FilesetPlatformItem,
     IngestOutcome,
     Person,
 )
-from builder.filesets.strategies.bundle import PACKED
-from builder.filesets.strategies.paths import RAW
-from builder.filesets.strategies.warc import WITHIN
 from functions.snapshot import item_tables, oai_name
 from functions.snapshot.instant import from_digits
 

@@ -23,8 +23,6 @@ WARC = "warc"
 """Compression of a file in a WARC record: its offset is the start of the record's gzip member."""
 LENGTH = "warc_length"
 """Key in `extra` of such a file: the size of the record's gzip member, in bytes."""
-WITHIN = "bundle_offset"
-"""Key in `extra` of a file of a bundle in a WARC: the offset of its bytes in the bundle."""
 
 _CONFORMS = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 _MEDIA_TYPE = "application/warc"
