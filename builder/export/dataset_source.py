@@ -13,6 +13,7 @@ from builder.filesets.strategies.kept_record import find_record
 from builder.restore.dataset_reader import DatasetReader, open_datasets
 from builder.restore.datasets import find_versions
 from builder.snapshot import query
+from builder.store.web_store import UnlistedError
 from functions.database import engine
 from functions.snapshot.store import Writer
 
@@ -47,7 +48,10 @@ class DatasetSource:
     def pack(self, identifier: str) -> DatasetPackage:
         """Return the package of a version. Raises UsageError and StoreError."""
         record = self.reader.record(identifier)
-        kept = find_record(self.store, record.fields)
+        try:
+            kept = find_record(self.store, record.fields)
+        except UnlistedError:  # on a web server, where only the files of a dataset are named
+            kept = None
         found = pack(record, self.reader.slices, self.store, kept, self.archive)
         self.elsewhere += found.elsewhere
         return found
