@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import shutil
 import subprocess
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -30,6 +31,7 @@ from tests.builder.filesets.outcomes import item, outcome
 from tests.builder.filesets.published import publish
 from tests.builder.filesets.server import Server, json_of, served, serving, status
 from tests.builder.filesets.world import world
+from tests.builder.obi.kept import three_in
 from tests.clock import CLOCK
 from tests.functions.oai.client import configured, event
 
@@ -362,3 +364,26 @@ def test_damage_ends_an_export_and_leaves_nothing_half(command: Command) -> None
         assert err.count("\n") == 1
         assert not [path for path in out.rglob("*") if path.name == "a.csv"]
     assert "missing: b.csv" in command("restore", DOI, str(command.folder / "out"), code=1)[1]
+
+
+def test_without_a_choice_runs_and_objects_come_with_datasets(command: Command) -> None:
+    command.results(deposit(command.server, 11, {"a.csv": b"weight\n"}))
+    command("publish")
+    repec = three_in(command.folder / "other")
+    shutil.copytree(command.folder / "other" / "obi", command.folder / "store" / "obi")
+    out = command.folder / "out"
+    told, _ = command("export", "ocfl", str(out / "root"))
+    assert "8 objects and 22 versions added" in told
+    root = ocfl.StorageRoot(root=str(out / "root"))
+    assert root.validate(log_warnings=True), root.log.status_str()
+    runs = [f"run-{tist}" for tist in repec.tists]
+    for chosen, count in (((), 6), (("--set", "platform"), 1), (("--run", str(repec.tists[0])), 1)):
+        folder = out / f"bags-{'-'.join(chosen)}"
+        command("export", "bagit", str(folder), *chosen)
+        found = sorted(one.name for one in folder.iterdir())
+        assert len(found) == count
+        for one in folder.iterdir():
+            bagit.Bag(str(one)).validate()
+        assert [name for name in found if name.startswith("run-")] == (
+            [] if "--set" in chosen else runs[: 1 if chosen else None]
+        )
