@@ -51,14 +51,16 @@ prove-tables: $(READY)
 	infra/prove-tables.sh $(PROOF)
 
 # Harvests with other people's clients, and validates and replays what is exported with their tools.
-# Those in Perl are installed first where that can be done, py-wacz into .venv-wacz, pywb into
-# .venv-pywb, and wabac.js into .npm-wabac where node is installed.
+# Those in Perl are installed first where that can be done, py-wacz into .venv-wacz, ro-crate-py into
+# .venv-crate, pywb into .venv-pywb, and wabac.js into .npm-wabac where node is installed.
 clients: $(READY)
 	tests/e2e/clients/install.sh
+	PYTHON=$(PYTHON) tests/builder/export/install.sh
 	PYTHON=$(PYTHON) tests/builder/export/wacz/install.sh
 	PYTHON=$(PYTHON) tests/builder/export/wacz/replay/install.sh
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/e2e/test_clients.py \
-		tests/e2e/test_harvesters.py tests/builder/export/wacz \
+		tests/e2e/test_harvesters.py tests/builder/export/test_datasets.py \
+		tests/builder/export/wacz \
 		tests/functions/content/test_pywb.py
 
 check: $(READY)
@@ -93,4 +95,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .engines .pages .tables .venv-aws .venv-wacz .venv-pywb .npm-wabac build *.egg-info demo-store
+	rm -rf $(VENV) .engines .pages .tables .venv-aws .venv-wacz .venv-crate .venv-pywb .npm-wabac build *.egg-info demo-store

@@ -40,6 +40,7 @@ The command's module has the table SUBCOMMANDS, whose values have `add` and `run
 """
 
 _UNHAD = "some captures could not be read"
+_ELSEWHERE = "files of datasets are at archive.org, and not in the store"
 
 _ROWS = (
     Command(
@@ -161,14 +162,23 @@ _ROWS = (
     Command(
         "export ocfl",
         "keep",
-        "Write templates and files with all their versions as OCFL 1.1 objects.",
+        "Write templates, files and datasets with all their versions as OCFL 1.1 objects.",
         ("sheaf export ocfl /archive/ocfl",),
+        _ELSEWHERE,
     ),
     Command(
         "export bagit",
         "keep",
-        "Write a BagIt bag for each run of ingest and gather.",
-        ("sheaf export bagit /archive/bags",),
+        "Write a BagIt bag for each run, and each version of a dataset.",
+        ("sheaf export bagit /archive/bags", "sheaf export bagit bags --set platform:zenodo"),
+        _ELSEWHERE,
+    ),
+    Command(
+        "export rocrate",
+        "keep",
+        "Write a folder with an RO-Crate for each version of a dataset.",
+        ("sheaf export rocrate crates/ --dataset 10.5281/zenodo.7078725",),
+        _ELSEWHERE,
     ),
     Command(
         "export warc",

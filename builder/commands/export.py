@@ -14,17 +14,15 @@ from builder.context import Context
 from builder.dump import json_lines
 from builder.errors import UsageError
 from builder.export import (
-    bagit,
+    archival,
     captures,
     croissant,
     obi_source,
-    ocfl_root,
     parquet_files,
     records,
     staging,
     warc,
 )
-from builder.export.bagit import bag_of_run
 from builder.export.obi_source import choose_runs, open_runs, target_path
 from builder.progress import ProgressBar
 from builder.text import tally
@@ -36,55 +34,53 @@ from functions.snapshot.errors import NothingPublished
 def add_ocfl(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("dir", metavar="DIR", help="the OCFL storage root")
+    archival.add_datasets(parser)
 
 
 def export_ocfl(context: Context) -> int:
-    """Write templates and files with all their versions as OCFL 1.1 objects.
+    """Write templates, files and datasets with all their versions as OCFL 1.1 objects.
 
     A repeated run adds what is new. Each object's content is verified.
     """
-    with open_runs(context) as (_, connection):
-        target = target_path(context.store, context.arguments.dir)
-        mail = context.configuration["repository.admin_emails"][0]
-        user = {"name": "sheaf", "address": f"mailto:{mail}"}
-        with ProgressBar("exporting", obi_source.count_objects(connection), " objects") as advance:
-            done = ocfl_root.export(
-                context.store, obi_source.list_objects(connection), target, user, advance
-            )
-    text = (
-        f"{tally(done.objects, 'object')} and {tally(done.versions, 'version')} added "
-        f"({tally(done.bytes, 'byte')}); {tally(done.there, 'was there', 'were there')}"
-    )
-    return _report(context, "ocfl", target, text, asdict(done))
+    target = target_path(context.store, context.arguments.dir)
+    done, elsewhere = archival.write_objects(context, target)
+    text = f"{tally(done.objects, 'object')} and {tally(done.versions, 'version')} added"
+    return _report(context, "ocfl", target, text, asdict(done), elsewhere)
 
 
 def add_bagit(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("dir", metavar="DIR", help="folder for the bags")
     _add_runs(parser)
+    archival.add_datasets(parser)
 
 
 def export_bagit(context: Context) -> int:
-    """Write a BagIt bag for each run of ingest and gather.
+    """Write a BagIt bag for each run, and each version of a dataset.
 
     A repeated run adds the bags that are missing. Each object's content is verified.
     """
-    settings, arguments = context.configuration, context.arguments
-    with open_runs(context) as (runs, connection):
-        chosen = choose_runs(runs, arguments.runs)
-        target = target_path(context.store, arguments.dir)
-        sender = {
-            "Source-Organization": settings["repository.name"],
-            "Contact-Email": str(settings["repository.admin_emails"][0]),
-        }
-        bags = [bag_of_run(context.store, connection, run, sender) for run in chosen]
-        with ProgressBar("exporting", len(bags), " bags") as advance:
-            done = bagit.export(bags, target, context.now().date(), advance)
-    text = (
-        f"{tally(done.bags, 'bag')} added with {tally(done.files, 'file')} "
-        f"({tally(done.bytes, 'byte')}); {tally(done.there, 'was there', 'were there')}"
-    )
-    return _report(context, "bagit", target, text, asdict(done))
+    target = target_path(context.store, context.arguments.dir)
+    done, elsewhere = archival.write_bags(context, target)
+    text = f"{tally(done.bags, 'bag')} added with {tally(done.files, 'file')}"
+    return _report(context, "bagit", target, text, asdict(done), elsewhere)
+
+
+def add_rocrate(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("dir", metavar="DIR", help="folder for the crates")
+    archival.add_datasets(parser)
+
+
+def export_rocrate(context: Context) -> int:
+    """Write a folder with an RO-Crate for each version of a dataset.
+
+    A repeated run adds the folders that are missing. Each file's content is verified.
+    """
+    target = target_path(context.store, context.arguments.dir)
+    done, elsewhere = archival.write_crates(context, target)
+    text = f"{tally(done.folders, 'crate')} added with {tally(done.files, 'file')}"
+    return _report(context, "rocrate", target, text, asdict(done), elsewhere)
 
 
 def add_warc(parser: argparse.ArgumentParser) -> None:
@@ -245,6 +241,7 @@ class ExportFormat:
 SUBCOMMANDS: Mapping[str, ExportFormat] = {
     "ocfl": ExportFormat(add_ocfl, export_ocfl),
     "bagit": ExportFormat(add_bagit, export_bagit),
+    "rocrate": ExportFormat(add_rocrate, export_rocrate),
     "warc": ExportFormat(add_warc, export_warc),
     "wacz": ExportFormat(add_wacz, export_wacz),
     "cdxj": ExportFormat(add_cdxj, export_cdxj),
@@ -279,8 +276,21 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _report(context: Context, name: str, target: Path, text: str, counts: Mapping[str, Any]) -> int:
-    """Report an export of the obi store; return its exit status."""
+def _report(
+    context: Context,
+    name: str,
+    target: Path,
+    text: str,
+    counts: Mapping[str, Any],
+    elsewhere: int = 0,
+) -> int:
+    """Report an export to a folder; return its exit status, 1 if files are `elsewhere`."""
     document = {"store": context.store.address, name: str(target), **counts}
+    if "there" in counts and "bytes" in counts:
+        there = tally(counts["there"], "was there", "were there")
+        text += f" ({tally(counts['bytes'], 'byte')}); {there}"
+    if elsewhere:
+        text += f"; {tally(elsewhere, 'file')} of datasets at archive.org left out"
+        document["elsewhere"] = elsewhere
     context.result(f"{target}: {text}", document)
-    return 0
+    return 1 if elsewhere else 0

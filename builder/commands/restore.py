@@ -13,13 +13,13 @@ from builder.errors import UsageError
 from builder.progress import ProgressBar
 from builder.restore import captures, sources
 from builder.restore.captures import CaptureFilter, CaptureSource, ListedCapture, RebuildError
+from builder.restore.dataset_reader import open_datasets
 from builder.restore.datasets import find_dataset, names_dataset, restore_dataset
 from builder.restore.folder import RestoreFolder
 from builder.restore.manifest import ManifestEntries, RestoreReport, of_file
 from builder.restore.names import MANIFEST
 from builder.restore.plan import Plan
 from builder.restore.session import RestoreJob, RestoreSession
-from builder.restore.sources import open_dataset
 from builder.text import tally, visible
 from functions.store.scratch import Scratch
 from functions.url.surt import METHOD
@@ -75,6 +75,15 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--dry-run", action="store_true", help="show what would be restored, and write nothing"
     )
     parser.add_argument("--list", action="store_true", help="also list the files, with --dry-run")
+    datasets = parser.add_argument_group("datasets")
+    datasets.add_argument(
+        "--version", metavar="VERSION",
+        help="a version, by its number on the platform or its label (default: the newest)",
+    )  # fmt: skip
+    datasets.add_argument(
+        "--safe-names", action="store_true",
+        help="file names that are valid on every system instead of the platform's",
+    )  # fmt: skip
 
 
 def run(context: Context) -> int:
@@ -82,11 +91,13 @@ def run(context: Context) -> int:
 
     A repeated run continues. The last capture of each URL is restored, redirects are followed, and
     bytes are verified. manifest.jsonl has the result of each URL. Of a dataset, all files are
-    restored under their paths and verified; other options do not apply.
+    restored under their names and verified.
     """
     arguments = context.arguments
     if names_dataset(arguments.source):
         return _restore_dataset(context)
+    if arguments.version or arguments.safe_names:
+        raise UsageError("--version and --safe-names are for datasets: name one as SOURCE")
     if arguments.jobs < 1 or arguments.max_bytes < 0:
         raise UsageError("--jobs must be from 1, and --max-bytes from 0")
     for url in arguments.urls:
@@ -117,13 +128,13 @@ def run(context: Context) -> int:
 
 def _restore_dataset(context: Context) -> int:
     arguments, folder = context.arguments, Path(context.arguments.dir)
-    identifier = find_dataset(context.published_store(), arguments.source)
+    identifier = find_dataset(context.published_store(), arguments.source, arguments.version)
     with ExitStack() as stack:
-        record, store = stack.enter_context(open_dataset(context, identifier))
+        datasets = stack.enter_context(open_datasets(context))
+        record = datasets.record(identifier)
         many = len(record.fields.get("files") or ())
-        done = restore_dataset(
-            record, store, folder, stack.enter_context(ProgressBar("", many, " files"))
-        )
+        advance = stack.enter_context(ProgressBar("", many, " files"))
+        done = restore_dataset(record, datasets.slices, folder, advance, safe=arguments.safe_names)
     for path, reason in done.missing.items():
         context.say(visible(f"missing: {path}: {reason}"))
     parts = [

@@ -1,9 +1,8 @@
 """OCFL 1.1 (Oxford Common File Layout): contents of the files of a storage root and its objects.
 
-Each object of interest is an OCFL object, and each logged version is a version of it. Layout
-extension 0003 names an object's folder by its id, below three folders of a digest. So a paper can
-be found by its handle even if only the disk is left. The bare digests of extension 0004 would not
-allow this.
+Layout extension 0003 names an object's folder by its id, below three folders of a digest. So a
+paper can be found by its handle, and a dataset by its identifier, even if only the disk is left.
+The bare digests of extension 0004 would not allow this.
 """
 
 import hashlib
@@ -12,16 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from builder.obi.content import FILE, SOURCE, TEMPLATE
 from functions.snapshot.errors import DamagedStore
 
 ROOT_MARK, OBJECT_MARK = "0=ocfl_1.1", "0=ocfl_object_1.1"
 INVENTORY, SIDECAR = "inventory.json", "inventory.json.sha512"
 EXTENSION = "0003-hash-and-id-n-tuple-storage-layout"
-ROW = "version.json"
-"""Name of the file beside a version's bytes, with its row in the log of its run."""
-NAMES: Mapping[str, str] = {TEMPLATE: "template.rdf", FILE: "file", SOURCE: "source.rdf"}
-"""Names of the files with a version's bytes, by class."""
 
 _TYPE = "https://ocfl.io/1.1/spec/#inventory"
 _LONGEST = 100  # characters of an escaped id, as in the extension
@@ -78,6 +72,10 @@ class OcflInventory:
         """Return the SHA-512 of each file of a version by its name."""
         held: Mapping[str, list[str]] = self.versions[number]["state"]
         return {name: digest for digest, names in held.items() for name in names}
+
+    def digests(self) -> dict[str, str]:
+        """Return the SHA-512 of each stored file by its path."""
+        return {path: digest for digest, paths in self.manifest.items() for path in paths}
 
     def to_json(self) -> bytes:
         """Return the inventory as JSON."""

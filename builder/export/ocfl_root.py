@@ -9,24 +9,59 @@ object again.
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from builder.export import ocfl, staging
-from builder.export.obi_source import LoggedObject, StoredObject
-from builder.obi import content
 from builder.runtime import Advance
-from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore, StoreError
-from functions.snapshot.store import Reader
 
 _OBJECTS, _BYTES = 1000, 256 << 20  # created before they are synced and moved
 
 
 class ForeignRoot(StoreError):
     """The folder holds something other than an export of this store."""
+
+
+@dataclass(frozen=True, slots=True)
+class OcflFile:
+    """A file of a version: its name, and a function that gives its bytes and verifies them.
+
+    `size` counts as content, in bytes; a description of it counts as 0. A file with the SHA-256 of
+    an earlier one is not stored again.
+    """
+
+    name: str
+    size: int
+    sha256: str | None
+    read: Callable[[], Iterable[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class OcflVersion:
+    """A version to add: when its content was created (W3CDTF), what happened, and its files."""
+
+    created: str
+    message: str
+    files: tuple[OcflFile, ...]
+
+
+class OcflSource(Protocol):
+    """An object to export."""
+
+    @property
+    def id(self) -> str:
+        """Its id in the root."""
+        ...
+
+    def list_new(self, inventory: ocfl.OcflInventory, where: Path) -> Sequence[OcflVersion]:
+        """Return the versions that the object with this inventory, at `where`, lacks.
+
+        The inventory is empty if there is no such object. Raises ForeignRoot if it is another one.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +79,7 @@ class Rooted:
 
 
 def export(
-    store: Reader,
-    held: Iterable[StoredObject],
-    target: Path,
-    user: dict[str, str],
-    advance: Advance,
+    held: Iterable[OcflSource], target: Path, user: dict[str, str], advance: Advance
 ) -> Rooted:
     """Add all of `held` that the storage root at `target` lacks; create the root if necessary.
 
@@ -57,7 +88,7 @@ def export(
     StoreError.
     """
     with staging.beside(target) as scratch:
-        root = _Root(store, target, scratch, user)
+        root = _Root(target, scratch, user)
         root.open()
         for item in held:
             root.add(item)
@@ -68,8 +99,8 @@ def export(
 
 
 class _Root:
-    def __init__(self, store: Reader, target: Path, scratch: Path, user: dict[str, str]) -> None:
-        self._store, self._target, self._scratch = store, target, scratch
+    def __init__(self, target: Path, scratch: Path, user: dict[str, str]) -> None:
+        self._target, self._scratch = target, scratch
         self._user = user
         self._made: list[tuple[Path, Path]] = []
         self._unsynced = 0
@@ -93,24 +124,28 @@ class _Root:
         staging.sync()
         made.rename(self._target)  # replaces an empty folder, if there is one
 
-    def add(self, item: StoredObject) -> None:
+    def add(self, item: OcflSource) -> None:
         """Create the object, or add the versions that it lacks."""
         place = self._target / ocfl.place(item.id)
-        last = len(item.versions)
-        if (place / f"v{last + 1}").exists():
-            raise ForeignRoot(f"{place} has more versions of {item.id} than the store")
-        if (place / f"v{last}").exists():
-            _check(_inventory(place), item, place)
+        inventory = _inventory(place) if place.exists() else ocfl.OcflInventory(item.id)
+        if inventory.id != item.id:
+            raise ForeignRoot(f"{place} is the object {inventory.id}, not {item.id}")
+        new = item.list_new(inventory, place)
+        for number in range(1, inventory.head + 1):
+            if not (place / f"v{number}").is_dir():
+                raise DamagedStore(f"{place} lacks v{number}, which its inventory names")
+        if not new:
             self.there += 1
             return
         made = self._scratch / str(len(self._made))
         made.mkdir()
-        inventory = self._link_versions(item, place, made)
         self.objects += not inventory.head
-        if not inventory.head:
+        if inventory.head:
+            _link_versions(inventory, place, made)
+        else:
             (made / ocfl.OBJECT_MARK).write_bytes(b"ocfl_object_1.1\n")
-        for number, noted in list(enumerate(item.versions, 1))[inventory.head :]:
-            self._add_version(made, inventory, number, noted)
+        for version in new:
+            self._add_version(made, inventory, version)
         _write_inventory(made, inventory)
         self._made.append((made, place))
         if len(self._made) >= _OBJECTS or self._unsynced >= _BYTES:
@@ -130,55 +165,47 @@ class _Root:
         self._made.clear()
         self._unsynced = 0
 
-    def _link_versions(self, item: StoredObject, place: Path, made: Path) -> ocfl.OcflInventory:
-        """Link the object's existing files into `made`; return its inventory, or an empty one."""
-        if not place.exists():
-            return ocfl.OcflInventory(item.id)
-        inventory = _inventory(place)
-        _check(inventory, item, place)
-        for number in range(1, inventory.head + 1):
-            if not (place / f"v{number}").is_dir():
-                raise DamagedStore(f"{place} lacks v{number}, which its inventory names")
-        for number in range(1, inventory.head + 1):
-            shutil.copytree(place / f"v{number}", made / f"v{number}", copy_function=_link)
-        _link(place / ocfl.OBJECT_MARK, made / ocfl.OBJECT_MARK)
-        return inventory
-
-    def _add_version(
-        self, made: Path, inventory: ocfl.OcflInventory, number: int, noted: LoggedObject
-    ) -> None:
-        state: dict[str, list[str]] = {}
+    def _add_version(self, made: Path, inventory: ocfl.OcflInventory, version: OcflVersion) -> None:
+        number = inventory.head + 1
         folder = f"v{number}/content"
-        (made / folder).mkdir(parents=True)
-        version, name = noted.version, ocfl.NAMES[noted.version.kind]
-        paths = inventory.fixity.setdefault("sha256", {}).get(version.sha256)
-        if paths:  # forward delta: an earlier version has these bytes
-            digest = next(d for d, some in inventory.manifest.items() if paths[0] in some)
-        else:
-            digest = self._copy(version, made / folder / name)
-            inventory.manifest.setdefault(digest, []).append(f"{folder}/{name}")
-            inventory.fixity["sha256"][version.sha256] = [f"{folder}/{name}"]
-        state[digest] = [name]
-        line = content.row_line(version)
-        (made / folder / ocfl.ROW).write_bytes(line)
-        of_row = hashlib.sha512(line).hexdigest()
-        inventory.manifest.setdefault(of_row, []).append(f"{folder}/{ocfl.ROW}")
-        state.setdefault(of_row, []).append(ocfl.ROW)
-        held: dict[str, Any] = {"created": _when(noted), "message": noted.what}
-        inventory.versions[number] = held | {"user": self._user, "state": state}
+        (made / f"v{number}").mkdir()
+        state: dict[str, list[str]] = {}
+        digests = inventory.digests()
+        known = inventory.fixity.setdefault("sha256", {})
+        for file in version.files:
+            sha256 = file.sha256
+            if sha256 is not None and sha256 in known:  # forward delta: these bytes are there
+                digest = digests[known[sha256][0]]
+            else:
+                path = f"{folder}/{file.name}"
+                digest = digests[path] = self._copy(file, made / path)
+                inventory.manifest.setdefault(digest, []).append(path)
+                if sha256 is not None:
+                    known[sha256] = [path]
+            state.setdefault(digest, []).append(file.name)
+        told: dict[str, Any] = {"created": version.created, "message": version.message}
+        inventory.versions[number] = told | {"user": self._user, "state": state}
         _write_inventory(made / f"v{number}", inventory)
         self.versions += 1
 
-    def _copy(self, version: content.Version, to: Path) -> str:
-        """Copy a version's bytes, verify them, and return their SHA-512."""
+    def _copy(self, file: OcflFile, to: Path) -> str:
+        """Copy a file's bytes, which are verified, and return their SHA-512."""
+        to.parent.mkdir(parents=True, exist_ok=True)
         digest = hashlib.sha512()
         with to.open("xb") as out:
-            for part in content.read_parts(self._store, version.key, version.sha256):
+            for part in file.read():
                 digest.update(part)
                 out.write(part)
-        self.bytes += version.bytes
-        self._unsynced += version.bytes
+        self.bytes += file.size
+        self._unsynced += file.size
         return digest.hexdigest()
+
+
+def _link_versions(inventory: ocfl.OcflInventory, place: Path, made: Path) -> None:
+    """Link the files of an object into `made`."""
+    for number in range(1, inventory.head + 1):
+        shutil.copytree(place / f"v{number}", made / f"v{number}", copy_function=_link)
+    _link(place / ocfl.OBJECT_MARK, made / ocfl.OBJECT_MARK)
 
 
 def _inventory(place: Path) -> ocfl.OcflInventory:
@@ -188,27 +215,6 @@ def _inventory(place: Path) -> ocfl.OcflInventory:
         return ocfl.parse(data, (place / ocfl.SIDECAR).read_bytes(), str(place))
     except FileNotFoundError as error:
         raise DamagedStore(f"{place} lacks its inventory or the inventory's digest") from error
-
-
-def _check(inventory: ocfl.OcflInventory, item: StoredObject, place: Path) -> None:
-    """Raise ForeignRoot if the object's versions differ from those in the store."""
-    for number, noted in enumerate(item.versions[: inventory.head], 1):
-        if not _is_of(inventory, number, noted):
-            raise ForeignRoot(
-                f"{place}: its version {number} differs from that of {item.id} in the store"
-            )
-
-
-def _is_of(inventory: ocfl.OcflInventory, number: int, noted: LoggedObject) -> bool:
-    """Return whether a version of an object is the logged one, by its time and its bytes."""
-    digest = inventory.state(number).get(ocfl.NAMES[noted.version.kind], "")
-    known = inventory.fixity.get("sha256", {}).get(noted.version.sha256, [])
-    created = inventory.versions[number].get("created")
-    return created == _when(noted) and bool(set(known) & set(inventory.manifest.get(digest, [])))
-
-
-def _when(noted: LoggedObject) -> str:
-    return instant.to_text(noted.when)
 
 
 def _link(source: str | Path, to: str | Path) -> None:

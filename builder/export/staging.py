@@ -6,13 +6,67 @@ holds only complete files. The process holds its lock.
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from builder.errors import UsageError
+from builder.runtime import Advance
 from builder.store.durable import disk_errors
 from functions.store.folder_lock import LOCK, lock_folder
+
+
+class NewFolder(Protocol):
+    """A folder to add to a target."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the target."""
+        ...
+
+    def check(self, folder: Path) -> None:
+        """Raise UsageError if an existing folder of that name is a different one."""
+        ...
+
+    def write(self, folder: Path) -> tuple[int, int]:
+        """Write its files into a new folder; return their number and bytes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AddedFolders:
+    """Numbers of folders, of their files and bytes; `there` counts those that existed before."""
+
+    folders: int
+    files: int
+    bytes: int
+    there: int
+
+
+def add_folders(folders: Iterable[NewFolder], target: Path, advance: Advance) -> AddedFolders:
+    """Add those folders that `target` does not have yet, each complete and synced.
+
+    `advance` is called with the number of folders. Raises UsageError, StoreError, and what `write`
+    raises.
+    """
+    made = files = size = there = 0
+    with beside(target) as scratch:
+        target.mkdir(exist_ok=True)
+        for one in folders:
+            if (target / one.name).exists():
+                one.check(target / one.name)
+                there += 1
+            else:
+                (scratch / one.name).mkdir()
+                counted = one.write(scratch / one.name)
+                sync()
+                (scratch / one.name).rename(target / one.name)
+                made, files, size = made + 1, files + counted[0], size + counted[1]
+            advance(1)
+        sync()
+    return AddedFolders(made, files, size, there)
 
 
 @contextmanager

@@ -12,6 +12,9 @@ from typing import Any
 
 from builder.filesets import status
 from builder.filesets.item import (
+    PACKED,
+    RAW,
+    WITHIN,
     ArchiveStrategyResult,
     FilesetManifestFile,
     FilesetPlatformItem,
@@ -27,6 +30,8 @@ LIST, DELETE, LEAVE = "list", "delete", "leave"
 _LARGEST = 1 << 63
 _ILLEGIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _DIGESTS = ("sha512", "sha256", "sha1", "md5")
+_DETAILS = {"packed": PACKED, "within": WITHIN}
+"""Columns of item_tables.FILE_DETAILS, and the keys in `extra` that have their values."""
 _OURS = ("sha512", "crc32", "key", "offset", "compression")
 """Fields of a manifest file that the proposal does not have; written if they have a value."""
 
@@ -176,7 +181,11 @@ def _bundle(
 
 
 def _file(file: FilesetManifestFile, verified: bool) -> dict[str, Any]:
-    """Return the columns of a file; it is `verified` if its platform gives a digest."""
+    """Return the columns of a file; it is `verified` if its platform gives a digest.
+
+    Those of FILE_DETAILS are only there with a value. A path that XML cannot hold has no
+    `original`, because its %XX are all that a record can say.
+    """
     found = {
         "path": file.path,
         "status": "verified" if verified else "unverified",
@@ -194,7 +203,10 @@ def _file(file: FilesetManifestFile, verified: bool) -> dict[str, Any]:
         "terminal_dt": file.terminal_dt,
     }
     assert ["identifier", *found] == [column.name for column in item_tables.FILE]
-    return found
+    raw = file.extra.get(RAW)
+    if isinstance(raw, str) and _legible(raw) == raw:
+        found["original"] = raw
+    return found | {n: file.extra[k] for n, k in _DETAILS.items() if file.extra.get(k) is not None}
 
 
 def _result(outcome: IngestOutcome) -> tuple[Any, ...]:

@@ -99,6 +99,10 @@ class Description:
     related: tuple[Related, ...] = ()
 
 
+RAW, PACKED, WITHIN = "raw_path", "packed_bytes", "bundle_offset"
+"""Keys in `extra` of a file: the platform's spelling of its path, if it differs; the bytes of a
+deflated file in its bundle; the offset of its bytes in a bundle that is in a WARC record."""
+
 LEFT_OUT = frozenset({"withheld", "unsafe-path"})
 """Statuses of files without which the others are archived."""
 

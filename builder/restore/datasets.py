@@ -1,4 +1,4 @@
-"""Restore of a dataset: its archived files, under their paths and verified.
+"""Restore of a dataset: its archived files, under their paths on the platform and verified.
 
 A file that is there with the same bytes stays; another file in its place is left alone and
 reported. So a repeated restore continues, and restores what is missing.
@@ -13,19 +13,39 @@ from typing import Any
 
 from builder.filesets.platforms.landing import handle_of
 from builder.restore.captures import MissingError, RebuildError
+from builder.restore.dataset_paths import name_files
 from builder.restore.folder import RestoreFolder
 from builder.snapshot import query
 from functions.content import stored
 from functions.content.protocols import ContentError
+from functions.content.stored import Holding
 from functions.database import engine
 from functions.oai.repository import PublishedRecord
 from functions.snapshot.store import Writer
 from functions.store.slice import Slices
 
 _NAMED = """
-SELECT identifier, concat_ws(' ', platform, host, id) AS dataset FROM filesets
-WHERE identifier = $name OR lower(doi) = lower($doi)
+SELECT identifier, dataset FROM (
+    SELECT identifier, concat_ws(' ', platform, host, id) AS dataset, document,
+        CASE WHEN identifier = $name THEN 1 WHEN lower(doi) = $doi THEN 2
+            WHEN $doi <> '' AND len(list_filter(from_json(document -> '$.related',
+                    '[{"relation": "VARCHAR", "identifier": "VARCHAR"}]'),
+                lambda one: one.relation = 'IsVersionOf' AND lower(one.identifier) = $doi)) > 0
+            THEN 3 END AS rank
+    FROM filesets)
+WHERE rank IS NOT NULL QUALIFY rank = min(rank) OVER ()
 ORDER BY dataset, document ->> '$.version_order' DESC NULLS LAST, identifier
+"""
+"""The datasets that a name is of, the newest version first; a DOI of all versions counts last."""
+_VERSION = """
+SELECT identifier FROM filesets WHERE concat_ws(' ', platform, host, id) = $dataset
+    AND $version IN (version, document ->> '$.edition', identifier)
+ORDER BY version = $version DESC, document ->> '$.version_order' DESC NULLS LAST, identifier
+"""
+_VERSIONS = """
+SELECT coalesce(version, identifier) FROM filesets
+WHERE concat_ws(' ', platform, host, id) = $dataset
+ORDER BY document ->> '$.version_order' NULLS FIRST, identifier
 """
 _SHOWN = 5
 
@@ -47,43 +67,77 @@ def names_dataset(text: str) -> bool:
     return handle_of(text) is not None or text.startswith("oai:")
 
 
-def find_dataset(store: Writer, name: str) -> str:
+def find_dataset(store: Writer, name: str, version: str | None = None) -> str:
     """Return the identifier of the listed dataset that has this DOI or identifier.
 
-    Of versions with one DOI it is that of the newest. Raises RebuildError, also if several datasets
-    have the DOI, and StoreError.
+    Of several versions it is the newest, or that with the number or label `version`. Raises
+    RebuildError, also if several datasets have the DOI, and StoreError.
     """
-    values = {"name": name, "doi": handle_of(name) or ""}
     with closing(engine.connect()) as connection:
-        query.prepare(connection, store, _NAMED)
+        dataset, versions = _find_named(connection, store, name)
+        if version is None:
+            return versions[0]
         with engine.reading("the datasets"):
-            found = connection.execute(_NAMED, values).fetchall()
-    if not found:
+            values = {"dataset": dataset}
+            found = connection.execute(_VERSION, {**values, "version": version}).fetchone()
+            listed = connection.execute(_VERSIONS, values).fetchmany(_SHOWN)
+    if found is None:
+        shown = ", ".join(str(one) for (one,) in listed)
+        raise RebuildError(f"{name} has no version {version} here; listed are {shown}")
+    return str(found[0])
+
+
+def find_versions(store: Writer, name: str) -> tuple[str, ...]:
+    """Return the identifiers of the listed versions that a DOI or an identifier names.
+
+    The DOI of all versions names all. The newest is first. Raises as `find_dataset` does.
+    """
+    with closing(engine.connect()) as connection:
+        return _find_named(connection, store, name)[1]
+
+
+def _find_named(
+    connection: engine.Connection, store: Writer, name: str
+) -> tuple[str, tuple[str, ...]]:
+    """Return the dataset that is named, and those of its versions; leaves the views."""
+    values = {"name": name, "doi": (handle_of(name) or "").lower()}
+    query.prepare(connection, store, _NAMED)
+    with engine.reading("the datasets"):
+        found = connection.execute(_NAMED, values).fetchall()
+    versions = tuple(str(identifier) for identifier, _ in found)
+    datasets = {str(dataset) for _, dataset in found}
+    if not versions:
         raise RebuildError(f"{store.address}: no dataset is listed as {name}")
-    if len({dataset for _, dataset in found}) > 1:
-        shown = ", ".join(str(identifier) for identifier, _ in found[:_SHOWN])
-        raise RebuildError(f"{name} names {len(found)} datasets, choose one of them: {shown}")
-    return str(found[0][0])
+    if len(datasets) > 1:
+        shown = ", ".join(versions[:_SHOWN])
+        raise RebuildError(f"{name} names {len(versions)} datasets, choose one of them: {shown}")
+    return datasets.pop(), versions
 
 
 def restore_dataset(
-    record: PublishedRecord, store: Slices, folder: Path, advance: Callable[[int], None]
+    record: PublishedRecord,
+    store: Slices,
+    folder: Path,
+    advance: Callable[[int], None],
+    *,
+    safe: bool = False,
 ) -> RestoredDataset:
     """Write the files of a record below `folder`, and return the result.
 
-    `advance` gets 1 for each file. Raises RebuildError if the folder cannot be written, and
-    StoreError.
+    With `safe`, they have the paths that are valid on every system. `advance` gets 1 for each file.
+    Raises RebuildError if the folder cannot be written, and StoreError.
     """
     files: Sequence[Mapping[str, Any]] = record.fields.get("files") or ()
     done = RestoredDataset(record.identifier, withheld=len(record.fields.get("withheld") or ()))
+    paths = name_files(files, safe=safe)
     with closing(RestoreFolder(folder)) as target:
         for file in sorted(files, key=lambda one: str(one["path"])):
-            path = str(file["path"])
+            path = paths[file["path"]]
             try:
                 if _is_same(folder / path, file):
                     done.kept += 1
                 else:
-                    _write(target, store, record, path)
+                    _write(target, store, stored.hold_file(record, file), path)
                     done.restored += 1
                     done.bytes += int(file["bytes"])
             except (ContentError, MissingError) as error:
@@ -103,9 +157,8 @@ def _is_same(path: Path, file: Mapping[str, Any]) -> bool:
         return False
 
 
-def _write(target: RestoreFolder, store: Slices, record: PublishedRecord, path: str) -> None:
-    """Write a file. Raises ContentError, MissingError, RebuildError and StoreError."""
-    holding = stored.find_file(record, path)
+def _write(target: RestoreFolder, store: Slices, holding: Holding, path: str) -> None:
+    """Write a file to a path. Raises ContentError, MissingError, RebuildError and StoreError."""
     try:
         with target.write() as (out, name):
             with stored.open_stored(store, holding, checked=True) as (pieces, _):

@@ -5,7 +5,7 @@ The captures of a store and their bytes are read in this process.
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 
 from builder.context import Context
 from builder.errors import UsageError
@@ -38,7 +38,7 @@ from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.errors import NothingPublished
 from functions.snapshot.manifest import Manifest, Span
 from functions.snapshot.store import Writer
-from functions.store.slice import Slices, open_reader, open_slices
+from functions.store.slice import open_reader
 
 _PAGE = 2000
 _KINDS = ("capture",)
@@ -176,23 +176,6 @@ def open_source(
     if isinstance(store, FolderStore) and not store.root.is_dir():
         raise UsageError(f"{address} is neither a folder nor the URL of a server")
     return _store(context, store)
-
-
-@contextmanager
-def open_dataset(context: Context, identifier: str) -> Iterator[tuple[PublishedRecord, Slices]]:
-    """Open the record of a dataset in the newest snapshot, and the store. Raises SheafError."""
-    where = context.store_uri()
-    reader = open_reader(*where, context.configuration, context.reading_environment)
-    slices = open_slices(*where, context.configuration, context.reading_environment)
-    with closing(DuckRepository(reader)) as repository:
-        entry = recovery.current(context.store)[0].newest()
-        if entry is None:
-            raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
-        manifest = repository.manifest(entry.snapshot)
-        record = repository.record(manifest, identifier)
-        if record is None:
-            raise UsageError(f"{reader.address}: {identifier} is not listed any more")
-        yield record, slices
 
 
 def _store(context: Context, store: Writer) -> CaptureSource:

@@ -155,6 +155,7 @@ class ArchivedContents:
             headers=(),
             digest=_label(found.digest),
             size=found.size,
+            name=found.name,
             stretch=stored.stretch(self._store, found),
             holding=found,
         )

@@ -209,9 +209,7 @@ class Delivery:
         if size is None or stretch.length not in (None, size) or size <= self._redirected:
             return ""
         # The bucket's host has no sandbox, so all content there is saved instead of shown.
-        kept = header_fields.disposition(
-            header_fields.UNKNOWN_TYPE, header_fields.file_name(shown.content.url)
-        )
+        kept = header_fields.disposition(header_fields.UNKNOWN_TYPE, shown.file_name)
         return self._sign(stretch.bucket, stretch.key, call.method, kept)
 
     def _is_too_large(self, size: int | None) -> bool:

@@ -195,8 +195,12 @@ def file_name(url: str) -> str:
         path = urlsplit(url).path
     except ValueError:
         path = url
-    last = unquote(path.rstrip("/").rpartition("/")[2], errors="replace")
-    found = _BARRED.sub("_", last).strip().strip(". ")
+    return clean_name(unquote(path.rstrip("/").rpartition("/")[2], errors="replace"))
+
+
+def clean_name(name: str) -> str:
+    """Return a file name without characters that are dangerous in one; it is never empty."""
+    found = _BARRED.sub("_", name).strip().strip(". ")
     if len(found) > _LONGEST_NAME:
         stem, dot, ending = found.rpartition(".")
         ending = dot + ending if stem and len(ending) <= 10 else ""

@@ -153,7 +153,8 @@ class Content:
     `media_type` is as archived or as the platform declares it ("" if unknown). `headers` are those
     of the archived response, unchanged and in order; empty if there is no response. `digest`
     identifies the bytes ("sha1:" and base32, "sha256:" and hexadecimal) and distinguishes versions.
-    `size` is the number of bytes that `open_content` gives, if known before. `capture` is set for a
+    `size` is the number of bytes that `open_content` gives, if known before. `name` is the name of
+    a file, if the last part of its URL is another. `capture` is set for a
     capture, and `original` for a revisit, whose bytes are the original's. `stretch` is the location
     of the bytes if they need no decoding; None if they are packed in any way.
     """
@@ -174,6 +175,7 @@ class Content:
 
     `coded` lists the codings of the stored payload by its header, in the order of application.
     """
+    name: str = ""
 
 
 class Contents(Protocol):

@@ -81,6 +81,13 @@ class Representation:
         """True if the stored bytes are exactly those to be sent."""
         return self.content.stretch is not None
 
+    @property
+    def file_name(self) -> str:
+        """The name under which a client saves it."""
+        if self.content.name:
+            return header_fields.clean_name(self.content.name)
+        return header_fields.file_name(self.content.url)
+
     def headers(self, base: str, seconds: int) -> dict[str, str]:
         """Return the headers of every answer with it, whole or in part.
 
@@ -91,9 +98,7 @@ class Representation:
         found = {
             **header_fields.rename_headers(content.headers),
             "Content-Type": media_type,
-            "Content-Disposition": header_fields.disposition(
-                media_type, header_fields.file_name(content.url)
-            ),
+            "Content-Disposition": header_fields.disposition(media_type, self.file_name),
             "Accept-Ranges": "bytes",
             "Cache-Control": http_message.withdrawable_control(seconds if self.fixed else 0),
             **header_fields.memento_headers(base, content.url, content.date),

@@ -22,9 +22,14 @@ from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 from functions.store.slice import Slices
 
+WARC, DEFLATED = "warc", "deflated"
+"""Packing of a file in a WARC record, and of a deflated member of a bundle."""
+BUNDLE = "bundle.zip"
+"""File name of a dataset's bundle."""
 TEMPLATE, GATHERED = "tobi", "fobi"
 """Kinds of objects of interest: a template, and a file behind a URL."""
 
+_NAMES = ("original", "platform_url", "terminal_url")
 _ALGORITHMS = ("sha256", "sha1", "md5")
 _TEXT = "text/plain; charset=utf-8"
 _ZIP = "application/zip"
@@ -43,8 +48,10 @@ _FOREVER = 1 << 40  # seconds
 class Holding:
     """An object of the store, or bytes in one: location, packing and properties.
 
-    `place` is None for a whole object. `packing` is "", "deflated" or "warc", and `size` counts the
-    unpacked bytes.
+    `place` is None for a whole object. `packing` is "", DEFLATED or WARC, and `size` counts the
+    unpacked bytes. `within` is the offset of a bundle's member in the payload of a WARC record.
+    `packed` is the number of bytes of a deflated member. `name` is the file's name, if the last
+    part of the URL is another.
     """
 
     key: str
@@ -55,6 +62,9 @@ class Holding:
     media_type: str
     url: str
     date: datetime | None = None
+    name: str = ""
+    packed: int | None = None
+    within: int | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -64,46 +74,69 @@ class Holding:
     @property
     def length(self) -> int | None:
         """Number of bytes in the object; None for the whole object, or if unknown."""
-        return self.size if self.is_plain and self.place is not None else None
+        if self.place is None or self.packing == WARC:
+            return None
+        return self.size if self.is_plain else self.packed
 
 
 def find_file(record: PublishedRecord, file: str) -> Holding:
     """Return a file of a dataset by path or URL; without either, its only file or its bundle.
 
-    Raises ContentError.
+    The path is ours or the platform's own. Raises ContentError.
     """
     files: Sequence[Mapping[str, Any]] = record.fields.get("files") or ()
-    bundle = record.fields.get("bundle")
-    if not file and bundle and len(files) != 1:
-        return Holding(
-            bundle["key"],
-            None,
-            "",
-            bundle["bytes"],
-            _declared_digest(bundle),
-            _ZIP,
-            record.fields["url"],
-        )
-    named = [one for one in files if _is_named(one, file)] if file else files
+    bundle: Mapping[str, Any] = record.fields.get("bundle") or {}
     if not files:
         raise ContentError("no-content", f"{record.identifier}: its files are not stored here")
+    if not file and bundle.get("key") and len(files) != 1:
+        return _find_bundle(record, bundle, files)
+    named = _select_named(files, file) if file else files
     if len(named) != 1:
         what = f"it has no file {file!r}" if file else f"it has {len(files)} files: name one"
         raise ContentError("unknown", f"{record.identifier}: {what}")
-    (one,) = named
+    return hold_file(record, named[0])
+
+
+def hold_file(record: PublishedRecord, one: Mapping[str, Any]) -> Holding:
+    """Return where a file of a dataset is, given the file as in its record. Raises ContentError."""
+    bundle = record.fields.get("bundle")
     if not one.get("key"):
         where = record.fields.get("archiveorg_item")
         detail = f"in the item {where} of archive.org" if where else "at another service"
         raise ContentError("elsewhere", f"{record.identifier}: {one['path']} lies {detail}")
+    packing = "" if one.get("compression") in (None, "stored") else one["compression"]
+    if packing == WARC and bundle and one.get("within") is None:
+        detail = f"the place of {one['path']} in its bundle was not recorded"
+        raise ContentError("unplaced", f"{record.identifier}: {detail}")
     return Holding(
         key=one["key"],
         place=one.get("place"),
-        packing="" if one.get("compression") in (None, "stored") else one["compression"],
+        packing=packing,
         size=one["bytes"],
         digest=_declared_digest(one),
         media_type=one.get("mimetype") or _UNKNOWN,
         url=one.get("terminal_url") or one.get("platform_url") or "",
         date=from_digits(one["terminal_dt"]) if one.get("terminal_dt") else None,
+        name=(one.get("original") or one["path"]).rpartition("/")[2],
+        packed=one.get("packed"),
+        within=one.get("within"),
+    )
+
+
+def _find_bundle(
+    record: PublishedRecord, bundle: Mapping[str, Any], files: Sequence[Mapping[str, Any]]
+) -> Holding:
+    """Return a dataset's bundle: an object, or the payload of the WARC record of its files."""
+    is_record = files[0].get("compression") == WARC
+    return Holding(
+        key=bundle["key"],
+        place=files[0]["place"] if is_record else None,
+        packing=WARC if is_record else "",
+        size=bundle["bytes"],
+        digest=_declared_digest(bundle),
+        media_type=_ZIP,
+        url=record.fields["url"],
+        name=BUNDLE,
     )
 
 
@@ -195,15 +228,30 @@ def open_stored(
         raise ContentError("not-at-hand", f"{where} does not exist") from error
     with source:
         pieces = archived_payload.read_pieces(source)
-        if holding.packing == "deflated":
-            pieces = _inflate(pieces, where)
-        elif holding.packing:
+        if holding.packing == WARC:
             try:
                 pieces = record_reader.read_record(source, place).payload()
             except NoDocumentError as error:
                 raise ContentError("damaged", f"{where}, byte {place}: {error}") from error
+        if holding.within is not None:
+            packed = holding.size if holding.packed is None else holding.packed
+            pieces = _cut(pieces, holding.within, packed or 0)
+        if holding.packing == DEFLATED or holding.packed is not None:
+            pieces = _inflate(pieces, where)
         pieces = archived_payload.verify_pieces(pieces, holding.digest if checked else None, where)
         yield pieces, pieces
+
+
+def _cut(pieces: Pieces, first: int, length: int) -> Pieces:
+    """Yield `length` bytes of the pieces from the byte `first`, and read no further."""
+    for piece in pieces:
+        some = piece[first : first + length]
+        first = max(0, first - len(piece))
+        length -= len(some)
+        if some:
+            yield some
+        if not length:
+            return
 
 
 def _inflate(pieces: Pieces, where: str) -> Pieces:
@@ -223,8 +271,10 @@ def _inflate(pieces: Pieces, where: str) -> Pieces:
             return
 
 
-def _is_named(file: Mapping[str, Any], name: str) -> bool:
-    return name in (file["path"], file.get("platform_url"), file.get("terminal_url"))
+def _select_named(files: Sequence[Mapping[str, Any]], name: str) -> Sequence[Mapping[str, Any]]:
+    """Return the file with that path, else those with that URL or path on the platform."""
+    own = [file for file in files if file["path"] == name]
+    return own or [file for file in files if name in map(file.get, _NAMES)]
 
 
 def _declared_digest(file: Mapping[str, Any]) -> DeclaredDigest | None:

@@ -140,6 +140,7 @@ class PageRequest:
             files = copies.find_files(record.identifier, fields["files"], fields["bundle"])
             found = files[0] if len(files) == 1 else None
         own = record.kind == "capture" or (record.kind == "file" and fields.get("files"))
+        own = own or (fields.get("bundle") or {}).get("key")
         if found is None and own and self.serves_content:
             found = self.address.content(record.identifier)
         return found

@@ -132,6 +132,13 @@ FILE = (
 )
 """The archived and verified files of each listed fileset and file."""
 
+FILE_DETAILS = (
+    Column("original", "VARCHAR", "its path on the platform, if it differs", "data/aux.csv"),
+    Column("packed", "BIGINT", "bytes of a deflated member in its bundle", "812"),
+    Column("within", "BIGINT", "offset in its bundle, if that is in a WARC record", "4096"),
+)
+"""What the document of a dataset says of a file besides, where it applies."""
+
 _LICENCES = '[{"name": "CC BY 4.0", "spdx": "CC-BY-4.0", "url": "https://creativecommons.org/..."}]'
 _BUNDLE = '{"key": "filesets/.../bundle.zip", "bytes": 204800, "sha256": "9f86d08..."}'
 _FILES = '[{"path": "data/a.csv", "status": "verified", "bytes": 1480, "mimetype": "text/csv"}]'
@@ -185,7 +192,12 @@ FILESET = (
         _BUNDLE,
     ),
     Column("bytes", "BIGINT", "bytes of its stored files", "204800"),
-    Column("files", "JSON", "its stored files: the columns of `files` without identifier", _FILES),
+    Column(
+        "files",
+        "JSON",
+        "its stored files: columns of `files`, and original, packed, within",
+        _FILES,
+    ),
     Column("withheld", "JSON", "files that the platform lists but withholds: path, bytes", "[]"),
     Column("access", "JSON", "how the platform closed it: status, since, reason", _ACCESS),
     Column(

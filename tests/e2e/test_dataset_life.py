@@ -9,6 +9,7 @@ import pytest
 from lxml import etree
 
 from functions.oai.repository_duckdb.repository import DuckRepository
+from tests.builder.export.test_datasets import held
 from tests.builder.filesets import command as commands
 from tests.builder.filesets.command import Command
 from tests.builder.filesets.deposits import ZENODO, content, page, record
@@ -92,6 +93,7 @@ def test_a_dataset_has_two_versions_is_restricted_is_gone_and_is_back(command: C
         assert harvester.take() == {}
         for identifier in FILES if listed else (FIRST,):
             assert restored(command, identifier) == FILES[identifier]
+        command("export", "ocfl", str(command.folder / "root"))
         return told
 
     listed = False
@@ -128,3 +130,6 @@ def test_a_dataset_has_two_versions_is_restricted_is_gone_and_is_back(command: C
     assert withdrawn(told.pop(SECOND)) == []
     assert told == {}
     command("verify")
+    out, _ = command("export", "ocfl", str(command.folder / "root"))
+    assert "0 objects and 0 versions added" in out
+    assert held(command.folder / "root", FIRST) == [*FILES.values()]

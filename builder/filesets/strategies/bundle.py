@@ -10,7 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 from builder.filesets import manifest_file as files
-from builder.filesets.item import LEFT_OUT, FileMeta, FilesetManifestFile, FilesetPlatformItem
+from builder.filesets.item import (
+    LEFT_OUT,
+    PACKED,
+    FileMeta,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+)
 from builder.filesets.manifest_file import with_digests
 from builder.filesets.protocols import Downloader, FilesetError, ZipSink
 from builder.filesets.strategies.zip_reader import ArchivedMember
@@ -19,8 +25,6 @@ from builder.zip import STORED, Bundle
 
 ZIP = "application/zip"
 MISSING, EXTRA = "bundle-missing-member", "bundle-extra-member"
-PACKED = "packed_bytes"
-"""Key in `extra` of a deflated file: its size in the bundle, in bytes."""
 
 
 class Spoilt(Exception):

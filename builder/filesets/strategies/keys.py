@@ -35,9 +35,14 @@ _ITEM_DIGITS = 12
 
 def place(item: FilesetPlatformItem) -> str:
     """Return the key prefix for a dataset with exactly this manifest; it ends with `/`."""
-    parts = (item.platform_name, item.platform_domain or "", item.platform_id or "")
-    last = f"{part(item.version or '0', _PART - _DIGITS - 1)}.{manifest_digest(item)}"
-    return FILESETS + "".join(part(text) + "/" for text in parts) + last + "/"
+    names = (item.platform_name, item.platform_domain, item.platform_id, item.version)
+    return f"{version_prefix(*names)}{manifest_digest(item)}/"
+
+
+def version_prefix(platform: str, domain: str | None, id_: str | None, version: str | None) -> str:
+    """Return how the key prefixes of all manifests of a version begin."""
+    above = "".join(part(text) + "/" for text in (platform, domain or "", id_ or ""))
+    return f"{FILESETS}{above}{part(version or '0', _PART - _DIGITS - 1)}."
 
 
 def manifest_digest(item: FilesetPlatformItem) -> str:

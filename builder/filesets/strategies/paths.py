@@ -13,15 +13,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count, islice
 
-from builder.filesets.item import LEFT_OUT, FilesetManifestFile
+from builder.filesets.item import LEFT_OUT, RAW, FilesetManifestFile
 from builder.filesets.protocols import FilesetError
 from builder.text import is_device
 
 LONGEST_PATH = 255
 """Bytes of a part in UTF-8, the limit of disks."""
-RAW, TWINS = "raw_path", "twins"
-"""Keys in `extra` of a file: the platform's spelling of its path, if it differs, and its twins.
-These are the first paths that differ from it only by case or by compatible characters."""
+TWINS = "twins"
+"""Key in `extra` of a file: its twins. These are the first paths that differ from it only by case
+or by compatible characters."""
 UNSAFE = "unsafe-path"
 
 _WHOLE, _DEPTH = 4096, 100

@@ -10,6 +10,7 @@ from typing import IO, Any
 
 from builder.filesets import manifest_file as files
 from builder.filesets.item import (
+    WITHIN,
     ArchiveStrategyResult,
     Cdx,
     FilesetManifestFile,
@@ -224,5 +225,6 @@ def _within(file: FilesetManifestFile, placed: Placed) -> FilesetManifestFile:
     """Return a file inside a bundled response with the place of the bundle's record."""
     if file.key is None:
         return file
-    extra = {"member": file.path, **file.extra, warc.LENGTH: placed.bytes}
+    place = {WITHIN: file.offset, warc.LENGTH: placed.bytes}
+    extra = {"member": file.path, **file.extra, **place}
     return replace(file, offset=placed.offset, compression=warc.WARC, extra=extra)

@@ -65,7 +65,7 @@ class CopyAddresses:
         if not self.templates:
             return []
         own = [file["path"] for file in files or () if file.get("key")]
-        if bundle or (own and len(files or ()) == 1):
+        if (bundle or {}).get("key") or (own and len(files or ()) == 1):
             found = [self.find(identifier)]
         else:
             found = [self.find_file(identifier, path) for path in own[:_FILES]]

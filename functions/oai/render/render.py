@@ -34,7 +34,7 @@ from functions.snapshot.errors import ConfigurationError, StoreError
 _RECORD = "oai/record.xml"
 _RECORDS = {template_filters.HARVESTED: "oai/harvested.xml"}
 _PLACE = "\x00items\x00"
-_COPY = re.compile(r"\|\s*(?:gathered_)?cop(?:y|ies)\b")
+_COPY = re.compile(r"\|\s*(?:(?:gathered_)?cop(?:y|ies)|mets)\b")
 """The filters that print `content.address`."""
 _LOG = logging.getLogger("sheaf")
 

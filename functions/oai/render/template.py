@@ -19,6 +19,7 @@ from functions.oai.render.loop import (
     is_plain,
     lines,
 )
+from functions.oai.render.mets import MetsFilters
 from functions.oai.render.template_filters import Tables
 from functions.oai.repository_duckdb.record_rows import HEADER
 from functions.oai.request import is_uri
@@ -85,6 +86,7 @@ class Templates:
             hexadecimal=template_filters.hexadecimal,
             instant=instant.to_text,
             lookup=self._tables.look_up,
+            mets=MetsFilters(copies).describe,
             parts=template_filters.parts,
             schema=template_filters.schema,
             utc=template_filters.utc,

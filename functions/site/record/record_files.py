@@ -27,13 +27,7 @@ def list_files(
 ) -> list[dict[str, Any]]:
     """Return the files of a dataset or a template, each with the address of its copy."""
     if record.kind in ("fileset", "file"):
-        return [
-            {
-                **file,
-                "copy": _find_address(request, record, file["path"]) if file.get("key") else None,
-            }
-            for file in record.fields.get("files") or ()
-        ]
+        return [_link_file(request, record, file) for file in record.fields.get("files") or ()]
     if record.kind == "template":
         by_url = {one.url: one for one in lives if one.url}
         return [
@@ -79,6 +73,16 @@ def take_files(files: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         if room < 0:
             return
         yield file
+
+
+def _link_file(
+    request: PageRequest, record: PublishedRecord, file: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a file of a dataset with its copy, or with its URL if it is kept elsewhere."""
+    if file.get("key"):
+        return {**file, "copy": _find_address(request, record, file["path"])}
+    url = str(file.get("platform_url") or "")
+    return {**file, "copy": None, "url": url if is_web(url) else None}
 
 
 def _find_address(request: PageRequest, record: PublishedRecord, file: str) -> str | None:

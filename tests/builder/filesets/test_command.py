@@ -94,11 +94,13 @@ def test_odd_names_are_kept_and_one_that_leads_elsewhere_fails_alone(
     assert told["../b.csv"]["status"] == "unsafe-path"
     command("publish")
     command("verify")
-    command("restore", "doi:10.5281/zenodo.11", str(command.folder / "out"))
-    there = [path for path in (command.folder / "out").rglob("*") if path.is_file()]
-    assert {path.name: path.read_bytes() for path in there if path.name in ODD_NAMES.values()} == {
-        path: files[raw] for raw, path in ODD_NAMES.items() if path
-    }
+    out = command.folder / "out"
+    command("restore", "doi:10.5281/zenodo.11", str(out / "theirs"))
+    command("restore", "doi:10.5281/zenodo.11", str(out / "safe"), "--safe-names")
+    for folder, paths in (("theirs", {n: n for n in ODD_NAMES}), ("safe", ODD_NAMES)):
+        assert {path.name: path.read_bytes() for path in (out / folder).iterdir()} == {
+            paths[raw]: files[raw] for raw, path in ODD_NAMES.items() if path
+        }
     (again,) = command.results(deposit(command.server, 11, files))
     assert again["status"] == "success-existing"
 

@@ -11,14 +11,17 @@ from lxml import etree
 
 from builder.filesets.entry import entry
 from builder.filesets.item import Description, IngestOutcome, Licence, Person, Related
-from functions.snapshot import oai_name
-from tests.builder.filesets.outcomes import DESCRIPTION, URL, failed, item, outcome
+from functions.oai.render.copy_address import CopyAddresses
+from functions.oai.render.mets import MetsFilters
+from functions.snapshot import instant, oai_name
+from tests.builder.filesets.outcomes import AT, DESCRIPTION, URL, failed, item, outcome
 from tests.functions.oai.client import START, Client
 from tests.functions.oai.memory import Item, MemoryRepository
 from tests.functions.oai.validity import DATACITE, datacite_schema
 
 NAME = oai_name.dataset_identifier("example.org", "invenio", "data.example", "41")
-PREFIXES = ("oai_dc", "oai_datacite")
+METS, XLINK = "{http://www.loc.gov/METS/}", "http://www.w3.org/1999/xlink"
+PREFIXES = ("oai_dc", "oai_datacite", "mets")
 
 
 def made(of: IngestOutcome, prefix: str, **computed: Any) -> etree._Element:
@@ -174,6 +177,66 @@ def test_words_that_datacite_has_not_are_left_out_or_other() -> None:
     assert [one.get("contributorType") for one in found.iter("{*}contributor")] == ["Other"]
     assert [one.get("resourceTypeGeneral") for one in found.iter("{*}resourceType")] == ["Other"]
     assert [dict(one.attrib) for one in found.iter("{*}rights")] == [{}]
+
+
+def files_of(found: etree._Element) -> list[dict[str, str]]:
+    """Return the attributes of each file of a METS document, without its id, and its addresses."""
+    return [
+        {n: v for n, v in file.attrib.items() if n != "ID"}
+        | {"at": " ".join(one.get(f"{{{XLINK}}}href", "") for one in file)}
+        for file in found.iter(f"{METS}file")
+    ]
+
+
+def test_a_dataset_in_mets_lists_its_files_with_digests_and_addresses() -> None:
+    found = made(outcome(item("a.csv", "data/b.csv")), "mets")
+    first, second = files_of(found)
+    assert first == {
+        "OWNERID": "a.csv",
+        "MIMETYPE": "text/csv",
+        "SIZE": "5",
+        "CREATED": f"{instant.to_text(instant.from_digits(AT))}",
+        "CHECKSUM": f"{5:064x}",
+        "CHECKSUMTYPE": "SHA-256",
+        "at": f"{URL}/files/a.csv",
+    }
+    assert second["OWNERID"] == "data/b.csv"
+    assert told(found)["title"] == ["Heights of <larches> & firs"]
+    ids = [one.get("ID") for one in found.iter(f"{METS}file")]
+    assert [one.get("FILEID") for one in found.iter(f"{METS}fptr")] == ids
+    assert len({*ids}) == 2
+    held = made(failed("platform-embargoed", item=item("a.csv", until="2030-01-01")), "mets")
+    assert files_of(held) == []
+    access = {"status": "platform-gone", "since": "2026-11-25", "reason": None}
+    (header,) = made(outcome(item("a.csv")), "mets", access=access).iter(f"{METS}metsHdr")
+    assert header.get("RECORDSTATUS") == "platform-gone"
+
+
+def test_files_in_mets_have_their_archived_copies_and_their_names_on_the_platform() -> None:
+    copies = CopyAddresses(("/content/{identifier}?file={file}",))
+    rows = [
+        {"path": "%61ux.csv", "original": "aux.csv", "key": "k", "md5": "00", "bytes": 1},
+        {"path": "b.csv", "key": None, "platform_url": "https://archive.org/b.csv", "bytes": 2},
+        {"path": "c.csv", "platform_url": "ftp://a/c", "terminal_dt": "never"},
+    ]
+    found = MetsFilters(copies).describe(NAME, rows)
+    assert [(one["path"], one["addresses"], one["algorithm"]) for one in found["files"]] == [
+        ("aux.csv", [f"/content/{NAME}?file=%2561ux.csv"], "MD5"),
+        ("b.csv", ["https://archive.org/b.csv"], None),
+        ("c.csv", [], None),
+    ]
+    assert found["files"][2]["created"] == ""
+
+
+def test_a_list_of_very_many_files_ends_where_the_record_is_full() -> None:
+    url = "https://data.example/" + "x" * 200
+    rows = [{"path": f"{n}.csv", "platform_url": url, "sha256": "0" * 64} for n in range(10_000)]
+    files = made(outcome(item("a.csv")), "mets", files=rows)
+    shown = len(files_of(files))
+    assert 2_000 < shown < 10_000
+    (division,) = files.iter(f"{METS}div")
+    assert division.get("LABEL") == f"The first {shown} of 10000 files"
+    assert 1_000_000 < len(etree.tostring(files)) < 3_000_000
 
 
 _TEXT = st.one_of(st.none(), st.text(max_size=12), st.sampled_from(["2024", "en", "Text", " ]]>&"]))

@@ -12,7 +12,8 @@ import pytest
 from builder.cli import main
 from builder.errors import UsageError
 from builder.export import bagit as bag
-from builder.export.bagit import Bagged, bag_of_run
+from builder.export.bagit import Bagged
+from builder.export.obi_bag import bag_of_run
 from builder.export.obi_source import open_obi
 from builder.obi import key
 from builder.obi.run import history
@@ -91,7 +92,7 @@ def test_a_bag_of_another_store_is_not_taken_for_ours(tmp_path: Path) -> None:
         kept.run(FIRST, {"RePEc:aaa:ssssss:1": b"Title: %d\n" % number})
     exported(stores[0].store, tmp_path / "bags")
     assert exported(stores[0].store, tmp_path / "bags").there == 1
-    with pytest.raises(UsageError, match="is not a bag of this run"):
+    with pytest.raises(UsageError, match="is not the same bag"):
         exported(stores[1].store, tmp_path / "bags")
 
 

@@ -18,9 +18,10 @@ from ocfl.validator import Validator
 
 from builder.cli import main
 from builder.errors import UsageError
-from builder.export import obi_source, ocfl_root
+from builder.export import obi_objects, obi_source, ocfl_root
+from builder.export.obi_objects import NAMES
 from builder.export.obi_source import open_obi
-from builder.export.ocfl import NAMES, place
+from builder.export.ocfl import place
 from builder.export.ocfl_root import ForeignRoot, Rooted
 from builder.obi.content import row_line
 from builder.store.folder import FolderStore
@@ -51,9 +52,8 @@ def kept(tmp_path: Path) -> Kept:
 
 def exported(store: Writer, target: Path) -> Rooted:
     with open_obi(store, 1024, 2) as (_, connection):
-        return ocfl_root.export(
-            store, obi_source.list_objects(connection), target, USER, lambda n: None
-        )
+        objects = obi_objects.list_sources(store, obi_source.list_objects(connection))
+        return ocfl_root.export(objects, target, USER, lambda n: None)
 
 
 def valid(target: Path) -> int:
@@ -324,18 +324,19 @@ def test_killed_anywhere_every_object_is_whole_and_the_next_export_completes(
     target, whole = tmp_path / "root", tmp_path / "whole"
 
     def work() -> None:
-        ocfl_root.export(kept.store, objects, target, USER, lambda n: None)
+        ocfl_root.export(objects, target, USER, lambda n: None)
 
-    def some() -> list[obi_source.StoredObject]:
+    def some() -> list[obi_objects.ObiObject]:
         with open_obi(kept.store, 1024, 1) as (_, connection):
-            return [o for o in obi_source.list_objects(connection) if o.id in (PAPER, FULL)]
+            every = obi_objects.list_sources(kept.store, obi_source.list_objects(connection))
+            return [one for one in every if one.id in (PAPER, FULL)]
 
     objects = some()
     if root_is_there:
         work()
         fourth(kept)
         objects = some()
-    ocfl_root.export(kept.store, objects, whole, USER, lambda n: None)
+    ocfl_root.export(objects, whole, USER, lambda n: None)
     step, killed, judged = 0, True, standing(target)
     while killed:
         killed = ended_at(step, work)

@@ -154,7 +154,8 @@ def test_a_digest_is_of_what_makes_the_xml(tmp_path) -> None:
     part.write_text("<note>{{ url }}</note>\n")
     whole.write_text(f'{head}{{% include "crosswalks/part.xml" %}}\n</mods>\n')
     first = digests()
-    assert digests() == first == digests(name="B")
+    other = digests(name="B")
+    assert digests() == first == other | {"mets": first["mets"]}
     assert len({*first.values()}) == len(first)
     for change in (
         lambda: part.write_text("<note>{{ title }}</note>\n"),

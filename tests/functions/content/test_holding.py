@@ -17,7 +17,7 @@ from builder.obi.run import Purpose, claim
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.config import configuration
-from functions.content import assembly
+from functions.content import assembly, stored
 from functions.content.contents import ArchivedContents
 from functions.content.protocols import ContentError
 from functions.oai.repository import PublishedRecord
@@ -143,6 +143,7 @@ def test_a_deflated_member_is_inflated(world: World) -> None:
     assert record is not None
     (one,) = record.fields["files"]
     (world.root / one["key"]).write_bytes(made.getvalue() + b"behind it")
+    told = zipfile.ZipFile(made).getinfo("a.csv").compress_size
     packed = {**one, "place": 30 + len("a.csv"), "compression": "deflated", "bytes": len(data)}
     packed["sha256"] = hashlib.sha256(data).hexdigest()
     led = replace(record, fields={**record.fields, "files": [packed]})
@@ -151,6 +152,10 @@ def test_a_deflated_member_is_inflated(world: World) -> None:
     with contents.open_content(found) as stream:
         assert stream.read() == data
     assert (found.size, found.stretch) == (len(data), None)
+    assert stored.hold_file(led, {**packed, "packed": told}).length == told  # one range, no more
+    alone = replace(led, fields={**led.fields, "files": [{**packed, "packed": told}]})
+    with contents.open_content(contents.find(manifest_of(world), alone)) as stream:
+        assert stream.read() == data
     broken = replace(led, fields={**led.fields, "files": [{**packed, "place": 60}]})
     with pytest.raises(ContentError) as error:
         contents.open_content(contents.find(manifest_of(world), broken)).__enter__().read()

@@ -92,7 +92,7 @@ def test_another_address_is_another_format() -> None:
         check.digests(settings(*addresses)) for addresses in ([], [OWN_COPY], [REPLAY])
     )
     changed = {prefix for prefix in none if none[prefix] != own[prefix] != other[prefix]}
-    assert changed == {"amf", "oai_dc", "capture", "mods", "oai_datacite"}
+    assert changed == {"amf", "oai_dc", "capture", "mods", "oai_datacite", "mets"}
     assert all(none[prefix] == own[prefix] for prefix in {*none} - changed)
 
 

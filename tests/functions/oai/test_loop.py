@@ -73,6 +73,7 @@ def check(templates: Templates, name: str, crosswalk: str, records: Page) -> Rec
         "template-redif",
         "fileset-oai_dc",
         "fileset-oai_datacite",
+        "fileset-mets",
     ],
 )
 def test_a_page_in_a_shipped_format(crosswalk: str) -> None:

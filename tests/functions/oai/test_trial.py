@@ -71,6 +71,7 @@ def test_a_row_of_ones_own_takes_the_place_of_the_shipped_one(own):
         ("redif", "urn:x-sheaf:redif:1"),
         ("amf", "http://amf.openlib.org"),
         ("oai_datacite", "http://schema.datacite.org/oai/oai-1.1/"),
+        ("mets", "http://www.loc.gov/METS/"),
     ]
 
 
@@ -449,7 +450,7 @@ def test_a_folder_or_a_prefix_that_is_not_there(own, tmp_path):
     )
     assert refusal(own, formats_offered=["simple", "marc"]) == (
         "formats.offered names marc, which is not a format; "
-        "known: oai_dc, capture, mods, harvest, redif, amf, oai_datacite, simple"
+        "known: oai_dc, capture, mods, harvest, redif, amf, oai_datacite, mets, simple"
     )
 
 

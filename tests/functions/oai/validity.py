@@ -26,6 +26,7 @@ _OFFICIAL = {
     "http://oai.dlib.vt.edu/OAI/metadata/toolkit": "toolkit.xsd",
     "http://www.loc.gov/mods/v3": "mods.xsd",
     "http://schema.datacite.org/oai/oai-1.1/": "oai_datacite.xsd",
+    "http://www.loc.gov/METS/": "mets-1.12.1.xsd",
     "http://www.loc.gov/MARC21/slim": "MARC21slim.xsd",
 }
 # What no answer of ours has, and libxml2 takes amiss: it stands in derived types a second time.

@@ -169,7 +169,8 @@ def test_the_link_set_has_all_files_and_the_header_some() -> None:
     name, count = "oai:example.org:f", 30
     files = [{"path": f"a b{n}.csv", "key": "k", "mimetype": "text/csv"} for n in range(count)]
     fields = {column.name: None for column in schema.KINDS["fileset"]} | {
-        "files": [*files, {"path": "elsewhere", "key": None}], "doi": "10.1/x(y)",
+        "files": [*files, {"path": "elsewhere", "key": None, "platform_url": "https://a.org/e"}],
+        "doi": "10.1/x(y)", "bundle": {"key": "k.zip"},
         "licences": [{"url": "https://a.org/by"}, {"url": None}, {"name": "other"}],
     }  # fmt: skip
     repository = MemoryRepository()
@@ -194,9 +195,15 @@ def test_the_link_set_has_all_files_and_the_header_some() -> None:
     assert [one for one in others if one.get("collection") == page] == [
         {"anchor": one["href"], "collection": page} for one in found["item"]
     ]
-    assert len([one for one in others if one.get("describes") == page]) == 2
+    assert (
+        len([one for one in others if one.get("describes") == page]) == 3
+    )  # oai_dc, oai_datacite, mets
     for missing in ("x", ""):
         assert client.raw(f"id={missing}", path="/linkset")["statusCode"] == 404
+    shown = Crawl(client).read(f"/record/{name}").links()
+    assert {f"/content/{name}?file=a%20b0.csv", f"/content/{name}", "https://a.org/e"} <= {
+        one.removeprefix(ROOT) for one in shown
+    }
 
 
 def test_a_record_leads_to_configured_copies_and_says_how_to_cite_it() -> None:

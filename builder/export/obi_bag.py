@@ -1,0 +1,47 @@
+"""Bags of the obi store: a run with everything that it stored.
+
+The payload holds the run's own files, and the bytes of its versions under their keys. In the
+names, `=` stands for `%`. No key contains `=`, so the replacement is reversible. `bag-info.txt`
+describes the run.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from builder.export import obi_source
+from builder.export.bagit import Bag
+from builder.obi import content, key
+from builder.obi.history import COMMIT, DOCUMENTS, LOG, OPEN
+from builder.obi.run import Committed
+from functions.database import engine
+from functions.snapshot import instant
+from functions.snapshot.store import Reader
+
+
+def bag_of_run(
+    store: Reader, connection: engine.Connection, run: Committed, sender: Mapping[str, str]
+) -> Bag:
+    """Return the bag of a run; `sender` is the part of `bag-info.txt` about the sender."""
+    began, ended = instant.to_text(run.begun), instant.to_text(run.committed)
+    info = {
+        **sender,
+        "External-Identifier": str(run.tist),
+        "External-Description": (
+            f"Run of `sheaf {run.kind}` over {run.source}, {began} to {ended}. Payload files are "
+            "named by their keys in the store, with = for %."
+        ),
+    }
+
+    def payload() -> Iterator[tuple[str, Iterator[bytes]]]:
+        own = {OPEN: None, DOCUMENTS: run.documents, LOG: run.log, COMMIT: run.digest}
+        for name, digest in own.items():
+            if name != DOCUMENTS or digest is not None:
+                place = key.run(run.tist) + name
+                yield _path(place), content.read_parts(store, place, digest)
+        for place, digest in obi_source.stored_keys(connection, run.tist):
+            yield _path(place), content.read_parts(store, place, digest)
+
+    return Bag(f"run-{run.tist}", info, payload, (_path(key.run(run.tist) + COMMIT), run.digest))
+
+
+def _path(place: str) -> str:
+    return f"data/{place.replace('%', '=')}"

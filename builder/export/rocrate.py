@@ -1,0 +1,173 @@
+"""RO-Crate 1.2: the description of a dataset and its files as JSON-LD. Pure.
+
+The root has what the specification requires of it: name, description, licence and a date. What the
+platform did not tell is said to be unknown; its date is then that of the archiving.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from functions.oai.render import datacite
+from functions.oai.request import is_uri
+
+FILE = "ro-crate-metadata.json"
+"""Name of the description, in the root of the crate."""
+
+_VERSION = "https://w3id.org/ro/crate/1.2"
+_IN_PATH = "/-._~!$&'()*+,;=:@"
+_WEB = ("http://", "https://")
+_ORCID = "https://orcid.org/"
+_SPDX = "https://spdx.org/licenses/"
+_NO_LICENCE = "The platform names no licence."
+
+Entity = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrateFile:
+    """A file of a crate: its path, or its URL if it is elsewhere.
+
+    `name` is the name that people know, `url` the address that it was downloaded from.
+    """
+
+    path: str
+    name: str
+    bytes: int | None
+    sha256: str | None
+    media_type: str | None = None
+    url: str | None = None
+
+
+def describe(
+    fields: Mapping[str, Any], identifier: str, files: Iterable[CrateFile], archived: str, by: str
+) -> bytes:
+    """Return the description of a dataset from the fields of its record.
+
+    `archived` is the day of its archiving (YYYY-MM-DD), `by` the name of the archive.
+    """
+    graph: dict[str, Entity] = {}
+    parts = [_refer(graph, _describe_file(file)) for file in files]
+    root = {
+        "@id": "./",
+        "@type": "Dataset",
+        **_describe_root(graph, fields, identifier, archived),
+        "sdPublisher": _refer(graph, {"@id": "#archive", "@type": "Organization", "name": by}),
+        "hasPart": parts,
+    }
+    descriptor = {
+        "@id": FILE,
+        "@type": "CreativeWork",
+        "about": {"@id": "./"},
+        "conformsTo": {"@id": _VERSION},
+    }
+    document = {
+        "@context": f"{_VERSION}/context",
+        "@graph": [descriptor, _drop_empty(root), *graph.values()],
+    }
+    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+
+
+def _describe_root(
+    graph: dict[str, Entity], fields: Mapping[str, Any], identifier: str, archived: str
+) -> Entity:
+    doi = datacite.doi_url(fields.get("doi"))
+    name = fields.get("title") or fields.get("doi") or identifier
+    publisher = fields.get("publisher")
+    return {
+        "name": name,
+        "description": fields.get("abstract") or f"The files of the dataset {name}.",
+        "datePublished": datacite.issue_date(fields.get("published")) or archived,
+        "license": _list_licences(graph, fields.get("licences")),
+        "identifier": _list_identifiers(graph, fields.get("doi"), identifier),
+        "cite-as": doi,
+        "url": _web_address(fields.get("url")),
+        "version": fields.get("edition") or fields.get("version"),
+        "author": _list_people(graph, fields.get("creators"), "creator"),
+        "contributor": _list_people(graph, fields.get("contributors"), "contributor"),
+        "publisher": publisher
+        and _refer(graph, {"@id": "#publisher", "@type": "Organization", "name": publisher}),
+        "keywords": list(fields.get("subjects") or ()),
+        "inLanguage": datacite.language_tag(fields.get("language")),
+    }
+
+
+def _list_identifiers(
+    graph: dict[str, Entity], doi: str | None, identifier: str
+) -> list[Mapping[str, str]]:
+    """Return references to the DOI and to the identifier of the record."""
+    entities = [{"@id": "#identifier", "name": "OAI identifier", "value": identifier}]
+    if doi:
+        url = datacite.doi_url(doi)
+        entities.insert(0, {"@id": url, "name": "DOI", "value": doi, "url": url})
+    return [_refer(graph, {"@type": "PropertyValue", **one}) for one in entities]
+
+
+def _list_licences(graph: dict[str, Entity], licences: datacite.Values) -> Any:
+    """Return references to licences; without any, the text that a reader is to know."""
+    found = []
+    for number, one in enumerate(datacite.rights_of(licences), 1):
+        spdx = _SPDX + one["spdx"] if one["spdx"] and is_uri(_SPDX + one["spdx"]) else ""
+        entity = {
+            "@id": one["url"] or spdx or f"#licence-{number}",
+            "@type": "CreativeWork",
+            "name": one["text"],
+            "description": one["text"],
+            "identifier": one["spdx"],
+        }
+        found.append(_refer(graph, entity))
+    return found or _NO_LICENCE
+
+
+def _list_people(
+    graph: dict[str, Entity], people: datacite.Values, role: str
+) -> list[Mapping[str, str]]:
+    found = []
+    for number, one in enumerate(datacite.people(people), 1):
+        entity = {
+            "@id": _ORCID + one["orcid"] if one["orcid"] else f"#{role}-{number}",
+            "@type": "Organization" if one["kind"] == "Organizational" else "Person",
+            "name": one["name"],
+            "givenName": one["given"],
+            "familyName": one["family"],
+            "affiliation": [
+                _refer(graph, {"@id": f"#{quote(name)}", "@type": "Organization", "name": name})
+                for name in one["affiliations"]
+            ],
+        }
+        found.append(_refer(graph, entity))
+    return found
+
+
+def _describe_file(file: CrateFile) -> Entity:
+    elsewhere = file.path.startswith(_WEB)
+    return {
+        "@id": file.path if elsewhere else quote(file.path, safe=_IN_PATH),
+        "@type": "File",
+        "name": file.name,
+        "contentSize": None if file.bytes is None else str(file.bytes),
+        "encodingFormat": file.media_type,
+        "sha256": file.sha256,
+        "contentUrl": _web_address(file.url),
+    }
+
+
+def _web_address(url: str | None) -> str | None:
+    return url if url and url.startswith(_WEB) and is_uri(url) else None
+
+
+def _refer(graph: dict[str, Entity], entity: Entity) -> Mapping[str, str]:
+    """Add an entity unless it is there, and return a reference to it."""
+    graph.setdefault(entity["@id"], _drop_empty(entity))
+    return {"@id": entity["@id"]}
+
+
+def _drop_empty(entity: Mapping[str, Any]) -> Entity:
+    """Return an entity without empty values, and with a single value instead of a list of one."""
+    given = {name: value for name, value in entity.items() if value not in (None, "", [])}
+    return {
+        name: value[0] if isinstance(value, list) and len(value) == 1 else value
+        for name, value in given.items()
+    }
