@@ -20,7 +20,9 @@ from builder.filesets.strategies.kept_record import KeptRecord
 from builder.filesets.strategies.keys import RECORD
 from builder.filesets.strategies.platform_answers import ANSWERS
 from builder.obi import content
+from builder.progress import ProgressBar
 from builder.restore.dataset_paths import package_paths
+from builder.text import visible
 from functions.content import stored
 from functions.content.protocols import ContentError
 from functions.oai.repository import PublishedRecord
@@ -34,6 +36,8 @@ METADATA = "metadata/"
 
 _NAME = re.compile(r"[^A-Za-z0-9.]+")
 _LONGEST = 100
+_LARGE = 64 << 20
+"""Bytes of a file whose progress is shown."""
 _DIGITS = 12
 _ARCHIVEORG = "https://archive.org/download/"
 
@@ -125,11 +129,21 @@ def pack(
 
 
 def _read_file(slices: Slices, record: PublishedRecord, file: Mapping[str, Any]) -> Iterator[bytes]:
-    """Yield the bytes of a file. Raises DamagedStore, at the end if its digest is another."""
+    """Yield the bytes of a file; a large one has a progress bar of its own.
+
+    Raises DamagedStore, at the end if its digest is another.
+    """
+    size = file["bytes"]
     try:
         holding = stored.hold_file(record, file)
         with stored.open_stored(slices, holding, checked=True) as (pieces, _):
-            yield from pieces
+            if size < _LARGE:
+                yield from pieces
+                return
+            with ProgressBar(visible(file["path"]), size, " bytes") as advance:
+                for piece in pieces:
+                    yield piece
+                    advance(len(piece))
     except ContentError as error:
         raise DamagedStore(f"{record.identifier}: {file['path']}: {error}") from error
 

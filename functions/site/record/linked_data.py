@@ -37,6 +37,8 @@ _LINKED, _ITEMS = 20, 5_000
 """Links of a relation, authors, keywords and licences at most; and items of a link set."""
 _LONGEST, _SHORT = 1_000, 100
 """Characters of a description, and of an author's name or a keyword."""
+_ADDRESS = 500
+"""Characters of the address of a file that the data has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +68,17 @@ def describe(
     page: SitePage,
     copy: str | None,
     items: Sequence[tuple[str, str]],
+    files: Sequence[Mapping[str, Any]],
 ) -> SitePage:
     """Return the page of a live record with its links and its data.
 
-    `items` are the addresses of its stored bytes, with media types or "".
+    `items` are the addresses of its stored bytes, with media types or "", and `files` are those of
+    a dataset with their copies.
     """
     whole = TypedLink(_linkset(request, record), "linkset", LINKSET_TYPE)
     links = (whole, *list_links(request, record, items[:_LINKED]))
     found = tuple(link.to_header() for link in links)
-    return replace(page, links=found, data=_data(request, record, page.title, copy))
+    return replace(page, links=found, data=_data(request, record, page.title, copy, files))
 
 
 def write_linkset(
@@ -151,7 +155,11 @@ def _absolute(request: PageRequest, link: str) -> str:
 
 
 def _data(
-    request: PageRequest, record: PublishedRecord, title: str, copy: str | None
+    request: PageRequest,
+    record: PublishedRecord,
+    title: str,
+    copy: str | None,
+    files: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Return the JSON-LD of a record."""
     fields, configuration = record.fields, request.parts.configuration
@@ -176,6 +184,10 @@ def _data(
     elif copy is not None:
         found["distribution"] = {"@type": "DataDownload", "contentUrl": copy}
     if record.kind in ("fileset", "file"):
+        stored = [file for file in files if file["copy"] and len(file["copy"]) <= _ADDRESS]
+        found["distribution"] = [_describe_file(file) for file in stored[:_LINKED]] or found.get(
+            "distribution"
+        )
         found["url"] = fields.get("url")
         found["description"] = shorten(fields.get("abstract") or "", _LONGEST)
         licences = (fields.get("licences") or ())[:_LINKED]
@@ -193,3 +205,17 @@ def _data(
     if read_date(record):
         found["datePublished" if record.kind != "capture" else "dateCreated"] = read_date(record)
     return {name: value for name, value in found.items() if value not in (None, "", [])}
+
+
+def _describe_file(file: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a stored file as a download."""
+    size = file.get("bytes")
+    found = {
+        "@type": "DataDownload",
+        "name": shorten(file.get("original") or file["path"], _SHORT),
+        "contentUrl": file["copy"],
+        "encodingFormat": file.get("mimetype"),
+        "contentSize": None if size is None else f"{size} B",
+        "sha256": file.get("sha256"),
+    }
+    return {name: value for name, value in found.items() if value}

@@ -67,9 +67,8 @@ def show(request: PageRequest) -> SitePage:
     page = SitePage("record.html", title, values)
     if record.deleted:
         return page
-    return linked_data.describe(
-        request, record, page, copy, record_files.list_items(record, copy, files)
-    )
+    items = record_files.list_items(record, copy, files)
+    return linked_data.describe(request, record, page, copy, items, files)
 
 
 def show_linkset(request: PageRequest) -> Reply:

@@ -200,6 +200,16 @@ def test_the_link_set_has_all_files_and_the_header_some() -> None:
     )  # oai_dc, oai_datacite, mets
     for missing in ("x", ""):
         assert client.raw(f"id={missing}", path="/linkset")["statusCode"] == 404
+    (data,) = re.findall(
+        r'<script type="application/ld\+json">(.*?)</script>',
+        content(client.raw(path=f"/record/{name}")).decode(), re.DOTALL,
+    )  # fmt: skip
+    downloads = json.loads(data)["distribution"]
+    assert len(downloads) == 20
+    assert downloads[0] == {
+        "@type": "DataDownload", "name": "a b0.csv", "encodingFormat": "text/csv",
+        "contentUrl": f"{ROOT}/content/{name}?file=a%20b0.csv",
+    }  # fmt: skip
     shown = Crawl(client).read(f"/record/{name}").links()
     assert {f"/content/{name}?file=a%20b0.csv", f"/content/{name}", "https://a.org/e"} <= {
         one.removeprefix(ROOT) for one in shown
