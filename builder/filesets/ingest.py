@@ -190,7 +190,7 @@ class Ingest:
         name = _success_status(archived, item)
         if _may_be_changed(name) and self._is_changed(course, helper, api):
             return "changed-during-ingest", f"{name}: {archived.detail}".removesuffix(": "), ""
-        return name, archived.detail, ""
+        return name, archived.detail or item.detail, ""
 
     def _archive(
         self, course: _Course, item: FilesetPlatformItem, check: Callable[[], None]

@@ -72,9 +72,17 @@ class Api(Protocol):
         ...
 
     def answer(
-        self, url: str, *, accept: str = "application/json", statuses: frozenset[int] = frozenset()
+        self,
+        url: str,
+        *,
+        accept: str = "application/json",
+        statuses: frozenset[int] = frozenset(),
+        hosts: Sequence[str] = (),
     ) -> ApiAnswer:
-        """Return the response at `url` after redirects: its status is 200 or one of `statuses`."""
+        """Return the response at `url` after redirects: its status is 200 or one of `statuses`.
+
+        `hosts` is as for `document`.
+        """
         ...
 
     def document(self, url: str, *, hosts: Sequence[str] = ()) -> Any:

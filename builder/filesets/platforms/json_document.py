@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from builder.filesets.item import FilesetManifestFile
@@ -22,6 +22,7 @@ _HEX = re.compile(r"[0-9a-f]+")
 _DIGITS = {"md5": 32, "sha1": 40, "sha256": 64, "sha512": 128, "crc32": 8}
 _NO_HOST = re.compile(r"[\s%<>\"'\\^`{|}]")
 _SIZE = re.compile(r"[0-9]{1,18}")
+T = TypeVar("T")
 MOST_PAGES = 2_000
 """Most pages of a list; with 100 entries each, twice the allowed number of files."""
 _DATAVERSE = """
@@ -129,6 +130,13 @@ def digest(value: object, name: str) -> str | None:
     """Return a digest in lower case; None unless it fits the algorithm (md5, sha1 and so on)."""
     found = value.strip().lower() if isinstance(value, str) else ""
     return found if len(found) == _DIGITS[name] and _HEX.fullmatch(found) else None
+
+
+def digests(algorithm: object, value: object) -> dict[str, Any]:
+    """Return a digest by the name of its algorithm, in any spelling; empty if one is unknown."""
+    kind = (text(algorithm) or "").lower().replace("-", "")
+    found = digest(value, kind) if kind in _DIGITS else None
+    return {kind: found} if found else {}
 
 
 def day(value: object) -> str | None:
@@ -250,8 +258,20 @@ def read_pages(
 ) -> Iterator[Mapping[str, Any]]:
     """Yield the pages of a list; `following` returns the URL of the next page.
 
-    Raises FilesetError as `part` does, and platform-error for a list that links back to itself or
-    has too many pages.
+    Raises FilesetError as `part_document` and `walk_pages` do.
+    """
+
+    def read(url: str) -> tuple[Mapping[str, Any], str | None]:
+        page = mapping(part_document(api, url, hosts), f"the list at {url}")
+        return page, following(page)
+
+    return walk_pages(first, read)
+
+
+def walk_pages(first: str, read: Callable[[str], tuple[T, str | None]]) -> Iterator[T]:
+    """Yield the pages of a list; `read` returns a page and the URL of the next one.
+
+    Raises FilesetError (platform-error) for a list that links back to itself or has too many pages.
     """
     seen: set[str] = set()
     url: str | None = first
@@ -259,9 +279,8 @@ def read_pages(
         if url in seen or len(seen) >= MOST_PAGES:
             raise FilesetError("platform-error", f"the list at {first} is a loop or endless")
         seen.add(url)
-        page = mapping(part_document(api, url, hosts), f"the list at {url}")
+        page, url = read(url)
         yield page
-        url = following(page)
 
 
 def base_url(url: str) -> str:

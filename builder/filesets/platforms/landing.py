@@ -7,7 +7,6 @@ elements and JSON-LD scripts are read. The patterns take linear time, because th
 import codecs
 import contextlib
 import html
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from builder.filesets.platforms.json_document import day, doi, inner, join_url, texts, web
+from builder.filesets.platforms.pages.json_ld import read_datasets
+from builder.filesets.platforms.pages.links import WebLink, is_same, media_type, parse_header
 from builder.filesets.protocols import Api, FilesetError
 from builder.http import url as address
 
@@ -37,7 +38,6 @@ _TAG = re.compile(
     r"<(meta|link)\b((?:[^<>\"']|\"[^\"]{0,65536}\"|'[^']{0,65536}'){0,4096})>", re.IGNORECASE
 )
 _ATTRIBUTE = re.compile(r"""([a-z][\w:.-]*)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.I)
-_SCRIPT = re.compile(r"<script\b[^<>]{0,1024}application/ld\+json[^<>]{0,1024}>", re.IGNORECASE)
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
 _CODECS = re.compile(
     r"utf-(?:8|16|16-[bl]e)|ascii|(?:iso8859|cp|mac|koi8|kz|tis|hp)[a-z0-9_-]*"
@@ -45,8 +45,6 @@ _CODECS = re.compile(
     r"|johab"
 )
 """Python's names of charsets. Its other codecs are not charsets, or take quadratic time."""
-_LINKED = re.compile(r"<([^<>]{1,2048})>([^,<]{0,1024})")
-_REL = re.compile(r";\s*rel\s*=\s*\"?([^\";]+)", re.IGNORECASE)
 
 _NAMES = {
     "title": ("citation_title", "dc.title", "dcterms.title", "og:title"),
@@ -56,7 +54,13 @@ _NAMES = {
 }
 _DOIS = ("citation_doi", "dc.identifier", "dcterms.identifier", "doi", "prism.doi")
 _PEOPLE = ("citation_author", "dc.creator", "dcterms.creator")
-_LINKS = ("canonical", "cite-as", "describedby", "item", "alternate", "linkset")
+_LINKS = frozenset(
+    (
+        "alternate", "author", "canonical", "cite-as", "describedby", "item", "license", "linkset",
+        "type",
+    )
+)  # fmt: skip
+"""Types of links that are kept: those of FAIR Signposting, and some that lead to the dataset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,29 +159,29 @@ def _of_datacite(document: Any) -> str | None:
 def read_biblio(body: bytes, url: str, kind: str = "", link: str = "") -> dict[str, Any]:
     """Return a page's metadata: title, doi, contrib_names, release_date, publisher, generator.
 
-    Also: `links`, the URLs of its `link` elements and of the header `link`, by relation, and
-    `json_ld`, its schema.org descriptions. Missing values are left out. `kind` is the header
-    `Content-Type`, used for its charset.
+    Also: `links`, the URLs of its `link` elements and of the header `link`, by relation;
+    `link_types`, the media types that they declare, by URL; and `json_ld`, its schema.org
+    descriptions. Missing values are left out. `kind` is the header `Content-Type`, used for its
+    charset.
     """
     page = _strip_comments(_text(body[:_READ], kind))
     metas: dict[str, list[str]] = {}
-    links: dict[str, list[str]] = {}
+    links: list[WebLink] = []
     for tag, attributes in _tags(page):
         if tag == "meta":
             name = (attributes.get("name") or attributes.get("property") or "").lower()
             if name and (content := attributes.get("content", "").strip()):
                 metas.setdefault(name, []).append(content)
         else:
-            _link(links, attributes.get("rel", ""), attributes.get("href", ""), url)
-    for target, rest in _LINKED.findall(link):
-        rel = _REL.search(rest)
-        _link(links, rel[1] if rel else "", target, url)
-    described = [found for found in _json_ld(page) if _is_dataset(found)]
-    return _drop_empty(_collect(metas, described) | {"links": links, "json_ld": described})
+            links += _element_links(attributes, url)
+    links += [one for one in parse_header(link, url) if is_same(one.context, url)]
+    described = read_datasets(page)
+    return _drop_empty(_collect(metas, described) | _links(links) | {"json_ld": described})
 
 
 def _collect(metas: Mapping[str, list[str]], described: list[dict[str, Any]]) -> dict[str, Any]:
-    first: Mapping[str, Any] = described[0] if described else {}
+    # Several datasets are a catalogue: none of them is what the page is about.
+    first: Mapping[str, Any] = described[0] if len(described) == 1 else {}
     said: dict[str, Any] = {
         key: next((metas[name][0] for name in names if name in metas), None)
         for key, names in _NAMES.items()
@@ -234,26 +238,19 @@ def _tags(page: str) -> Iterator[tuple[str, dict[str, str]]]:
         yield found[1].lower(), attributes
 
 
-def _link(links: dict[str, list[str]], relations: str, target: str, url: str) -> None:
-    whole = join_url(url, target)
-    for relation in relations.lower().split():
-        if whole and relation in _LINKS and whole not in links.setdefault(relation, []):
-            links[relation].append(whole)
+def _element_links(attributes: Mapping[str, str], url: str) -> Iterator[WebLink]:
+    whole = join_url(url, attributes.get("href", ""))
+    for relation in attributes.get("rel", "").lower().split() if whole else ():
+        yield WebLink(relation, whole or "", url, media_type(attributes.get("type")))
 
 
-def _json_ld(page: str) -> Iterator[dict[str, Any]]:
-    at = 0
-    while (found := _SCRIPT.search(page, at)) and (at := page.find("</script", found.end())) >= 0:
-        try:
-            document = json.loads(page[found.end() : at])
-        except (ValueError, RecursionError):
-            continue
-        graph = document.get("@graph", document) if isinstance(document, dict) else document
-        for one in graph if isinstance(graph, list) else [graph]:
-            if isinstance(one, dict):
-                yield one
-
-
-def _is_dataset(found: Mapping[str, Any]) -> bool:
-    kinds = texts(found.get("@type"))
-    return any(kind.rpartition("/")[2] in ("Dataset", "SoftwareSourceCode") for kind in kinds)
+def _links(links: list[WebLink]) -> dict[str, Any]:
+    """Return the targets of links by relation, and the media types of targets."""
+    targets: dict[str, dict[str, None]] = {}
+    kinds: dict[str, str] = {}
+    for one in links:
+        if one.relation in _LINKS:
+            targets.setdefault(one.relation, {})[one.target] = None
+            if one.media_type:
+                kinds.setdefault(one.target, one.media_type)
+    return {"links": {name: list(urls) for name, urls in targets.items()}, "link_types": kinds}

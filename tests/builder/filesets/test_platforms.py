@@ -1,12 +1,18 @@
 """Each platform knows what is its own, and no other takes it for its own."""
 
+from pathlib import Path
+
 import pytest
 
 from builder.filesets.item import DatasetResource, IngestRequest
-from builder.filesets.platforms.detect import PLATFORMS, probe
+from builder.filesets.platforms.detect import LAST, PLATFORMS
+from builder.filesets.platforms.facts import PlatformFacts
+from builder.filesets.platforms.pages import webpage
+from builder.filesets.platforms.probes import probe
 from tests.builder.filesets.answers import Answers
 from tests.builder.filesets.samples import ckan
 
+GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "datasets.md"
 UUID = "9f0c2b0e-5f0f-4b46-b5f2-0a8f3f2f6f11"
 OWN = [
     ("https://zenodo.org/records/4711", None, "zenodo"),
@@ -49,7 +55,13 @@ def test_a_page_of_nobody_is_of_none(url: str) -> None:
 
 
 def test_no_two_platforms_have_one_name() -> None:
-    assert len({one.name for one in PLATFORMS}) == len(PLATFORMS) == 10
+    names = {one.name for one in (*PLATFORMS, LAST)}
+    assert len(names) == len(PLATFORMS) + 1
+
+
+@pytest.mark.parametrize("facts", [webpage.FACTS], ids=lambda facts: facts.name)
+def test_the_guide_has_the_row_of_a_platform(facts: PlatformFacts) -> None:
+    assert facts.row in GUIDE.read_text("utf-8").splitlines()
 
 
 @pytest.mark.parametrize("root", ["", "/data/cs"])
