@@ -15,6 +15,7 @@ from builder.filesets.platforms.ckan import Ckan
 from builder.filesets.platforms.dataverse import Dataverse
 from builder.filesets.platforms.dryad import Dryad
 from builder.filesets.platforms.figshare import Figshare
+from builder.filesets.platforms.hubs.huggingface import HuggingFace
 from builder.filesets.platforms.invenio import InvenioRDM, Zenodo
 from builder.filesets.platforms.landing import DatasetName, handle_of, parse_name
 from builder.filesets.platforms.mendeley import Mendeley
@@ -33,6 +34,7 @@ PLATFORMS: tuple[FilesetPlatformHelper, ...] = (
     Osf(),
     Mendeley(),
     Pangaea(),
+    HuggingFace(),
     Figshare(),
     Dataverse(),
     InvenioRDM(),

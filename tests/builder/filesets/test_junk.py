@@ -13,6 +13,7 @@ from builder.filesets.platforms.archiveorg import ArchiveOrg
 from builder.filesets.platforms.ckan import Ckan
 from builder.filesets.platforms.dryad import Dryad
 from builder.filesets.platforms.figshare import Figshare
+from builder.filesets.platforms.hubs.huggingface import HuggingFace
 from builder.filesets.platforms.invenio import Zenodo
 from builder.filesets.platforms.mendeley import Mendeley
 from builder.filesets.platforms.osf import Osf
@@ -22,6 +23,7 @@ from builder.filesets.status import STATUSES
 from tests.builder.filesets import (
     samples,
     test_dataverse,
+    test_huggingface,
     test_mendeley,
     test_osf,
     test_zenodo,
@@ -59,6 +61,7 @@ PLATFORMS: dict[str, tuple[FilesetPlatformHelper, str, dict[str, Any]]] = {
         {f"{samples.PANGAEA}?format=metadata_jsonld": samples.pangaea()},
     ),
     "ckan": (Ckan(), "https://demo.ckan.org/dataset/honey-prices", {samples.CKAN: samples.ckan()}),
+    "huggingface": (HuggingFace(), test_huggingface.URL, test_huggingface.dataset()),
     "zenodo": (
         Zenodo(),
         "https://zenodo.org/records/21",

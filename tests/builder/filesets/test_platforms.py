@@ -7,6 +7,7 @@ import pytest
 from builder.filesets.item import DatasetResource, IngestRequest
 from builder.filesets.platforms.detect import LAST, PLATFORMS
 from builder.filesets.platforms.facts import PlatformFacts
+from builder.filesets.platforms.hubs import huggingface
 from builder.filesets.platforms.pages import webpage
 from builder.filesets.platforms.probes import probe
 from tests.builder.filesets.answers import Answers
@@ -28,6 +29,7 @@ OWN = [
     ("https://doi.org/10.1594/pangaea.4711", "10.1594/pangaea.4711", "pangaea"),
     ("https://figshare.com/articles/dataset/Honey/4711/2", None, "figshare"),
     ("https://doi.org/10.6084/m9.figshare.4711", "10.6084/m9.figshare.4711", "figshare"),
+    ("https://huggingface.co/datasets/bees/honey", None, "huggingface"),
     (f"https://data.4tu.nl/datasets/{UUID}/1", None, "figshare"),
     (
         "https://dataverse.harvard.edu/dataset.xhtml?persistentId=doi:10.7910/DVN/HONEY1",
@@ -59,7 +61,7 @@ def test_no_two_platforms_have_one_name() -> None:
     assert len(names) == len(PLATFORMS) + 1
 
 
-@pytest.mark.parametrize("facts", [webpage.FACTS], ids=lambda facts: facts.name)
+@pytest.mark.parametrize("facts", [huggingface.FACTS, webpage.FACTS], ids=lambda facts: facts.name)
 def test_the_guide_has_the_row_of_a_platform(facts: PlatformFacts) -> None:
     assert facts.row in GUIDE.read_text("utf-8").splitlines()
 
