@@ -15,6 +15,8 @@ from builder.filesets.platforms.ckan import Ckan
 from builder.filesets.platforms.dataverse import Dataverse
 from builder.filesets.platforms.dryad import Dryad
 from builder.filesets.platforms.figshare import Figshare
+from builder.filesets.platforms.hubs.github import GitHub
+from builder.filesets.platforms.hubs.gitlab import GitLab
 from builder.filesets.platforms.hubs.huggingface import HuggingFace
 from builder.filesets.platforms.invenio import InvenioRDM, Zenodo
 from builder.filesets.platforms.landing import DatasetName, handle_of, parse_name
@@ -35,6 +37,8 @@ PLATFORMS: tuple[FilesetPlatformHelper, ...] = (
     Mendeley(),
     Pangaea(),
     HuggingFace(),
+    GitHub(),
+    GitLab(),
     Figshare(),
     Dataverse(),
     InvenioRDM(),

@@ -13,6 +13,8 @@ from builder.filesets.platforms.archiveorg import ArchiveOrg
 from builder.filesets.platforms.ckan import Ckan
 from builder.filesets.platforms.dryad import Dryad
 from builder.filesets.platforms.figshare import Figshare
+from builder.filesets.platforms.hubs.github import GitHub
+from builder.filesets.platforms.hubs.gitlab import GitLab
 from builder.filesets.platforms.hubs.huggingface import HuggingFace
 from builder.filesets.platforms.invenio import Zenodo
 from builder.filesets.platforms.mendeley import Mendeley
@@ -23,6 +25,8 @@ from builder.filesets.status import STATUSES
 from tests.builder.filesets import (
     samples,
     test_dataverse,
+    test_github,
+    test_gitlab,
     test_huggingface,
     test_mendeley,
     test_osf,
@@ -61,6 +65,8 @@ PLATFORMS: dict[str, tuple[FilesetPlatformHelper, str, dict[str, Any]]] = {
         {f"{samples.PANGAEA}?format=metadata_jsonld": samples.pangaea()},
     ),
     "ckan": (Ckan(), "https://demo.ckan.org/dataset/honey-prices", {samples.CKAN: samples.ckan()}),
+    "github": (GitHub(), test_github.URL, test_github.WHOLE),
+    "gitlab": (GitLab(), test_gitlab.URL, test_gitlab.WHOLE),
     "huggingface": (HuggingFace(), test_huggingface.URL, test_huggingface.dataset()),
     "zenodo": (
         Zenodo(),

@@ -7,7 +7,7 @@ import pytest
 from builder.filesets.item import DatasetResource, IngestRequest
 from builder.filesets.platforms.detect import LAST, PLATFORMS
 from builder.filesets.platforms.facts import PlatformFacts
-from builder.filesets.platforms.hubs import huggingface
+from builder.filesets.platforms.hubs import github, gitlab, huggingface
 from builder.filesets.platforms.pages import webpage
 from builder.filesets.platforms.probes import probe
 from tests.builder.filesets.answers import Answers
@@ -15,6 +15,7 @@ from tests.builder.filesets.samples import ckan
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "datasets.md"
 UUID = "9f0c2b0e-5f0f-4b46-b5f2-0a8f3f2f6f11"
+FACTS = [module.FACTS for module in (github, gitlab, huggingface, webpage)]
 OWN = [
     ("https://zenodo.org/records/4711", None, "zenodo"),
     ("https://doi.org/10.5281/zenodo.4711", "10.5281/zenodo.4711", "zenodo"),
@@ -30,6 +31,9 @@ OWN = [
     ("https://figshare.com/articles/dataset/Honey/4711/2", None, "figshare"),
     ("https://doi.org/10.6084/m9.figshare.4711", "10.6084/m9.figshare.4711", "figshare"),
     ("https://huggingface.co/datasets/bees/honey", None, "huggingface"),
+    ("https://github.com/bees/honey/releases/tag/v1.0", None, "github"),
+    ("https://gitlab.com/bees/honey/-/releases/v1.0", None, "gitlab"),
+    ("https://git.example.org/bees/honey/-/releases/v1.0", None, "gitlab"),
     (f"https://data.4tu.nl/datasets/{UUID}/1", None, "figshare"),
     (
         "https://dataverse.harvard.edu/dataset.xhtml?persistentId=doi:10.7910/DVN/HONEY1",
@@ -61,7 +65,7 @@ def test_no_two_platforms_have_one_name() -> None:
     assert len(names) == len(PLATFORMS) + 1
 
 
-@pytest.mark.parametrize("facts", [huggingface.FACTS, webpage.FACTS], ids=lambda facts: facts.name)
+@pytest.mark.parametrize("facts", FACTS, ids=lambda facts: facts.name)
 def test_the_guide_has_the_row_of_a_platform(facts: PlatformFacts) -> None:
     assert facts.row in GUIDE.read_text("utf-8").splitlines()
 
