@@ -25,6 +25,9 @@ from builder.filesets.platforms.osf import Osf
 from builder.filesets.platforms.pages.webpage import Webpage
 from builder.filesets.platforms.pangaea import Pangaea
 from builder.filesets.platforms.probes import probe
+from builder.filesets.platforms.repositories.dataone import DataOne
+from builder.filesets.platforms.repositories.openicpsr import OpenIcpsr
+from builder.filesets.platforms.repositories.sciencebase import ScienceBase
 from builder.filesets.protocols import Api, FilesetError, FilesetPlatformHelper
 from builder.runtime import Clock
 from functions.snapshot.instant import to_digits
@@ -36,6 +39,9 @@ PLATFORMS: tuple[FilesetPlatformHelper, ...] = (
     Osf(),
     Mendeley(),
     Pangaea(),
+    DataOne(),
+    ScienceBase(),
+    OpenIcpsr(),
     HuggingFace(),
     GitHub(),
     GitLab(),

@@ -28,6 +28,8 @@ _RESOLVED = re.compile(
 _PREFIXED = re.compile(r"(doi|hdl|info:doi/|info:hdl/)(?::\s*|(?<=/))(.+)", re.I)
 _DOI = re.compile(r"10\.[0-9]{2,9}(?:\.[0-9]+)*/[^\s]+")
 _HANDLE = re.compile(r"[0-9]+(?:\.[0-9A-Za-z]+)*/[^\s]+")
+_VIEW = re.compile(r"#/?view/[!-~]+\Z")
+"""A fragment that names the dataset, because the page is an application in the browser."""
 _DATACITE = "https://api.datacite.org/dois/"
 _SAFE = "/:;()"
 ENDS = frozenset({"cancelled", "deadline-exceeded"})
@@ -89,7 +91,8 @@ def parse_name(given: str) -> DatasetName:
             return DatasetName(resolver + quote(handle, safe="/:;()~+@!$,="), handle)
         found = address.normalise(text)
         if found.id is not None and not found.spaced and found.id.startswith("http"):
-            return DatasetName(found.id)
+            view = _VIEW.search(text)
+            return DatasetName(found.id + view[0] if view else found.id)
     shown = text if len(text) <= 200 else text[:200] + "..."
     raise FilesetError("bad-identifier", f"not a URL or DOI: {shown!r}")
 

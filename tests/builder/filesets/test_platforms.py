@@ -10,12 +10,14 @@ from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.hubs import github, gitlab, huggingface
 from builder.filesets.platforms.pages import webpage
 from builder.filesets.platforms.probes import probe
+from builder.filesets.platforms.repositories import dataone, openicpsr, sciencebase
 from tests.builder.filesets.answers import Answers
 from tests.builder.filesets.samples import ckan
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "datasets.md"
 UUID = "9f0c2b0e-5f0f-4b46-b5f2-0a8f3f2f6f11"
-FACTS = [module.FACTS for module in (github, gitlab, huggingface, webpage)]
+MODULES = (dataone, sciencebase, openicpsr, huggingface, github, gitlab, webpage)
+FACTS = [module.FACTS for module in MODULES]
 OWN = [
     ("https://zenodo.org/records/4711", None, "zenodo"),
     ("https://doi.org/10.5281/zenodo.4711", "10.5281/zenodo.4711", "zenodo"),
@@ -31,6 +33,11 @@ OWN = [
     ("https://figshare.com/articles/dataset/Honey/4711/2", None, "figshare"),
     ("https://doi.org/10.6084/m9.figshare.4711", "10.6084/m9.figshare.4711", "figshare"),
     ("https://huggingface.co/datasets/bees/honey", None, "huggingface"),
+    ("https://arcticdata.io/catalog/view/doi:10.18739/A2HONEY", None, "dataone"),
+    ("https://doi.org/10.18739/A2HONEY", "10.18739/a2honey", "dataone"),
+    ("https://www.sciencebase.gov/catalog/item/5e0a1b2c3d4e5f6a7b8c9d0e", None, "sciencebase"),
+    ("https://www.openicpsr.org/openicpsr/project/4711/version/V1/view", None, "openicpsr"),
+    ("https://doi.org/10.3886/E4711V1", "10.3886/e4711v1", "openicpsr"),
     ("https://github.com/bees/honey/releases/tag/v1.0", None, "github"),
     ("https://gitlab.com/bees/honey/-/releases/v1.0", None, "gitlab"),
     ("https://git.example.org/bees/honey/-/releases/v1.0", None, "gitlab"),
