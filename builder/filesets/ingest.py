@@ -175,7 +175,8 @@ class Ingest:
             item.files, item.platform_name, self.settings, bundle_url=item.web_bundle_url
         )
         if course.choice.strategy.startswith(f"{ARCHIVEORG}-"):
-            course.item = item = replace(item, archiveorg_item_name=keys.item_name(item))
+            name = keys.item_name(item, self.settings["fileset.strategy"])
+            course.item = item = replace(item, archiveorg_item_name=name)
         check()
         if dry:
             return "pending", "dry run: no file was fetched", ""
@@ -200,7 +201,11 @@ class Ingest:
         strategy = self.strategy(course.choice.strategy, course.until, check)
         where = (item.platform_name, item.platform_domain, item.platform_id)
         with self._turns.of(where, check):
-            return _whole(strategy.check_existing(item) or strategy.process(item), item)
+            archived = _whole(strategy.check_existing(item) or strategy.process(item), item)
+        # It stays in the item of its first result, whatever names are configured now.
+        name = archived.archiveorg_item_name or item.archiveorg_item_name
+        course.item = replace(item, archiveorg_item_name=name)
+        return archived
 
     def _fail(self, course: _Course, error: FilesetError) -> tuple[str, str, str]:
         """Copy the item and the manifest of an error; return its status, detail and code."""

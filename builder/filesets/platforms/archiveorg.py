@@ -120,7 +120,7 @@ def _item(name: str, item: Mapping[str, Any], metadata: Mapping[str, Any]) -> Fi
         platform_status="platform-restricted" if restricted else "success",
         platform_domain=DOMAIN,
         platform_id=name,
-        manifest=tuple(_file(name, file) for file in files if _put(name, file)),
+        manifest=tuple(_file(name, file) for file in files if is_uploaded(name, file)),
         archiveorg_item_name=name,
         archiveorg_item_meta={
             "collection": list(json_document.texts(metadata.get("collection"))),
@@ -132,7 +132,7 @@ def _item(name: str, item: Mapping[str, Any], metadata: Mapping[str, Any]) -> Fi
     )
 
 
-def _put(item: str, file: Mapping[str, Any]) -> bool:
+def is_uploaded(item: str, file: Mapping[str, Any]) -> bool:
     """Return whether a file was uploaded, not derived or created by archive.org."""
     name = json_document.name(file.get("name"), "a file of the item")
     if file.get("source") != "original" or _true(file.get("old_version")):
