@@ -6,6 +6,7 @@ None or an empty value. A value without which the response is useless raises Fil
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -203,9 +204,9 @@ def apart(
 
     It is for platforms where names are not unique but ids are.
     """
-    paths = [file.path for file in files]
+    paths = Counter(file.path for file in files)
     return tuple(
-        replace(file, path=f"{name}/{file.path}") if paths.count(file.path) > 1 else file
+        replace(file, path=f"{name}/{file.path}") if paths[file.path] > 1 else file
         for file, name in zip(files, names, strict=True)
     )
 

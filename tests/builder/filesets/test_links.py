@@ -11,8 +11,8 @@ from builder.filesets.platforms.pages.links import (
     is_same,
     parse_header,
     parse_linkset,
-    read_linked_pages,
 )
+from builder.filesets.platforms.pages.listing import read_linked_pages
 from builder.filesets.protocols import ApiAnswer, FilesetError
 from tests.builder.filesets.pages import Pages
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builder.filesets import wiring
 from builder.filesets.item import (
     DatasetResource,
     FilesetManifestFile,
@@ -20,11 +21,15 @@ from builder.filesets.platforms.detect import detect
 from builder.filesets.platforms.landing import read_biblio
 from builder.filesets.platforms.pages.webpage import Webpage
 from builder.filesets.protocols import ApiAnswer, FilesetError
+from builder.filesets.result import result
 from builder.filesets.status import STATUSES
+from builder.filesets.wiring import Materials
+from builder.store.folder import FolderStore
 from tests.builder.filesets.body import digest
 from tests.builder.filesets.pages import REAL, Pages, page
 from tests.builder.filesets.server import Server, html, redirect, served, text
 from tests.builder.filesets.test_detect import handle
+from tests.builder.filesets.test_formats import made
 from tests.builder.filesets.test_junk import JUNK, holds, places, put
 from tests.builder.filesets.world import World
 
@@ -229,7 +234,7 @@ def test_from_a_page_to_verified_bytes_on_other_hosts(server: Server, there: Wor
     server.add("https://files.example.net/b.csv", served(body))
     api = there.api()
     item = of(api)
-    assert [one.requested for one in api.heard][-2:] == [URL, "https://data.example.org/links"]
+    assert len(api.heard) == 2  # the page and the set of links are kept
     assert (
         server.asked("https://data.example.org/links")[0]
         .headers["accept"]
@@ -244,6 +249,31 @@ def test_from_a_page_to_verified_bytes_on_other_hosts(server: Server, there: Wor
     with pytest.raises(FilesetError) as caught:
         download(item.files[2])
     assert caught.value.status == "blocked-address"
+
+
+def test_a_request_for_a_page_is_kept_with_its_evidence(
+    server: Server, there: World, tmp_path: Path
+) -> None:
+    about = dataset("/f/a.csv", creator=[{"name": "Jana Medová"}], datePublished="2024",
+                    license="https://creativecommons.org/licenses/by/4.0/")  # fmt: skip
+    server.add(URL, html(ld(about), Link='<https://doi.org/10.5072/HONEY>; rel="cite-as"'))
+    server.add("https://data.example.org/f/a.csv", served(b"1,2\n", "text/csv"))
+    store = FolderStore(tmp_path / "store")
+    materials = Materials(
+        store=store, settings=there.settings, ways=there.ways, environment={}, clock=lambda: NOW,
+        scratch=tmp_path,
+    )  # fmt: skip
+    found = wiring.ingest(materials, there.stop, 60.0).process(IngestRequest(URL))
+    told = result(found)
+    assert (told["status"], told["platform_name"]) == ("success-file", "webpage")
+    assert told["detail"] == "JSON-LD of the page (schema.org) lists its files"
+    assert told["manifest"][0]["extra"] == {"listed_by": "schema.org"}
+    (kept,) = (key for key in store.keys("filesets/") if key.endswith("fileset.json"))
+    described = json.loads(store.read(kept))["described"]
+    assert described["title"] == {"value": "Hives", "source": None}  # too short to be sure of
+    assert described["creators"] == [{"value": "Jana Medová", "source": URL}]
+    assert described["doi"] == {"value": "10.5072/honey", "source": URL}
+    assert len(made(found, "oai_datacite"))
 
 
 @settings(max_examples=150, deadline=None)

@@ -23,7 +23,7 @@ from builder.filesets.item import (
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.metadata import licences, plain_text, relate
-from builder.filesets.platforms.pages.links import read_linked_pages
+from builder.filesets.platforms.pages.listing import read_linked_pages
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "huggingface"

@@ -5,21 +5,12 @@ because the texts are untrusted.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from builder.filesets.download.api import parse_document
-from builder.filesets.platforms.json_document import (
-    entries,
-    join_url,
-    objects_of,
-    text,
-    walk_pages,
-    wrap_part_errors,
-)
-from builder.filesets.protocols import Api
+from builder.filesets.platforms.json_document import entries, join_url, objects_of, text
 
 JSON_LINKSET, TEXT_LINKSET = "application/linkset+json", "application/linkset"
 
@@ -90,22 +81,6 @@ def parse_linkset(document: Any, url: str) -> Iterator[WebLink]:
                 if whole and context:
                     kind = media_type(target.get("type"))
                     yield WebLink(relation.lower(), whole, context, kind)
-
-
-def read_linked_pages(api: Api, first: str, hosts: Sequence[str]) -> Iterator[Any]:
-    """Yield the JSON documents of a list whose header `Link` names the next page.
-
-    Only `hosts` are asked. Raises FilesetError as `part_document` and `walk_pages` do.
-    """
-
-    def read(url: str) -> tuple[Any, str | None]:
-        with wrap_part_errors():
-            answer = api.answer(url, hosts=hosts)
-        links = parse_header(answer.headers.get("link", ""), answer.url)
-        following = next((one.target for one in links if one.relation == "next"), None)
-        return parse_document(answer), following
-
-    return walk_pages(first, read)
 
 
 def media_type(value: object) -> str | None:
