@@ -43,16 +43,27 @@ def list_files(dataset: Mapping[str, Any], page: str) -> tuple[FilesetManifestFi
     An entry without an address, such as a member of another file, and one that is the page itself
     are left out.
     """
-    given = dataset.get("distribution")
     found: dict[str, FilesetManifestFile] = {}
+    for url, entry in _addresses(dataset, page):
+        if url not in found:
+            found[url] = _file(entry, url)
+    return tuple(found.values())
+
+
+def lists_files(dataset: Mapping[str, Any], page: str) -> bool:
+    """Return whether a dataset's `distribution` lists a file."""
+    return next(_addresses(dataset, page), None) is not None
+
+
+def _addresses(dataset: Mapping[str, Any], page: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    given = dataset.get("distribution")
     for one in given if isinstance(given, list) else [given]:
         entry = {"contentUrl": one} if isinstance(one, str) else one
         if isinstance(entry, Mapping):
             for url in texts(entry.get("contentUrl")) or texts(entry.get("url")):
                 whole = join_url(page, url)
                 if whole and not is_same(whole, page):
-                    found.setdefault(whole, _file(entry, whole))
-    return tuple(found.values())
+                    yield whole, entry
 
 
 def _file(entry: Mapping[str, Any], url: str) -> FilesetManifestFile:

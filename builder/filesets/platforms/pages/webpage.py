@@ -96,7 +96,7 @@ class Webpage:
         return bool(
             links.get("item")
             or links.get("linkset")
-            or any(schema_org.list_files(one, resource.url) for one in _datasets(resource))
+            or any(schema_org.lists_files(one, resource.url) for one in _datasets(resource))
         )
 
     def process_request(
