@@ -159,6 +159,14 @@ def test_json_ld_of_a_page_lists_its_files() -> None:
     assert "schema.org" in item.detail
 
 
+@pytest.mark.parametrize("said", [False, "False", "https://schema.org/False"])
+def test_a_dataset_that_is_not_free_is_told_without_its_files(said: Any) -> None:
+    item = of(at(ld(dataset("/f/a.csv", isAccessibleForFree=said))))
+    assert (item.platform_status, item.files) == ("platform-restricted", ())
+    assert [file.path for file in item.withheld] == ["a.csv"]
+    assert of(at(ld(dataset("/f/a.csv", isAccessibleForFree=True)))).files
+
+
 def test_links_decide_which_files_there_are_and_json_ld_adds_digests() -> None:
     about = dataset(version="1")
     about["distribution"] = [

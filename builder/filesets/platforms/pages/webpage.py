@@ -111,20 +111,29 @@ class Webpage:
         if not files:
             files, way = described, SCHEMA_ORG
         description = _describe(resource, posts, dataset)
+        if closed := _is_closed(dataset):
+            files = tuple(replace(file, status="withheld") for file in files)
         return FilesetPlatformItem(
             platform_name=NAME,
+            platform_status="platform-restricted" if closed else "success",
             platform_domain=json_document.host(resource.url),
             platform_id=description.doi or _local(resource.url),
             version=description.version,
             manifest=_name_apart(files, way),
             web_base_url=resource.url,
-            detail=_WAYS[way],
+            detail="its page says that it is not free" if closed else _WAYS[way],
             description=description,
         )
 
 
 def _datasets(resource: DatasetResource) -> tuple[Mapping[str, Any], ...]:
     return json_document.entries(resource.html_biblio.get("json_ld"))
+
+
+def _is_closed(dataset: Mapping[str, Any]) -> bool:
+    """Return whether a dataset says that it is not accessible for free."""
+    said = dataset.get("isAccessibleForFree")
+    return said is False or (json_document.text(said) or "").lower().endswith("false")
 
 
 def _local(url: str) -> str:
