@@ -13,6 +13,7 @@ from builder.filesets.item import (
     IngestRequest,
     PlatformAnswer,
 )
+from builder.filesets.platforms.facts import PlatformFacts
 from builder.zip import ZipSink as ZipSink
 from functions.snapshot.errors import SheafError
 
@@ -107,6 +108,11 @@ class FilesetPlatformHelper(Protocol):
     @property
     def name(self) -> str:
         """Its platform_name."""
+        ...
+
+    @property
+    def facts(self) -> PlatformFacts:
+        """Its row in the guide."""
         ...
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:

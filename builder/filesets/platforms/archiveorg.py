@@ -18,10 +18,16 @@ from builder.filesets.item import (
     Person,
 )
 from builder.filesets.platforms import json_document
+from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.metadata import licences, person_from_text, plain_text
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "archiveorg"
+FACTS = PlatformFacts(
+    NAME,
+    "host",
+    "original files only; kept at archive.org (`archiveorg-*`)",
+)
 DOMAIN = "archive.org"
 _HOSTS = frozenset((DOMAIN, "www.archive.org"))
 _ITEM = re.compile(r"/(?P<view>details|download|embed|stream|metadata)/(?P<id>[^/]+)/?(?P<rest>.*)")
@@ -70,6 +76,7 @@ class ArchiveOrg:
     """archive.org."""
 
     name = NAME
+    facts = FACTS
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether it is an item of archive.org; the Wayback Machine has another host."""

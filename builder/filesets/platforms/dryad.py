@@ -22,11 +22,17 @@ from builder.filesets.item import (
     Related,
 )
 from builder.filesets.platforms import json_document
+from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.json_document import read_pages
 from builder.filesets.platforms.metadata import licences, person_from_parts, plain_text, relate
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "dryad"
+FACTS = PlatformFacts(
+    NAME,
+    "host, DOI",
+    "needs a token in `fileset.tokens`, else `needs-token`; other versions by `/api/v2/versions/N`",
+)
 DOMAIN = "datadryad.org"
 _HOSTS = frozenset((DOMAIN, "www.datadryad.org"))
 _ROOT = f"https://{DOMAIN}/api/v2/"
@@ -58,6 +64,7 @@ class Dryad:
     """Dryad."""
 
     name = NAME
+    facts = FACTS
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether it is Dryad, by host or DOI."""

@@ -17,12 +17,18 @@ from builder.filesets.item import (
     IngestRequest,
 )
 from builder.filesets.platforms import json_document
+from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.json_document import wrap_part_errors
 from builder.filesets.platforms.metadata import licences, plain_text
 from builder.filesets.platforms.pages import schema_org
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "pangaea"
+FACTS = PlatformFacts(
+    NAME,
+    "host, DOI",
+    "tables as text of unknown size; lists of files",
+)
 DOMAIN = "doi.pangaea.de"
 _HOSTS = frozenset((DOMAIN, "pangaea.de", "www.pangaea.de", "doi.pangaea.de"))
 _ID = re.compile(r"/?(?:10\.1594/pangaea\.)(?P<id>\d{1,12})/?", re.I)
@@ -39,6 +45,7 @@ class Pangaea:
     """PANGAEA."""
 
     name = NAME
+    facts = FACTS
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether it is PANGAEA, by host or DOI."""

@@ -58,6 +58,7 @@ class GitHub:
     """GitHub."""
 
     name = NAME
+    facts = FACTS
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether it is GitHub, by host."""

@@ -68,6 +68,7 @@ class GitLab:
     """GitLab, on any host."""
 
     name = NAME
+    facts = FACTS
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether it is GitLab, by host or by the form of the URL of a release."""

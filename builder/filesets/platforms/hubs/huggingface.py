@@ -45,6 +45,7 @@ class HuggingFace:
     """Hugging Face."""
 
     name = NAME
+    facts = FACTS
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether it is Hugging Face, by host."""

@@ -89,6 +89,7 @@ class Webpage:
     """A landing page that lists the files of a dataset."""
 
     name = NAME
+    facts = FACTS
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether the landing page was fetched, and lists files or a set of links."""

@@ -66,6 +66,7 @@ class DataOne:
     """DataONE."""
 
     name = NAME
+    facts = FACTS
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether it is a member of DataONE, by host or DOI."""

@@ -62,6 +62,7 @@ class OpenIcpsr:
     """openICPSR."""
 
     name = NAME
+    facts = FACTS
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether it is openICPSR, by host or DOI."""

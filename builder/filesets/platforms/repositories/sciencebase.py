@@ -49,6 +49,7 @@ class ScienceBase:
     """ScienceBase."""
 
     name = NAME
+    facts = FACTS
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether it is ScienceBase, by host."""
