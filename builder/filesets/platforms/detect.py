@@ -22,6 +22,7 @@ from builder.filesets.platforms.invenio import InvenioRDM, Zenodo
 from builder.filesets.platforms.landing import DatasetName, handle_of, parse_name
 from builder.filesets.platforms.mendeley import Mendeley
 from builder.filesets.platforms.osf import Osf
+from builder.filesets.platforms.pages.head import read_biblio
 from builder.filesets.platforms.pages.webpage import Webpage
 from builder.filesets.platforms.pangaea import Pangaea
 from builder.filesets.platforms.probes import probe
@@ -159,9 +160,7 @@ class _Detection:
         hops = (*resource.hops, *(hop for hop in page.hops if hop != page.url))
         self._allow([*page.hops, page.url])
         head = page.headers
-        said = landing.read_biblio(
-            page.body, page.url, head.get("content-type", ""), head.get("link", "")
-        )
+        said = read_biblio(page.body, page.url, head.get("content-type", ""), head.get("link", ""))
         return replace(
             resource,
             url=page.url,

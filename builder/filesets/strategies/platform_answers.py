@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from builder.filesets.item import FilesetPlatformItem, PlatformAnswer
-from builder.filesets.platforms.landing import read_biblio
+from builder.filesets.platforms.pages.head import read_biblio
 from builder.filesets.strategies.warc import WarcRecords
 
 ANSWERS = "platform-"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.filesets.platforms.landing import read_biblio
+from builder.filesets.platforms.pages.head import read_biblio
 from tests.builder.filesets.pages import REAL
 
 URL = "https://example.org/set/1"

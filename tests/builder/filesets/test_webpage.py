@@ -18,7 +18,7 @@ from builder.filesets.item import (
     IngestRequest,
 )
 from builder.filesets.platforms.detect import detect
-from builder.filesets.platforms.landing import read_biblio
+from builder.filesets.platforms.pages.head import read_biblio
 from builder.filesets.platforms.pages.webpage import Webpage
 from builder.filesets.protocols import ApiAnswer, FilesetError
 from builder.filesets.result import result

@@ -16,10 +16,11 @@ from builder.filesets.item import (
     FilesetPlatformItem,
     IngestRequest,
 )
-from builder.filesets.platforms import json_document, landing
+from builder.filesets.platforms import json_document
 from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.metadata import person_from_text
 from builder.filesets.platforms.pages import schema_org
+from builder.filesets.platforms.pages.head import read_biblio
 from builder.filesets.protocols import Api, ApiAnswer, FilesetError
 
 NAME = "openicpsr"
@@ -113,7 +114,7 @@ def _parse_resource(resource: DatasetResource) -> _Project:
 
 
 def _describe(page: ApiAnswer, found: _Project) -> Description:
-    said = landing.read_biblio(page.body, page.url, page.headers.get("content-type", ""))
+    said = read_biblio(page.body, page.url, page.headers.get("content-type", ""))
     datasets = json_document.entries(said.get("json_ld"))
     about: Mapping[str, Any] = datasets[0] if datasets else {}
     told = schema_org.describe(about, found.page)
