@@ -236,10 +236,13 @@ class Ingest:
 
     def _is_changed(self, course: _Course, helper: FilesetPlatformHelper, api: Api) -> bool:
         """Return whether the platform now lists other files than before."""
-        assert course.resource is not None
+        resource = course.resource
+        assert resource is not None
         assert course.item is not None
         try:
-            now = helper.process_request(course.request, course.resource, api)
+            if resource.body is not None:  # the page itself may list the files
+                resource, helper = self.detect(course.request, api)
+            now = helper.process_request(course.request, resource, api)
         except FilesetError:
             return False  # the failure already found stands
         return _facts(now) != _facts(course.item)

@@ -176,9 +176,12 @@ class _Detection:
     def _follow_citation(self, resource: DatasetResource) -> Detected | None:
         """Follow the page's cite-as and canonical links one step, to a platform known by URL."""
         links = resource.html_biblio.get("links", {})
+        led_here = {(handle_of(hop) or hop).lower() for hop in resource.hops}
         for url in (*links.get("cite-as", ()), *links.get("canonical", ())):
             self._allow([url])
             handle = handle_of(url)
+            if handle and handle.lower() in led_here:
+                continue
             step, _ = self._ask_registry(DatasetName(url, handle))
             if urlsplit(step.url).netloc != urlsplit(resource.url).netloc:
                 step = replace(step, hops=(*resource.hops, resource.url, *step.hops))

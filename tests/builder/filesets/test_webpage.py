@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder.filesets import wiring
+from builder.filesets.ingest import Ingest
 from builder.filesets.item import (
     DatasetResource,
     FilesetManifestFile,
@@ -27,7 +28,7 @@ from builder.filesets.wiring import Materials
 from builder.store.folder import FolderStore
 from tests.builder.filesets.body import digest
 from tests.builder.filesets.pages import REAL, Pages, page
-from tests.builder.filesets.server import Server, html, redirect, served, text
+from tests.builder.filesets.server import Server, html, redirect, served, text, then
 from tests.builder.filesets.test_detect import handle
 from tests.builder.filesets.test_formats import made
 from tests.builder.filesets.test_junk import JUNK, holds, places, put
@@ -259,6 +260,38 @@ def test_from_a_page_to_verified_bytes_on_other_hosts(server: Server, there: Wor
     assert caught.value.status == "blocked-address"
 
 
+def test_a_doi_that_led_to_a_page_is_not_asked_for_again() -> None:
+    registry = "https://doi.org/api/handles/10.5072/abc"
+    api = at("", f'{ITEMS}, <https://doi.org/10.5072/ABC>; rel="cite-as"')
+    api.documents[registry] = handle(URL)  # type: ignore[index]
+    assert of(api, "10.5072/abc").platform_id == "10.5072/abc"
+    assert [url for url in api.asked if "doi.org" in url] == [registry]
+
+
+def ingest(there: World, store: FolderStore, folder: Path) -> Ingest:
+    materials = Materials(
+        store=store, settings=there.settings, ways=there.ways, environment={}, clock=lambda: NOW,
+        scratch=folder,
+    )  # fmt: skip
+    return wiring.ingest(materials, there.stop, 60.0)
+
+
+def test_a_page_that_changes_meanwhile_is_read_again(
+    server: Server, there: World, tmp_path: Path
+) -> None:
+    bodies = (b"1,2\n", b"1,2,3\n")
+    pages = []
+    for body in bodies:
+        about = dataset()
+        about["distribution"] = [{"contentUrl": "/f/a.csv", "sha256": digest("sha256", body)}]
+        pages.append(html(ld(about)))
+    server.add(URL, then(*pages))
+    server.add("https://data.example.org/f/a.csv", served(bodies[1], "text/csv"))
+    run = ingest(there, FolderStore(tmp_path / "store"), tmp_path)
+    assert run.process(IngestRequest(URL)).status == "changed-during-ingest"
+    assert run.process(IngestRequest(URL)).status == "success-file"
+
+
 def test_a_request_for_a_page_is_kept_with_its_evidence(
     server: Server, there: World, tmp_path: Path
 ) -> None:
@@ -267,11 +300,7 @@ def test_a_request_for_a_page_is_kept_with_its_evidence(
     server.add(URL, html(ld(about), Link='<https://doi.org/10.5072/HONEY>; rel="cite-as"'))
     server.add("https://data.example.org/f/a.csv", served(b"1,2\n", "text/csv"))
     store = FolderStore(tmp_path / "store")
-    materials = Materials(
-        store=store, settings=there.settings, ways=there.ways, environment={}, clock=lambda: NOW,
-        scratch=tmp_path,
-    )  # fmt: skip
-    found = wiring.ingest(materials, there.stop, 60.0).process(IngestRequest(URL))
+    found = ingest(there, store, tmp_path).process(IngestRequest(URL))
     told = result(found)
     assert (told["status"], told["platform_name"]) == ("success-file", "webpage")
     assert told["detail"] == "JSON-LD of the page (schema.org) lists its files"
