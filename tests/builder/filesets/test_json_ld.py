@@ -82,6 +82,15 @@ def test_references_to_other_nodes_of_the_page_are_followed() -> None:
     )  # fmt: skip
 
 
+def test_a_small_page_becomes_no_huge_description() -> None:
+    many = [{**HIVES, "@id": f"#{n}", "distribution": [{"@id": "#a"}] * 100} for n in range(300)]
+    page = script({"@graph": [*many, {"@id": "#a", "contentUrl": "a.csv", "x": "x" * 100_000}]})
+    found = read_datasets(page)
+    assert len(found) == 300
+    assert len(json.dumps(found)) < 3 * (4 << 20)
+    assert [file.path for file in list_files(found[0], PAGE)] == ["a.csv"]
+
+
 def test_files_have_what_the_distribution_says() -> None:
     sha256, md5 = "AB" * 32, "cd" * 16
     dataset = {

@@ -70,8 +70,9 @@ def read_biblio(body: bytes, url: str, kind: str = "", link: str = "") -> dict[s
 
 
 def _collect(metas: Mapping[str, list[str]], described: list[dict[str, Any]]) -> dict[str, Any]:
-    # Several datasets are a catalogue: none of them is what the page is about.
-    first: Mapping[str, Any] = described[0] if len(described) == 1 else {}
+    # Several datasets are a catalogue, unless they have the same DOI.
+    alone = len(described) == 1 or _have_one_doi(described)
+    first: Mapping[str, Any] = described[0] if alone else {}
     said: dict[str, Any] = {
         key: next((metas[name][0] for name in names if name in metas), None)
         for key, names in _NAMES.items()
@@ -82,8 +83,7 @@ def _collect(metas: Mapping[str, list[str]], described: list[dict[str, Any]]) ->
     if said["title"] is None and isinstance(first.get("name"), str):
         said["title"] = first["name"]
     named = [text for name in _DOIS for text in metas.get(name, ())]
-    named += [text for key in ("@id", "identifier") for text in texts(first.get(key))]
-    said["doi"] = next((found for found in map(doi, named) if found), None)
+    said["doi"] = next((found for found in map(doi, named) if found), None) or _doi_of(first)
     people = next((metas[name] for name in _PEOPLE if name in metas), [])
     creators = first.get("creator") or first.get("author")
     listed = creators if isinstance(creators, list) else [creators]
@@ -91,6 +91,16 @@ def _collect(metas: Mapping[str, list[str]], described: list[dict[str, Any]]) ->
         one["name"] for one in listed if isinstance(one, dict) and isinstance(one.get("name"), str)
     ]
     return said
+
+
+def _have_one_doi(described: list[dict[str, Any]]) -> bool:
+    dois = {_doi_of(one) for one in described}
+    return len(dois) == 1 and None not in dois
+
+
+def _doi_of(described: Mapping[str, Any]) -> str | None:
+    named = [text for key in ("@id", "identifier") for text in texts(described.get(key))]
+    return next((found for found in map(doi, named) if found), None)
 
 
 def _drop_empty(found: Mapping[str, Any]) -> dict[str, Any]:

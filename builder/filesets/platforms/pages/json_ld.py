@@ -7,6 +7,7 @@ contexts are not resolved: a name counts whatever its prefix.
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from builder.filesets.platforms.json_document import texts
@@ -33,15 +34,55 @@ def read_datasets(page: str) -> list[dict[str, Any]]:
     References to other nodes of the page are replaced by these nodes.
     """
     documents = list(_read_scripts(page))
-    nodes: dict[str, Mapping[str, Any]] = {}
+    nodes = _Nodes()
     for document in documents:
-        _index(document, nodes, 0)
+        nodes.add(document, 0)
     found: list[dict[str, Any]] = []
     for document in documents:
         for one in _find(document, 0):
             if len(found) < _DATASETS and (whole := _embed(one, nodes)) not in found:
                 found.append(whole)
     return found
+
+
+@dataclass(slots=True)
+class _Nodes:
+    """The nodes of a page by id, and the characters that references may still be replaced by.
+
+    A node may be referred to often, so a small page could become a huge description.
+    """
+
+    by_id: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    room: int = 4 << 20
+
+    def add(self, value: Any, depth: int) -> None:
+        """Add all nodes with an id and other properties."""
+        if depth > _DEPTH:
+            return
+        if isinstance(value, list):
+            for one in value:
+                self.add(one, depth + 1)
+        elif isinstance(value, Mapping):
+            name = value.get("@id")
+            if isinstance(name, str) and len(value) > 1:
+                self.by_id.setdefault(name, value)
+            for one in value.values():
+                if isinstance(one, dict | list):
+                    self.add(one, depth + 1)
+
+    def resolve(self, reference: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the node of a reference; the reference itself if there is none, or no room."""
+        name = str(reference["@id"])
+        node = self.by_id.get(name)
+        if node is None:
+            return reference
+        if name not in self.sizes:
+            self.sizes[name] = len(json.dumps(node))
+        if self.sizes[name] > self.room:
+            return reference
+        self.room -= self.sizes[name]
+        return node
 
 
 def is_of(node: Mapping[str, Any], kinds: frozenset[str]) -> bool:
@@ -53,7 +94,8 @@ def _read_scripts(page: str) -> Iterator[Any]:
     at = 0
     while (found := _SCRIPT.search(page, at)) and (at := page.find("</script", found.end())) >= 0:
         written = page[found.end() : at]
-        for repaired in (written, _COMMA.sub(r"\1", _unwrap(written))):
+        # The second of the same texts is left out.
+        for repaired in dict.fromkeys((written, _COMMA.sub(r"\1", _unwrap(written)))):
             try:
                 # Raw line breaks in texts are common, and no danger.
                 yield json.loads(repaired, strict=False)
@@ -72,22 +114,6 @@ def _unwrap(written: str) -> str:
     return bare
 
 
-def _index(value: Any, nodes: dict[str, Mapping[str, Any]], depth: int) -> None:
-    """Add all nodes with an id and other properties."""
-    if depth > _DEPTH:
-        return
-    if isinstance(value, list):
-        for one in value:
-            _index(one, nodes, depth + 1)
-    elif isinstance(value, Mapping):
-        name = value.get("@id")
-        if isinstance(name, str) and len(value) > 1:
-            nodes.setdefault(name, value)
-        for one in value.values():
-            if isinstance(one, dict | list):
-                _index(one, nodes, depth + 1)
-
-
 def _find(value: Any, depth: int) -> Iterator[Mapping[str, Any]]:
     if depth > _DEPTH:
         return
@@ -102,11 +128,11 @@ def _find(value: Any, depth: int) -> Iterator[Mapping[str, Any]]:
             yield from _find(value.get(name), depth + 1)
 
 
-def _embed(dataset: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _embed(dataset: Mapping[str, Any], nodes: _Nodes) -> dict[str, Any]:
     def node_of(value: Any) -> Any:
         if isinstance(value, list):
             return [node_of(one) for one in value]
         alone = isinstance(value, Mapping) and value.keys() == {"@id"}
-        return nodes.get(str(value["@id"]), value) if alone else value
+        return nodes.resolve(value) if alone else value
 
     return {name: node_of(value) if name in _REFERRED else value for name, value in dataset.items()}
