@@ -99,7 +99,11 @@ class ArchiveClient:
         found = self._retry(ask, "error-store-verify")
         if not isinstance(found, Mapping):
             return ItemContents()
-        named = {name: one for one in entries(found.get("files")) if (name := _name(one))}
+        named = {
+            name: {**one, "name": name}
+            for one in entries(found.get("files"))
+            if (name := _name(one))
+        }
         files = {name: _parse_file(one) for name, one in named.items()}
         uploaded = frozenset(name for name, one in named.items() if is_uploaded(item, one))
         waiting = found.get("pending_tasks") is True or bool(found.get("tasks"))
