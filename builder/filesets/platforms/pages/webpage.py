@@ -55,6 +55,8 @@ _FORMS = (JSON_LINKSET, None, TEXT_LINKSET)
 """Forms of a set of links, best first; None for an undeclared form."""
 _SETS = 20
 """Most sets of links of a page."""
+_LARGEST_SET = 8 << 20
+"""Bytes of a set; a hundred thousand links need less."""
 _TYPES = {
     "article": "Text",
     "audioobject": "Sound",
@@ -176,6 +178,9 @@ def _read_set(api: Api, url: str) -> tuple[WebLink, ...]:
     """Return the links of a set. Raises FilesetError."""
     with wrap_part_errors():
         answer = api.answer(url, accept=_ACCEPT)
+    if len(answer.body) > _LARGEST_SET:
+        detail = f"{url}: a set of links of {len(answer.body):,} bytes"
+        raise FilesetError("platform-bad-response", detail)
     if answer.media_type == TEXT_LINKSET:
         # It has the syntax of the header, with line breaks (RFC 9264, 4.1).
         return tuple(parse_header(answer.body.decode("utf-8", "replace"), answer.url))
