@@ -138,7 +138,7 @@ def test_a_set_of_links_lists_its_files(link: str, answer: Any) -> None:
         (404, "incomplete-manifest"),
         (429, "platform-rate-limited"),
         ({"linkset": 1}, "platform-bad-response"),
-        (b" " * (9 << 20), "platform-bad-response"),
+        (json.dumps(linkset("/f/a.csv")).encode() + b" " * (8 << 20), "platform-bad-response"),
         (linkset("/f/a.csv", anchor="https://data.example.org/other"), "no items"),
     ],
 )
