@@ -175,7 +175,8 @@ class Ingest:
             item.files, item.platform_name, self.settings, bundle_url=item.web_bundle_url
         )
         if course.choice.strategy.startswith(f"{ARCHIVEORG}-"):
-            course.item = item = replace(item, archiveorg_item_name=keys.item_name(item))
+            name = keys.item_name(item, self.settings["fileset.strategy"])
+            course.item = item = replace(item, archiveorg_item_name=name)
         check()
         if dry:
             return "pending", "dry run: no file was fetched", ""
@@ -190,7 +191,7 @@ class Ingest:
         name = _success_status(archived, item)
         if _may_be_changed(name) and self._is_changed(course, helper, api):
             return "changed-during-ingest", f"{name}: {archived.detail}".removesuffix(": "), ""
-        return name, archived.detail, ""
+        return name, archived.detail or item.detail, ""
 
     def _archive(
         self, course: _Course, item: FilesetPlatformItem, check: Callable[[], None]
@@ -200,7 +201,11 @@ class Ingest:
         strategy = self.strategy(course.choice.strategy, course.until, check)
         where = (item.platform_name, item.platform_domain, item.platform_id)
         with self._turns.of(where, check):
-            return _whole(strategy.check_existing(item) or strategy.process(item), item)
+            archived = _whole(strategy.check_existing(item) or strategy.process(item), item)
+        # It stays in the item of its first result, whatever names are configured now.
+        name = archived.archiveorg_item_name or item.archiveorg_item_name
+        course.item = replace(item, archiveorg_item_name=name)
+        return archived
 
     def _fail(self, course: _Course, error: FilesetError) -> tuple[str, str, str]:
         """Copy the item and the manifest of an error; return its status, detail and code."""
@@ -231,10 +236,13 @@ class Ingest:
 
     def _is_changed(self, course: _Course, helper: FilesetPlatformHelper, api: Api) -> bool:
         """Return whether the platform now lists other files than before."""
-        assert course.resource is not None
+        resource = course.resource
+        assert resource is not None
         assert course.item is not None
         try:
-            now = helper.process_request(course.request, course.resource, api)
+            if resource.body is not None:  # the page itself may list the files
+                resource, helper = self.detect(course.request, api)
+            now = helper.process_request(course.request, resource, api)
         except FilesetError:
             return False  # the failure already found stands
         return _facts(now) != _facts(course.item)

@@ -253,6 +253,7 @@ class ArchiveStrategyResult:
     bundle_terminal: Terminal | None = None
     bundle_cdx: Cdx | None = None
     bundle_archiveorg_path: str | None = None
+    archiveorg_item_name: str | None = None
     location: str | None = None
     detail: str = ""
 

@@ -13,6 +13,7 @@ from builder.filesets.item import (
     IngestRequest,
     PlatformAnswer,
 )
+from builder.filesets.platforms.facts import PlatformFacts
 from builder.zip import ZipSink as ZipSink
 from functions.snapshot.errors import SheafError
 
@@ -72,9 +73,17 @@ class Api(Protocol):
         ...
 
     def answer(
-        self, url: str, *, accept: str = "application/json", statuses: frozenset[int] = frozenset()
+        self,
+        url: str,
+        *,
+        accept: str = "application/json",
+        statuses: frozenset[int] = frozenset(),
+        hosts: Sequence[str] = (),
     ) -> ApiAnswer:
-        """Return the response at `url` after redirects: its status is 200 or one of `statuses`."""
+        """Return the response at `url` after redirects: its status is 200 or one of `statuses`.
+
+        `hosts` is as for `document`.
+        """
         ...
 
     def document(self, url: str, *, hosts: Sequence[str] = ()) -> Any:
@@ -99,6 +108,11 @@ class FilesetPlatformHelper(Protocol):
     @property
     def name(self) -> str:
         """Its platform_name."""
+        ...
+
+    @property
+    def facts(self) -> PlatformFacts:
+        """Its row in the guide."""
         ...
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:

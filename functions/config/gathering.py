@@ -3,6 +3,7 @@
 Filesets are datasets hosted by platforms.
 """
 
+import re
 from typing import Any
 
 from functions.config import check
@@ -98,6 +99,16 @@ def are_tokens(given: object) -> bool:
     )
 
 
+_ITEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def is_item_name(given: object, most: int) -> bool:
+    """Return whether the value is empty or may begin the name of an item, of `most` letters."""
+    if not isinstance(given, str):
+        return False
+    return given == "" or (len(given) <= most and _ITEM.fullmatch(given) is not None)
+
+
 STRATEGY = Fields(
     {
         "backend": Field("auto", lambda v: v in ("auto", *BACKENDS), "auto, web, s3 or archiveorg"),
@@ -109,9 +120,17 @@ STRATEGY = Fields(
             "never", lambda v: v in ("never", "many", "always"), "never, many or always"
         ),
         "platform_bundle": Field(False, check.is_flag, "true or false"),
+        "collection": Field("", lambda v: is_item_name(v, 100), "the name of a collection"),
+        "item_prefix": Field("", lambda v: is_item_name(v, 30), "at most 30 of A-Z a-z 0-9 . _ -"),
+        "item_names": Field(
+            "digest", lambda v: v in ("digest", "sandcrawler"), "digest or sandcrawler"
+        ),
     }
 )
-"""Storage of files. With `backend` auto, `files`, `bytes` and `file_bytes` limit small datasets."""
+"""Storage of files. With `backend` auto, `files`, `bytes` and `file_bytes` limit small datasets.
+
+`collection`, `item_prefix` and `item_names` are of new items of archive.org.
+"""
 
 LIMITS = Fields(
     {

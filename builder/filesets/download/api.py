@@ -140,17 +140,25 @@ class PlatformApi:
     heard: list[PlatformAnswer] = field(default_factory=list)
 
     def answer(
-        self, url: str, *, accept: str = _JSON, statuses: frozenset[int] = frozenset()
+        self,
+        url: str,
+        *,
+        accept: str = _JSON,
+        statuses: frozenset[int] = frozenset(),
+        hosts: Sequence[str] = (),
     ) -> ApiAnswer:
-        """Return the response at `url` after redirects: its status is 200 or one of `statuses`."""
-        return self._answer(url, accept, statuses, ())
+        """Return the response at `url` after redirects: its status is 200 or one of `statuses`.
 
-    def document(self, url: str, *, hosts: Sequence[str] = ()) -> Any:
-        """Return the JSON document at `url`. With `hosts`, no other host receives a request."""
+        With `hosts`, no other host receives a request.
+        """
         if hosts and host(url) not in hosts:
             detail = f"a link of {', '.join(hosts)} leads to another host: {url}"
             raise FilesetError("platform-bad-response", detail, code="foreign-link")
-        return parse_document(self._answer(url, _JSON, frozenset(), hosts))
+        return self._answer(url, accept, statuses, hosts)
+
+    def document(self, url: str, *, hosts: Sequence[str] = ()) -> Any:
+        """Return the JSON document at `url`. With `hosts`, no other host receives a request."""
+        return parse_document(self.answer(url, hosts=hosts))
 
     def page(self, url: str) -> ApiAnswer:
         """Return a landing page, redirects followed, if its host's robots.txt allows it."""

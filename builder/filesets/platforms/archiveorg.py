@@ -18,10 +18,16 @@ from builder.filesets.item import (
     Person,
 )
 from builder.filesets.platforms import json_document
+from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.metadata import licences, person_from_text, plain_text
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "archiveorg"
+FACTS = PlatformFacts(
+    NAME,
+    "host",
+    "original files only; kept at archive.org (`archiveorg-*`)",
+)
 DOMAIN = "archive.org"
 _HOSTS = frozenset((DOMAIN, "www.archive.org"))
 _ITEM = re.compile(r"/(?P<view>details|download|embed|stream|metadata)/(?P<id>[^/]+)/?(?P<rest>.*)")
@@ -70,6 +76,7 @@ class ArchiveOrg:
     """archive.org."""
 
     name = NAME
+    facts = FACTS
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether it is an item of archive.org; the Wayback Machine has another host."""
@@ -120,7 +127,7 @@ def _item(name: str, item: Mapping[str, Any], metadata: Mapping[str, Any]) -> Fi
         platform_status="platform-restricted" if restricted else "success",
         platform_domain=DOMAIN,
         platform_id=name,
-        manifest=tuple(_file(name, file) for file in files if _put(name, file)),
+        manifest=tuple(_file(name, file) for file in files if is_uploaded(name, file)),
         archiveorg_item_name=name,
         archiveorg_item_meta={
             "collection": list(json_document.texts(metadata.get("collection"))),
@@ -132,7 +139,7 @@ def _item(name: str, item: Mapping[str, Any], metadata: Mapping[str, Any]) -> Fi
     )
 
 
-def _put(item: str, file: Mapping[str, Any]) -> bool:
+def is_uploaded(item: str, file: Mapping[str, Any]) -> bool:
     """Return whether a file was uploaded, not derived or created by archive.org."""
     name = json_document.name(file.get("name"), "a file of the item")
     if file.get("source") != "original" or _true(file.get("old_version")):

@@ -20,10 +20,16 @@ from builder.filesets.item import (
     Related,
 )
 from builder.filesets.platforms import json_document
+from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.metadata import licences, person_from_text, plain_text, relate
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "ckan"
+FACTS = PlatformFacts(
+    NAME,
+    "known hosts, landing page",
+    "files it holds, without links to pages and services",
+)
 _HOSTS = frozenset(
     (
         "catalog.data.gov", "data.boston.gov", "data.ca.gov", "data.gov.au", "data.gov.ie",
@@ -63,6 +69,7 @@ class Ckan:
     """CKAN."""
 
     name = NAME
+    facts = FACTS
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether it is CKAN, by host or by the page's generator."""

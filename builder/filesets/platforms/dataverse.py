@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from builder.filesets.item import (
@@ -15,11 +15,17 @@ from builder.filesets.item import (
 )
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.dataverse_metadata import describe, manifest
+from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.json_document import host, inner, mapping, text
 from builder.filesets.platforms.landing import handle_of
 from builder.filesets.protocols import Api, FilesetError
 from builder.runtime import Clock
 
+FACTS = PlatformFacts(
+    "dataverse",
+    "known hosts, else the host's API",
+    "the original of an ingested table; restricted, embargoed, deaccessioned",
+)
 _SETS = (
     r"dataset\.xhtml|citation|datasets?|api/(?:access/dataset|datasets)/:persistentId"
     r"(?:/versions/(?P<version>[^/]+))?"
@@ -104,6 +110,7 @@ class Dataverse:
 
     clock: Clock = _now
     name: str = "dataverse"
+    facts: ClassVar[PlatformFacts] = FACTS
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether the URL has a persistent id in Dataverse's form, or its host is listed."""

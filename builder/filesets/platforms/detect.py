@@ -1,14 +1,11 @@
 """Detects the platform of a request's dataset with as few requests as possible.
 
-It tries in this order: the DOI's registry, known hosts and URLs, the API of the host, and finally
-the landing page. A probe asks the API of a host that no list names, if the URL fits the software.
+It tries in this order: the DOI's registry, known hosts and URLs, the API of the host, the landing
+page and what it cites, and finally the files that the page itself lists.
 """
 
-import json
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from builder.filesets.item import DatasetResource, IngestRequest
@@ -18,20 +15,24 @@ from builder.filesets.platforms.ckan import Ckan
 from builder.filesets.platforms.dataverse import Dataverse
 from builder.filesets.platforms.dryad import Dryad
 from builder.filesets.platforms.figshare import Figshare
+from builder.filesets.platforms.hubs.github import GitHub
+from builder.filesets.platforms.hubs.gitlab import GitLab
+from builder.filesets.platforms.hubs.huggingface import HuggingFace
 from builder.filesets.platforms.invenio import InvenioRDM, Zenodo
-from builder.filesets.platforms.json_document import inner
-from builder.filesets.platforms.landing import ENDS, DatasetName, handle_of, parse_name
+from builder.filesets.platforms.landing import DatasetName, handle_of, parse_name
 from builder.filesets.platforms.mendeley import Mendeley
 from builder.filesets.platforms.osf import Osf
+from builder.filesets.platforms.pages.head import read_biblio
+from builder.filesets.platforms.pages.webpage import Webpage
 from builder.filesets.platforms.pangaea import Pangaea
+from builder.filesets.platforms.probes import probe
+from builder.filesets.platforms.repositories.dataone import DataOne
+from builder.filesets.platforms.repositories.openicpsr import OpenIcpsr
+from builder.filesets.platforms.repositories.sciencebase import ScienceBase
 from builder.filesets.protocols import Api, FilesetError, FilesetPlatformHelper
-from builder.http.errors import OUTCOMES
 from builder.runtime import Clock
 from functions.snapshot.instant import to_digits
 
-_PASSING = frozenset({"platform-rate-limited", "platform-timeout"})
-
-_GONE = 410
 PLATFORMS: tuple[FilesetPlatformHelper, ...] = (
     Zenodo(),
     ArchiveOrg(),
@@ -39,114 +40,20 @@ PLATFORMS: tuple[FilesetPlatformHelper, ...] = (
     Osf(),
     Mendeley(),
     Pangaea(),
+    DataOne(),
+    ScienceBase(),
+    OpenIcpsr(),
+    HuggingFace(),
+    GitHub(),
+    GitLab(),
     Figshare(),
     Dataverse(),
     InvenioRDM(),
     Ckan(),
 )
+LAST: FilesetPlatformHelper = Webpage()
+"""Taken only if the landing page leads to none of the others."""
 Detected = tuple[DatasetResource, FilesetPlatformHelper]
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """A document that identifies the platform `platform`.
-
-    `shape` matches the landing page's URL after its host; its groups are put into `path`. With
-    `doi`, a DOI must be known. `shows` checks the document. `buried` checks the document of HTTP
-    status 410, which means a deleted dataset of this platform.
-    """
-
-    platform: str
-    shape: re.Pattern[str]
-    path: str
-    shows: Callable[[Mapping[str, Any]], bool]
-    doi: bool = False
-    buried: Callable[[Mapping[str, Any]], bool] | None = None
-
-
-def _dataverse(document: Mapping[str, Any]) -> bool:
-    version = inner(document, "data").get("version")
-    return document.get("status") == "OK" and isinstance(version, str)
-
-
-def _record(document: Mapping[str, Any]) -> bool:
-    return "id" in document and "metadata" in document and bool(inner(document, "links"))
-
-
-def _tombstone(document: Mapping[str, Any]) -> bool:
-    told = isinstance(document.get("message"), str) or bool(inner(document, "tombstone"))
-    return document.get("status") == _GONE and told
-
-
-def _package(document: Mapping[str, Any]) -> bool:
-    return document.get("success") is True and "resources" in inner(document, "result")
-
-
-PROBES: tuple[Probe, ...] = (
-    Probe(
-        "inveniordm",
-        re.compile(r"/(?:api/)?records?/([A-Za-z0-9-]+)(?:[/?].*)?"),
-        "/api/records/{0}",
-        _record,
-        buried=_tombstone,
-    ),
-    Probe(
-        "ckan",
-        re.compile(r"((?:/[^/?]+)*?)/dataset/([a-z0-9_-]+)/?(?:\?.*)?", re.I),
-        "{0}/api/3/action/package_show?id={1}",
-        _package,
-    ),
-    Probe("dataverse", re.compile(r".*"), "/api/info/version", _dataverse, doi=True),
-)
-"""All probes, in the order in which they are sent."""
-
-
-def probe(
-    resource: DatasetResource,
-    api: Api,
-    probes: tuple[Probe, ...] = PROBES,
-    failed: Callable[[FilesetError], None] = lambda error: None,
-) -> str | None:
-    """Return the name of the platform that a resource's host runs, or None.
-
-    A failed or uninformative response proves nothing; `failed` receives errors that may pass.
-    Raises FilesetError if the run ends.
-    """
-    parts = urlsplit(resource.url)
-    behind = parts.path + (f"?{parts.query}" if parts.query else "")
-    for probe in probes:
-        found = probe.shape.fullmatch(behind)
-        if found is None or (probe.doi and resource.doi is None):
-            continue
-        url = f"{parts.scheme}://{parts.netloc}{probe.path.format(*found.groups())}"
-        try:
-            document = api.document(url)
-        except FilesetError as error:
-            if error.status in ENDS:
-                raise
-            if error.status == "platform-gone" and _is_buried(probe, url, api):
-                return probe.platform
-            if error.status in _PASSING or (error.code in OUTCOMES and OUTCOMES[error.code].soon):
-                failed(error)
-            continue
-        if isinstance(document, Mapping) and probe.shows(document):
-            return probe.platform
-    return None
-
-
-def _is_buried(probe: Probe, url: str, api: Api) -> bool:
-    """Return whether the response for a deleted dataset comes from the platform."""
-    if probe.buried is None:
-        return False
-    try:
-        document = json.loads(api.answer(url, statuses=frozenset({_GONE})).body)
-    except (ValueError, RecursionError):
-        return False
-    except FilesetError as error:
-        if error.status in ENDS:
-            raise
-        return False
-    return isinstance(document, Mapping) and probe.buried(document)
 
 
 def detect(
@@ -202,7 +109,10 @@ class _Detection:
             )
         if detected is None:
             self._be_sure()
-            raise FilesetError("no-platform-match", f"no known platform hosts {resource.url}")
+            if not LAST.match_request(IngestRequest(resource.url), resource):
+                detail = f"no known platform hosts {resource.url}, and its page lists no files"
+                raise FilesetError("no-platform-match", detail)
+            detected = resource, LAST
         return detected
 
     def _ask_registry(self, name: DatasetName) -> tuple[DatasetResource, FilesetError | None]:
@@ -250,9 +160,7 @@ class _Detection:
         hops = (*resource.hops, *(hop for hop in page.hops if hop != page.url))
         self._allow([*page.hops, page.url])
         head = page.headers
-        said = landing.read_biblio(
-            page.body, page.url, head.get("content-type", ""), head.get("link", "")
-        )
+        said = read_biblio(page.body, page.url, head.get("content-type", ""), head.get("link", ""))
         return replace(
             resource,
             url=page.url,
@@ -268,9 +176,12 @@ class _Detection:
     def _follow_citation(self, resource: DatasetResource) -> Detected | None:
         """Follow the page's cite-as and canonical links one step, to a platform known by URL."""
         links = resource.html_biblio.get("links", {})
+        led_here = {(handle_of(hop) or hop).lower() for hop in resource.hops}
         for url in (*links.get("cite-as", ()), *links.get("canonical", ())):
             self._allow([url])
             handle = handle_of(url)
+            if handle and handle.lower() in led_here:
+                continue
             step, _ = self._ask_registry(DatasetName(url, handle))
             if urlsplit(step.url).netloc != urlsplit(resource.url).netloc:
                 step = replace(step, hops=(*resource.hops, resource.url, *step.hops))

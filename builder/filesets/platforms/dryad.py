@@ -1,5 +1,7 @@
 """Dryad: datasets by DOI, whose versions share it, with files listed in pages.
 
+A version is requested by its URL in the API, because its page always shows the newest one.
+
 Without a token, metadata can be read but nothing can be downloaded. The item then has its files as
 withheld (needs-token).
 """
@@ -20,17 +22,24 @@ from builder.filesets.item import (
     Related,
 )
 from builder.filesets.platforms import json_document
+from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.json_document import read_pages
 from builder.filesets.platforms.metadata import licences, person_from_parts, plain_text, relate
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "dryad"
+FACTS = PlatformFacts(
+    NAME,
+    "host, DOI",
+    "needs a token in `fileset.tokens`, else `needs-token`; other versions by `/api/v2/versions/N`",
+)
 DOMAIN = "datadryad.org"
 _HOSTS = frozenset((DOMAIN, "www.datadryad.org"))
 _ROOT = f"https://{DOMAIN}/api/v2/"
 _PREFIX = "10.5061/dryad."
 _DATASET = re.compile(r"(?:/stash)?/(?:dataset|downloads/zip_assembly_info)/doi:(?P<doi>10\..+?)/?")
 _FILE = re.compile(r"(?:/stash)?(?:/api/v2)?/(?:downloads/file_stream|files|downloads)/\d+.*")
+_VERSION = re.compile(r"(?:/stash)?/api/v2/versions/(?P<id>\d{1,12})(?:/files)?/?")
 _PER_PAGE = 100
 _RELATIONS = {
     "article": "IsCitedBy",
@@ -42,21 +51,20 @@ _RELATIONS = {
     "data_management_plan": "IsDocumentedBy",
 }
 """Dryad's relations in DataCite's terms. Dryad's other relations have no equivalent."""
-_DIGESTS = {
-    "md5": "md5",
-    "sha1": "sha1",
-    "sha-1": "sha1",
-    "sha256": "sha256",
-    "sha-256": "sha256",
-    "sha512": "sha512",
-    "sha-512": "sha512",
-}
+_OF_VERSION = frozenset(
+    (
+        "abstract", "authors", "keywords", "publicationDate", "relatedWorks", "title",
+        "versionNumber", "visibility",
+    )
+)  # fmt: skip
+"""What a version says of itself; the rest, such as the licence, is of the dataset."""
 
 
 class Dryad:
     """Dryad."""
 
     name = NAME
+    facts = FACTS
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether it is Dryad, by host or DOI."""
@@ -66,16 +74,24 @@ class Dryad:
     def process_request(
         self, request: IngestRequest, resource: DatasetResource, api: Api
     ) -> FilesetPlatformItem:
-        """Return the newest version of the dataset. Raises FilesetError."""
-        doi = _dataset_doi(resource)
+        """Return the requested version, by the URL of its API, else the newest one.
+
+        The others are related. Raises FilesetError.
+        """
+        asked = _version_url(resource)
+        told = json_document.mapping(api.document(asked), "the version") if asked else None
+        doi = _doi_of_version(told) if told is not None else _dataset_doi(resource)
         url = f"{_ROOT}datasets/{quote(f'doi:{doi}', safe='')}"
         dataset = json_document.mapping(api.document(url), "the dataset")
-        item = _item(doi, dataset)
+        version = asked or _link(dataset, "stash:version")
+        own = {name: one for name, one in (told or {}).items() if name in _OF_VERSION}
+        item = _item(doi, {**dataset, **own})
         if item.platform_status != "success":
             return item
-        version = _link(dataset, "stash:version")
         if version is None:
             raise FilesetError("platform-bad-response", "the dataset names no version")
+        related = (*item.description.related, *_other_versions(api, dataset, item.version))
+        item = replace(item, description=replace(item.description, related=related))
         manifest = tuple(_files(api, version))
         if not api.shows_token(DOMAIN):
             held = tuple(replace(file, status="withheld") for file in manifest)
@@ -86,6 +102,42 @@ class Dryad:
                 detail=f"fileset.tokens has no token for {DOMAIN}",
             )
         return replace(item, manifest=manifest)
+
+
+def _version_url(resource: DatasetResource) -> str | None:
+    """Return the URL of the requested version in the API, or None."""
+    found = _VERSION.fullmatch(json_document.path(resource.url))
+    known = json_document.host(resource.url) in _HOSTS
+    return f"{_ROOT}versions/{found['id']}" if found and known else None
+
+
+def _doi_of_version(version: Mapping[str, Any]) -> str:
+    named = unquote(_link(version, "stash:dataset") or "").rpartition("/datasets/")[2]
+    doi = json_document.doi(named)
+    if doi is None:
+        raise FilesetError("platform-bad-response", "the version names no dataset")
+    return doi
+
+
+def _other_versions(api: Api, dataset: Mapping[str, Any], own: str | None) -> Iterator[Related]:
+    """Yield the other public versions by their URLs; they are asked for only if there are some."""
+    first, at = _link(dataset, "stash:versions"), json_document.size(own)
+    if first is None or at is None or json_document.size(dataset.get("versionNumber")) == 1:
+        return
+    for page in read_pages(api, f"{first}?per_page={_PER_PAGE}", (DOMAIN,), _following):
+        embedded = json_document.inner(page, "_embedded").get("stash:versions")
+        for one in json_document.objects_of(embedded, "the list of versions"):
+            number = json_document.size(one.get("versionNumber"))
+            hidden = json_document.text(one.get("visibility")) == "restricted"
+            if number is None or number == at or hidden:
+                continue
+            relation = "IsNewVersionOf" if number < at else "IsPreviousVersionOf"
+            if found := relate(_link(one, "self"), relation):
+                yield found
+
+
+def _following(page: Mapping[str, Any]) -> str | None:
+    return _link(page, "next")
 
 
 def _dataset_doi(resource: DatasetResource) -> str:
@@ -144,14 +196,10 @@ def _item(doi: str, dataset: Mapping[str, Any]) -> FilesetPlatformItem:
 
 def _files(api: Api, version: str) -> Iterator[FilesetManifestFile]:
     """Yield the files of a version. Raises FilesetError (incomplete-manifest) if some lack."""
-
-    def following(page: Mapping[str, Any]) -> str | None:
-        return _link(page, "next")
-
     found: list[Mapping[str, Any]] = []
     total: int | None = None
     first = f"{version.rstrip('/')}/files?per_page={_PER_PAGE}"
-    for page in read_pages(api, first, (DOMAIN,), following):
+    for page in read_pages(api, first, (DOMAIN,), _following):
         embedded = json_document.inner(page, "_embedded").get("stash:files")
         found += json_document.objects_of(embedded, "the list of files")
         total = json_document.size(page.get("total"))
@@ -166,22 +214,14 @@ def _files(api: Api, version: str) -> Iterator[FilesetManifestFile]:
 
 def _file(file: Mapping[str, Any]) -> FilesetManifestFile:
     url = _link(file, "stash:download")
-    kind = _DIGESTS.get((json_document.text(file.get("digestType")) or "").lower())
-
-    def digest_of(name: str) -> str | None:
-        return json_document.digest(file.get("digest"), name) if kind == name else None
-
     return FilesetManifestFile(
         path=json_document.name(file.get("path"), "a file"),
         size=json_document.size(file.get("size")),
-        md5=digest_of("md5"),
-        sha1=digest_of("sha1"),
-        sha256=digest_of("sha256"),
-        sha512=digest_of("sha512"),
         mimetype=json_document.text(file.get("mimeType")),
         # A file without this link is listed but cannot be downloaded.
         status=None if url else "withheld",
         platform_url=url,
+        **json_document.digests(file.get("digestType"), file.get("digest")),
     )
 
 

@@ -11,12 +11,18 @@ from typing import Any
 
 from builder.filesets.item import DatasetResource, FilesetPlatformItem, IngestRequest
 from builder.filesets.platforms import json_document
+from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.figshare_article import TYPES, describe, manifest
 from builder.filesets.platforms.json_document import edition, part_document
 from builder.filesets.platforms.metadata import plain_text
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "figshare"
+FACTS = PlatformFacts(
+    NAME,
+    "hosts, portals, DOI, 4TU.ResearchData",
+    "the article's size shows whether all files are listed",
+)
 _API = "https://api.figshare.com/v2"
 _SITES = {"data.4tu.nl": "https://data.4tu.nl/v2"}
 """Hosts that serve Figshare's API themselves."""
@@ -62,6 +68,7 @@ class Figshare:
     """Figshare and other platforms with its API."""
 
     name = NAME
+    facts = FACTS
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether it is Figshare: by host, by DOI, or by the form of an article's URL."""

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit
 
 from builder.filesets.item import (
@@ -17,6 +17,7 @@ from builder.filesets.item import (
     IngestRequest,
 )
 from builder.filesets.platforms import invenio_legacy, invenio_record, json_document
+from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.invenio_record import Deposit
 from builder.filesets.platforms.json_document import host, inner, mapping, text
 from builder.filesets.protocols import Api, FilesetError
@@ -191,6 +192,11 @@ class InvenioRDM:
     """The platform."""
 
     name: str = "inveniordm"
+    facts: ClassVar[PlatformFacts] = PlatformFacts(
+        "inveniordm",
+        "known hosts, else the host's API",
+        "restricted and embargoed records",
+    )
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether the URL's host is listed; a probe of the API finds other hosts."""
@@ -217,6 +223,11 @@ class Zenodo:
     """The platform."""
 
     name: str = "zenodo"
+    facts: ClassVar[PlatformFacts] = PlatformFacts(
+        "zenodo",
+        "host, DOI",
+        "a DOI of all versions is `work-level`",
+    )
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether it is Zenodo, by the URL's host or by the DOI."""

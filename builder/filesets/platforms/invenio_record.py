@@ -12,7 +12,7 @@ from urllib.parse import quote
 from builder.filesets.item import Description, FilesetManifestFile, Licence, Person, Related
 from builder.filesets.platforms.json_document import (
     day,
-    digest,
+    digests,
     doi,
     entries,
     inner,
@@ -90,28 +90,18 @@ def parse_file(given: Mapping[str, Any], record: str) -> FilesetManifestFile:
     link = text(named.get("content")) or text(named.get("download")) or bytes_of
     made = f"{record}/files/{quote(path, safe='/')}/content"
     algorithm, colon, value = (text(given.get("checksum")) or "").rpartition(":")
-    digests = _digests(algorithm if colon else "md5", value)
+    told = digests(algorithm if colon else "md5", value)
     access = given.get("access")
     hidden = isinstance(access, Mapping) and access.get("hidden") is True
     return FilesetManifestFile(
         path=path,
         size=size(given.get("size", given.get("filesize"))),
-        md5=digests.get("md5"),
-        sha1=digests.get("sha1"),
-        sha256=digests.get("sha256"),
-        sha512=digests.get("sha512"),
         mimetype=text(given.get("mimetype")),
-        extra={"checksum": text(given.get("checksum"))} if value and not digests else {},
+        extra={"checksum": text(given.get("checksum"))} if value and not told else {},
         status="withheld" if hidden else None,
         platform_url=join_url(record, link) or made,
+        **told,
     )
-
-
-def _digests(algorithm: str, value: str) -> dict[str, str]:
-    kind = algorithm.lower().replace("-", "")
-    known = kind in ("md5", "sha1", "sha256", "sha512")
-    found = digest(value, kind) if known else None
-    return {kind: found} if found else {}
 
 
 def is_native(document: Mapping[str, Any]) -> bool:

@@ -6,11 +6,12 @@ None or an empty value. A value without which the response is useless raises Fil
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from builder.filesets.item import FilesetManifestFile
@@ -22,6 +23,7 @@ _HEX = re.compile(r"[0-9a-f]+")
 _DIGITS = {"md5": 32, "sha1": 40, "sha256": 64, "sha512": 128, "crc32": 8}
 _NO_HOST = re.compile(r"[\s%<>\"'\\^`{|}]")
 _SIZE = re.compile(r"[0-9]{1,18}")
+T = TypeVar("T")
 MOST_PAGES = 2_000
 """Most pages of a list; with 100 entries each, twice the allowed number of files."""
 _DATAVERSE = """
@@ -131,6 +133,13 @@ def digest(value: object, name: str) -> str | None:
     return found if len(found) == _DIGITS[name] and _HEX.fullmatch(found) else None
 
 
+def digests(algorithm: object, value: object) -> dict[str, Any]:
+    """Return a digest by the name of its algorithm, in any spelling; empty if one is unknown."""
+    kind = (text(algorithm) or "").lower().replace("-", "")
+    found = digest(value, kind) if kind in _DIGITS else None
+    return {kind: found} if found else {}
+
+
 def day(value: object) -> str | None:
     """Return the day (W3CDTF) at which a date or time begins; None if it is invalid."""
     found = _DAY.match(value.strip()) if isinstance(value, str) else None
@@ -195,9 +204,9 @@ def apart(
 
     It is for platforms where names are not unique but ids are.
     """
-    paths = [file.path for file in files]
+    paths = Counter(file.path for file in files)
     return tuple(
-        replace(file, path=f"{name}/{file.path}") if paths.count(file.path) > 1 else file
+        replace(file, path=f"{name}/{file.path}") if paths[file.path] > 1 else file
         for file, name in zip(files, names, strict=True)
     )
 
@@ -250,8 +259,20 @@ def read_pages(
 ) -> Iterator[Mapping[str, Any]]:
     """Yield the pages of a list; `following` returns the URL of the next page.
 
-    Raises FilesetError as `part` does, and platform-error for a list that links back to itself or
-    has too many pages.
+    Raises FilesetError as `part_document` and `walk_pages` do.
+    """
+
+    def read(url: str) -> tuple[Mapping[str, Any], str | None]:
+        page = mapping(part_document(api, url, hosts), f"the list at {url}")
+        return page, following(page)
+
+    return walk_pages(first, read)
+
+
+def walk_pages(first: str, read: Callable[[str], tuple[T, str | None]]) -> Iterator[T]:
+    """Yield the pages of a list; `read` returns a page and the URL of the next one.
+
+    Raises FilesetError (platform-error) for a list that links back to itself or has too many pages.
     """
     seen: set[str] = set()
     url: str | None = first
@@ -259,9 +280,8 @@ def read_pages(
         if url in seen or len(seen) >= MOST_PAGES:
             raise FilesetError("platform-error", f"the list at {first} is a loop or endless")
         seen.add(url)
-        page = mapping(part_document(api, url, hosts), f"the list at {url}")
+        page, url = read(url)
         yield page
-        url = following(page)
 
 
 def base_url(url: str) -> str:

@@ -16,11 +16,17 @@ from builder.filesets.item import (
     Related,
 )
 from builder.filesets.platforms import json_document
+from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.json_document import edition, part_document
 from builder.filesets.platforms.metadata import licences, person_from_parts, plain_text, relate
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "mendeley"
+FACTS = PlatformFacts(
+    NAME,
+    "host, DOI",
+    "folders",
+)
 DOMAIN = "data.mendeley.com"
 _ROOT = f"https://{DOMAIN}/public-api/datasets"
 _DATASET = re.compile(r"/datasets/(?P<id>[a-z0-9]{6,20})(?:/(?P<version>\d{1,4}))?/?")
@@ -41,6 +47,7 @@ class Mendeley:
     """Mendeley Data."""
 
     name = NAME
+    facts = FACTS
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether it is Mendeley Data, by host or DOI."""

@@ -19,11 +19,17 @@ from builder.filesets.item import (
     Person,
 )
 from builder.filesets.platforms import json_document
+from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.json_document import part_document, read_pages
 from builder.filesets.platforms.metadata import licences, person_from_parts, plain_text
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "osf"
+FACTS = PlatformFacts(
+    NAME,
+    "host, DOI",
+    "folders of all storage providers",
+)
 DOMAIN = "osf.io"
 _API = "api.osf.io"
 _HOSTS = frozenset((DOMAIN, "www.osf.io"))
@@ -45,6 +51,7 @@ class Osf:
     """OSF."""
 
     name = NAME
+    facts = FACTS
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether it is OSF, by host or DOI."""

@@ -15,21 +15,20 @@ from builder.filesets.item import (
     FilesetManifestFile,
     FilesetPlatformItem,
     IngestRequest,
-    Person,
-    Related,
 )
 from builder.filesets.platforms import json_document
+from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.json_document import wrap_part_errors
-from builder.filesets.platforms.metadata import (
-    licences,
-    orcid,
-    person_from_parts,
-    plain_text,
-    relate,
-)
+from builder.filesets.platforms.metadata import licences, plain_text
+from builder.filesets.platforms.pages import schema_org
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "pangaea"
+FACTS = PlatformFacts(
+    NAME,
+    "host, DOI",
+    "tables as text of unknown size; lists of files",
+)
 DOMAIN = "doi.pangaea.de"
 _HOSTS = frozenset((DOMAIN, "pangaea.de", "www.pangaea.de", "doi.pangaea.de"))
 _ID = re.compile(r"/?(?:10\.1594/pangaea\.)(?P<id>\d{1,12})/?", re.I)
@@ -38,6 +37,7 @@ _SERIES = "datasets"
 """Unit of the size of a series."""
 _NAMED, _HASH = "binary", "binary (hash)"
 """Columns of a table that lists files, in lower case: names and MD5s."""
+_RELATIONS = {"citation": "References", "isPartOf": "IsPartOf"}
 _ACCEPT = "text/tab-separated-values, text/plain;q=0.9"
 
 
@@ -45,6 +45,7 @@ class Pangaea:
     """PANGAEA."""
 
     name = NAME
+    facts = FACTS
 
     def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
         """Return whether it is PANGAEA, by host or DOI."""
@@ -167,7 +168,7 @@ def _list_files(api: Api, table: str) -> Sequence[tuple[str, str | None]] | None
 def _describe(about: Mapping[str, Any], doi: str, page: str) -> Description:
     return Description(
         title=plain_text(about.get("name")),
-        creators=tuple(_creators(about)),
+        creators=tuple(schema_org.creators(about)),
         publisher=json_document.text(json_document.inner(about, "publisher").get("name"))
         or "PANGAEA",
         published=json_document.day(about.get("datePublished")),
@@ -177,24 +178,5 @@ def _describe(about: Mapping[str, Any], doi: str, page: str) -> Description:
         licences=licences(url=about.get("license")),
         doi=doi,
         url=page,
-        related=tuple(dict.fromkeys(_relations(about))),
+        related=tuple(dict.fromkeys(schema_org.relations(about, _RELATIONS))),
     )
-
-
-def _creators(about: Mapping[str, Any]) -> Iterator[Person]:
-    for one in json_document.entries(about.get("creator")):
-        person = person_from_parts(one.get("givenName"), one.get("familyName"), iri=one.get("@id"))
-        name = plain_text(one.get("name"))
-        if person and person.given:
-            yield person
-        elif name:
-            group = one.get("@type") == "Organization"
-            yield Person(name=name, orcid=orcid(one.get("@id")), organisation=group)
-
-
-def _relations(about: Mapping[str, Any]) -> Iterator[Related]:
-    for field, relation in (("citation", "References"), ("isPartOf", "IsPartOf")):
-        for one in json_document.entries(about.get(field)):
-            found = relate(one.get("@id") or one.get("url"), relation)
-            if found:
-                yield found

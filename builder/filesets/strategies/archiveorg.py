@@ -57,7 +57,12 @@ class Items:
             if not known.archived.ingest_strategy.startswith(ARCHIVEORG):
                 check = self.settings["fileset.check"]
                 return record.existing(self.store, place(item), item, check=check, go_on=self.go_on)
-        return _existing(known, self.archive.contents(keys.item_name(item)), item)
+        return _existing(known, self.archive.contents(self.item_name(item, known)), item)
+
+    def item_name(self, item: FilesetPlatformItem, known: KeepingRecord | None) -> str:
+        """Return the name of the archive.org item: the recorded one, or the configured one."""
+        recorded = known.archived.archiveorg_item_name if known else None
+        return recorded or keys.item_name(item, self.settings["fileset.strategy"])
 
     def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
         """Archive the item's files at archive.org. Raises FilesetError."""
@@ -119,13 +124,25 @@ class _ArchiveOrgRun:
     ) -> None:
         self._asked = asked
         self._item = item
-        self._name = keys.item_name(item)
+        self._name = asked.item_name(item, known)
         self._known = {f.path: f for f in known.archived.manifest} if known else {}
         self._left: int = asked.settings["fileset.limits"]["bytes"]
         self._terminal: Terminal | None = None
         if item.platform_name != ARCHIVEORG:
             asked.archive.check()
         self._contents = asked.archive.contents(self._name)
+        self._check_owner()
+
+    def _check_owner(self) -> None:
+        """Raise FilesetError (mismatch-existing) if the item has files of another manifest.
+
+        Names without a digest can be those of another dataset, or of a changed manifest.
+        """
+        own = {file.path for file in self._item.manifest or ()} | {BUNDLE}
+        others = sorted(self._contents.uploaded - own)
+        if others and self._asked.settings["fileset.strategy"]["item_names"] != "digest":
+            detail = f"the item {self._name} has other files, such as {others[0]}"
+            raise FilesetError("mismatch-existing", detail, item=self._item)
 
     def archive(self) -> ArchiveStrategyResult:
         """Archive all files and return the result."""
@@ -190,6 +207,7 @@ class _ArchiveOrgRun:
             manifest=tuple(replace(file, key=None) for file in kept),
             bundle_file_meta=meta,
             bundle_archiveorg_path=BUNDLE,
+            archiveorg_item_name=self._name,
         )
 
     def _put(self, file: FilesetManifestFile, path: Path) -> None:
@@ -201,9 +219,9 @@ class _ArchiveOrgRun:
             return
         archive, item = self._asked.archive, self._item
         hint = sum(one.size or 0 for one in item.files)
-        archive.put(
-            self._name, file.path, path, keys.item_metadata(item), max(hint, file.size or 0)
-        )
+        collection = self._asked.settings["fileset.strategy"]["collection"]
+        metadata = keys.item_metadata(item, collection)
+        archive.put(self._name, file.path, path, metadata, max(hint, file.size or 0))
         if _is(file, archive.contents(self._name).files.get(file.path)) is False:
             detail = f"{file.path} at archive.org differs from the uploaded file"
             raise FilesetError("error-store-verify", detail, item=item)
@@ -220,6 +238,7 @@ class _ArchiveOrgRun:
             manifest=tuple(kept),
             file_file_meta=files.meta(alone) if alone else None,
             file_terminal=self._terminal if alone else None,
+            archiveorg_item_name=self._name,
         )
 
     @contextmanager

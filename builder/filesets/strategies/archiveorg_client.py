@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from builder.filesets.platforms.archiveorg import is_uploaded
 from builder.filesets.platforms.json_document import digest, entries, inner, size, text
 from builder.filesets.protocols import FilesetError
 from builder.http.settings import Settings, http_settings
@@ -40,10 +41,12 @@ class Stored:
 class ItemContents:
     """The files of an item by path; empty if the item does not exist.
 
-    While archive.org is processing the item (`busy`), the list may lack files that it has.
+    `uploaded` are the paths without the files that archive.org made itself. While archive.org is
+    processing the item (`busy`), the list may lack files that it has.
     """
 
     files: Mapping[str, Stored] = field(default_factory=dict)
+    uploaded: frozenset[str] = frozenset()
     busy: bool = False
 
 
@@ -96,11 +99,15 @@ class ArchiveClient:
         found = self._retry(ask, "error-store-verify")
         if not isinstance(found, Mapping):
             return ItemContents()
-        files = {
-            name: _parse_file(one) for one in entries(found.get("files")) if (name := _name(one))
+        named = {
+            name: {**one, "name": name}
+            for one in entries(found.get("files"))
+            if (name := _name(one))
         }
+        files = {name: _parse_file(one) for name, one in named.items()}
+        uploaded = frozenset(name for name, one in named.items() if is_uploaded(item, one))
         waiting = found.get("pending_tasks") is True or bool(found.get("tasks"))
-        return ItemContents(files, waiting)
+        return ItemContents(files, uploaded, waiting)
 
     def put(self, item: str, path: str, file: Path, metadata: Mapping[str, Any], hint: int) -> None:
         """Upload a file to an item, which is created with the metadata if it does not exist.

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from builder.filesets.item import FilesetPlatformItem
@@ -31,6 +31,9 @@ _NUMBER = re.compile(rf"[0-9a-f]{{{_DIGITS}}}")
 _OTHER = re.compile(r"[^A-Za-z0-9.-]+")
 _LONGEST = 80
 _ITEM_DIGITS = 12
+_NAMING = {"item_prefix": "", "item_names": "digest"}
+_RECORDS = frozenset({"zenodo"})
+"""Platforms whose versions sandcrawler names by the record alone."""
 
 
 def place(item: FilesetPlatformItem) -> str:
@@ -114,25 +117,42 @@ def _by_digest(path: str) -> str:
     return f"%7E{hashlib.sha256(path.encode()).hexdigest()[:32]}/{part(path.rpartition('/')[2])}"
 
 
-def item_name(item: FilesetPlatformItem) -> str:
-    """Return the name of the item: the existing one, or a name derived from the manifest.
+def item_name(item: FilesetPlatformItem, naming: Mapping[str, Any] = _NAMING) -> str:
+    """Return the name of the item: the existing one, or a name by `fileset.strategy`.
 
-    It has only letters that archive.org accepts, and starts with the platform's host. Another
-    manifest of the same dataset has another name.
+    It has only letters that archive.org accepts, and starts with the platform's host, behind the
+    configured prefix. By default it ends in a digest, so that another manifest of the same dataset
+    has another name. sandcrawler's names have none.
     """
     if item.archiveorg_item_name:
         return item.archiveorg_item_name
-    number = hashlib.sha256(place(item).encode()).hexdigest()[:_ITEM_DIGITS]
-    parts = (item.platform_domain or item.platform_name, item.platform_id or "", item.version or "")
-    head = "-".join(_OTHER.sub("-", part).strip("-.") for part in parts)
-    return f"{head[: _LONGEST - _ITEM_DIGITS - 1].strip('-.')}-{number}"
+    if naming["item_names"] == "sandcrawler":
+        head, tail = _plain_name(item), ""
+    else:
+        parts = (item.platform_domain or item.platform_name, item.platform_id, item.version)
+        head = "-".join(_OTHER.sub("-", part or "").strip("-.") for part in parts)
+        number = hashlib.sha256(place(item).encode()).hexdigest()[:_ITEM_DIGITS]
+        tail = f"-{number}"
+    start = f"{naming['item_prefix']}{head}"
+    return start[: _LONGEST - len(tail)].strip("-.") + tail
 
 
-def item_metadata(item: FilesetPlatformItem) -> dict[str, Any]:
+def _plain_name(item: FilesetPlatformItem) -> str:
+    """Return a name as sandcrawler makes them; a version that is a record is the id itself."""
+    host = item.platform_domain or item.platform_name
+    leaf, version = (item.platform_id or "").rpartition("/")[2], item.version
+    if item.platform_name in _RECORDS:
+        leaf, version = version or leaf, None
+    parts = (host, leaf, f"v{version}" if version else "")
+    return "-".join(_OTHER.sub("-", part).strip("-.") for part in parts if part)
+
+
+def item_metadata(item: FilesetPlatformItem, collection: str = "") -> dict[str, Any]:
     """Return the metadata for creating the item; archiveorg_item_meta overrides the rest."""
     told = item.description
     found = {
         "mediatype": "data",
+        "collection": collection,
         "title": told.title or item.platform_id,
         "creator": [person.name for person in told.creators],
         "publisher": told.publisher,

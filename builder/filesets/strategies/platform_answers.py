@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from builder.filesets.item import FilesetPlatformItem, PlatformAnswer
+from builder.filesets.platforms.pages.head import read_biblio
 from builder.filesets.strategies.warc import WarcRecords
 
 ANSWERS = "platform-"
@@ -56,7 +57,7 @@ def describe(item: FilesetPlatformItem) -> dict[str, Any]:
     """Return title, creators, licences, DOI and version, each as `value` and `source`.
 
     The source is the URL of the response that has the value, with a JSON Pointer (RFC 6901) as its
-    fragment. It is None if no response has the value as it stands.
+    fragment unless it is a page. It is None if no response has the value as it stands.
     """
     # The answers of the DOI registry come first, those of the platform later.
     documents = [found for one in reversed(item.sent) if (found := _parse(one)) is not None]
@@ -82,14 +83,22 @@ def describe(item: FilesetPlatformItem) -> dict[str, Any]:
 
 
 def _parse(answer: PlatformAnswer) -> tuple[str, Any] | None:
-    """Return the URL and the document of a response, None if it is not JSON or too large."""
+    """Return the URL and the document of a response, None if it is neither JSON nor a page.
+
+    The URL of JSON ends in `#`, because a pointer follows. Too large a document is None.
+    """
     if answer.packed is None:
         return None
     data = zlib.decompressobj().decompress(answer.packed, _LARGEST + 1)
-    try:
-        return (answer.url, json.loads(data)) if len(data) <= _LARGEST else None
-    except (ValueError, RecursionError):
+    if len(data) > _LARGEST:
         return None
+    try:
+        return f"{answer.url}#", json.loads(data)
+    except (ValueError, RecursionError):
+        if not data.lstrip().startswith(b"<"):
+            return None
+    links = ", ".join(value for name, value in answer.headers if name.lower() == "link")
+    return answer.url, read_biblio(data, answer.url, link=links)
 
 
 def _find_places(documents: Iterable[tuple[str, Any]]) -> Places:
@@ -97,9 +106,10 @@ def _find_places(documents: Iterable[tuple[str, Any]]) -> Places:
     places: defaultdict[str, list[str]] = defaultdict(list)
     for url, document in documents:
         for pointer, value in _walk(document):
+            place = url + pointer if url.endswith("#") else url
             text = " ".join(str(value).split()).casefold()
             for one in {text, *(text[found.start() :] for found in _DOI.finditer(text))}:
-                places[one].append(f"{url}#{pointer}")
+                places[one].append(place)
     return places
 
 

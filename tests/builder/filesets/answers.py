@@ -26,8 +26,15 @@ class Answers:
     heard: Sequence[PlatformAnswer] = ()
 
     def answer(
-        self, url: str, *, accept: str = "application/json", statuses: frozenset[int] = frozenset()
+        self,
+        url: str,
+        *,
+        accept: str = "application/json",
+        statuses: frozenset[int] = frozenset(),
+        hosts: Sequence[str] = (),
     ) -> ApiAnswer:
+        if hosts and host(url) not in hosts:
+            raise FilesetError("platform-bad-response", f"{url} leads away from {hosts}")
         self.asked.append(url)
         found = self.documents.get(url, 404)
         if isinstance(found, int) and not isinstance(found, bool) and found not in statuses:
@@ -36,10 +43,8 @@ class Answers:
         return ApiAnswer(url=url, status=200, body=body)
 
     def document(self, url: str, *, hosts: Sequence[str] = ()) -> Any:
-        if hosts and host(url) not in hosts:
-            raise FilesetError("platform-bad-response", f"{url} leads away from {hosts}")
         try:
-            return json.loads(self.answer(url).body)
+            return json.loads(self.answer(url, hosts=hosts).body)
         except ValueError as error:
             raise FilesetError("platform-bad-response", str(error)) from error
 

@@ -73,7 +73,12 @@ class NoApi:
     heard: Sequence[PlatformAnswer] = ()
 
     def answer(
-        self, url: str, *, accept: str = "application/json", statuses: frozenset[int] = frozenset()
+        self,
+        url: str,
+        *,
+        accept: str = "application/json",
+        statuses: frozenset[int] = frozenset(),
+        hosts: Sequence[str] = (),
     ) -> ApiAnswer:
         return ApiAnswer(url=url, status=200, body=b"{}")
 

@@ -1,6 +1,7 @@
 """Pages: answers of an API that have a status, headers and hops of their own beside documents."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from builder.filesets.item import DatasetResource, FilesetPlatformItem, IngestRequest
+from builder.filesets.platforms.json_document import host
 from builder.filesets.protocols import Api, ApiAnswer, FilesetError, FilesetPlatformHelper
 from tests.builder.filesets.answers import Answers
 
@@ -19,11 +21,18 @@ class Pages(Answers):
     """As its base; an `ApiAnswer` is given as it is, if its status is one that is taken."""
 
     def answer(
-        self, url: str, *, accept: str = "application/json", statuses: frozenset[int] = frozenset()
+        self,
+        url: str,
+        *,
+        accept: str = "application/json",
+        statuses: frozenset[int] = frozenset(),
+        hosts: Sequence[str] = (),
     ) -> ApiAnswer:
         found = self.documents.get(url)
         if not isinstance(found, ApiAnswer):
-            return super().answer(url, accept=accept, statuses=statuses)
+            return super().answer(url, accept=accept, statuses=statuses, hosts=hosts)
+        if hosts and host(url) not in hosts:
+            raise FilesetError("platform-bad-response", f"{url} leads away from {hosts}")
         if found.status != 200 and found.status not in statuses:
             self.asked.append(url)
             named = {404: "platform-404", 410: "platform-gone", 403: "platform-restricted"}

@@ -500,8 +500,73 @@ def test_a_request_tells_the_item_that_has_its_files(
         assert told["fileset_bundle"]["file_meta"]["size_bytes"] == len(
             site.items[name]["bundle.zip"]
         )
-    again = result(ingest.process(IngestRequest(api)))
-    assert (again["status"], again["archiveorg_item_name"]) == ("success-existing", name)
+    other = settings.having(
+        "fileset.strategy", {"backend": "archiveorg", "bundle": bundle, "item_prefix": "lib-"}
+    )
+    for later in (ingest, replace(ingest, settings=other)):
+        again = result(later.process(IngestRequest(api)))
+        assert (again["status"], again["archiveorg_item_name"]) == ("success-existing", name)
+
+
+SANDCRAWLER = {"item_names": "sandcrawler"}
+
+
+@pytest.mark.parametrize(
+    ("platform", "host", "id_", "version", "name"),
+    [
+        ("dataverse", "dataverse.harvard.edu", "doi:10.7910/DVN/HIVES1", "2.1",
+         "dataverse.harvard.edu-HIVES1-v2.1"),
+        ("figshare", "brno.figshare.com", "4711", "3", "brno.figshare.com-4711-v3"),
+        ("zenodo", "zenodo.org", "21", "23", "zenodo.org-23"),
+        ("dryad", "datadryad.org", "10.5061/dryad.h0n3y", "2", "datadryad.org-dryad.h0n3y-v2"),
+        ("osf", "osf.io", "hny12", None, "osf.io-hny12"),
+    ],
+)  # fmt: skip
+def test_items_may_be_called_as_sandcrawler_calls_them(
+    server: Server, platform: str, host: str, id_: str, version: str | None, name: str
+) -> None:
+    item = item_of(
+        server, {"a": b"1"}, platform_name=platform, platform_domain=host, platform_id=id_,
+        version=version,
+    )  # fmt: skip
+    assert item_name(item, {"item_prefix": "", **SANDCRAWLER}) == name
+    assert item_name(item, {"item_prefix": "lib-", **SANDCRAWLER}) == f"lib-{name}"
+    assert item_name(item, {"item_prefix": "lib-", "item_names": "digest"}).startswith(
+        f"lib-{host}-"
+    )
+
+
+def test_items_are_made_in_the_configured_collection_with_the_configured_name(
+    server: Server, there: World, site: Internet, store: FolderStore
+) -> None:
+    given = {"collection": "bees", "item_prefix": "lib-", **SANDCRAWLER}
+    found = asked(site, there, store, **given).process(item_of(server, {"a": b"1"}))
+    assert site.metadata["lib-data.example.org-HIVES-v1.0"]["collection"] == ["bees"]
+    assert found.archiveorg_item_name == "lib-data.example.org-HIVES-v1.0"
+
+
+def test_an_item_of_an_earlier_name_is_found_again(
+    server: Server, there: World, site: Internet, store: FolderStore
+) -> None:
+    item = item_of(server, {"a": b"1", "b": b"2"})
+    found = asked(site, there, store).process(item)
+    site.log.clear()
+    run = asked(site, there, store, item_prefix="lib-")
+    assert run.check_existing(item) == replace(found, status="success-existing")
+    del site.items[item_name(item)]["b"]
+    assert run.process(item).archiveorg_item_name == item_name(item)
+    assert [path.split("/")[1] for path in site.puts()] == [item_name(item)]
+
+
+def test_names_without_a_digest_never_mix_two_manifests(
+    server: Server, there: World, site: Internet, store: FolderStore
+) -> None:
+    run = asked(site, there, store, **SANDCRAWLER)
+    run.process(item_of(server, {"a": b"1", "b": b"2"}))
+    site.log.clear()
+    error = refused(run, item_of(server, {"b": b"2", "c": b"3"}))
+    assert (error.status, "other files, such as a" in error.detail) == ("mismatch-existing", True)
+    assert not site.puts()
 
 
 def test_names_of_items_are_what_archive_org_takes(server: Server) -> None:

@@ -109,6 +109,70 @@ def test_files_may_be_deleted_or_withheld_or_have_no_digest() -> None:
     ]
 
 
+API = "https://datadryad.org/api/v2"
+LIST = f"{API}/datasets/doi%3A10.5061%2Fdryad.h0n3y/versions?per_page=100"
+
+
+def version(id_: int, number: int, **more: Any) -> dict[str, Any]:
+    """A version as it stands alone and in the list."""
+    return {
+        "_links": {
+            "self": {"href": f"/api/v2/versions/{id_}"},
+            "stash:dataset": {"href": "/api/v2/datasets/doi%3A10.5061%2Fdryad.h0n3y"},
+        },
+        "title": f"Honey, version {number}",
+        "versionNumber": number,
+        "visibility": "public",
+        **more,
+    }
+
+
+def versions() -> dict[str, Any]:
+    """A dataset of three versions, of which the second was never public, in two pages."""
+    links = dryad()["_links"] | {
+        "stash:versions": {"href": LIST.partition("?")[0].removeprefix("https://datadryad.org")}
+    }
+    first, second = version(18, 1), version(32, 2, visibility="restricted")
+    pages = [
+        {"_links": {"next": {"href": f"{LIST}&page=2"}},
+         "_embedded": {"stash:versions": [first, second]}},
+        {"_links": {}, "_embedded": {"stash:versions": [version(231, 3)]}},
+    ]  # fmt: skip
+    return {
+        **TWO,
+        DRYAD: dryad(_links=links),
+        LIST: pages[0],
+        f"{LIST}&page=2": pages[1],
+        f"{API}/versions/18": first,
+        f"{API}/versions/18/files?per_page=100": dryad_page([dryad_file(7)], 1),
+    }
+
+
+def test_a_version_is_asked_for_by_its_url_and_has_its_own_files() -> None:
+    found = item(versions(), f"{API}/versions/18")
+    assert (found.platform_id, found.version, found.platform_status) == (DOI, "1", "success")
+    assert [file.path for file in found.files] == ["hive7.csv"]
+    assert (found.description.title, found.description.version) == ("Honey, version 1", "1")
+    assert [licence.spdx for licence in found.description.licences] == ["CC0-1.0"]
+    assert found.description.related[-1] == Related(
+        f"{API}/versions/231", "URL", "IsPreviousVersionOf"
+    )
+
+
+def test_the_newest_version_names_the_others_that_are_public() -> None:
+    assert item(versions()).description.related[1:] == (
+        Related(f"{API}/versions/18", "URL", "IsNewVersionOf"),
+    )
+
+
+def test_a_version_of_another_dataset_or_of_one_that_is_gone_is_refused() -> None:
+    gone = versions() | {DRYAD: dryad(curationStatus="Withdrawn")}
+    assert item(gone, f"{API}/versions/18").platform_status == "platform-gone"
+    lost = versions() | {f"{API}/versions/18": version(18, 1, _links={})}
+    assert refused(lost, f"{API}/versions/18")[0] == "platform-bad-response"
+    assert refused(versions(), f"{API}/versions/99")[0] == "platform-404"
+
+
 @pytest.mark.parametrize(
     ("more", "status", "until"),
     [

@@ -37,6 +37,11 @@ def test_one_small_file_is_kept_as_a_file() -> None:
     assert made.processed == ["1"]
 
 
+def test_the_way_in_which_a_platform_listed_its_files_is_told() -> None:
+    found, _ = outcome(item(file(), detail="links of the page list its files"))
+    assert (found.status, found.detail) == ("success-file", "links of the page list its files")
+
+
 def test_several_files_are_a_fileset_and_what_was_kept_before_is_not_fetched_again() -> None:
     made = Fakes()
     request = made.give(URL, item(file("a.csv"), file("b.csv")))

@@ -13,17 +13,27 @@ from builder.filesets.platforms.archiveorg import ArchiveOrg
 from builder.filesets.platforms.ckan import Ckan
 from builder.filesets.platforms.dryad import Dryad
 from builder.filesets.platforms.figshare import Figshare
+from builder.filesets.platforms.hubs.github import GitHub
+from builder.filesets.platforms.hubs.gitlab import GitLab
+from builder.filesets.platforms.hubs.huggingface import HuggingFace
 from builder.filesets.platforms.invenio import Zenodo
 from builder.filesets.platforms.mendeley import Mendeley
 from builder.filesets.platforms.osf import Osf
 from builder.filesets.platforms.pangaea import Pangaea
+from builder.filesets.platforms.repositories.dataone import DataOne
+from builder.filesets.platforms.repositories.sciencebase import ScienceBase
 from builder.filesets.protocols import FilesetError, FilesetPlatformHelper
 from builder.filesets.status import STATUSES
 from tests.builder.filesets import (
     samples,
+    test_dataone,
     test_dataverse,
+    test_github,
+    test_gitlab,
+    test_huggingface,
     test_mendeley,
     test_osf,
+    test_sciencebase,
     test_zenodo,
 )
 from tests.builder.filesets.answers import Answers
@@ -59,6 +69,11 @@ PLATFORMS: dict[str, tuple[FilesetPlatformHelper, str, dict[str, Any]]] = {
         {f"{samples.PANGAEA}?format=metadata_jsonld": samples.pangaea()},
     ),
     "ckan": (Ckan(), "https://demo.ckan.org/dataset/honey-prices", {samples.CKAN: samples.ckan()}),
+    "dataone": (DataOne(), test_dataone.URL, test_dataone.whole()),
+    "sciencebase": (ScienceBase(), test_sciencebase.URL, test_sciencebase.WHOLE),
+    "github": (GitHub(), test_github.URL, test_github.WHOLE),
+    "gitlab": (GitLab(), test_gitlab.URL, test_gitlab.WHOLE),
+    "huggingface": (HuggingFace(), test_huggingface.URL, test_huggingface.dataset()),
     "zenodo": (
         Zenodo(),
         "https://zenodo.org/records/21",

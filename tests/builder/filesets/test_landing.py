@@ -1,12 +1,13 @@
 """Landing pages: what they say in their head, and pages that are made to be slow."""
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.filesets.platforms.landing import read_biblio
+from builder.filesets.platforms.pages.head import read_biblio
 from tests.builder.filesets.pages import REAL
 
 URL = "https://example.org/set/1"
@@ -63,6 +64,18 @@ def test_json_ld_of_a_dataset_is_read() -> None:
         "doi": "10.5072/abc",
         "contrib_names": ["V"],
     }
+
+
+@pytest.mark.parametrize(("second", "doi"), [("10.5072/ABC", "10.5072/abc"), ("10.5072/X", None)])
+def test_several_datasets_name_the_page_only_if_they_are_the_same(
+    second: str, doi: str | None
+) -> None:
+    nodes = [
+        {"@type": kind, "name": kind, "identifier": f"https://doi.org/{one}"}
+        for kind, one in (("Dataset", "10.5072/abc"), ("SoftwareSourceCode", second))
+    ]
+    found = said(f'<script type="application/ld+json">{json.dumps(nodes)}</script>')
+    assert (found.get("doi"), len(found["json_ld"])) == (doi, 2)
 
 
 def test_signposts_of_the_header_are_links() -> None:

@@ -1,12 +1,16 @@
 """Each platform knows what is its own, and no other takes it for its own."""
 
+from pathlib import Path
+
 import pytest
 
 from builder.filesets.item import DatasetResource, IngestRequest
-from builder.filesets.platforms.detect import PLATFORMS, probe
+from builder.filesets.platforms.detect import LAST, PLATFORMS
+from builder.filesets.platforms.probes import probe
 from tests.builder.filesets.answers import Answers
 from tests.builder.filesets.samples import ckan
 
+GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "datasets.md"
 UUID = "9f0c2b0e-5f0f-4b46-b5f2-0a8f3f2f6f11"
 OWN = [
     ("https://zenodo.org/records/4711", None, "zenodo"),
@@ -22,6 +26,15 @@ OWN = [
     ("https://doi.org/10.1594/pangaea.4711", "10.1594/pangaea.4711", "pangaea"),
     ("https://figshare.com/articles/dataset/Honey/4711/2", None, "figshare"),
     ("https://doi.org/10.6084/m9.figshare.4711", "10.6084/m9.figshare.4711", "figshare"),
+    ("https://huggingface.co/datasets/bees/honey", None, "huggingface"),
+    ("https://arcticdata.io/catalog/view/doi:10.18739/A2HONEY", None, "dataone"),
+    ("https://doi.org/10.18739/A2HONEY", "10.18739/a2honey", "dataone"),
+    ("https://www.sciencebase.gov/catalog/item/5e0a1b2c3d4e5f6a7b8c9d0e", None, "sciencebase"),
+    ("https://www.openicpsr.org/openicpsr/project/4711/version/V1/view", None, "openicpsr"),
+    ("https://doi.org/10.3886/E4711V1", "10.3886/e4711v1", "openicpsr"),
+    ("https://github.com/bees/honey/releases/tag/v1.0", None, "github"),
+    ("https://gitlab.com/bees/honey/-/releases/v1.0", None, "gitlab"),
+    ("https://git.example.org/bees/honey/-/releases/v1.0", None, "gitlab"),
     (f"https://data.4tu.nl/datasets/{UUID}/1", None, "figshare"),
     (
         "https://dataverse.harvard.edu/dataset.xhtml?persistentId=doi:10.7910/DVN/HONEY1",
@@ -49,7 +62,17 @@ def test_a_page_of_nobody_is_of_none(url: str) -> None:
 
 
 def test_no_two_platforms_have_one_name() -> None:
-    assert len({one.name for one in PLATFORMS}) == len(PLATFORMS) == 10
+    names = {one.name for one in (*PLATFORMS, LAST)}
+    assert len(names) == len(PLATFORMS) + 1
+
+
+def test_the_guide_has_the_rows_of_the_platforms_in_the_order_in_which_they_are_tried() -> None:
+    platforms = (*PLATFORMS, LAST)
+    assert [one.facts.name for one in platforms] == [one.name for one in platforms]
+    rows = [one.facts.row for one in platforms]
+    lines = GUIDE.read_text("utf-8").splitlines()
+    first = lines.index(rows[0])
+    assert lines[first : first + len(rows) + 1] == [*rows, ""]
 
 
 @pytest.mark.parametrize("root", ["", "/data/cs"])

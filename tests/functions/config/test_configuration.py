@@ -152,8 +152,13 @@ def test_a_variable_is_a_name_or_a_table_where_the_key_takes_both() -> None:
     for text, backend, many in [("web", "web", "never"), ("{ bundle = 'many' }", "auto", "many")]:
         read = configuration.parse("", {"SHEAF_FILESET_STRATEGY": text})["fileset.strategy"]
         assert (read["backend"], read["bundle"]) == (backend, many)
-    with pytest.raises(ConfigurationError, match=r"fileset\.strategy\.files .*is 0, expected"):
-        configuration.parse("", {"SHEAF_FILESET_STRATEGY": "{ files = 0 }"})
+    for given, wrong in [
+        ("files = 0", r"files .*is 0, expected"),
+        ("item_prefix = '-a'", r"item_prefix .*is \"-a\", expected at most 30 of"),
+        ("collection = 'a b'", r"collection .*is \"a b\", expected the name"),
+    ]:
+        with pytest.raises(ConfigurationError, match=rf"fileset\.strategy\.{wrong}"):
+            configuration.parse("", {"SHEAF_FILESET_STRATEGY": f"{{ {given} }}"})
 
 
 def test_there_are_few_keys() -> None:

@@ -1,0 +1,180 @@
+"""GitHub: releases by tag, with uploaded files and the archives of the source.
+
+An archive is made for each request, so neither its size nor its digest is known, and its bytes may
+change. Digests of files exist since 2025.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote
+
+from builder.filesets.item import (
+    DatasetResource,
+    Description,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    IngestRequest,
+    Licence,
+    Person,
+)
+from builder.filesets.platforms import json_document
+from builder.filesets.platforms.facts import PlatformFacts
+from builder.filesets.platforms.json_document import edition, part_document
+from builder.filesets.platforms.metadata import licences, plain_text
+from builder.filesets.protocols import Api, FilesetError
+
+NAME = "github"
+DOMAIN = "github.com"
+FACTS = PlatformFacts(
+    NAME, "host", "releases by tag; assets with digests, zip and tar.gz of source"
+)
+_API = "api.github.com"
+_HOSTS = frozenset((DOMAIN, "www.github.com"))
+_REPOSITORY = re.compile(r"/(?P<owner>[^/]+)/(?P<name>[^/]+?)(?:\.git)?(?:/(?P<rest>.*))?")
+_RELEASE = re.compile(r"releases/tag/(?P<tag>.+?)/?")
+_NEWEST = re.compile(r"(?:releases(?:/latest)?)?/?")
+_FILE = re.compile(r"(?:releases/download|archive|blob|raw|zipball|tarball)/.+")
+ARCHIVES = ("zip", "tar.gz")
+"""Forms of the archive of the source that are kept; others have the same contents."""
+
+
+@dataclass(frozen=True, slots=True)
+class _GitHubRequest:
+    """The requested release: owner and name of the repository, and the tag if one is named."""
+
+    owner: str
+    name: str
+    tag: str | None
+
+    @property
+    def api(self) -> str:
+        """The URL of the repository in the API."""
+        return f"https://{_API}/repos/{quote(self.owner)}/{quote(self.name)}"
+
+
+class GitHub:
+    """GitHub."""
+
+    name = NAME
+    facts = FACTS
+
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
+        """Return whether it is GitHub, by host."""
+        return json_document.host(resource.url) in _HOSTS
+
+    def process_request(
+        self, request: IngestRequest, resource: DatasetResource, api: Api
+    ) -> FilesetPlatformItem:
+        """Return the requested release, else the newest one. Raises FilesetError."""
+        asked = _parse_resource(resource)
+        release = _release(asked, api)
+        tag = json_document.name(release.get("tag_name"), "the release")
+        if asked.tag is not None and tag != asked.tag:
+            raise FilesetError("platform-error", f"requested {asked.tag}, received {tag}")
+        if release.get("draft") is True:
+            raise FilesetError("platform-scope", "it is a draft", code="draft")
+        about = json_document.mapping(part_document(api, asked.api), "the repository")
+        full = json_document.text(about.get("full_name")) or f"{asked.owner}/{asked.name}"
+        page = f"https://{DOMAIN}/{full}/releases/tag/{quote(tag)}"
+        return FilesetPlatformItem(
+            platform_name=NAME,
+            platform_domain=DOMAIN,
+            platform_id=full,
+            version=tag,
+            manifest=tuple(_files(release, full, tag)),
+            web_base_url=page,
+            description=_describe(release, about, tag, page),
+        )
+
+
+def _parse_resource(resource: DatasetResource) -> _GitHubRequest:
+    """Return the requested release. Raises FilesetError (platform-scope) for other pages."""
+    found = _REPOSITORY.fullmatch(json_document.path(resource.url))
+    rest = (found["rest"] or "") if found else ""
+    if found and _FILE.fullmatch(rest):
+        raise FilesetError("platform-scope", "it is one file of a repository", code="file-level")
+    release = _RELEASE.fullmatch(rest)
+    if found is None or not (release or _NEWEST.fullmatch(rest)):
+        detail = f"{resource.url} is not a release"
+        raise FilesetError("platform-scope", detail, code="no-dataset")
+    tag = unquote(release["tag"]) if release else None
+    return _GitHubRequest(unquote(found["owner"]), unquote(found["name"]), tag)
+
+
+def _release(asked: _GitHubRequest, api: Api) -> Mapping[str, Any]:
+    """Return the release's document. Raises FilesetError, as for a repository without releases."""
+    tag = asked.tag and quote(asked.tag, safe="")
+    url = f"{asked.api}/releases/tags/{tag}" if tag else f"{asked.api}/releases/latest"
+    try:
+        return json_document.mapping(api.document(url), "the release")
+    except FilesetError as error:
+        if error.status != "platform-404":
+            raise
+        missing = error
+    if asked.tag is not None:
+        # A tag without a release has a page too; it has only the source.
+        edition(api, asked.api, f"{asked.api}/git/ref/tags/{tag}", asked.tag)
+        return {"tag_name": asked.tag, "assets": []}
+    api.document(asked.api)
+    detail = "the repository has no release"
+    raise FilesetError("platform-scope", detail, code="no-dataset") from missing
+
+
+def _files(release: Mapping[str, Any], full: str, tag: str) -> Iterator[FilesetManifestFile]:
+    assets = json_document.objects_of(release.get("assets"), "the list of files")
+    for asset in assets:
+        yield _asset(asset)
+    taken = {asset.get("name") for asset in assets}
+    for form in ARCHIVES:
+        name = f"{full.rpartition('/')[2]}-{tag.replace('/', '-')}.{form}"
+        yield FilesetManifestFile(
+            path=f"source/{name}" if name in taken else name,
+            extra={"source": form},
+            platform_url=f"https://{DOMAIN}/{full}/archive/refs/tags/{quote(tag)}.{form}",
+        )
+
+
+def _asset(asset: Mapping[str, Any]) -> FilesetManifestFile:
+    url = json_document.web(asset.get("browser_download_url"))
+    algorithm, _, digest = (json_document.text(asset.get("digest")) or "").partition(":")
+    complete = json_document.text(asset.get("state")) in (None, "uploaded")
+    return FilesetManifestFile(
+        path=json_document.name(asset.get("name"), "a file"),
+        size=json_document.size(asset.get("size")),
+        mimetype=json_document.text(asset.get("content_type")),
+        # An upload that was broken off is listed too.
+        status=None if url and complete else "withheld",
+        platform_url=url,
+        **json_document.digests(algorithm, digest),
+    )
+
+
+def _describe(
+    release: Mapping[str, Any], about: Mapping[str, Any], tag: str, page: str
+) -> Description:
+    owner = json_document.inner(about, "owner")
+    login = json_document.text(owner.get("login"))
+    group = json_document.text(owner.get("type")) == "Organization"
+    named = plain_text(about.get("name"))
+    return Description(
+        title=" ".join(one for one in (named, plain_text(release.get("name")) or tag) if one),
+        creators=(Person(name=login, organisation=group),) if login else (),
+        publisher="GitHub",
+        published=json_document.day(release.get("published_at"))
+        or json_document.day(release.get("created_at")),
+        type="Software",
+        abstract=plain_text(about.get("description")) or plain_text(release.get("body")),
+        subjects=json_document.texts(about.get("topics")),
+        licences=tuple(_licences(json_document.inner(about, "license"))),
+        version=tag,
+        url=page,
+    )
+
+
+def _licences(given: Mapping[str, Any]) -> Iterator[Licence]:
+    spdx = json_document.text(given.get("spdx_id"))
+    known = spdx not in (None, "NOASSERTION")
+    url = f"https://spdx.org/licenses/{spdx}.html" if known else None
+    yield from licences(name=given.get("name"), url=url)

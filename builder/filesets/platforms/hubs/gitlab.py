@@ -1,0 +1,209 @@
+"""GitLab: releases by tag, with links to files and the archives of the source.
+
+Neither sizes nor digests are known. A link without the name of a file leads to a page or a service,
+and becomes a related work.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from builder.filesets.item import (
+    DatasetResource,
+    Description,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    IngestRequest,
+    Licence,
+    Person,
+    Related,
+)
+from builder.filesets.platforms import json_document
+from builder.filesets.platforms.facts import PlatformFacts
+from builder.filesets.platforms.hubs.github import ARCHIVES
+from builder.filesets.platforms.json_document import part_document
+from builder.filesets.platforms.metadata import licences, plain_text, relate
+from builder.filesets.platforms.pages.schema_org import file_path
+from builder.filesets.protocols import Api, FilesetError
+
+NAME = "gitlab"
+FACTS = PlatformFacts(
+    NAME,
+    "known hosts, and `/-/releases` in the URL",
+    "releases by tag; linked files, zip and tar.gz of source; no digests",
+)
+_HOSTS = frozenset(
+    (
+        "codebase.helmholtz.cloud", "framagit.org", "git.rwth-aachen.de", "gitlab.com",
+        "gitlab.gnome.org", "gitlab.inria.fr", "gitlab.mpcdf.mpg.de", "gitlab.kitware.com",
+        "jugit.fz-juelich.de", "salsa.debian.org",
+    )
+)  # fmt: skip
+_PROJECT = re.compile(r"/(?P<path>[^/]+(?:/[^/-][^/]*)+?)(?:/-(?:/(?P<rest>.*))?)?/?")
+_RELEASE = re.compile(r"releases/(?!permalink(?:/|$))(?P<tag>[^/]+)(?P<file>/downloads/.+)?/?")
+_NEWEST = re.compile(r"(?:releases(?:/permalink/latest)?)?/?")
+_FILE = re.compile(r"(?:archive|blob|raw|package_files|jobs)/.+")
+_LINKED = frozenset((None, "other", "package"))
+"""Types of links that may lead to files; `image` and `runbook` do not."""
+_NAMED = re.compile(r".*[^/.]\.(?!html?$)[A-Za-z0-9]{1,8}", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _GitLabRequest:
+    """The requested release: root URL of its GitLab, path of the project, and tag if named."""
+
+    root: str
+    path: str
+    tag: str | None
+
+    @property
+    def api(self) -> str:
+        """The URL of the project in the API."""
+        return f"{self.root}/api/v4/projects/{quote(self.path, safe='')}"
+
+
+class GitLab:
+    """GitLab, on any host."""
+
+    name = NAME
+    facts = FACTS
+
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
+        """Return whether it is GitLab, by host or by the form of the URL of a release."""
+        known = json_document.host(resource.url) in _HOSTS
+        found = _PROJECT.fullmatch(json_document.path(resource.url))
+        return known or (found is not None and (found["rest"] or "").startswith("releases"))
+
+    def process_request(
+        self, request: IngestRequest, resource: DatasetResource, api: Api
+    ) -> FilesetPlatformItem:
+        """Return the requested release, else the newest one. Raises FilesetError."""
+        asked = _parse_resource(resource)
+        release = _release(asked, api)
+        tag = json_document.name(release.get("tag_name"), "the release")
+        if asked.tag is not None and tag != asked.tag:
+            raise FilesetError("platform-error", f"requested {asked.tag}, received {tag}")
+        about = json_document.mapping(
+            part_document(api, f"{asked.api}?license=true"), "the project"
+        )
+        path = json_document.text(about.get("path_with_namespace")) or asked.path
+        page = f"{asked.root}/{path}/-/releases/{quote(tag, safe='')}"
+        links = json_document.entries(json_document.inner(release, "assets").get("links"))
+        return FilesetPlatformItem(
+            platform_name=NAME,
+            platform_domain=json_document.host(asked.root),
+            platform_id=path,
+            version=tag,
+            manifest=_files(release, links),
+            web_base_url=page,
+            description=_describe(release, about, links, page),
+        )
+
+
+def _parse_resource(resource: DatasetResource) -> _GitLabRequest:
+    """Return the requested release. Raises FilesetError (platform-scope) for other pages."""
+    found = _PROJECT.fullmatch(json_document.path(resource.url))
+    rest = (found["rest"] or "") if found else ""
+    release = _RELEASE.fullmatch(rest)
+    if _FILE.fullmatch(rest) or (release and release["file"]):
+        raise FilesetError("platform-scope", "it is one file of a project", code="file-level")
+    if found is None or not (release or _NEWEST.fullmatch(rest)):
+        detail = f"{resource.url} is not a release"
+        raise FilesetError("platform-scope", detail, code="no-dataset")
+    parts = urlsplit(resource.url)
+    tag = unquote(release["tag"]) if release else None
+    return _GitLabRequest(f"{parts.scheme}://{parts.netloc}", unquote(found["path"]), tag)
+
+
+def _release(asked: _GitLabRequest, api: Api) -> Mapping[str, Any]:
+    """Return the release's document. Raises FilesetError, as for a project without releases."""
+    if asked.tag is not None:
+        by_tag = f"{asked.api}/releases/{quote(asked.tag, safe='')}"
+        return json_document.mapping(
+            json_document.edition(api, asked.api, by_tag, asked.tag), "the release"
+        )
+    try:
+        newest = api.document(f"{asked.api}/releases/permalink/latest")
+    except FilesetError as error:
+        if error.status != "platform-404":
+            raise
+        api.document(asked.api)
+        detail = "the project has no release"
+        raise FilesetError("platform-scope", detail, code="no-dataset") from error
+    return json_document.mapping(newest, "the release")
+
+
+def _files(
+    release: Mapping[str, Any], links: tuple[Mapping[str, Any], ...]
+) -> tuple[FilesetManifestFile, ...]:
+    found = [_linked_file(link) for link in links if _is_file(link)]
+    sources = json_document.inner(release, "assets").get("sources")
+    for one in json_document.entries(sources):
+        form, url = json_document.text(one.get("format")), json_document.web(one.get("url"))
+        if url and form in ARCHIVES:
+            found.append(
+                FilesetManifestFile(path=file_path(url), extra={"source": form}, platform_url=url)
+            )
+    return json_document.apart(found, [str(number) for number in range(1, len(found) + 1)])
+
+
+def _is_file(link: Mapping[str, Any]) -> bool:
+    kind = json_document.text(link.get("link_type"))
+    names = (json_document.text(link.get("name")), _url(link))
+    return kind in _LINKED and any(
+        _NAMED.fullmatch(json_document.path(name)) for name in names if name
+    )
+
+
+def _url(link: Mapping[str, Any]) -> str | None:
+    direct = json_document.web(link.get("direct_asset_url"))
+    return direct or json_document.web(link.get("url"))
+
+
+def _linked_file(link: Mapping[str, Any]) -> FilesetManifestFile:
+    url = _url(link)
+    return FilesetManifestFile(
+        path=file_path(url or "", link.get("name")),
+        extra={"link_type": kind} if (kind := json_document.text(link.get("link_type"))) else {},
+        status=None if url else "withheld",
+        platform_url=url,
+    )
+
+
+def _describe(
+    release: Mapping[str, Any],
+    about: Mapping[str, Any],
+    links: tuple[Mapping[str, Any], ...],
+    page: str,
+) -> Description:
+    space = json_document.inner(about, "namespace")
+    owner = plain_text(space.get("name"))
+    tag = json_document.text(release.get("tag_name"))
+    named = plain_text(about.get("name"))
+    group = json_document.text(space.get("kind")) == "group"
+    return Description(
+        title=" ".join(one for one in (named, plain_text(release.get("name")) or tag) if one),
+        creators=(Person(name=owner, organisation=group),) if owner else (),
+        publisher=json_document.host(page),
+        published=json_document.day(release.get("released_at"))
+        or json_document.day(release.get("created_at")),
+        type="Software",
+        abstract=plain_text(about.get("description")) or plain_text(release.get("description")),
+        subjects=json_document.texts(about.get("topics")),
+        licences=_licences(json_document.inner(about, "license")),
+        version=tag,
+        url=page,
+        related=tuple(dict.fromkeys(_relations(links))),
+    )
+
+
+def _licences(given: Mapping[str, Any]) -> tuple[Licence, ...]:
+    return licences(name=given.get("name"), url=given.get("html_url"))
+
+
+def _relations(links: tuple[Mapping[str, Any], ...]) -> Iterator[Related]:
+    for link in links:
+        if not _is_file(link) and (found := relate(_url(link), "References")):
+            yield found

@@ -1,0 +1,184 @@
+"""Hugging Face: datasets whose versions are commits, with files listed in pages.
+
+A large file has the SHA-256 of its bytes. A small one has only a digest of git, which includes a
+header, so it is kept in `extra` and verifies nothing.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote, unquote
+
+from builder.filesets.item import (
+    DatasetResource,
+    Description,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    IngestRequest,
+    Licence,
+    Person,
+    Related,
+)
+from builder.filesets.platforms import json_document
+from builder.filesets.platforms.facts import PlatformFacts
+from builder.filesets.platforms.metadata import licences, plain_text, relate
+from builder.filesets.platforms.pages.listing import read_linked_pages
+from builder.filesets.protocols import Api, FilesetError
+
+NAME = "huggingface"
+DOMAIN = "huggingface.co"
+FACTS = PlatformFacts(
+    NAME, "host", "datasets; a version is a commit; SHA-256 of large files (LFS) only"
+)
+_HOSTS = frozenset((DOMAIN, "www.huggingface.co", "hf.co"))
+_DATASET = re.compile(
+    r"(?:/api)?/datasets/(?P<id>[^/]+(?:/(?!(?:tree|blob|resolve|raw|viewer|discussions|commit|"
+    r"commits|revision)(?:/|$))[^/]+)?)(?:/(?P<view>[a-z]+)(?:/(?P<rest>.*))?)?/?"
+)
+_REVISIONS = frozenset(("tree", "commit", "revision"))
+_FILES = frozenset(("blob", "raw", "resolve"))
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+class HuggingFace:
+    """Hugging Face."""
+
+    name = NAME
+    facts = FACTS
+
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
+        """Return whether it is Hugging Face, by host."""
+        return json_document.host(resource.url) in _HOSTS
+
+    def process_request(
+        self, request: IngestRequest, resource: DatasetResource, api: Api
+    ) -> FilesetPlatformItem:
+        """Return the dataset at the requested revision, else at the newest. Raises FilesetError."""
+        id_, revision = _parse_resource(resource)
+        about = _about(api, id_, revision)
+        commit = json_document.text(about.get("sha")) or ""
+        if not _COMMIT.fullmatch(commit):
+            raise FilesetError("platform-bad-response", f"{id_} names no commit")
+        item = _item(id_, commit, about)
+        if item.platform_status != "success":
+            return item
+        files = tuple(_files(api, id_, commit))
+        if about.get("gated") in (None, False) or api.shows_token(DOMAIN):
+            return replace(item, manifest=files)
+        return replace(
+            item,
+            platform_status="needs-token",
+            manifest=tuple(replace(file, status="withheld") for file in files),
+            detail=f"its users must accept terms, and fileset.tokens has no token for {DOMAIN}",
+        )
+
+
+def _parse_resource(resource: DatasetResource) -> tuple[str, str | None]:
+    """Return the id of the requested dataset and its revision, if one is named.
+
+    Raises FilesetError (platform-scope).
+    """
+    found = _DATASET.fullmatch(json_document.path(resource.url))
+    if found is None:
+        detail = f"{resource.url} is not a dataset"
+        raise FilesetError("platform-scope", detail, code="no-dataset")
+    if found["view"] in _FILES:
+        raise FilesetError("platform-scope", "it is one file of a dataset", code="file-level")
+    # A name of a branch has its slashes escaped, so the rest is a folder.
+    revision = (found["rest"] or "").partition("/")[0] if found["view"] in _REVISIONS else ""
+    return unquote(found["id"]).rstrip("/"), unquote(revision) or None
+
+
+def _about(api: Api, id_: str, revision: str | None) -> Mapping[str, Any]:
+    """Return the dataset's document. Raises FilesetError, as for a version that does not exist."""
+    whole = f"https://{DOMAIN}/api/datasets/{quote(id_)}"
+    url = f"{whole}/revision/{quote(revision or '', safe='')}"
+    about = json_document.mapping(json_document.edition(api, whole, url, revision), "the dataset")
+    told = json_document.text(about.get("id")) or ""
+    # A renamed dataset is found by its old name, and is the one that was requested.
+    if "/" in id_ and not told:
+        raise FilesetError("platform-bad-response", "the dataset has no id")
+    commit = json_document.text(about.get("sha")) or ""
+    if revision and _COMMIT.fullmatch(revision) and commit != revision:
+        detail = f"requested revision {revision}, received {commit}"
+        raise FilesetError("platform-scope", detail, code="wrong-version")
+    return about
+
+
+def _item(id_: str, commit: str, about: Mapping[str, Any]) -> FilesetPlatformItem:
+    named = json_document.text(about.get("id")) or id_
+    page = f"https://{DOMAIN}/datasets/{quote(named)}"
+    status, detail = "success", ""
+    if about.get("private") is True:
+        status, detail = "platform-restricted", "it is private"
+    if about.get("disabled") is True:
+        status, detail = "platform-restricted", "Hugging Face disabled it"
+    return FilesetPlatformItem(
+        platform_name=NAME,
+        platform_status=status,
+        platform_domain=DOMAIN,
+        platform_id=named,
+        version=commit,
+        web_base_url=f"{page}/tree/{commit}",
+        detail=detail,
+        description=_describe(named, about, commit, page),
+    )
+
+
+def _files(api: Api, id_: str, commit: str) -> Iterator[FilesetManifestFile]:
+    first = f"https://{DOMAIN}/api/datasets/{quote(id_)}/tree/{commit}?recursive=true"
+    for page in read_linked_pages(api, first, (DOMAIN,)):
+        for entry in json_document.objects_of(page, "the list of files"):
+            if json_document.text(entry.get("type")) != "directory":
+                yield _file(id_, commit, entry)
+
+
+def _file(id_: str, commit: str, entry: Mapping[str, Any]) -> FilesetManifestFile:
+    path = json_document.name(entry.get("path"), "a file")
+    large = json_document.inner(entry, "lfs")
+    digest = json_document.digest(large.get("oid"), "sha256")
+    git = json_document.text(entry.get("oid"))
+    return FilesetManifestFile(
+        path=path,
+        size=json_document.size(large.get("size", entry.get("size"))),
+        sha256=digest,
+        extra={"git_oid": git} if git and digest is None else {},
+        platform_url=f"https://{DOMAIN}/datasets/{quote(id_)}/resolve/{commit}/{quote(path)}",
+    )
+
+
+def _describe(id_: str, about: Mapping[str, Any], commit: str, page: str) -> Description:
+    card = json_document.inner(about, "cardData")
+    tags = json_document.texts(about.get("tags"))
+    author = json_document.text(about.get("author")) or id_.partition("/")[0]
+    return Description(
+        title=plain_text(card.get("pretty_name")) or id_,
+        creators=(Person(name=author),),
+        publisher="Hugging Face",
+        published=json_document.day(about.get("createdAt"))
+        or json_document.day(about.get("lastModified")),
+        abstract=plain_text(about.get("description")),
+        subjects=tuple(tag for tag in tags if ":" not in tag),
+        language=next(iter(json_document.texts(card.get("language"))), None),
+        licences=tuple(_licences(card)),
+        version=commit,
+        doi=next((doi for tag in tags if (doi := _doi(tag))), None),
+        url=page,
+        related=tuple(dict.fromkeys(_relations(tags))),
+    )
+
+
+def _doi(tag: str) -> str | None:
+    return json_document.doi(tag) if tag.startswith("doi:") else None
+
+
+def _licences(card: Mapping[str, Any]) -> Iterator[Licence]:
+    for name in json_document.texts(card.get("license")):
+        yield from licences(name=name, url=card.get("license_link"))
+
+
+def _relations(tags: tuple[str, ...]) -> Iterator[Related]:
+    for tag in tags:
+        if tag.startswith("arxiv:") and (found := relate(tag, "References")):
+            yield found

@@ -1,0 +1,1 @@
+"""Datasets of unknown platforms, which their landing pages describe: links and JSON-LD."""

@@ -1,0 +1,210 @@
+"""schema.org: a description of a dataset and its files, in Sheaf's terms. Pure."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from builder.filesets.item import Description, FilesetManifestFile, Licence, Person, Related
+from builder.filesets.platforms import json_document
+from builder.filesets.platforms.json_document import entries, join_url, text, texts
+from builder.filesets.platforms.metadata import (
+    licences,
+    orcid,
+    person_from_parts,
+    person_from_text,
+    plain_text,
+    relate,
+)
+from builder.filesets.platforms.pages.json_ld import is_of
+from builder.filesets.platforms.pages.links import is_same, media_type
+
+RELATIONS = {
+    "citation": "References",
+    "hasPart": "HasPart",
+    "isBasedOn": "IsDerivedFrom",
+    "isPartOf": "IsPartOf",
+}
+"""schema.org's relations in DataCite's terms."""
+_KINDS = (
+    (frozenset({"SoftwareSourceCode", "SoftwareApplication"}), "Software"),
+    (frozenset({"Dataset"}), "Dataset"),
+)
+_GROUPS = frozenset({"Organization", "CollegeOrUniversity", "GovernmentOrganization", "Consortium"})
+_BYTES = re.compile(r"(\d{1,18})\s*(?:b|bytes?)?", re.IGNORECASE)
+_DOTTED = re.compile(r"[^/]*[^/.]\.[A-Za-z0-9]{1,8}")
+_NO_LABEL = re.compile(r"[/\\\x00-\x1f\x7f]+")
+_DIGESTS = ("md5", "sha1", "sha256", "sha512")
+
+
+def list_files(dataset: Mapping[str, Any], page: str) -> tuple[FilesetManifestFile, ...]:
+    """Return the files that a dataset's `distribution` lists; relative URLs start at `page`.
+
+    An entry without an address, such as a member of another file, and one that is the page itself
+    are left out.
+    """
+    found: dict[str, FilesetManifestFile] = {}
+    for url, entry in _addresses(dataset, page):
+        if url not in found:
+            found[url] = _file(entry, url)
+    return tuple(found.values())
+
+
+def lists_files(dataset: Mapping[str, Any], page: str) -> bool:
+    """Return whether a dataset's `distribution` lists a file."""
+    return next(_addresses(dataset, page), None) is not None
+
+
+def _addresses(dataset: Mapping[str, Any], page: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    given = dataset.get("distribution")
+    for one in given if isinstance(given, list) else [given]:
+        entry = {"contentUrl": one} if isinstance(one, str) else one
+        if isinstance(entry, Mapping):
+            for url in texts(entry.get("contentUrl")) or texts(entry.get("url")):
+                whole = join_url(page, url)
+                if whole and not is_same(whole, page):
+                    yield whole, entry
+
+
+def _file(entry: Mapping[str, Any], url: str) -> FilesetManifestFile:
+    size = text(entry.get("contentSize"))
+    exact = _BYTES.fullmatch(size) if size else None
+    told = (*texts(entry.get("encodingFormat")), *texts(entry.get("fileFormat")))
+    digests: dict[str, Any] = {
+        name: json_document.digest(entry.get(name), name) for name in _DIGESTS
+    }
+    return FilesetManifestFile(
+        path=file_path(url, entry.get("name")),
+        # A rounded size, such as 1.5 MB, verifies nothing.
+        size=json_document.size(exact[1]) if exact else None,
+        mimetype=next((kind for kind in map(media_type, told) if kind), None),
+        platform_url=url,
+        **digests,
+    )
+
+
+def file_path(url: str, label: object = None) -> str:
+    """Return the path of a file: a label that looks like one, else the end of the URL's path."""
+    named = plain_text(label)
+    parts = [part for part in unquote(json_document.path(url)).split("/") if part]
+    if named and _DOTTED.fullmatch(named.rpartition("/")[2]):
+        return named
+    # Some addresses end in a verb: /files/a.csv/content
+    for part in reversed(parts[-2:]):
+        if _DOTTED.fullmatch(part):
+            return part
+    last = parts[-1] if parts else "index"
+    return _NO_LABEL.sub("-", json_document.name(named or last, "a file"))
+
+
+def describe(dataset: Mapping[str, Any], page: str) -> Description:
+    """Return the description of a dataset at the URL `page`."""
+    named = dataset.get("description")
+    language = dataset.get("inLanguage")
+    return Description(
+        title=plain_text(_first(dataset.get("name"))) or plain_text(dataset.get("headline")),
+        creators=tuple(creators(dataset)),
+        publisher=_name(dataset.get("publisher")) or _name(dataset.get("provider")),
+        published=json_document.day(dataset.get("datePublished"))
+        or json_document.day(dataset.get("dateCreated")),
+        type=next((kind for types, kind in _KINDS if is_of(dataset, types)), "Other"),
+        abstract=plain_text("\n".join(texts(named))),
+        subjects=tuple(_subjects(dataset.get("keywords"))),
+        language=_name(language, "alternateName") or _first(language),
+        licences=tuple(_licences(dataset.get("license"))),
+        version=text(dataset.get("version")),
+        doi=doi_of(dataset),
+        url=page,
+        related=tuple(dict.fromkeys(relations(dataset))),
+    )
+
+
+def names_of(dataset: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the identifiers and URLs by which a dataset names itself."""
+    given = (dataset.get("@id"), dataset.get("url"), dataset.get("identifier"))
+    return tuple(name for value in given for name in _identifiers(value))
+
+
+def doi_of(dataset: Mapping[str, Any]) -> str | None:
+    """Return the dataset's DOI, or None."""
+    return next((doi for name in names_of(dataset) if (doi := json_document.doi(name))), None)
+
+
+def _identifiers(value: Any) -> Iterator[str]:
+    yield from texts(value)
+    for one in entries(value):
+        yield from texts(one.get("value"))
+        yield from texts(one.get("url"))
+        yield from texts(one.get("@id"))
+
+
+def creators(dataset: Mapping[str, Any]) -> Iterator[Person]:
+    """Yield the creators, or else the authors, of a dataset."""
+    given = dataset.get("creator") or dataset.get("author")
+    for one in given if isinstance(given, list) else [given]:
+        if isinstance(one, Mapping):
+            person = _person(one)
+        else:
+            person = person_from_text(plain_text(one))
+        if person:
+            yield person
+
+
+def _person(one: Mapping[str, Any]) -> Person | None:
+    known = (*_identifiers(one.get("@id")), *_identifiers(one.get("identifier")))
+    iri = next(
+        (found for name in (*known, *texts(one.get("sameAs"))) if (found := orcid(name))), None
+    )
+    places = one.get("affiliation")
+    listed = places if isinstance(places, list) else [places]
+    bodies = tuple(dict.fromkeys(name for place in listed if (name := _name(place))))
+    person = person_from_parts(
+        one.get("givenName"), one.get("familyName"), iri=iri, affiliations=bodies
+    )
+    if person and person.given:
+        return person
+    name = plain_text(one.get("name"))
+    group = is_of(one, _GROUPS)
+    return Person(name=name, orcid=iri, affiliations=bodies, organisation=group) if name else None
+
+
+def relations(
+    dataset: Mapping[str, Any], table: Mapping[str, str] = RELATIONS
+) -> Iterator[Related]:
+    """Yield the works to which the properties in `table` relate a dataset."""
+    for field, relation in table.items():
+        given = dataset.get(field)
+        for one in given if isinstance(given, list) else [given]:
+            named = (one.get("@id") or one.get("url")) if isinstance(one, Mapping) else one
+            found = relate(named, relation)
+            if found:
+                yield found
+
+
+def _licences(given: Any) -> Iterator[Licence]:
+    for one in given if isinstance(given, list) else [given]:
+        if isinstance(one, Mapping):
+            yield from licences(name=one.get("name"), url=one.get("url") or one.get("@id"))
+        elif json_document.web(one):
+            yield from licences(url=one)
+        else:
+            yield from licences(name=one)
+
+
+def _subjects(given: Any) -> Iterator[str]:
+    for one in given if isinstance(given, list) else [given]:
+        if isinstance(one, Mapping):
+            yield from texts(one.get("name"))
+        else:
+            # One text lists several; a text of a list is one.
+            yield from texts(one, apart="" if isinstance(given, list) else ",")
+
+
+def _name(value: Any, field: str = "name") -> str | None:
+    if isinstance(value, list):
+        value = value[0] if value else None
+    return plain_text(value.get(field) if isinstance(value, Mapping) else value)
+
+
+def _first(value: Any) -> str | None:
+    return next(iter(texts(value)), None)

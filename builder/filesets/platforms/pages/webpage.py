@@ -1,0 +1,287 @@
+"""Datasets of unknown platforms: landing pages that list their files.
+
+FAIR Signposting lists them by links (`item`), in the page or in a set of links (`linkset`).
+schema.org does so by `distribution` in JSON-LD. If a page has both, the links decide which files
+there are, and the JSON-LD adds sizes and digests.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from builder.filesets.download.api import parse_document
+from builder.filesets.item import (
+    DatasetResource,
+    Description,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    IngestRequest,
+    Licence,
+    Person,
+    Related,
+)
+from builder.filesets.platforms import json_document
+from builder.filesets.platforms.facts import PlatformFacts
+from builder.filesets.platforms.json_document import wrap_part_errors
+from builder.filesets.platforms.landing import handle_of
+from builder.filesets.platforms.metadata import licences, orcid, person_from_text, relate
+from builder.filesets.platforms.pages import schema_org
+from builder.filesets.platforms.pages.links import (
+    JSON_LINKSET,
+    TEXT_LINKSET,
+    WebLink,
+    is_same,
+    parse_header,
+    parse_linkset,
+)
+from builder.filesets.protocols import Api, FilesetError
+
+NAME = "webpage"
+FACTS = PlatformFacts(
+    NAME,
+    "landing page, if no other platform is known",
+    "FAIR Signposting (`item`, `linkset`), else schema.org `distribution`; `extra.listed_by` "
+    "says which",
+)
+SIGNPOSTING, LINKSET, SCHEMA_ORG = "signposting", "linkset", "schema.org"
+"""The ways in which a page lists files; in `extra.listed_by` of each."""
+_WAYS = {
+    SIGNPOSTING: "links of the page (FAIR Signposting) list its files",
+    LINKSET: "a set of links (FAIR Signposting) lists its files",
+    SCHEMA_ORG: "JSON-LD of the page (schema.org) lists its files",
+}
+_ACCEPT = f"{JSON_LINKSET}, {TEXT_LINKSET};q=0.9"
+_FORMS = (JSON_LINKSET, None, TEXT_LINKSET)
+"""Forms of a set of links, best first; None for an undeclared form."""
+_SETS = 20
+"""Most sets of links of a page."""
+_LARGEST_SET = 8 << 20
+"""Bytes of a set; a hundred thousand links need less."""
+_TYPES = {
+    "article": "Text",
+    "audioobject": "Sound",
+    "collection": "Collection",
+    "creativework": "Other",
+    "dataset": "Dataset",
+    "imageobject": "Image",
+    "report": "Report",
+    "scholarlyarticle": "JournalArticle",
+    "softwareapplication": "Software",
+    "softwaresourcecode": "Software",
+    "thesis": "Dissertation",
+    "videoobject": "Audiovisual",
+}
+"""DataCite's types by schema.org's names in lower case."""
+_PAGES = frozenset({"text/html", "application/xhtml+xml"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Signposts:
+    """The links of a page, and the way in which they list files."""
+
+    links: tuple[WebLink, ...]
+    way: str
+
+    def targets(self, relation: str) -> tuple[str, ...]:
+        """Return the targets of a type of links, each once."""
+        return tuple(dict.fromkeys(one.target for one in self.links if one.relation == relation))
+
+
+class Webpage:
+    """A landing page that lists the files of a dataset."""
+
+    name = NAME
+    facts = FACTS
+
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
+        """Return whether the landing page was fetched, and lists files or a set of links."""
+        links = resource.html_biblio.get("links", {})
+        return bool(
+            links.get("item")
+            or links.get("linkset")
+            or any(schema_org.lists_files(one, resource.url) for one in _datasets(resource))
+        )
+
+    def process_request(
+        self, request: IngestRequest, resource: DatasetResource, api: Api
+    ) -> FilesetPlatformItem:
+        """Return the dataset as its page describes it. Raises FilesetError."""
+        posts = _read_signposts(resource, api)
+        dataset = _choose(resource, posts)
+        described = schema_org.list_files(dataset, resource.url)
+        files = tuple(_items(posts, resource.url, described))
+        way = posts.way
+        if not files:
+            files, way = described, SCHEMA_ORG
+        description = _describe(resource, posts, dataset)
+        if closed := _is_closed(dataset):
+            files = tuple(replace(file, status="withheld") for file in files)
+        return FilesetPlatformItem(
+            platform_name=NAME,
+            platform_status="platform-restricted" if closed else "success",
+            platform_domain=json_document.host(resource.url),
+            platform_id=description.doi or _local(resource.url),
+            version=description.version,
+            manifest=_name_apart(files, way),
+            web_base_url=resource.url,
+            detail="its page says that it is not free" if closed else _WAYS[way],
+            description=description,
+        )
+
+
+def _datasets(resource: DatasetResource) -> tuple[Mapping[str, Any], ...]:
+    return json_document.entries(resource.html_biblio.get("json_ld"))
+
+
+def _is_closed(dataset: Mapping[str, Any]) -> bool:
+    """Return whether a dataset says that it is not accessible for free."""
+    said = dataset.get("isAccessibleForFree")
+    return said is False or (json_document.text(said) or "").lower().endswith("false")
+
+
+def _local(url: str) -> str:
+    """Return a URL without scheme, host and fragment; it names the page on its host."""
+    return url.partition("://")[2].partition("/")[2].partition("#")[0] or "/"
+
+
+def _read_signposts(resource: DatasetResource, api: Api) -> _Signposts:
+    """Return the links of the page and of its sets of links. Raises FilesetError."""
+    page = tuple(_page_links(resource))
+    sets = _best_sets([one for one in page if one.relation == "linkset"])
+    if len(sets) > _SETS:
+        raise FilesetError("platform-error", f"the page has more than {_SETS} sets of links")
+    listed = tuple(
+        link for one in sets for link in _read_set(api, one.target) if _is_about(link, resource)
+    )
+    way = LINKSET if any(link.relation == "item" for link in listed) else SIGNPOSTING
+    return _Signposts((*listed, *page), way)
+
+
+def _page_links(resource: DatasetResource) -> Iterator[WebLink]:
+    """Yield the links of the landing page, in its header and its elements."""
+    kinds = resource.html_biblio.get("link_types", {})
+    for relation, targets in resource.html_biblio.get("links", {}).items():
+        for target in targets:
+            yield WebLink(relation, target, resource.url, kinds.get(target))
+
+
+def _best_sets(links: Sequence[WebLink]) -> Sequence[WebLink]:
+    """Return the sets in the best form, because the same set is often there in several."""
+    for form in _FORMS:
+        found = [one for one in links if one.media_type == form]
+        if found:
+            return found
+    return []
+
+
+def _read_set(api: Api, url: str) -> tuple[WebLink, ...]:
+    """Return the links of a set. Raises FilesetError."""
+    with wrap_part_errors():
+        answer = api.answer(url, accept=_ACCEPT)
+    if len(answer.body) > _LARGEST_SET:
+        detail = f"{url}: a set of links of {len(answer.body):,} bytes"
+        raise FilesetError("platform-bad-response", detail)
+    if answer.media_type == TEXT_LINKSET:
+        # It has the syntax of the header, with line breaks (RFC 9264, 4.1).
+        return tuple(parse_header(answer.body.decode("utf-8", "replace"), answer.url))
+    return tuple(parse_linkset(parse_document(answer), answer.url))
+
+
+def _is_about(link: WebLink, resource: DatasetResource) -> bool:
+    return any(is_same(link.context, url) for url in (resource.url, *resource.hops))
+
+
+def _items(
+    posts: _Signposts, page: str, described: Sequence[FilesetManifestFile]
+) -> Iterator[FilesetManifestFile]:
+    """Yield the files that links list. Raises FilesetError for a list of other pages."""
+    kinds = {one.target: one.media_type for one in reversed(posts.links) if one.media_type}
+    known = {file.platform_url: file for file in described}
+    targets = [url for url in posts.targets("item") if not is_same(url, page)]
+    if targets and all(kinds.get(url) in _PAGES for url in targets):
+        raise FilesetError("platform-scope", "its items are pages", code="collection")
+    for url in targets:
+        file = known.get(url) or FilesetManifestFile(
+            path=schema_org.file_path(url), platform_url=url
+        )
+        yield replace(file, mimetype=kinds.get(url) or file.mimetype)
+
+
+def _name_apart(
+    files: tuple[FilesetManifestFile, ...], way: str
+) -> tuple[FilesetManifestFile, ...]:
+    """Return the files with distinct paths; those with the same name get a number each."""
+    listed = [replace(file, extra={"listed_by": way}) for file in files]
+    return json_document.apart(listed, [str(number) for number in range(1, len(listed) + 1)])
+
+
+def _choose(resource: DatasetResource, posts: _Signposts) -> Mapping[str, Any]:
+    """Return the description of the page's own dataset; empty if there is none.
+
+    Raises FilesetError (platform-scope) for a catalogue: several datasets, none of them named.
+    """
+    datasets = _datasets(resource)
+    if len(datasets) <= 1:
+        return datasets[0] if datasets else {}
+    own = (resource.url, *resource.hops, *posts.targets("canonical"), *posts.targets("cite-as"))
+    dois = {resource.doi, *map(_doi, own)} - {None}
+    named = [
+        one
+        for one in datasets
+        if schema_org.doi_of(one) in dois
+        or any(is_same(name, url) for name in schema_org.names_of(one) for url in own)
+    ]
+    if named:
+        return max(named, key=lambda one: len(schema_org.list_files(one, resource.url)))
+    if posts.targets("item"):
+        return {}
+    detail = f"the page describes {len(datasets)} datasets"
+    raise FilesetError("platform-scope", detail, code="collection")
+
+
+def _doi(url: str) -> str | None:
+    handle = handle_of(url)
+    return handle.lower() if handle and handle.startswith("10.") else None
+
+
+def _describe(
+    resource: DatasetResource, posts: _Signposts, dataset: Mapping[str, Any]
+) -> Description:
+    """Return the description by JSON-LD, completed by links and by the page's other metadata."""
+    told, biblio = schema_org.describe(dataset, resource.url), resource.html_biblio
+    cited = next((doi for url in posts.targets("cite-as") if (doi := _doi(url))), None)
+    people = (person_from_text(name) for name in biblio.get("contrib_names", ()))
+    found = replace(
+        told,
+        title=told.title or biblio.get("title"),
+        creators=told.creators or tuple(one for one in people if one),
+        publisher=told.publisher or biblio.get("publisher") or json_document.host(resource.url),
+        published=told.published or biblio.get("release_date"),
+        licences=told.licences or tuple(_licences(posts)),
+        doi=cited or resource.doi or told.doi,
+        type=_type(posts) or (told.type if dataset else "Dataset"),
+        related=tuple(dict.fromkeys((*told.related, *_metadata(posts)))),
+    )
+    return found if found.creators else replace(found, creators=tuple(_authors(posts)))
+
+
+def _type(posts: _Signposts) -> str | None:
+    names = (url.rpartition("/")[2].lower() for url in posts.targets("type"))
+    return next((_TYPES[name] for name in names if name in _TYPES), None)
+
+
+def _licences(posts: _Signposts) -> Iterator[Licence]:
+    for url in posts.targets("license"):
+        yield from licences(url=url)
+
+
+def _authors(posts: _Signposts) -> Iterator[Person]:
+    """Yield authors by their links, if nothing says their names."""
+    for url in posts.targets("author"):
+        yield Person(name=url, orcid=orcid(url))
+
+
+def _metadata(posts: _Signposts) -> Iterator[Related]:
+    for url in posts.targets("describedby"):
+        if found := relate(url, "HasMetadata"):
+            yield found

@@ -1,0 +1,119 @@
+"""Probes: requests that recognise a platform by the API of a host that no list names."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from builder.filesets.item import DatasetResource
+from builder.filesets.platforms.json_document import inner
+from builder.filesets.platforms.landing import ENDS
+from builder.filesets.protocols import Api, FilesetError
+from builder.http.errors import OUTCOMES
+
+_PASSING = frozenset({"platform-rate-limited", "platform-timeout"})
+_GONE = 410
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A document that identifies the platform `platform`.
+
+    `shape` matches the landing page's URL after its host; its groups are put into `path`. With
+    `doi`, a DOI must be known. `shows` checks the document. `buried` checks the document of HTTP
+    status 410, which means a deleted dataset of this platform.
+    """
+
+    platform: str
+    shape: re.Pattern[str]
+    path: str
+    shows: Callable[[Mapping[str, Any]], bool]
+    doi: bool = False
+    buried: Callable[[Mapping[str, Any]], bool] | None = None
+
+
+def _dataverse(document: Mapping[str, Any]) -> bool:
+    version = inner(document, "data").get("version")
+    return document.get("status") == "OK" and isinstance(version, str)
+
+
+def _record(document: Mapping[str, Any]) -> bool:
+    return "id" in document and "metadata" in document and bool(inner(document, "links"))
+
+
+def _tombstone(document: Mapping[str, Any]) -> bool:
+    told = isinstance(document.get("message"), str) or bool(inner(document, "tombstone"))
+    return document.get("status") == _GONE and told
+
+
+def _package(document: Mapping[str, Any]) -> bool:
+    return document.get("success") is True and "resources" in inner(document, "result")
+
+
+PROBES: tuple[Probe, ...] = (
+    Probe(
+        "inveniordm",
+        re.compile(r"/(?:api/)?records?/([A-Za-z0-9-]+)(?:[/?].*)?"),
+        "/api/records/{0}",
+        _record,
+        buried=_tombstone,
+    ),
+    Probe(
+        "ckan",
+        re.compile(r"((?:/[^/?]+)*?)/dataset/([a-z0-9_-]+)/?(?:\?.*)?", re.I),
+        "{0}/api/3/action/package_show?id={1}",
+        _package,
+    ),
+    Probe("dataverse", re.compile(r".*"), "/api/info/version", _dataverse, doi=True),
+)
+"""All probes, in the order in which they are sent."""
+
+
+def probe(
+    resource: DatasetResource,
+    api: Api,
+    probes: tuple[Probe, ...] = PROBES,
+    failed: Callable[[FilesetError], None] = lambda error: None,
+) -> str | None:
+    """Return the name of the platform that a resource's host runs, or None.
+
+    A failed or uninformative response proves nothing; `failed` receives errors that may pass.
+    Raises FilesetError if the run ends.
+    """
+    parts = urlsplit(resource.url)
+    behind = parts.path + (f"?{parts.query}" if parts.query else "")
+    for probe in probes:
+        found = probe.shape.fullmatch(behind)
+        if found is None or (probe.doi and resource.doi is None):
+            continue
+        url = f"{parts.scheme}://{parts.netloc}{probe.path.format(*found.groups())}"
+        try:
+            document = api.document(url)
+        except FilesetError as error:
+            if error.status in ENDS:
+                raise
+            if error.status == "platform-gone" and _is_buried(probe, url, api):
+                return probe.platform
+            if error.status in _PASSING or (error.code in OUTCOMES and OUTCOMES[error.code].soon):
+                failed(error)
+            continue
+        if isinstance(document, Mapping) and probe.shows(document):
+            return probe.platform
+    return None
+
+
+def _is_buried(probe: Probe, url: str, api: Api) -> bool:
+    """Return whether the response for a deleted dataset comes from the platform."""
+    if probe.buried is None:
+        return False
+    try:
+        document = json.loads(api.answer(url, statuses=frozenset({_GONE})).body)
+    except (ValueError, RecursionError):
+        return False
+    except FilesetError as error:
+        if error.status in ENDS:
+            raise
+        return False
+    return isinstance(document, Mapping) and probe.buried(document)

@@ -1,0 +1,1 @@
+"""Repositories of one operator or federation, each with an interface of its own."""

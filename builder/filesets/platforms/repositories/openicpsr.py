@@ -1,0 +1,132 @@
+"""openICPSR and its sister archives: projects that are described by their page alone.
+
+Files can be fetched only after a login in the browser. So the project is listed with its metadata,
+and the zip of all its files as withheld.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from builder.filesets.item import (
+    DatasetResource,
+    Description,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    IngestRequest,
+)
+from builder.filesets.platforms import json_document
+from builder.filesets.platforms.facts import PlatformFacts
+from builder.filesets.platforms.metadata import person_from_text
+from builder.filesets.platforms.pages import schema_org
+from builder.filesets.platforms.pages.head import read_biblio
+from builder.filesets.protocols import Api, ApiAnswer, FilesetError
+
+NAME = "openicpsr"
+FACTS = PlatformFacts(
+    NAME, "host, DOI", "metadata only: files need a login, so they are `platform-restricted`"
+)
+_ARCHIVES = {
+    "www.openicpsr.org": "openicpsr",
+    "openicpsr.org": "openicpsr",
+    "www.datalumos.org": "datalumos",
+    "datalumos.org": "datalumos",
+}
+"""Names of the archives in the paths of their hosts."""
+_PROJECT = re.compile(
+    r"/(?P<archive>[a-z]+)/project/(?P<id>\d{1,9})(?:/version/V(?P<version>\d{1,4})(?:/view)?)?"
+    r"(?:;jsessionid=\w+)?/?",
+    re.IGNORECASE,
+)
+_FILE = re.compile(r"/[a-z]+/project/\d+/version/V\d+/download/.+", re.IGNORECASE)
+_DOI = re.compile(r"10\.3886/e(?P<id>\d{1,9})(?:v(?P<version>\d{1,4}))?(?P<file>-\d+)?")
+_OWN = "www.openicpsr.org"
+
+
+@dataclass(frozen=True, slots=True)
+class _Project:
+    """The requested project: host, number, and version if one is named."""
+
+    host: str
+    id: str
+    version: str | None
+
+    @property
+    def page(self) -> str:
+        """The URL of its page."""
+        root = f"https://{self.host}/{_ARCHIVES[self.host]}/project/{self.id}"
+        return f"{root}/version/V{self.version}/view" if self.version else root
+
+
+class OpenIcpsr:
+    """openICPSR."""
+
+    name = NAME
+    facts = FACTS
+
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
+        """Return whether it is openICPSR, by host or DOI."""
+        known = json_document.host(resource.url) in _ARCHIVES
+        return known or _DOI.fullmatch(resource.doi or "") is not None
+
+    def process_request(
+        self, request: IngestRequest, resource: DatasetResource, api: Api
+    ) -> FilesetPlatformItem:
+        """Return the project by its page. Raises FilesetError."""
+        asked = _parse_resource(resource)
+        page = api.page(asked.page)
+        # Without a version, the server leads to the page of the newest.
+        shown = _PROJECT.fullmatch(json_document.path(page.url))
+        version = (shown["version"] if shown else None) or asked.version
+        if version is None:
+            raise FilesetError("platform-bad-response", f"{page.url} names no version")
+        if asked.version not in (None, version):
+            detail = f"requested version {asked.version}, received version {version}"
+            raise FilesetError("platform-scope", detail, code="wrong-version")
+        found = replace(asked, version=version)
+        return FilesetPlatformItem(
+            platform_name=NAME,
+            platform_status="platform-restricted",
+            platform_domain=found.host,
+            platform_id=found.id,
+            version=version,
+            index=int(version),
+            manifest=(FilesetManifestFile(path=f"{found.id}-V{version}.zip", status="withheld"),),
+            web_base_url=found.page,
+            detail="its files can be fetched only after a login",
+            description=_describe(page, found),
+        )
+
+
+def _parse_resource(resource: DatasetResource) -> _Project:
+    """Return the requested project. Raises FilesetError (platform-scope) for other pages."""
+    host, path = json_document.host(resource.url), json_document.path(resource.url)
+    known = host in _ARCHIVES
+    by_url = _PROJECT.fullmatch(path) if known else None
+    by_doi = _DOI.fullmatch(resource.doi or "")
+    if (known and _FILE.fullmatch(path)) or (by_doi and by_doi["file"]):
+        raise FilesetError("platform-scope", "it is one file of a project", code="file-level")
+    found = by_url or by_doi
+    if found is None:
+        raise FilesetError("platform-scope", f"{resource.url} is not a project", code="no-dataset")
+    return _Project(host if by_url else _OWN, found["id"], found["version"])
+
+
+def _describe(page: ApiAnswer, found: _Project) -> Description:
+    said = read_biblio(page.body, page.url, page.headers.get("content-type", ""))
+    datasets = json_document.entries(said.get("json_ld"))
+    about: Mapping[str, Any] = datasets[0] if datasets else {}
+    told = schema_org.describe(about, found.page)
+    people = (person_from_text(name) for name in said.get("contrib_names", ()))
+    return replace(
+        told,
+        title=told.title or said.get("title"),
+        creators=told.creators or tuple(one for one in people if one),
+        publisher=told.publisher or said.get("publisher") or "openICPSR",
+        published=told.published or said.get("release_date"),
+        type="Dataset",
+        version=f"V{found.version}",
+        # The page's JSON-LD may say https://doi.org/null
+        doi=said.get("doi") or told.doi or f"10.3886/e{found.id}v{found.version}",
+    )

@@ -1,0 +1,176 @@
+"""ScienceBase of the US Geological Survey: items with files, and with sets of files (facets).
+
+Data releases are often a tree: an item without files has items below it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote
+
+from builder.filesets.item import (
+    DatasetResource,
+    Description,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    IngestRequest,
+    Person,
+    Related,
+)
+from builder.filesets.platforms import json_document
+from builder.filesets.platforms.facts import PlatformFacts
+from builder.filesets.platforms.json_document import entries, inner, text
+from builder.filesets.platforms.metadata import (
+    licences,
+    orcid,
+    person_from_parts,
+    plain_text,
+    relate,
+)
+from builder.filesets.protocols import Api, FilesetError
+
+NAME = "sciencebase"
+DOMAIN = "www.sciencebase.gov"
+FACTS = PlatformFacts(
+    NAME, "host", "files and facets of an item, with digests; not the items below"
+)
+_HOSTS = frozenset((DOMAIN, "sciencebase.gov"))
+_ITEM = re.compile(r"/catalog/(?:item|folder)s?/(?:get/)?(?P<id>[0-9a-f]{24})/?")
+_FILE = re.compile(r"/catalog/file/get/.+")
+_ON_S3 = "__s3__"
+"""Start of the place of a file whose own address answers with an application, not with bytes."""
+_CREATORS = frozenset(("author", "originator", "principal investigator", "data author"))
+_PUBLISHED = ("publication", "release", "repository created")
+"""Types of dates, in lower case, best first."""
+
+
+class ScienceBase:
+    """ScienceBase."""
+
+    name = NAME
+    facts = FACTS
+
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
+        """Return whether it is ScienceBase, by host."""
+        return json_document.host(resource.url) in _HOSTS
+
+    def process_request(
+        self, request: IngestRequest, resource: DatasetResource, api: Api
+    ) -> FilesetPlatformItem:
+        """Return the item with its files. Raises FilesetError."""
+        id_ = _item_id(resource)
+        page = f"https://{DOMAIN}/catalog/item/{id_}"
+        item = json_document.mapping(api.document(f"{page}?format=json"), "the item")
+        if text(item.get("id")) != id_:
+            raise FilesetError("platform-error", f"requested {id_}, received {item.get('id')}")
+        files = _files(id_, item)
+        if not files and item.get("hasChildren") is True:
+            raise FilesetError("platform-scope", "its items have the files", code="collection")
+        return FilesetPlatformItem(
+            platform_name=NAME,
+            platform_domain=DOMAIN,
+            platform_id=id_,
+            manifest=files,
+            web_base_url=page,
+            description=_describe(item, page),
+        )
+
+
+def _item_id(resource: DatasetResource) -> str:
+    """Return the id of the requested item. Raises FilesetError (platform-scope)."""
+    path = json_document.path(resource.url)
+    if _FILE.fullmatch(path):
+        raise FilesetError("platform-scope", "it is one file of an item", code="file-level")
+    found = _ITEM.fullmatch(path)
+    if found is None:
+        raise FilesetError("platform-scope", f"{resource.url} is not an item", code="no-dataset")
+    return found["id"]
+
+
+def _files(id_: str, item: Mapping[str, Any]) -> tuple[FilesetManifestFile, ...]:
+    """Return the files of an item, and those of its facets in a folder for each."""
+    found = [_file(id_, one) for one in _file_entries(item)]
+    for number, facet in enumerate(entries(item.get("facets")), 1):
+        folder = (text(facet.get("name")) or f"facet {number}").replace("/", "-")
+        for one in _file_entries(facet):
+            file = _file(id_, one)
+            found.append(replace(file, path=f"{folder}/{file.path}"))
+    numbers = [str(number) for number in range(1, len(found) + 1)]
+    return json_document.apart(found, numbers)
+
+
+def _file_entries(holder: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    given = holder.get("files")
+    return () if given is None else json_document.objects_of(given, "the list of files")
+
+
+def _file(id_: str, one: Mapping[str, Any]) -> FilesetManifestFile:
+    name = json_document.name(one.get("name"), "a file")
+    url = json_document.web(one.get("downloadUri")) or json_document.web(one.get("url"))
+    places = (text(one.get("pathOnDisk")) or "", url or "")
+    if any(_ON_S3 in place for place in places):
+        url = f"https://{DOMAIN}/catalog/file/get/{id_}?name={quote(name, safe='')}"
+    checksum = inner(one, "checksum")
+    return FilesetManifestFile(
+        path=name,
+        size=json_document.size(one.get("size")),
+        mimetype=text(one.get("contentType")),
+        status=None if url else "withheld",
+        platform_url=url,
+        **json_document.digests(checksum.get("type"), checksum.get("value")),
+    )
+
+
+def _describe(item: Mapping[str, Any], page: str) -> Description:
+    tags = (plain_text(tag.get("name")) for tag in entries(item.get("tags")))
+    rights = plain_text(item.get("rights"))
+    return Description(
+        title=plain_text(item.get("title")),
+        creators=tuple(_creators(entries(item.get("contacts")))),
+        publisher="U.S. Geological Survey",
+        published=_publication_day(entries(item.get("dates"))),
+        abstract=plain_text(item.get("body")) or plain_text(item.get("summary")),
+        subjects=tuple(dict.fromkeys(tag for tag in tags if tag)),
+        licences=licences(name=rights),
+        doi=next(_dois(item), None),
+        url=page,
+        related=tuple(dict.fromkeys(_relations(item))),
+    )
+
+
+def _publication_day(dates: Sequence[Mapping[str, Any]]) -> str | None:
+    by_type = {
+        (text(one.get("type")) or "").lower(): json_document.day(one.get("dateString"))
+        for one in dates
+    }
+    return next((day for kind in _PUBLISHED if (day := by_type.get(kind))), None)
+
+
+def _creators(contacts: Sequence[Mapping[str, Any]]) -> Iterator[Person]:
+    for one in contacts:
+        if (text(one.get("type")) or "").lower() not in _CREATORS:
+            continue
+        person = person_from_parts(one.get("firstName"), one.get("lastName"), iri=one.get("orcId"))
+        name = plain_text(one.get("name"))
+        group = text(one.get("contactType")) == "organization"
+        if person and person.given and not group:
+            yield person
+        elif name:
+            yield Person(name=name, orcid=orcid(one.get("orcId")), organisation=group)
+
+
+def _dois(item: Mapping[str, Any]) -> Iterator[str]:
+    for one in entries(item.get("identifiers")):
+        doi = json_document.doi(one.get("key"))
+        if doi and (text(one.get("type")) or "").lower() == "doi":
+            yield doi
+
+
+def _relations(item: Mapping[str, Any]) -> Iterator[Related]:
+    parent = text(item.get("parentId"))
+    named = [("IsPartOf", f"https://{DOMAIN}/catalog/item/{quote(parent)}")] if parent else []
+    named += [("References", text(one.get("uri")) or "") for one in entries(item.get("webLinks"))]
+    for relation, url in named:
+        if found := relate(url, relation):
+            yield found
