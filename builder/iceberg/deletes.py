@@ -3,7 +3,8 @@
 A position delete names a data file and the number of a row in it. A data file of records never
 changes, but versions in it become superseded later. So each data file has at most one file of
 superseded rows, and a publish writes anew those of the data files in which it superseded a row.
-Rows that are not items of a table (captures, templates and so on) never change.
+A table of items of some kinds (captures, templates and so on) also hides the other rows. In a data
+file that has such rows, both are in one file of the table's own.
 
 Rows of a row group without gaps in its positions are found by arithmetic; of others, the group is
 read.
@@ -30,28 +31,25 @@ _KINDS = (
     f"FROM {engine.table('$path')} GROUP BY kind ORDER BY kind"
 )
 _OTHERS = f"SELECT file_row_number AS pos FROM {_NUMBERED} WHERE deleted OR kind NOT IN $kinds"
-_CREATE = (
-    "CREATE OR REPLACE TABLE candidates (position BIGINT)",
-    "CREATE OR REPLACE TABLE row_groups "
-    "(file INTEGER, number INTEGER, first BIGINT, last BIGINT, rows BIGINT, before BIGINT)",
-    "CREATE OR REPLACE TABLE deleted_rows (file INTEGER, pos BIGINT)",
-)
+_CREATE = "CREATE OR REPLACE TABLE candidates (position BIGINT)"
 _GROUPS = (
-    "INSERT INTO row_groups SELECT unnest($file::INTEGER[]), unnest($number::INTEGER[]), "
-    "unnest($first::BIGINT[]), unnest($last::BIGINT[]), unnest($rows::BIGINT[]), "
-    "unnest($before::BIGINT[])"
+    "CREATE OR REPLACE TABLE row_groups AS SELECT unnest($file::INTEGER[]) AS file, "
+    "unnest($number::INTEGER[]) AS number, unnest($first::BIGINT[]) AS first, "
+    "unnest($last::BIGINT[]) AS last, unnest($rows::BIGINT[]) AS rows, "
+    "unnest($before::BIGINT[]) AS before"
 )
 _MATCHES = (
     "CREATE OR REPLACE TABLE matches AS SELECT file, number, position, "
     "before + position - first AS pos, last - first + 1 = rows AS dense "
     "FROM candidates JOIN row_groups ON position BETWEEN first AND last"
 )
-_DENSE = "INSERT INTO deleted_rows SELECT file, pos FROM matches WHERE dense"
+_DENSE = "CREATE OR REPLACE TABLE deleted_rows AS SELECT file, pos FROM matches WHERE dense"
 _SPARSE = "SELECT DISTINCT file, number FROM matches WHERE NOT dense ORDER BY ALL"
 _READ = (
     f"INSERT INTO deleted_rows SELECT $file, $before + file_row_number FROM {_NUMBERED} "
     "WHERE position IN (SELECT position FROM matches WHERE file = $file AND NOT dense)"
 )
+_ANY = "SELECT 1 FROM candidates LIMIT 1"
 _FILES = "SELECT DISTINCT file FROM deleted_rows ORDER BY file"
 _OF_FILE = "SELECT pos FROM deleted_rows WHERE file = $file"
 _EARLIER = f" UNION SELECT pos FROM {engine.table('$earlier')}"
@@ -72,31 +70,42 @@ class DeletedRows:
         files: Sequence[DataFile],
         candidates: Iterable[tuple[str, Mapping[str, Any]]],
         known: Mapping[str, FileDeletes],
-    ) -> dict[str, DeleteFile]:
-        """Return the files of superseded rows of the data files in which there are new ones.
+    ) -> dict[str, FileDeletes]:
+        """Return the deletes of the data files in which there are new superseded rows.
 
         `candidates` are statements that give positions; those that are in no file do not count.
         `known` are the deletes of data files until now. Raises StoreError.
         """
-        for statement in _CREATE:
-            self.connection.execute(statement)
+        self.connection.execute(_CREATE)
         with engine.reading("the superseded positions"):
             for sql, values in candidates:
                 self.connection.execute(f"INSERT INTO candidates {sql}", dict(values))
+            if not self.connection.execute(_ANY).fetchall():
+                return {}
             self._match(files)
             numbers = [number for (number,) in self.connection.execute(_FILES).fetchall()]
-            found = {}
-            for number in numbers:
-                file = files[number]
-                earlier = known.get(file.key, FileDeletes()).superseded
-                sql, values = _OF_FILE, {"file": number}
-                if earlier is not None:
-                    sql, values = sql + _EARLIER, values | {"earlier": self._local(earlier.key)}
-                found[file.key] = self._write(file, sql, values)
-        return found
+            return {
+                files[number].key: self._add(number, files[number], known[files[number].key])
+                for number in numbers
+            }
+
+    def _add(self, number: int, file: DataFile, known: FileDeletes) -> FileDeletes:
+        """Return the deletes of a data file with those in `deleted_rows`."""
+        superseded = self._extend(number, file, known.superseded)
+        others = {name: self._extend(number, file, one) for name, one in known.others.items()}
+        return FileDeletes(superseded, others, known.without)
+
+    def _extend(self, number: int, file: DataFile, earlier: DeleteFile | None) -> DeleteFile:
+        if earlier is None:
+            return self._write(file, _OF_FILE, {"file": number})
+        fresh = self.objects.pop(earlier.key, None)  # nothing names it any more
+        path = self.store.local(earlier.key) if fresh is None else self.folder / "earlier.parquet"
+        if fresh is not None:
+            path.write_bytes(fresh)
+        return self._write(file, _OF_FILE + _EARLIER, {"file": number, "earlier": str(path)})
 
     def _match(self, files: Sequence[DataFile]) -> None:
-        """Fill `deleted_rows` with the rows of candidates; `file` is the number in `files`."""
+        """Make `deleted_rows`, the rows of candidates; `file` is the number in `files`."""
         columns: dict[str, list[int]] = {
             name: [] for name in ("file", "number", "first", "last", "rows", "before")
         }
@@ -153,9 +162,6 @@ class DeletedRows:
         key = f"{DELETED}{hashlib.sha256(data).hexdigest()[:32]}.parquet"
         self.objects[key] = data
         return DeleteFile(key, len(data), int(counted))
-
-    def _local(self, key: str) -> str:
-        return str(self.store.local(key))
 
 
 def _number_rows(file: DataFile) -> Iterable[tuple[RowGroup, int]]:
