@@ -286,6 +286,7 @@ def test_one_dataset_or_a_set_is_chosen_and_a_second_run_adds_what_is_new(comman
     out = command.folder / "out"
     assert "nothing is published" in command("export", "rocrate", str(out), code=2)[1]
     command.results(version(command.server, 11, {"a.csv": b"1"}))
+    command("publish")  # so that this version is listed first
     command.results(version(command.server, 12, {"a.csv": b"2", "b%.csv": b"3", "b=.csv": b"4"}))
     command.results(deposit(command.server, 21, {"a.csv": b"5"}))
     command("publish")
