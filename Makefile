@@ -45,7 +45,7 @@ prove-engines: $(READY)
 prove-pages: $(READY)
 	infra/prove-pages.sh $(PROOF)
 
-# The Iceberg tables, read by DuckDB, PyIceberg, Polars, ClickHouse and Spark, which are installed into
+# The tables, read by DuckDB, PyIceberg, Polars, ClickHouse and Spark, which are installed into
 # .tables; PROOF="-k spark" proves a part.
 prove-tables: $(READY)
 	infra/prove-tables.sh $(PROOF)

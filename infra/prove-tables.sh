@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Proves that engines read the Iceberg tables (tests/tables): each is installed into a folder of
-# .tables, as requirements-tables.txt says, and Java by apt-get where it is missing. An engine that
-# cannot be installed is said to be not proved, with status 0. Needs the environment of the tests.
+# Proves that engines read the tables (tests/tables): each is installed into a folder of .tables, as
+# requirements-tables.txt says, and Java by apt-get where it is missing. An engine that cannot be
+# installed is said to be not proved, with status 0. Needs the environment of the tests.
 #
 #   infra/prove-tables.sh [what pytest takes, such as -k duckdb]
 set -euo pipefail

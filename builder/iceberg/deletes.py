@@ -3,7 +3,8 @@
 A position delete names a data file and the number of a row in it. A data file of records never
 changes, but versions in it become superseded later. So each data file has at most one file of
 superseded rows, and a publish writes anew those of the data files in which it superseded a row.
-Rows that are not items of a table (captures, templates and so on) never change.
+A table of items of some kinds (captures, templates and so on) also hides the other rows. In a data
+file that has such rows, both are in one file of the table's own.
 
 Rows of a row group without gaps in its positions are found by arithmetic; of others, the group is
 read.
@@ -72,8 +73,8 @@ class DeletedRows:
         files: Sequence[DataFile],
         candidates: Iterable[tuple[str, Mapping[str, Any]]],
         known: Mapping[str, FileDeletes],
-    ) -> dict[str, DeleteFile]:
-        """Return the files of superseded rows of the data files in which there are new ones.
+    ) -> dict[str, FileDeletes]:
+        """Return the deletes of the data files in which there are new superseded rows.
 
         `candidates` are statements that give positions; those that are in no file do not count.
         `known` are the deletes of data files until now. Raises StoreError.
@@ -85,15 +86,25 @@ class DeletedRows:
                 self.connection.execute(f"INSERT INTO candidates {sql}", dict(values))
             self._match(files)
             numbers = [number for (number,) in self.connection.execute(_FILES).fetchall()]
-            found = {}
-            for number in numbers:
-                file = files[number]
-                earlier = known.get(file.key, FileDeletes()).superseded
-                sql, values = _OF_FILE, {"file": number}
-                if earlier is not None:
-                    sql, values = sql + _EARLIER, values | {"earlier": self._local(earlier.key)}
-                found[file.key] = self._write(file, sql, values)
-        return found
+            return {
+                files[number].key: self._add(number, files[number], known[files[number].key])
+                for number in numbers
+            }
+
+    def _add(self, number: int, file: DataFile, known: FileDeletes) -> FileDeletes:
+        """Return the deletes of a data file with those in `deleted_rows`."""
+        superseded = self._extend(number, file, known.superseded)
+        others = {name: self._extend(number, file, one) for name, one in known.others.items()}
+        return FileDeletes(superseded, others, known.without)
+
+    def _extend(self, number: int, file: DataFile, earlier: DeleteFile | None) -> DeleteFile:
+        if earlier is None:
+            return self._write(file, _OF_FILE, {"file": number})
+        fresh = self.objects.pop(earlier.key, None)  # nothing names it any more
+        path = self.store.local(earlier.key) if fresh is None else self.folder / "earlier.parquet"
+        if fresh is not None:
+            path.write_bytes(fresh)
+        return self._write(file, _OF_FILE + _EARLIER, {"file": number, "earlier": str(path)})
 
     def _match(self, files: Sequence[DataFile]) -> None:
         """Fill `deleted_rows` with the rows of candidates; `file` is the number in `files`."""
@@ -153,9 +164,6 @@ class DeletedRows:
         key = f"{DELETED}{hashlib.sha256(data).hexdigest()[:32]}.parquet"
         self.objects[key] = data
         return DeleteFile(key, len(data), int(counted))
-
-    def _local(self, key: str) -> str:
-        return str(self.store.local(key))
 
 
 def _number_rows(file: DataFile) -> Iterable[tuple[RowGroup, int]]:

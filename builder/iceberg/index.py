@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from functions.snapshot import instant
+from functions.snapshot import instant, layout
 from functions.snapshot.errors import VERSION, DamagedStore
 from functions.snapshot.leaf import MALFORMED, document
 
-FOLDER = "tables/"
+FOLDER = layout.TABLES
 INDEX = "tables/index.json"
 DELETED = "tables/deletes/"
 HINT = "version-hint.text"
@@ -33,13 +33,29 @@ class DeleteFile:
 class FileDeletes:
     """What engines must not see of a data file of records.
 
-    `superseded` are rows that a later version supersedes, `others` by table of items the rows that
-    are not of it. `without` are the tables that have no row of the file.
+    `superseded` are rows that a later version supersedes. `others` are, by table of items, these
+    and the rows of other kinds, where there are some. `without` are the tables that have no row of
+    the file.
     """
 
     superseded: DeleteFile | None = None
     others: Mapping[str, DeleteFile] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
+
+    def find(self, table: str) -> DeleteFile | None:
+        """Return the deletes of the file in a table: one at most, as DuckLake wants it."""
+        return self.others.get(table) or self.superseded
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A data file of a table in a snapshot: key, rows, size in bytes, and its deletes."""
+
+    table: str
+    key: str
+    rows: int
+    bytes: int
+    deletes: DeleteFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +83,8 @@ class TableSnapshot:
 class TablesIndex:
     """The state of the tables of a store.
 
-    `location` is the address that paths begin with, `version` the number of the metadata files.
+    `location` is the address that paths begin with, `version` the number of the metadata files,
+    and `lake` the SHA-256 of the catalogue of DuckLake.
     `snapshots` are those of each table, ascending. Of the newest snapshot, `dead` are the files
     of superseded positions, `files` the deletes of each data file of records, and `leaves` the
     manifests of each leaf by table.
@@ -78,6 +95,7 @@ class TablesIndex:
     schemas: str
     snapshot: int = 0
     version: int = 0
+    lake: str = ""
     snapshots: Mapping[str, tuple[TableSnapshot, ...]] = field(default_factory=dict)
     dead: tuple[str, ...] = ()
     files: Mapping[str, FileDeletes] = field(default_factory=dict)
@@ -105,6 +123,7 @@ class TablesIndex:
             "schemas": self.schemas,
             "snapshot": self.snapshot,
             "version": self.version,
+            "lake": self.lake,
             "snapshots": {
                 name: [[s.number, instant.to_text(s.effective), s.key, s.rows] for s in some]
                 for name, some in self.snapshots.items()
@@ -136,6 +155,7 @@ class TablesIndex:
                 schemas=str(found["schemas"]),
                 snapshot=int(found["snapshot"]),
                 version=int(found["version"]),
+                lake=str(found["lake"]),
                 snapshots={
                     name: tuple(
                         TableSnapshot(number, instant.from_text(when), key, rows)

@@ -19,6 +19,7 @@ from builder.iceberg.index import (
     FOLDER,
     DeleteFile,
     FileDeletes,
+    ListedFile,
     ManifestFile,
     TablesIndex,
     TableSnapshot,
@@ -48,7 +49,7 @@ class SnapshotWriter:
     """Writes one snapshot after the other into `objects`, which the caller stores.
 
     `index` is the state, which begins as that of the last update. `connection` is a database in
-    memory and `folder` is for scratch files.
+    memory and `folder` is for scratch files. `sequences` is the data file of the table `snapshots`.
     """
 
     store: Writer
@@ -57,6 +58,7 @@ class SnapshotWriter:
     folder: Path
     index: TablesIndex
     objects: dict[str, bytes] = field(default_factory=dict)
+    sequences: ListedFile = field(init=False)
 
     def write(self, manifest: Manifest) -> None:
         """Add a snapshot to the tables. Raises StoreError."""
@@ -98,6 +100,17 @@ class SnapshotWriter:
             leaves=made,
         )
 
+    def list_files(self, manifest: Manifest) -> Iterator[ListedFile]:
+        """Yield the data files of all tables in the snapshot that was written last."""
+        for table in TABLES:
+            deletes = self.index.files if table.versioned else {}
+            for file in self.catalogue.files(manifest, table.source):
+                known = _deletes_of(deletes, file)
+                if table.name not in known.without:
+                    one = known.find(table.name)
+                    yield ListedFile(table.name, file.key, file.rows, file.bytes, one)
+        yield self.sequences
+
     def _find_deletes(
         self, manifest: Manifest, leaves: Sequence[LeafReference]
     ) -> dict[str, FileDeletes]:
@@ -111,9 +124,7 @@ class SnapshotWriter:
         fresh = [leaf for leaf in leaves if leaf.key not in self.index.leaves]
         candidates = list(self._list_candidates(manifest, fresh))
         if candidates:
-            more = deleted.find_superseded(list(every.values()), candidates, known)
-            for key, one in more.items():
-                found[key] = replace(found[key], superseded=one)
+            found |= deleted.find_superseded(list(every.values()), candidates, found)
         return found
 
     def _list_candidates(
@@ -163,9 +174,7 @@ class SnapshotWriter:
         hidden = [
             self._describe_deletes(file, one)
             for file in kept
-            for deleted in (_deletes_of(deletes, file),)
-            for one in (deleted.superseded, deleted.others.get(table.name))
-            if one is not None
+            if (one := _deletes_of(deletes, file).find(table.name)) is not None
         ]
         return tuple(
             self._write_manifest(table, content, entries)
@@ -239,6 +248,7 @@ class SnapshotWriter:
             "record_count": len(some),
             "file_size_in_bytes": len(data),
         }
+        self.sequences = ListedFile(SNAPSHOTS.name, key, len(some), len(data))
         return self._write_manifest(SNAPSHOTS, avro.DATA, [entry])
 
     def _list(

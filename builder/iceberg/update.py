@@ -1,11 +1,13 @@
-"""Update of the Iceberg tables after a change of the store's content (`publish.tables`).
+"""Update of the tables after a change of the store's content (`publish.tables`).
 
-Everything but the hints and the index is named by its content or by a number of its own, and is
-written first. Then each table's `version-hint.text` names the new metadata, and last the index is
-replaced by a conditional write. So no reader sees half a table. An interrupted update is done again
-by the next one, from the index and the snapshots.
+Everything but the hints, the catalogue of DuckLake and the index is named by its content or by a
+number of its own, and is written first. Then the catalogue is replaced, each table's
+`version-hint.text` names the new metadata, and last the index is replaced by a conditional write.
+So no reader sees half a table. An interrupted update is done again by the next one, from the index
+and the snapshots.
 """
 
+import hashlib
 import tempfile
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -13,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from builder.iceberg import index as keys
+from builder.iceberg.ducklake import LakeCatalogue
 from builder.iceberg.index import FOLDER, INDEX, TablesIndex
 from builder.iceberg.metadata import describe_table
 from builder.iceberg.snapshot import SnapshotWriter
@@ -23,6 +26,7 @@ from builder.threads import map_requests
 from functions.config.configuration import Configuration
 from functions.database import engine
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject, StoreError
+from functions.snapshot.layout import LAKE
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
@@ -74,7 +78,7 @@ def _refresh(store: Writer, runtime: Runtime, before: TablesIndex | None, tag: s
     catalogue = Catalogue(store)
     manifest = catalogue.manifest(newest.snapshot)
     kept = consistency.kept_snapshots(pointer, manifest.skipped)
-    begun = _begin(store, manifest, before)
+    begun, catalog = _begin(store, manifest, before)
     state = begun.drop(kept)
     wanted = [number for number in kept if number > begun.snapshot]
     if before is not None and state == before and not wanted:
@@ -83,6 +87,7 @@ def _refresh(store: Writer, runtime: Runtime, before: TablesIndex | None, tag: s
         tempfile.TemporaryDirectory(prefix="sheaf-tables-") as scratch,
         engine.connect(threads=runtime.threads) as connection,
     ):
+        lake = LakeCatalogue.read(connection, Path(scratch), catalog)
         writer = SnapshotWriter(store, catalogue, connection, Path(scratch), state)
         for number in wanted:
             try:
@@ -91,21 +96,31 @@ def _refresh(store: Writer, runtime: Runtime, before: TablesIndex | None, tag: s
                 if not catalogue.pointer().is_retired(number):
                     raise
                 continue  # expired meanwhile
+            lake.add(number, writer.list_files(catalogue.manifest(number)))
             write_objects(store, writer.objects)
-    _commit(store, writer.index, before, tag)
+        made = lake.write(writer.index)
+    _commit(store, writer.index, before, tag, made)
 
 
-def _begin(store: Writer, manifest: Manifest, before: TablesIndex | None) -> TablesIndex:
-    """Return the state to continue from; an empty one if paths or columns are others now."""
+def _begin(
+    store: Writer, manifest: Manifest, before: TablesIndex | None
+) -> tuple[TablesIndex, bytes | None]:
+    """Return the state to continue from, with the catalogue of DuckLake.
+
+    It is empty if paths or columns are others now, or if the catalogue is not that of the index.
+    """
     made = TablesIndex(manifest.store, store.address, digest_schemas())
     if before is None:
-        return made
+        return made, None
     same = (before.store, before.location, before.schemas) == (
         made.store, made.location, made.schemas,
     )  # fmt: skip
     if same and before.snapshot <= manifest.snapshot:
-        return before
-    return replace(made, version=before.version)
+        with suppress(MissingObject):
+            catalog = store.read(LAKE)
+            if hashlib.sha256(catalog).hexdigest() == before.lake:
+                return before, catalog
+    return replace(made, version=before.version), None
 
 
 def write_objects(store: Writer, objects: dict[str, bytes]) -> None:
@@ -115,14 +130,23 @@ def write_objects(store: Writer, objects: dict[str, bytes]) -> None:
     objects.clear()
 
 
-def _commit(store: Writer, index: TablesIndex, before: TablesIndex | None, tag: str | None) -> None:
-    """Write the metadata, then the hints, then the index. Raises Conflict."""
+def _commit(
+    store: Writer,
+    index: TablesIndex,
+    before: TablesIndex | None,
+    tag: str | None,
+    catalog: bytes,
+) -> None:
+    """Write the metadata, then catalogue and hints, then the index. Raises Conflict."""
     version = index.version + 1
     # Other metadata with this number was left by an interrupted update.
     while not _create_metadata(store, index, version):
         version += 1
-    map_requests(lambda name: _write_hint(store, name, version), list(index.snapshots))
-    store.replace(INDEX, replace(index, version=version).to_json(), tag)
+    named = {keys.hint_key(name): str(version).encode() for name in index.snapshots}
+    named[LAKE] = catalog
+    map_requests(lambda key: _replace(store, key, named[key]), list(named))
+    lake = hashlib.sha256(catalog).hexdigest()
+    store.replace(INDEX, replace(index, version=version, lake=lake).to_json(), tag)
     _remove_old(store, before, index.snapshots, version)
 
 
@@ -136,8 +160,7 @@ def _create_metadata(store: Writer, index: TablesIndex, version: int) -> bool:
     return all(store.read(key) == objects[key] for key in there)
 
 
-def _write_hint(store: Writer, name: str, version: int) -> None:
-    key, data = keys.hint_key(name), str(version).encode()
+def _replace(store: Writer, key: str, data: bytes) -> None:
     for _ in range(_TRIES):
         with suppress(Conflict):
             store.replace(key, data, store.tag(key))

@@ -256,10 +256,10 @@ KEYS: tuple[ConfigKey, ...] = (
     ),
     ConfigKey(
         "publish.tables",
-        False,
+        True,
         check.is_flag,
         "true or false",
-        "each publish also writes Iceberg tables over its data files, below `tables/`",
+        "each publish describes its data files as tables of Iceberg and DuckLake, below `tables/`",
     ),
     ConfigKey(
         "publish.memory",

@@ -1,7 +1,8 @@
 """What the archive is, for catalogues of data: DCAT 3 in JSON-LD, and schema.org's Dataset."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from functions.http import http_message
@@ -16,6 +17,9 @@ _DAY = 86_400
 """Cache lifetime in seconds."""
 _OAI_PMH = "https://www.openarchives.org/OAI/openarchivesprotocol.html"
 _MEDIA = "https://www.iana.org/assignments/media-types/"
+_DUCKLAKE = "https://ducklake.select/docs/stable/specification/introduction"
+_ICEBERG = "https://iceberg.apache.org/spec/"
+_PARQUET = "application/vnd.apache.parquet"
 _CONTEXT: Mapping[str, str] = {
     "dcat": "http://www.w3.org/ns/dcat#",
     "dct": "http://purl.org/dc/terms/",
@@ -23,6 +27,16 @@ _CONTEXT: Mapping[str, str] = {
     "vcard": "http://www.w3.org/2006/vcard/ns#",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _DataForm:
+    """A form of the data files: title, address, what it conforms to, media type or standard."""
+
+    title: str
+    url: str
+    standard: str
+    format: str
 
 
 def write_catalog(request: PageRequest) -> Reply:
@@ -48,7 +62,7 @@ def write_catalog(request: PageRequest) -> Reply:
                 "dcat:accessService": {"@id": service},
                 "dcat:mediaType": {"@id": f"{_MEDIA}text/xml"},
             },
-            *_list_files(request),
+            *map(_describe_form, _list_forms(request)),
         ],
     }
     whole = {
@@ -82,7 +96,7 @@ def describe_dataset(request: PageRequest) -> dict[str, Any]:
     )
     rights, publisher = configuration["rights.statement"], configuration["repository.publisher"]
     places = [("application/xml", address.oai)]
-    places += [("application/vnd.apache.parquet", url) for url, _ in _find_files(request)]
+    places += [(form.format, form.url) for form in _list_forms(request)]
     found: dict[str, Any] = {
         "@context": "https://schema.org",
         "@type": "Dataset",
@@ -136,23 +150,33 @@ def _summarise(request: PageRequest) -> str:
     return text("dataset.description", kinds="; ".join(kinds))
 
 
-def _list_files(request: PageRequest) -> list[dict[str, Any]]:
-    return [
-        {
-            "@type": "dcat:Distribution",
-            "dct:title": "Parquet",
-            "dcat:accessURL": {"@id": url},
-            "dct:conformsTo": {"@id": views},
-            "dcat:mediaType": {"@id": f"{_MEDIA}application/vnd.apache.parquet"},
-        }
-        for url, views in _find_files(request)
-    ]
+def _describe_form(form: _DataForm) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "@type": "dcat:Distribution",
+        "dct:title": form.title,
+        "dcat:accessURL": {"@id": form.url},
+        "dct:conformsTo": {"@id": form.standard},
+    }
+    if form.format == _PARQUET:
+        found["dcat:mediaType"] = {"@id": f"{_MEDIA}{form.format}"}
+    return found
 
 
-def _find_files(request: PageRequest) -> list[tuple[str, str]]:
-    """Return the public address of the data files, with that of their views, if there is one."""
-    root = str(request.parts.configuration["identify.data_url"]).rstrip("/")
-    return [(root, f"{root}/{layout.views_key(request.manifest.snapshot)}")] if root else []
+def _list_forms(request: PageRequest) -> Iterator[_DataForm]:
+    """Yield the forms of the data files, if they have a public address.
+
+    Paths in Iceberg are addresses in the bucket, so that it is no use at another address.
+    """
+    configuration = request.parts.configuration
+    root = str(configuration["identify.data_url"]).rstrip("/")
+    if not root:
+        return
+    views = f"{root}/{layout.views_key(request.manifest.snapshot)}"
+    yield _DataForm("Parquet", root, views, _PARQUET)
+    if configuration["publish.tables"]:
+        yield _DataForm("DuckLake", f"{root}/{layout.LAKE}", _DUCKLAKE, _DUCKLAKE)
+        if root.startswith("s3://"):
+            yield _DataForm("Apache Iceberg", f"{root}/{layout.TABLES}", _ICEBERG, _ICEBERG)
 
 
 def _stamp(text: str) -> dict[str, str]:

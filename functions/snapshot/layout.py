@@ -7,10 +7,12 @@ snapshots/<n>/views.sql           the same snapshot as views for plain DuckDB
 snapshots/<n>/settled             its instant, once known that the pointer named it earlier
 snapshots/leaves/<digest>.json    descriptions of up to LEAF_FILES data files
 records/<table>/<digest>.parquet  data files, named by their content
+tables/<table>/metadata/...       the data files as tables of Iceberg
+tables/sheaf.ducklake             the same as a catalogue of DuckLake
 intake/<run>/...                  ingested rows that are not published yet
 .tmp/...                          unfinished writes of a folder
 
-The pointer and the witness are the only objects that are ever replaced. The address of a store in
+Of a snapshot, only the pointer and the witness are ever replaced. The address of a store in
 S3 is s3://bucket/prefix. At an https:// address, a store can only be read.
 """
 
@@ -25,6 +27,8 @@ RECORDS = "records/"
 SNAPSHOTS = "snapshots/"
 WITNESS = "snapshots/newest.json"
 """It is below `snapshots/`, so that copies include it and roles that read may read it."""
+TABLES = "tables/"
+LAKE = "tables/sheaf.ducklake"
 INTAKE = "intake/"
 TEMPORARY = ".tmp/"
 RUN_SUMMARY = "run.json"

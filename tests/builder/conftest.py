@@ -106,8 +106,9 @@ class World:
         return expire(self.store, self.runtime(), keep, older)
 
     def configuration(self, **settings: str) -> Configuration:
+        """Return the settings of a world; tables cost time, and have tests of their own."""
         text = f'[repository]\nnamespace = "{settings.pop("namespace", NAMESPACE)}"\n'
-        return configuration.parse(text, settings)
+        return configuration.parse(text, {"SHEAF_PUBLISH_TABLES": "false", **settings})
 
     def runtime(self) -> Runtime:
         return Runtime(

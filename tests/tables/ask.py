@@ -1,4 +1,4 @@
-"""Asks an engine questions about Iceberg tables; a process of its own, with its own packages.
+"""Asks an engine questions about the tables; a process of its own, with its own packages.
 
     python ask.py ENGINE < {"root": ..., "tables": [...], "questions": [...], "snapshots": [...]}
 
@@ -19,19 +19,50 @@ Ask = Callable[[str], Sequence[Sequence[Any]]]
 
 @contextmanager
 def duckdb(root: str, tables: list[str], snapshot: int) -> Iterator[Ask]:
-    """DuckDB with its extension; those on PyPI are files beside the package."""
-    import duckdb
-
-    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-    for name in ("avro", "httpfs", "iceberg"):
-        folder = Path(duckdb.__file__).parents[1]
-        found = [*folder.glob(f"duckdb_ext*/**/{name}.duckdb_extension*")]
-        connection.execute(f"LOAD '{found[0]}'")
+    """DuckDB with its extension for Iceberg."""
+    connection = _connect("avro", "httpfs", "iceberg")
     for table in tables:
         connection.execute(
             f"CREATE VIEW {table} AS SELECT * FROM "
             f"iceberg_scan('{root}/tables/{table}', snapshot_from_id = {snapshot}::UBIGINT)"
         )
+    yield lambda sql: connection.execute(sql).fetchall()
+
+
+@contextmanager
+def ducklake(root: str, tables: list[str], snapshot: int) -> Iterator[Ask]:
+    """DuckDB with the catalogue of DuckLake; `root` may be an address."""
+    connection = _connect("httpfs", "ducklake")
+    connection.execute(
+        f"ATTACH 'ducklake:{root}/tables/sheaf.ducklake' AS sheaf (READ_ONLY, DATA_PATH '{root}/')"
+    )
+    for table in tables:
+        connection.execute(
+            f"CREATE VIEW {table} AS SELECT * FROM sheaf.{table} AT (VERSION => {snapshot})"
+        )
+    yield lambda sql: connection.execute(sql).fetchall()
+
+
+def _connect(*extensions: str) -> Any:
+    """Return a connection with extensions, which are files of packages beside DuckDB's."""
+    import duckdb
+
+    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    for name in extensions:
+        folder = Path(duckdb.__file__).parents[1]
+        found = [*folder.glob(f"duckdb_ext*/**/{name}.duckdb_extension*")]
+        connection.execute(f"LOAD '{found[0]}'")
+    return connection
+
+
+@contextmanager
+def views(root: str, tables: list[str], snapshot: int) -> Iterator[Ask]:
+    """DuckDB without an extension, with the views that each snapshot has as SQL."""
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute(f"SET VARIABLE root = '{root}/'")
+    connection.execute(Path(f"{root}/snapshots/{snapshot}/views.sql").read_text("utf-8"))
     yield lambda sql: connection.execute(sql).fetchall()
 
 
@@ -115,7 +146,8 @@ def spark(root: str, tables: list[str], snapshot: int) -> Iterator[Ask]:
     yield lambda sql: [tuple(row) for row in session.sql(sql).collect()]
 
 
-ENGINES = {one.__name__: one for one in (duckdb, pyiceberg, polars, clickhouse, spark)}
+READERS = (duckdb, ducklake, views, pyiceberg, polars, clickhouse, spark)
+ENGINES = {one.__name__: one for one in READERS}
 
 
 def main() -> None:

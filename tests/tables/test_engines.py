@@ -1,4 +1,4 @@
-"""Engines give the answers of `sheaf query` from the Iceberg tables (`make prove-tables`).
+"""Engines give the answers of `sheaf query` from the tables (`make prove-tables`).
 
 Each engine is a process with the packages that `make prove-tables` puts into a folder of `.tables`.
 Without it, the engine is skipped: tests/builder/iceberg reads the tables by the specification.
@@ -25,6 +25,7 @@ from functions.database import engine
 from functions.snapshot import layout
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World
+from tests.static import on_the_web
 
 ROOT = Path(__file__).parents[2]
 ASK = Path(__file__).parent / "ask.py"
@@ -36,6 +37,8 @@ ENGINES = (
     # the folder of its packages, its name in ask.py
     ("duckdb-1.4", "duckdb"),
     ("duckdb-1.5", "duckdb"),
+    ("duckdb-1.5", "ducklake"),
+    ("duckdb-2.0", "views"),
     ("python", "pyiceberg"),
     ("python", "polars"),
     ("clickhouse", "clickhouse"),
@@ -129,12 +132,25 @@ def normalize(rows: Any) -> Answer:
 
 @pytest.mark.parametrize(("folder", "name"), ENGINES)
 def test_an_engine_gives_equal_answers(history: History, folder: str, name: str) -> None:
-    if not (TOOLS / folder).is_dir():
-        pytest.skip(f"{name} is not installed: `make prove-tables` installs it into .tables")
     if name == "spark" and not shutil.which("java"):
         pytest.skip("Spark is not proved: there is no Java")
+    compare(history, folder, name, str(history.world.root))
+
+
+def test_ducklake_reads_a_copy_at_a_web_address(history: History, tmp_path: Path) -> None:
+    """The store's files elsewhere, as any tool copies them, on a plain web server."""
+    shutil.copytree(history.world.root, tmp_path / "elsewhere" / "copy")
+    with on_the_web(tmp_path / "elsewhere") as site:
+        compare(history, "duckdb-1.5", "ducklake", f"{site.url}/copy")
+    assert any(path.startswith("copy/records/") for path, _ in site.asked)
+
+
+def compare(history: History, folder: str, name: str, root: str) -> None:
+    """Compare an engine's answers from the store at `root`, at all snapshots."""
+    if not (TOOLS / folder).is_dir():
+        pytest.skip(f"{name} is not installed: `make prove-tables` installs it into .tables")
     order = {
-        "root": str(history.world.root),
+        "root": root,
         "tables": TABLES,
         "questions": [*QUESTIONS.values()],
         "snapshots": [*history.answers],
@@ -155,7 +171,25 @@ def test_an_engine_gives_equal_answers(history: History, folder: str, name: str)
 
 
 def test_the_history_has_what_is_to_be_proved(history: History) -> None:
-    index = json.loads((history.world.root / "tables/index.json").read_bytes())
-    assert sum(bool(file[0]) for file in index["files"].values()) >= 1
+    """Changes, withdrawals and merges are in the newest snapshot and in the one before."""
     counts = {n: answers[5] for n, answers in history.answers.items()}
     assert len({str(count) for count in counts.values()}) == 4
+    for number in (7, 8):
+        manifest = Catalogue(history.world.store).manifest(number)
+        assert manifest.tombstones
+        assert any(one.records["capture"] < one.last - one.first + 1 for one in manifest.sequences)
+        runs = {leaf.span for leaf in manifest.tables["records"]}
+        assert len(runs) < len(manifest.sequences)
+
+
+def test_no_data_is_copied(history: History) -> None:
+    """Below tables/ are positions of deleted rows, and the rows of `snapshots`."""
+    store = history.world.store
+    written = {e.key: e.bytes for e in store.entries("tables/") if e.key.endswith(".parquet")}
+    assert all(key.startswith(("tables/deletes/", "tables/snapshots/")) for key in written)
+    with engine.connect() as connection:
+        for key in written:
+            rows = connection.execute(f"DESCRIBE FROM '{store.local(key)}'").fetchall()
+            names = ["sequence"] if key.startswith("tables/snapshots/") else ["file_path", "pos"]
+            assert [row[0] for row in rows][: len(names)] == names
+    assert sum(written.values()) < 0.05 * sum(e.bytes for e in store.entries(layout.RECORDS))

@@ -259,14 +259,21 @@ def test_catalogues_of_data_learn_what_the_archive_is() -> None:
         assert one["dct:license"] == {"@id": "https://a.org/cc0"}
         assert one["dct:modified"]["@value"] == "2026-03-01T11:30:00Z"
     assert service["dcat:endpointURL"] == {"@id": f"{ROOT}/oai"}
-    oai, parquet = dataset["dcat:distribution"]
+    oai, parquet, *tables = dataset["dcat:distribution"]
     assert oai["dcat:accessService"] == {"@id": service["@id"]}
     assert parquet["dct:conformsTo"] == {"@id": "s3://data/store/snapshots/2/views.sql"}
+    places = ["s3://data/store/tables/sheaf.ducklake", "s3://data/store/tables/"]
+    assert [one["dcat:accessURL"]["@id"] for one in tables] == places
     data = json.loads(
         re.findall(r"ld\+json\">(.+?)</script>", content(client.raw(path="/")).decode())[0]
     )
     assert (data["@type"], data["license"]) == ("Dataset", "https://a.org/cc0")
-    assert [one["contentUrl"] for one in data["distribution"]] == [f"{ROOT}/oai", "s3://data/store"]
+    listed = [f"{ROOT}/oai", "s3://data/store", *places]
+    assert [one["contentUrl"] for one in data["distribution"]] == listed
+    settings |= {"identify_data_url": "https://data.example.org/", "publish_tables": "true"}
+    text = Client(ten_captures(), Clock(), **settings).raw(path="/dcat.jsonld")
+    (dataset,) = json.loads(content(text))["dcat:dataset"]
+    assert [one["dct:title"] for one in dataset["dcat:distribution"][1:]] == ["Parquet", "DuckLake"]
     text = Client(ten_captures(), Clock(), rights_statement="Ask us").raw(path="/dcat.jsonld")
     assert json.loads(content(text))["dct:rights"] == "Ask us"
 
