@@ -1,64 +1,82 @@
--- name: scratch
--- The data files of the tables and their deletes, each with the snapshots from `began` until before
--- `ended` that show it.
-CREATE TABLE lake_files (
-    table_name VARCHAR, path VARCHAR, rows BIGINT, bytes BIGINT, began BIGINT, ended BIGINT
-);
-CREATE TABLE lake_deletes (
-    table_name VARCHAR, data_path VARCHAR, path VARCHAR, rows BIGINT, bytes BIGINT, began BIGINT,
-    ended BIGINT
-);
+-- name: known_files
+SELECT table_name, f.path, f.data_file_id, d.delete_file_id, d.path
+FROM lake.ducklake_data_file f JOIN lake.ducklake_table t USING (table_id)
+LEFT JOIN lake.ducklake_delete_file d ON d.data_file_id = f.data_file_id
+    AND d.begin_snapshot <= $snapshot
+    AND (d.end_snapshot IS NULL OR d.end_snapshot > $snapshot)
+WHERE f.begin_snapshot <= $snapshot AND (f.end_snapshot IS NULL OR f.end_snapshot > $snapshot)
 
--- name: load
-INSERT INTO lake_files
-SELECT table_name, f.path, record_count, file_size_bytes, f.begin_snapshot, f.end_snapshot
-FROM earlier.ducklake_data_file f JOIN earlier.ducklake_table USING (table_id);
-INSERT INTO lake_deletes
-SELECT table_name, f.path, d.path, d.delete_count, d.file_size_bytes, d.begin_snapshot,
-    d.end_snapshot
-FROM earlier.ducklake_delete_file d JOIN earlier.ducklake_data_file f USING (data_file_id)
-JOIN earlier.ducklake_table t ON t.table_id = d.table_id;
+-- name: tables
+SELECT table_name, table_id FROM lake.ducklake_table
 
--- name: listed
-CREATE OR REPLACE TABLE listed_files AS
-SELECT unnest($table_name::VARCHAR[]) AS table_name, unnest($path::VARCHAR[]) AS path,
-    unnest($rows::BIGINT[]) AS rows, unnest($bytes::BIGINT[]) AS bytes,
-    unnest($delete_path::VARCHAR[]) AS delete_path, unnest($delete_rows::BIGINT[]) AS delete_rows,
-    unnest($delete_bytes::BIGINT[]) AS delete_bytes
+-- name: next_file
+SELECT coalesce(max(next_file_id), 1) FROM lake.ducklake_snapshot
 
--- name: end_files
-UPDATE lake_files SET ended = $snapshot WHERE ended IS NULL
-AND (table_name, path) NOT IN (SELECT (table_name, path) FROM listed_files)
+-- name: end
+UPDATE lake.{table} SET end_snapshot = $snapshot
+WHERE {id} IN (SELECT unnest($ids::BIGINT[]))
 
--- name: begin_files
-INSERT INTO lake_files SELECT table_name, path, rows, bytes, $snapshot, NULL FROM listed_files
-WHERE (table_name, path) NOT IN (SELECT (table_name, path) FROM lake_files WHERE ended IS NULL)
+-- name: data_files
+INSERT INTO lake.ducklake_data_file
+SELECT unnest($ids::BIGINT[]), unnest($table::BIGINT[]), $snapshot, NULL, NULL,
+    unnest($path::VARCHAR[]), true, 'parquet', unnest($rows::BIGINT[]), unnest($bytes::BIGINT[]),
+    NULL, unnest($first::BIGINT[]), NULL, NULL, unnest($table::BIGINT[]), NULL
 
--- name: end_deletes
-UPDATE lake_deletes SET ended = $snapshot WHERE ended IS NULL
-AND (table_name, data_path, path) NOT IN (
-    SELECT (table_name, path, delete_path) FROM listed_files WHERE delete_path IS NOT NULL)
+-- name: delete_files
+INSERT INTO lake.ducklake_delete_file
+SELECT unnest($ids::BIGINT[]), unnest($table::BIGINT[]), $snapshot, NULL,
+    unnest($data_file::BIGINT[]), unnest($path::VARCHAR[]), true, 'parquet',
+    unnest($rows::BIGINT[]), unnest($bytes::BIGINT[]), NULL, NULL, NULL
 
--- name: begin_deletes
-INSERT INTO lake_deletes
-SELECT table_name, path, delete_path, delete_rows, delete_bytes, $snapshot, NULL FROM listed_files
-WHERE delete_path IS NOT NULL AND (table_name, path, delete_path) NOT IN (
-    SELECT (table_name, data_path, path) FROM lake_deletes WHERE ended IS NULL)
+-- name: snapshot
+INSERT INTO lake.ducklake_snapshot
+SELECT $snapshot, $effective::TIMESTAMPTZ, 0, max(table_id) + 1, $next FROM lake.ducklake_table
 
--- name: drop
-DELETE FROM {table} WHERE NOT EXISTS (
-    SELECT 1 FROM (SELECT unnest($kept::BIGINT[]) AS number)
-    WHERE number >= began AND (ended IS NULL OR number < ended))
+-- name: statistics
+DELETE FROM lake.ducklake_table_stats;
+INSERT INTO lake.ducklake_table_stats
+SELECT table_id, sum(record_count) FILTER (end_snapshot IS NULL),
+    max(row_id_start + record_count), sum(file_size_bytes) FILTER (end_snapshot IS NULL)
+FROM lake.ducklake_data_file GROUP BY table_id ORDER BY table_id
 
--- name: shown
-SELECT f.table_name, f.path, d.path
-FROM lake_files f LEFT JOIN lake_deletes d ON d.table_name = f.table_name
-    AND d.data_path = f.path AND d.began <= $snapshot AND (d.ended IS NULL OR d.ended > $snapshot)
-WHERE f.began <= $snapshot AND (f.ended IS NULL OR f.ended > $snapshot)
+-- name: snapshots
+SELECT snapshot_id FROM lake.ducklake_snapshot ORDER BY snapshot_id
 
--- name: catalogue
--- All tables of DuckLake 1.0, which readers expect; most are empty.
--- https://ducklake.select/docs/stable/specification/tables/overview
+-- name: drop_files
+DELETE FROM lake.{table} WHERE NOT EXISTS (
+    SELECT 1 FROM lake.ducklake_snapshot WHERE snapshot_id >= begin_snapshot
+    AND (end_snapshot IS NULL OR snapshot_id < end_snapshot))
+
+-- name: drop_snapshots
+DELETE FROM lake.ducklake_snapshot WHERE snapshot_id IN (SELECT unnest($numbers::BIGINT[]))
+
+-- name: add_tables
+INSERT INTO lake.ducklake_table
+SELECT unnest($ids::BIGINT[]), unnest($uuid::UUID[]), 0, NULL, 0, unnest($name::VARCHAR[]), '', true
+
+-- name: add_columns
+INSERT INTO lake.ducklake_column
+SELECT unnest($ids::BIGINT[]), 0, NULL, unnest($table::BIGINT[]), unnest($ids::BIGINT[]),
+    unnest($name::VARCHAR[]), unnest($type::VARCHAR[]), NULL, NULL, true, unnest($parent::BIGINT[]),
+    NULL, NULL
+
+-- name: add_comments
+INSERT INTO lake.ducklake_column_tag
+SELECT unnest($table::BIGINT[]), unnest($ids::BIGINT[]), 0, NULL, 'comment',
+    unnest($meaning::VARCHAR[])
+
+-- name: map_columns
+INSERT INTO lake.ducklake_schema_versions
+SELECT 0, 0, table_id FROM lake.ducklake_table WHERE table_id >= {first};
+INSERT INTO lake.ducklake_column_mapping
+SELECT table_id, table_id, 'map_by_name' FROM lake.ducklake_table WHERE table_id >= {first};
+INSERT INTO lake.ducklake_name_mapping
+SELECT table_id, column_id, column_name, column_id, parent_column, false FROM lake.ducklake_column
+WHERE table_id >= {first}
+
+-- name: create
+-- All tables of DuckLake 1.0, which readers expect; most are empty. Keys are left out: no reader
+-- needs them. https://ducklake.select/docs/stable/specification/tables/overview
 CREATE TABLE lake.ducklake_metadata (
     key VARCHAR, value VARCHAR, scope VARCHAR, scope_id BIGINT
 );
@@ -166,55 +184,6 @@ CREATE TABLE lake.ducklake_sort_expression (
     sort_id BIGINT, table_id BIGINT, sort_key_index BIGINT, expression VARCHAR, dialect VARCHAR,
     sort_direction VARCHAR, null_order VARCHAR
 );
-
--- name: numbered
--- Rows have numbers of their own in each table, as DuckLake wants them.
-CREATE TABLE numbered_files AS
-SELECT row_number() OVER files AS data_file_id, table_id, f.*,
-    sum(rows) OVER (files ROWS UNBOUNDED PRECEDING) - rows AS row_id_start
-FROM lake_files f JOIN lake.ducklake_table USING (table_name)
-WINDOW files AS (ORDER BY table_id, began, f.path)
-
--- name: fill
 INSERT INTO lake.ducklake_metadata (key, value)
 VALUES ('version', '1.0'), ('created_by', 'Sheaf'), ('encrypted', 'false');
-INSERT INTO lake.ducklake_schema VALUES (0, uuid(), 0, NULL, 'main', '', true);
-INSERT INTO lake.ducklake_schema_versions SELECT 0, 0, table_id FROM lake.ducklake_table;
-INSERT INTO lake.ducklake_column_mapping
-SELECT table_id, table_id, 'map_by_name' FROM lake.ducklake_table;
-INSERT INTO lake.ducklake_name_mapping
-SELECT table_id, column_id, column_name, column_id, parent_column, false FROM lake.ducklake_column;
-INSERT INTO lake.ducklake_data_file
-SELECT data_file_id, table_id, began, ended, NULL, path, true, 'parquet', rows, bytes, NULL,
-    row_id_start, NULL, NULL, table_id, NULL
-FROM numbered_files ORDER BY ALL;
-INSERT INTO lake.ducklake_delete_file
-SELECT row_number() OVER (ORDER BY data_file_id, d.began), table_id, d.began, d.ended, data_file_id,
-    d.path, true, 'parquet', d.rows, d.bytes, NULL, NULL, NULL
-FROM lake_deletes d JOIN numbered_files f ON d.table_name = f.table_name AND d.data_path = f.path
-    AND d.began >= f.began AND (f.ended IS NULL OR d.began < f.ended)
-ORDER BY ALL;
-INSERT INTO lake.ducklake_table_stats
-SELECT table_id, sum(rows) FILTER (ended IS NULL), sum(rows), sum(bytes) FILTER (ended IS NULL)
-FROM numbered_files GROUP BY table_id ORDER BY table_id
-
--- name: snapshots
-INSERT INTO lake.ducklake_snapshot
-SELECT unnest($number::BIGINT[]), unnest($effective::VARCHAR[])::TIMESTAMPTZ, 0,
-    (SELECT max(table_id) + 1 FROM lake.ducklake_table),
-    (SELECT count(*) + 1 FROM numbered_files)
-
--- name: tables
-INSERT INTO lake.ducklake_table
-SELECT unnest($id::BIGINT[]), unnest($uuid::UUID[]), 0, NULL, 0, unnest($name::VARCHAR[]), '', true
-
--- name: columns
-INSERT INTO lake.ducklake_column
-SELECT unnest($id::BIGINT[]), 0, NULL, unnest($table::BIGINT[]), unnest($id::BIGINT[]),
-    unnest($name::VARCHAR[]), unnest($type::VARCHAR[]), NULL, NULL, true, unnest($parent::BIGINT[]),
-    NULL, NULL
-
--- name: comments
-INSERT INTO lake.ducklake_column_tag
-SELECT unnest($table::BIGINT[]), unnest($id::BIGINT[]), 0, NULL, 'comment',
-    unnest($meaning::VARCHAR[])
+INSERT INTO lake.ducklake_schema VALUES (0, uuid(), 0, NULL, 'main', '', true)

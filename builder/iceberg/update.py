@@ -87,7 +87,7 @@ def _refresh(store: Writer, runtime: Runtime, before: TablesIndex | None, tag: s
         tempfile.TemporaryDirectory(prefix="sheaf-tables-") as scratch,
         engine.connect(threads=runtime.threads) as connection,
     ):
-        lake = LakeCatalogue.read(connection, Path(scratch), catalog)
+        lake = LakeCatalogue.open(connection, Path(scratch), manifest.store, catalog)
         writer = SnapshotWriter(store, catalogue, connection, Path(scratch), state)
         for number in wanted:
             try:
@@ -96,10 +96,12 @@ def _refresh(store: Writer, runtime: Runtime, before: TablesIndex | None, tag: s
                 if not catalogue.pointer().is_retired(number):
                     raise
                 continue  # expired meanwhile
-            lake.add(number, writer.list_files(catalogue.manifest(number)))
+            made = catalogue.manifest(number)
+            lake.add(number, made.effective, writer.list_files(made))
             write_objects(store, writer.objects)
-        made = lake.write(writer.index)
-    _commit(store, writer.index, before, tag, made)
+        lake.drop(writer.index.numbers())
+        whole = lake.to_bytes()
+    _commit(store, writer.index, before, tag, whole)
 
 
 def _begin(

@@ -139,7 +139,7 @@ def _read_lake(
 ) -> Mapping[int, Mapping[str, set[tuple[str, str]]]]:
     """Return the data files and deletes of each snapshot by table, as DuckLake lists them."""
     with tempfile.TemporaryDirectory(prefix="sheaf-tables-") as folder:
-        found = LakeCatalogue.read(connection, Path(folder), store.read(LAKE))
+        found = LakeCatalogue.open(connection, Path(folder), index.store, store.read(LAKE))
         return {number: found.list_files(number) for number in index.numbers()}
 
 
