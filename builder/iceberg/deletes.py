@@ -31,28 +31,25 @@ _KINDS = (
     f"FROM {engine.table('$path')} GROUP BY kind ORDER BY kind"
 )
 _OTHERS = f"SELECT file_row_number AS pos FROM {_NUMBERED} WHERE deleted OR kind NOT IN $kinds"
-_CREATE = (
-    "CREATE OR REPLACE TABLE candidates (position BIGINT)",
-    "CREATE OR REPLACE TABLE row_groups "
-    "(file INTEGER, number INTEGER, first BIGINT, last BIGINT, rows BIGINT, before BIGINT)",
-    "CREATE OR REPLACE TABLE deleted_rows (file INTEGER, pos BIGINT)",
-)
+_CREATE = "CREATE OR REPLACE TABLE candidates (position BIGINT)"
 _GROUPS = (
-    "INSERT INTO row_groups SELECT unnest($file::INTEGER[]), unnest($number::INTEGER[]), "
-    "unnest($first::BIGINT[]), unnest($last::BIGINT[]), unnest($rows::BIGINT[]), "
-    "unnest($before::BIGINT[])"
+    "CREATE OR REPLACE TABLE row_groups AS SELECT unnest($file::INTEGER[]) AS file, "
+    "unnest($number::INTEGER[]) AS number, unnest($first::BIGINT[]) AS first, "
+    "unnest($last::BIGINT[]) AS last, unnest($rows::BIGINT[]) AS rows, "
+    "unnest($before::BIGINT[]) AS before"
 )
 _MATCHES = (
     "CREATE OR REPLACE TABLE matches AS SELECT file, number, position, "
     "before + position - first AS pos, last - first + 1 = rows AS dense "
     "FROM candidates JOIN row_groups ON position BETWEEN first AND last"
 )
-_DENSE = "INSERT INTO deleted_rows SELECT file, pos FROM matches WHERE dense"
+_DENSE = "CREATE OR REPLACE TABLE deleted_rows AS SELECT file, pos FROM matches WHERE dense"
 _SPARSE = "SELECT DISTINCT file, number FROM matches WHERE NOT dense ORDER BY ALL"
 _READ = (
     f"INSERT INTO deleted_rows SELECT $file, $before + file_row_number FROM {_NUMBERED} "
     "WHERE position IN (SELECT position FROM matches WHERE file = $file AND NOT dense)"
 )
+_ANY = "SELECT 1 FROM candidates LIMIT 1"
 _FILES = "SELECT DISTINCT file FROM deleted_rows ORDER BY file"
 _OF_FILE = "SELECT pos FROM deleted_rows WHERE file = $file"
 _EARLIER = f" UNION SELECT pos FROM {engine.table('$earlier')}"
@@ -79,11 +76,12 @@ class DeletedRows:
         `candidates` are statements that give positions; those that are in no file do not count.
         `known` are the deletes of data files until now. Raises StoreError.
         """
-        for statement in _CREATE:
-            self.connection.execute(statement)
+        self.connection.execute(_CREATE)
         with engine.reading("the superseded positions"):
             for sql, values in candidates:
                 self.connection.execute(f"INSERT INTO candidates {sql}", dict(values))
+            if not self.connection.execute(_ANY).fetchall():
+                return {}
             self._match(files)
             numbers = [number for (number,) in self.connection.execute(_FILES).fetchall()]
             return {
@@ -107,7 +105,7 @@ class DeletedRows:
         return self._write(file, _OF_FILE + _EARLIER, {"file": number, "earlier": str(path)})
 
     def _match(self, files: Sequence[DataFile]) -> None:
-        """Fill `deleted_rows` with the rows of candidates; `file` is the number in `files`."""
+        """Make `deleted_rows`, the rows of candidates; `file` is the number in `files`."""
         columns: dict[str, list[int]] = {
             name: [] for name in ("file", "number", "first", "last", "rows", "before")
         }

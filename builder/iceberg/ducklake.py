@@ -67,13 +67,13 @@ class LakeCatalogue:
     ) -> "LakeCatalogue":
         """Attach a catalogue, or one without snapshots. Raises DamagedStore."""
         path = folder / "lake.ducklake"
-        attach = f"ATTACH {engine.quote(str(path))} AS lake"
+        attach = f"ATTACH {engine.quote(str(path))} AS lake (RECOVERY_MODE no_wal_writes{{}})"
         if data is not None:
             path.write_bytes(data)
         with engine.reading(LAKE):
             # The bytes are read at once and written by the store, which makes them durable.
             connection.execute("SET fsync_mode = 'NONE'")
-            connection.execute(attach if data is not None else f"{attach} ({_NEW})")
+            connection.execute(attach.format(f", {_NEW}" if data is None else ""))
             if data is None:
                 connection.execute(_SQL.get("create"))
         return LakeCatalogue(connection, path, store)
@@ -91,8 +91,7 @@ class LakeCatalogue:
             if one.deletes is not None and one.deletes_key != _find_deletes(listed.get(key))
         ]
         self._execute("end", {"snapshot": snapshot, "ids": undone}, **_DELETE_FILE)
-        ((first,),) = self._execute("next_file")
-        ids = count(first)
+        ids = count(max((number for _, number in self._execute("snapshots")), default=1))
         fresh = {key: next(ids) for key in listed if key not in known}
         self._add_data_files(snapshot, tables, {n: listed[key] for key, n in fresh.items()})
         numbers = fresh | {key: one.number for key, one in known.items()}
@@ -108,7 +107,7 @@ class LakeCatalogue:
 
     def drop(self, kept: Collection[int]) -> None:
         """Drop all other snapshots, and the files that they alone have."""
-        numbers = [number for (number,) in self._execute("snapshots") if number not in kept]
+        numbers = [number for number, _ in self._execute("snapshots") if number not in kept]
         if numbers:
             self._execute("drop_snapshots", {"numbers": numbers})
             self._execute("drop_files", table=_DELETE_FILE["table"])

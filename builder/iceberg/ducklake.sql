@@ -9,9 +9,6 @@ WHERE f.begin_snapshot <= $snapshot AND (f.end_snapshot IS NULL OR f.end_snapsho
 -- name: tables
 SELECT table_name, table_id FROM lake.ducklake_table
 
--- name: next_file
-SELECT coalesce(max(next_file_id), 1) FROM lake.ducklake_snapshot
-
 -- name: end
 UPDATE lake.{table} SET end_snapshot = $snapshot
 WHERE {id} IN (SELECT unnest($ids::BIGINT[]))
@@ -40,7 +37,7 @@ SELECT table_id, sum(record_count) FILTER (end_snapshot IS NULL),
 FROM lake.ducklake_data_file GROUP BY table_id ORDER BY table_id
 
 -- name: snapshots
-SELECT snapshot_id FROM lake.ducklake_snapshot ORDER BY snapshot_id
+SELECT snapshot_id, next_file_id FROM lake.ducklake_snapshot ORDER BY snapshot_id
 
 -- name: drop_files
 DELETE FROM lake.{table} WHERE NOT EXISTS (
