@@ -84,7 +84,8 @@ class TablesIndex:
     """The state of the tables of a store.
 
     `location` is the address that paths begin with, `version` the number of the metadata files,
-    and `lake` the SHA-256 of the catalogue of DuckLake.
+    `lake` the SHA-256 of the catalogue of DuckLake, and `tags` the tags of objects that updates
+    replace.
     `snapshots` are those of each table, ascending. Of the newest snapshot, `dead` are the files
     of superseded positions, `files` the deletes of each data file of records, and `leaves` the
     manifests of each leaf by table.
@@ -96,6 +97,7 @@ class TablesIndex:
     snapshot: int = 0
     version: int = 0
     lake: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
     snapshots: Mapping[str, tuple[TableSnapshot, ...]] = field(default_factory=dict)
     dead: tuple[str, ...] = ()
     files: Mapping[str, FileDeletes] = field(default_factory=dict)
@@ -124,6 +126,7 @@ class TablesIndex:
             "snapshot": self.snapshot,
             "version": self.version,
             "lake": self.lake,
+            "tags": dict(self.tags),
             "snapshots": {
                 name: [[s.number, instant.to_text(s.effective), s.key, s.rows] for s in some]
                 for name, some in self.snapshots.items()
@@ -156,6 +159,7 @@ class TablesIndex:
                 snapshot=int(found["snapshot"]),
                 version=int(found["version"]),
                 lake=str(found["lake"]),
+                tags=dict(found["tags"]),
                 snapshots={
                     name: tuple(
                         TableSnapshot(number, instant.from_text(when), key, rows)

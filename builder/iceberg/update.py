@@ -41,10 +41,9 @@ def update_tables(store: Writer, configuration: Configuration, runtime: Runtime)
 
     Raises Conflict if other processes updated them every time, and StoreError.
     """
-    tag = store.tag(INDEX)
     if configuration["publish.tables"]:
         refresh_tables(store, runtime)
-    elif tag is not None:
+    elif store.tag(INDEX) is not None:
         runtime.say("publish.tables is off: the tables in the store are removed")
         store.remove(INDEX)
         store.remove(*store.keys(FOLDER))
@@ -122,7 +121,7 @@ def _begin(
             catalog = store.read(LAKE)
             if hashlib.sha256(catalog).hexdigest() == before.lake:
                 return before, catalog
-    return replace(made, version=before.version), None
+    return replace(made, version=before.version, tags=before.tags), None
 
 
 def write_objects(store: Writer, objects: dict[str, bytes]) -> None:
@@ -146,9 +145,14 @@ def _commit(
         version += 1
     named = {keys.hint_key(name): str(version).encode() for name in index.snapshots}
     named[LAKE] = catalog
-    map_requests(lambda key: _replace(store, key, named[key]), list(named))
-    lake = hashlib.sha256(catalog).hexdigest()
-    store.replace(INDEX, replace(index, version=version, lake=lake).to_json(), tag)
+    tags = map_requests(lambda k: _replace(store, k, named[k], index.tags.get(k)), list(named))
+    final = replace(
+        index,
+        version=version,
+        lake=hashlib.sha256(catalog).hexdigest(),
+        tags=dict(zip(named, tags, strict=True)),
+    )
+    store.replace(INDEX, final.to_json(), tag)
     _remove_old(store, before, index.snapshots, version)
 
 
@@ -162,11 +166,12 @@ def _create_metadata(store: Writer, index: TablesIndex, version: int) -> bool:
     return all(store.read(key) == objects[key] for key in there)
 
 
-def _replace(store: Writer, key: str, data: bytes) -> None:
+def _replace(store: Writer, key: str, data: bytes, tag: str | None) -> str:
+    """Replace an object whose tag should be `tag`, and return the new tag."""
     for _ in range(_TRIES):
         with suppress(Conflict):
-            store.replace(key, data, store.tag(key))
-            return
+            return store.replace(key, data, tag)
+        tag = store.tag(key)
     raise Conflict(f"{key} was changed by other processes every time")
 
 
