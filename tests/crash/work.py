@@ -26,7 +26,11 @@ from functions.config import configuration
 from functions.snapshot import layout
 from tests.builder.conftest import NAMESPACE, Clock, capture
 
-SETTINGS = configuration.parse(f'[repository]\nnamespace = "{NAMESPACE}"\n', {})
+SETTINGS = configuration.parse(
+    # Objects of stores in different folders are compared, and tables name the folder.
+    f'[repository]\nnamespace = "{NAMESPACE}"\n[publish]\ntables = false\n',
+    {},
+)
 IDENTITY = "0123456789abcdef" * 2
 WITHDRAWN = f"oai:{NAMESPACE}:{capture(3).identity}"
 

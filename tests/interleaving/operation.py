@@ -18,7 +18,9 @@ from tests.interleaving.hours import Hours
 STOPS = ("look", "put", "create", "replace", "replaced", "witness", "sleep", "remove")
 """Where an operation can stop: before it reads the pointer, before each write, after it moved the
 pointer, before it writes the witness behind it, and where it waits."""
-SETTINGS = configuration.parse(f'[repository]\nnamespace = "{NAMESPACE}"\n', {})
+SETTINGS = configuration.parse(
+    f'[repository]\nnamespace = "{NAMESPACE}"\n[publish]\ntables = false\n', {}
+)
 
 IDENTITY = "0123456789abcdef" * 2
 """The id of every store of the machine."""

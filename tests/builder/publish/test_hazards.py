@@ -63,7 +63,9 @@ def runtime(clock: Clock) -> Runtime:
     return Runtime(clock, clock.sleep, lambda text: None, {}, 1)
 
 
-SETTINGS = configuration.parse(f'[repository]\nnamespace = "{NAMESPACE}"\n', {})
+SETTINGS = configuration.parse(
+    f'[repository]\nnamespace = "{NAMESPACE}"\n[publish]\ntables = false\n', {}
+)
 
 
 def published(world: World) -> None:
