@@ -28,7 +28,7 @@ _DISTINCT = (
 _BY_TYPE = {
     "BIGINT": "DELTA_BINARY_PACKED",
     "INTEGER": "DELTA_BINARY_PACKED",
-    "TIMESTAMP": "BYTE_STREAM_SPLIT",
+    "TIMESTAMP": "DELTA_BINARY_PACKED",  # DuckDB 1 cannot read BYTE_STREAM_SPLIT of integers
 }
 # A higher level makes digests larger, and most other columns no smaller.
 _THOROUGH = ("url", "url_surtkey", "surt", "refers_to_url", "title", "document", "manifest")

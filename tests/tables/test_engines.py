@@ -49,6 +49,7 @@ COUNT = 5_000
 QUESTIONS = {
     "How did the archive grow?": (
         "SELECT substr(fetch_date, 1, 4) AS year, count(*) AS captures, "
+        "count(DISTINCT fetch_time) AS times, "
         "sum(content_length) AS bytes FROM captures GROUP BY substr(fetch_date, 1, 4)"
     ),
     "Which media types are there, and with how many errors?": (
