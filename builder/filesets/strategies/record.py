@@ -23,6 +23,7 @@ from builder.filesets.result import from_json, to_json
 from builder.filesets.strategies import platform_answers
 from builder.filesets.strategies.keys import RECORD
 from builder.filesets.strategies.keys import prefix_of as place_of
+from builder.store.documents import write_indented
 from functions.snapshot.errors import Conflict, MissingObject
 from functions.snapshot.store import Reader, Writer
 
@@ -78,8 +79,7 @@ def of(
 def serialize(record: KeepingRecord) -> bytes:
     """Return the document: JSON in UTF-8, the same bytes for the same record."""
     document = {"schema": SCHEMA, **to_json(record)}
-    text = json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
-    return text.encode("utf-8", "backslashreplace")  # lone surrogates, in JSON's escapes
+    return write_indented(document) + b"\n"
 
 
 def parse(data: bytes, key: str) -> KeepingRecord:

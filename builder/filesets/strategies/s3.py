@@ -1,12 +1,10 @@
 """Strategy that stores each file as one object below `filesets/`.
 
-Large files are streamed into the store. Small ones are written many at once, because a disk takes
-longer to sync a small file than to fetch it.
+Large files are streamed into the store, and small ones written many at once.
 """
 
 import contextlib
 import io
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -23,6 +21,7 @@ from builder.filesets.strategies import record
 from builder.filesets.strategies.keys import file_keys as keys_of
 from builder.filesets.strategies.keys import place
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
+from builder.filesets.strategies.small_objects import SMALL, SmallObjects
 from builder.filesets.strategies.transfer import Quota, refill, transfer
 from builder.http.limits import Stop
 from builder.http.settings import Settings
@@ -30,10 +29,6 @@ from functions.snapshot.errors import Conflict, StoreError
 from functions.snapshot.store import Writer
 
 FILE, FILESET = "s3-file", "s3-fileset"
-_SMALL = 1 << 18
-"""Bytes of a file that is in memory until it is written together with others."""
-_MANY, _BYTES, _SECONDS = 512, 8 << 20, 1.0
-"""Files, bytes and age at which they are written: a killed process loses no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,23 +94,20 @@ class _FileRun:
         self._there = {entry.key: entry.bytes for entry in asked.store.entries(self._base)}
         self._known = {f.path: f for f in known.archived.manifest} if known else {}
         self._quota = Quota(given, asked.settings)
-        self._waiting: list[_Fetched] = []
-        self._since = 0.0
+        self._small = SmallObjects(asked.store, self._settle)
+        self._taken: dict[str, FilesetManifestFile] = {}
         self._terminal: Terminal | None = None
 
     def keep_all(self) -> tuple[FilesetManifestFile, ...]:
         """Return all files once their objects are stored. Raises FilesetError and StoreError."""
-        item = self._item
+        item, settings, begin = self._item, self._asked.settings, self._small.begin
         try:
-            settings = self._asked.settings
-            kept = tuple(
-                transfer(item, self._fetch, self._keep, item.files, settings, idle=self._write)
-            )
+            kept = tuple(transfer(item, self._fetch, self._keep, item.files, settings, idle=begin))
         except FilesetError:
             with contextlib.suppress(StoreError, FilesetError):  # the first error says more
-                self._write()  # a later run finds them
+                self._small.finish()  # a later run finds them
             raise
-        self._write()
+        self._small.finish()
         return kept
 
     def _fetch(self, file: FilesetManifestFile, stop: Stop) -> _Fetched:
@@ -130,21 +122,14 @@ class _FileRun:
         self._quota.take(found.file.size or 0)
         self._terminal = found.terminal or self._terminal
         if found.data is not None:
-            self._since = self._since if self._waiting else time.monotonic()
-            self._waiting.append(found)
-            size = sum(len(one.data or b"") for one in self._waiting)
-            late = time.monotonic() - self._since >= _SECONDS
-            if late or size >= _BYTES or len(self._waiting) >= _MANY:
-                self._write()
+            key = found.file.key or ""
+            self._taken[key] = found.file
+            self._small.add(key, found.data)
         return found.file
 
-    def _write(self) -> None:
-        """Store the small files that are waiting. Raises Conflict if another run's differ."""
-        some, self._waiting = self._waiting, []
-        objects = ((one.file.key or "", one.data or b"") for one in some)
-        for one, written in zip(some, self._asked.store.create_all(objects), strict=True):
-            if not written:
-                self._check_rival(one.file, one.file.key or "", None)
+    def _settle(self, key: str) -> None:
+        """Accept a small file that another run has stored. Raises Conflict if it is another one."""
+        self._check_rival(self._taken[key], key, None)
 
     def _reuse(
         self, file: FilesetManifestFile, key: str, known: FilesetManifestFile | None
@@ -175,7 +160,7 @@ class _FileRun:
         wanted = file if known is None else files.like(file, known)
         held = (
             io.BytesIO()
-            if self._many and wanted.size is not None and wanted.size <= _SMALL
+            if self._many and wanted.size is not None and wanted.size <= SMALL
             else None
         )
         open_sink = (lambda: refill(held)) if held else (lambda: self._asked.store.creating(key))

@@ -91,6 +91,7 @@ class _WebRun:
         self._asked = asked
         self._item = item
         self._quota = Quota(item.files, asked.settings)
+        self._memory = _MEMORY // ahead_of(asked.settings)
         self._open: set[Spool] = set()
         self._last: tuple[Received, Cdx] | None = None
 
@@ -174,8 +175,7 @@ class _WebRun:
         return self._download(file, self._quota.limit(file), spool, stop), spool
 
     def _spool(self) -> Spool:
-        memory = _MEMORY // ahead_of(self._asked.settings)
-        return tempfile.SpooledTemporaryFile(memory, "w+b", dir=str(self._asked.scratch))
+        return tempfile.SpooledTemporaryFile(self._memory, "w+b", dir=str(self._asked.scratch))
 
     def _close(self, spool: Spool) -> None:
         self._open.discard(spool)
