@@ -234,9 +234,10 @@ def to_json(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float):
         return value
     if dataclasses.is_dataclass(value):
+        kind: Any = type(value)
         return {
             name: to_json(one)
-            for name, default in _defaults(type(value))
+            for name, default in _defaults(kind)
             if (one := getattr(value, name)) != default
         }
     if isinstance(value, tuple | list):

@@ -9,17 +9,25 @@ from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies.paths import make_paths_safe
 from builder.http.settings import Settings
 
-STRATEGIES = (
-    "web-file",
-    "web-fileset",
-    "web-fileset-bundled",
-    "archiveorg-file",
-    "archiveorg-fileset",
-    "archiveorg-fileset-bundled",
-    "s3-file",
-    "s3-fileset",
-    "s3-fileset-bundled",
+_OBJECTS = "each file as an object below `filesets/`"
+_BUNDLE = "one uncompressed zip below `filesets/`; each member is one range read"
+_WARC = "the exchanges with the platform in one WARC below `warcs/`, with redirects and requests"
+_ITEM = (
+    "an item at archive.org (`pip install sheaf-archive[archiveorg]`, keys `IA_ACCESS_KEY`, "
+    "`IA_SECRET_KEY`)"
 )
+STRATEGIES: Mapping[str, str] = {
+    "s3-file": _OBJECTS,
+    "s3-fileset": _OBJECTS,
+    "s3-fileset-bundled": _BUNDLE,
+    "web-file": _WARC,
+    "web-fileset": _WARC,
+    "web-fileset-bundled": _WARC,
+    "archiveorg-file": _ITEM,
+    "archiveorg-fileset": _ITEM,
+    "archiveorg-fileset-bundled": _ITEM,
+}
+"""What each strategy stores, as the documentation says it."""
 ARCHIVEORG = "archiveorg"
 """Name of the platform that preserves its files itself."""
 TOO_LARGE = "too-large-file"
