@@ -1,7 +1,7 @@
 """Speed of archiving files of platforms, compared with a plain copy over the same HTTP.
 
     python -m bench.fileset [--mb 512] [--gigabytes 2] [--rounds 3] [--folder DIR]
-    python -m bench.fileset --many 2000 [--connections 2]
+    python -m bench.fileset --many 2000 [--each 10000] [--connections 2]
 
 A server on this machine sends the files, in a process of its own. The plain copy fetches one after
 the other into a file, syncs it, and checks nothing. Sheaf computes five digests, checks size and
@@ -9,9 +9,9 @@ MD5, writes to a store in a folder, and records the result, without pauses betwe
 are medians, in MB (10^6 bytes) a second of wall time. The last rows are the growth of a process's
 memory while it archived a file or a bundle, and its peak, with all imports.
 
-`--many` measures that many files of 10 KB from nginx instead, beside curl and aria2c, which check
-nothing and sync nothing, and beside a loop that syncs each file: wall time, CPU time and peak
-memory of each process, with its start, as medians.
+`--many` measures that many files of `--each` bytes from nginx instead, beside curl and aria2c,
+which check nothing and sync nothing, and beside a loop that syncs each file: wall time, CPU time
+and peak memory of each process, with its start, as medians.
 """
 
 import argparse
@@ -52,7 +52,6 @@ http.host_concurrent = {}
 fileset.limits = {{ files = 100000 }}
 """
 _HOST = "127.0.0.1"
-_EACH = 10_000  # bytes of each of many files
 
 
 def body(size: int) -> Iterator[bytes]:
@@ -193,7 +192,8 @@ def main() -> None:
     parser.add_argument("--mb", type=int, default=512, help="size of the large file")
     parser.add_argument("--gigabytes", type=float, default=2, help="of the file for memory")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--many", type=int, help="measure that many files of 10 KB instead")
+    parser.add_argument("--many", type=int, help="measure that many equal files instead")
+    parser.add_argument("--each", type=int, default=10_000, help="bytes of each, for --many")
     parser.add_argument("--connections", type=int, default=2, help="for --many")
     parser.add_argument("--folder", type=Path, help="where to write, and remove what was written")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
@@ -215,7 +215,7 @@ def main() -> None:
         return
     if given.many:
         with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-            many(given.many, given.connections, given.rounds, Path(folder))
+            many(given.many, given.each, given.connections, given.rounds, Path(folder))
         return
     with serving() as port, tempfile.TemporaryDirectory(dir=given.folder) as folder:
         speeds(port, given.mb, given.rounds, Path(folder))
@@ -239,15 +239,15 @@ def speeds(port: int, megabytes: int, rounds: int, folder: Path) -> None:
             print(f"{'':22}{name:22}{speed:8.1f}  {speed / plain:.0%}", flush=True)
 
 
-def many(count: int, connections: int, rounds: int, folder: Path) -> None:
-    """Print what many small files cost, of Sheaf and of others."""
-    site = folder / "site" / str(_EACH)
+def many(count: int, size: int, connections: int, rounds: int, folder: Path) -> None:
+    """Print what many equal files cost, of Sheaf and of others."""
+    site = folder / "site" / str(size)
     site.mkdir(parents=True)
     for number in range(count):
-        (site / str(number)).write_bytes(b"".join(body(_EACH)))
+        (site / str(number)).write_bytes(b"".join(body(size)))
     with nginx(folder / "site", folder) as url:
         port = int(url.rpartition(":")[2])
-        listed = [f"{url}/{_EACH}/{number}" for number in range(count)]
+        listed = [f"{url}/{size}/{number}" for number in range(count)]
         (folder / "curl").write_text(
             "".join(f'url = "{u}"\noutput = "{n}"\n' for n, u in enumerate(listed))
         )
@@ -265,12 +265,13 @@ def many(count: int, connections: int, rounds: int, folder: Path) -> None:
                 str(folder / "curl"),
             ],
             "aria2c": ["aria2c", "-q", "-j", str(connections), "-i", str(folder / "aria2c")],
-            "plain copy, synced": [*own, "--copy", json.dumps([port, count, _EACH])],
+            "plain copy, synced": [*own, "--copy", json.dumps([port, count, size])],
         }
-        for strategy in ("s3-fileset", "s3-fileset-bundled", "web-fileset"):
-            order = json.dumps([port, count, _EACH, strategy, connections])
+        several = ("s3-fileset", "s3-fileset-bundled", "web-fileset")
+        for strategy in several if count > 1 else ("s3-file", "web-file"):
+            order = json.dumps([port, count, size, strategy, connections])
             commands[f"Sheaf, {strategy}"] = [*own, "--keep", order]
-        print(f"{count:,} files of {_EACH:,} bytes{'':8}{'s':>8}{'CPU s':>8}{'MB':>8}")
+        print(f"{count:,} files of {size:,} bytes{'':8}{'s':>8}{'CPU s':>8}{'MB':>8}")
         for title, command in commands.items():
             if shutil.which(command[0]) is None:
                 print(f"{title:32}not installed")
