@@ -61,7 +61,7 @@ clients: $(READY)
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/e2e/test_clients.py \
 		tests/e2e/test_harvesters.py tests/builder/export/test_datasets.py \
 		tests/builder/export/wacz \
-		tests/functions/content/test_pywb.py
+		tests/functions/content/test_pywb.py tests/builder/filesets/test_replay.py
 
 check: $(READY)
 	$(BIN)/ruff format --check .

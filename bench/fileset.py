@@ -1,15 +1,21 @@
 """Speed of archiving files of platforms, compared with a plain copy over the same HTTP.
 
     python -m bench.fileset [--mb 512] [--gigabytes 2] [--rounds 3] [--folder DIR]
+    python -m bench.fileset --many 2000 [--each 10000] [--connections 2]
 
 A server on this machine sends the files, in a process of its own. The plain copy fetches one after
 the other into a file, syncs it, and checks nothing. Sheaf computes five digests, checks size and
 MD5, writes to a store in a folder, and records the result, without pauses between requests. Figures
 are medians, in MB (10^6 bytes) a second of wall time. The last rows are the growth of a process's
 memory while it archived a file or a bundle, and its peak, with all imports.
+
+`--many` measures that many files of `--each` bytes from nginx instead, beside curl and aria2c,
+which check nothing and sync nothing, and beside a loop that syncs each file: wall time, CPU time
+and peak memory of each process, with its start, as medians.
 """
 
 import argparse
+import contextlib
 import hashlib
 import http.client
 import json
@@ -28,12 +34,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from bench.server import nginx
 from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
 from builder.filesets.strategies.bundled import Bundled
 from builder.filesets.strategies.s3 import ObjectStrategy
 from builder.filesets.strategies.web import Captured
 from builder.filesets.wiring import Ways, make_ways
-from builder.http.addresses import Guard, networks
+from builder.http.addresses import PublicAddresses, networks
 from builder.store.folder import FolderStore
 from functions.config import configuration
 
@@ -41,7 +48,8 @@ _BLOCK = 1 << 20
 _SMALL, _MEMBERS = (200, 50_000), (20, 3_000_000)  # files, and bytes of each
 _TOML = """
 http.host_seconds = 0
-fileset.limits = { files = 1000 }
+http.host_concurrent = {}
+fileset.limits = {{ files = 100000 }}
 """
 _HOST = "127.0.0.1"
 
@@ -121,12 +129,12 @@ def copied(item: FilesetPlatformItem, folder: Path) -> None:
         connection.close()
 
 
-def kept(item: FilesetPlatformItem, strategy: str, folder: Path) -> None:
+def kept(item: FilesetPlatformItem, strategy: str, folder: Path, connections: int = 2) -> None:
     """Keep the files as Sheaf does, in a store in the folder."""
-    settings = configuration.parse(_TOML, {})
+    settings = configuration.parse(_TOML.format(connections), {})
     store = FolderStore(folder / "store")
     port = int((item.files[0].platform_url or "").split("/")[2].rpartition(":")[2])
-    guard = Guard(frozenset({port}), networks(["127.0.0.0/8"]))
+    guard = PublicAddresses(frozenset({port}), networks(["127.0.0.0/8"]))
     ways: Ways = make_ways(settings, "Sheaf/bench", guard, threading.Event(), folder)
     downloader = ways.downloader()
     made: Any = ObjectStrategy(strategy, store, downloader, settings)
@@ -170,12 +178,12 @@ def child(order: str) -> None:
     print(json.dumps([peak() - before, peak()]))
 
 
-def peak() -> float:
-    """Return the peak memory of this process in MB. Works on Linux alone.
+def peak(process: int | str = "self") -> float:
+    """Return the peak memory of a process in MB. Works on Linux alone.
 
     getrusage does not help: its peak includes the process that started this one.
     """
-    lines = Path("/proc/self/status").read_text().splitlines()
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024 / 1e6
 
 
@@ -184,15 +192,30 @@ def main() -> None:
     parser.add_argument("--mb", type=int, default=512, help="size of the large file")
     parser.add_argument("--gigabytes", type=float, default=2, help="of the file for memory")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--many", type=int, help="measure that many equal files instead")
+    parser.add_argument("--each", type=int, default=10_000, help="bytes of each, for --many")
+    parser.add_argument("--connections", type=int, default=2, help="for --many")
     parser.add_argument("--folder", type=Path, help="where to write, and remove what was written")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--child", help=argparse.SUPPRESS)
+    for name in ("--child", "--copy", "--keep"):
+        parser.add_argument(name, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
         serve()
         return
     if given.child:
         child(given.child)
+        return
+    if given.copy:
+        copied(dataset(*json.loads(given.copy)), Path.cwd())
+        return
+    if given.keep:
+        port, count, size, strategy, connections = json.loads(given.keep)
+        kept(dataset(port, count, size), strategy, Path.cwd(), connections)
+        return
+    if given.many:
+        with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+            many(given.many, given.each, given.connections, given.rounds, Path(folder))
         return
     with serving() as port, tempfile.TemporaryDirectory(dir=given.folder) as folder:
         speeds(port, given.mb, given.rounds, Path(folder))
@@ -214,6 +237,69 @@ def speeds(port: int, megabytes: int, rounds: int, folder: Path) -> None:
             work = partial(kept, item, name)
             speed = timed(work, folder, files * size, rounds)
             print(f"{'':22}{name:22}{speed:8.1f}  {speed / plain:.0%}", flush=True)
+
+
+def many(count: int, size: int, connections: int, rounds: int, folder: Path) -> None:
+    """Print what many equal files cost, of Sheaf and of others."""
+    site = folder / "site" / str(size)
+    site.mkdir(parents=True)
+    for number in range(count):
+        (site / str(number)).write_bytes(b"".join(body(size)))
+    with nginx(folder / "site", folder) as url:
+        port = int(url.rpartition(":")[2])
+        listed = [f"{url}/{size}/{number}" for number in range(count)]
+        (folder / "curl").write_text(
+            "".join(f'url = "{u}"\noutput = "{n}"\n' for n, u in enumerate(listed))
+        )
+        (folder / "aria2c").write_text("\n".join(listed))
+        own = [sys.executable, "-m", "bench.fileset"]
+        commands = {
+            "curl": ["curl", "-sS", "-K", str(folder / "curl")],
+            f"curl, {connections} at once": [
+                "curl",
+                "-sS",
+                "-Z",
+                "--parallel-max",
+                str(connections),
+                "-K",
+                str(folder / "curl"),
+            ],
+            "aria2c": ["aria2c", "-q", "-j", str(connections), "-i", str(folder / "aria2c")],
+            "plain copy, synced": [*own, "--copy", json.dumps([port, count, size])],
+        }
+        several = ("s3-fileset", "s3-fileset-bundled", "web-fileset")
+        for strategy in several if count > 1 else ("s3-file", "web-file"):
+            order = json.dumps([port, count, size, strategy, connections])
+            commands[f"Sheaf, {strategy}"] = [*own, "--keep", order]
+        print(f"{count:,} files of {size:,} bytes{'':8}{'s':>8}{'CPU s':>8}{'MB':>8}")
+        for title, command in commands.items():
+            if shutil.which(command[0]) is None:
+                print(f"{title:32}not installed")
+                continue
+            runs = [run_measured(command, folder) for _ in range(rounds)]
+            wall, cpu, most = (statistics.median(one) for one in zip(*runs, strict=True))
+            print(f"{title:32}{wall:8.2f}{cpu:8.2f}{most:8.1f}", flush=True)
+
+
+def run_measured(command: list[str], parent: Path) -> tuple[float, float, float]:
+    """Run a command in a new folder; return its seconds, seconds of CPU, and peak MB."""
+    folder = Path(tempfile.mkdtemp(dir=parent))
+    start = time.perf_counter()
+    root = str(Path(__file__).parents[1])
+    before = os.times()
+    process = subprocess.Popen(
+        command, cwd=folder, env={**os.environ, "PYTHONPATH": root}, stderr=subprocess.DEVNULL
+    )
+    most = 0.0
+    while process.poll() is None:
+        with contextlib.suppress(OSError, StopIteration):  # it has ended meanwhile
+            most = max(most, peak(process.pid))
+        time.sleep(0.01)
+    wall, now = time.perf_counter() - start, os.times()
+    assert process.returncode == 0, command
+    shutil.rmtree(folder)
+    spent = now.children_user + now.children_system
+    return wall, spent - before.children_user - before.children_system, most
 
 
 def memory(port: int, size: int, folder: Path) -> None:

@@ -23,8 +23,6 @@ CONFIGURATION = f"[repository]\nnamespace = '{NAMESPACE}'\n[publish]\nlead = 1\n
 FIRST = "verb=ListRecords&metadataPrefix=oai_dc"
 """The query of a list's first page."""
 
-_NGINX = 18_099  # the port
-
 
 @dataclass
 class Server:
@@ -121,15 +119,18 @@ def gunicorn(database: Path, paging: str, workers: int = 1) -> Iterator[Server]:
 def nginx(root: Path, folder: Path) -> Iterator[str]:
     """Serve the files below `root` with one worker of nginx, set up in `folder`; give its URL."""
     user = "user root; " if os.geteuid() == 0 else ""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
     (folder / "nginx.conf").write_text(
         f"{user}daemon off; worker_processes 1; pid {folder}/pid; error_log stderr;\n"
         f"events {{}}\nhttp {{ access_log off; sendfile on; tcp_nopush on;\n"
-        f"server {{ listen 127.0.0.1:{_NGINX}; root {root}; }} }}\n"
+        f"server {{ listen {address}; root {root}; }} }}\n"
     )
     process = subprocess.Popen(["nginx", "-c", str(folder / "nginx.conf"), "-e", "stderr"])
     time.sleep(1)
     try:
-        yield f"http://127.0.0.1:{_NGINX}"
+        yield f"http://{address}"
     finally:
         process.terminate()
         process.wait()

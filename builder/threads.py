@@ -4,13 +4,14 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Generic, TypeVar
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 _TICK = 0.2  # seconds
+_PAUSE = 0.5  # seconds
 _REQUESTS = 16
 
 
@@ -20,11 +21,13 @@ def map_in_order(
     threads: int,
     ahead: int,
     stop: threading.Event | None = None,
+    idle: Callable[[], None] | None = None,
 ) -> Generator[T, None, None]:
     """Yield the result of each call, in the order of `items`, which are taken one by one.
 
     At most `ahead` results wait or are computed at a time. Calls that have not begun are cancelled
-    when the generator ends in any way. `stop` is set then, before the others are waited for.
+    when the generator ends in any way. `stop` is set then, before the others are waited for. `idle`
+    is called once if the next result takes longer than half a second.
     """
     pending: deque[Future[T]] = deque()
     pool = ThreadPoolExecutor(threads)
@@ -32,13 +35,19 @@ def map_in_order(
         for item in items:
             pending.append(pool.submit(call, item))
             if len(pending) == ahead:
-                yield pending.popleft().result()
+                yield _result(pending.popleft(), idle)
         while pending:
-            yield pending.popleft().result()
+            yield _result(pending.popleft(), idle)
     finally:
         if stop is not None:
             stop.set()
         pool.shutdown(cancel_futures=True)
+
+
+def _result(future: Future[T], idle: Callable[[], None] | None) -> T:
+    if idle is not None and not future.done() and not wait([future], _PAUSE).done:
+        idle()
+    return future.result()
 
 
 def map_requests(call: Callable[[S], T], items: Sequence[S]) -> list[T]:

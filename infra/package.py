@@ -101,20 +101,17 @@ FUNCTIONS = {
         (
             *(
                 "ada-url",
-                "anyio",
                 "cffi",
                 "h11",
                 "httpcore2",
-                "httpx2",
-                "idna",
                 "msgspec",
                 "protego",
             ),
-            *("publicsuffixlist", "pycparser", "tqdm", "truststore", "typing-extensions"),
+            *("publicsuffixlist", "pycparser", "tqdm", "truststore"),
         ),
         ("functions", "templates", "builder"),
         (*_NEVER, "builder/commands", "builder/demo"),
-        ("httpcore2", "httpx2", "publicsuffixlist"),
+        ("httpcore2", "publicsuffixlist"),
     ),
 }
 

@@ -49,7 +49,6 @@ HEAVY = {
     ),
     "h11": "builder/serve/connection.py builder/serve/http_request.py",
     "httpcore2": "builder/http/addresses.py builder/http/connections.py",
-    "httpx2": "builder/http/connections.py",
     "internetarchive": "builder/filesets/strategies/archiveorg_client.py",
     "isal": "builder/serve/server.py functions/archive/inflate.py",
     "msgspec": "builder/store/documents.py",

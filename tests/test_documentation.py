@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from builder.command_table import COMMANDS
-from builder.filesets.status import STATUSES
 from builder.harvest.version import ROW
 from builder.http.errors import OUTCOMES
 from builder.redif import spool as redif
@@ -19,6 +18,7 @@ from functions.config import keys
 from functions.database import engine
 from functions.snapshot import item_tables, obi
 from functions.snapshot.manifest import UNSTAMPED, Manifest, Sequence
+from tests import doc_tables
 
 ROOT = Path(__file__).parents[1]
 
@@ -56,8 +56,12 @@ def test_every_code_of_a_restore_is_described() -> None:
     assert rows("docs/guide/restoring.md", "Missing files") == set(rebuild.CODES)
 
 
-def test_every_status_of_filesets_is_described() -> None:
-    assert rows("docs/guide/datasets.md", "Statuses") == set(STATUSES)
+def test_the_tables_of_the_documentation_are_those_of_the_code() -> None:
+    """`python -m tests.doc_tables` writes them."""
+    found = {name: text(name) for name in DOCUMENTS}
+    assert {name: doc_tables.render(document) for name, document in found.items()} == found
+    for name in doc_tables.TABLES:
+        assert sum(f"<!-- {name} -->" in document for document in found.values()) == 1
 
 
 def test_every_column_of_harvests_is_described() -> None:

@@ -552,7 +552,6 @@ def test_the_serving_function_is_packed_of_what_it_imports(package: ModuleType) 
 BROUGHT = {
     "ada_url": {"cffi", "pycparser"},
     "httpcore2": {"h11", "truststore"},
-    "httpx2": {"anyio", "idna", "typing_extensions"},
 }
 """What packages need themselves."""
 EXTRAS = {"internetarchive", "isal"}

@@ -12,6 +12,7 @@ from typing import Any
 
 from builder.filesets import status
 from builder.filesets.item import (
+    FAIL_ALONE,
     PACKED,
     RAW,
     WITHIN,
@@ -56,7 +57,7 @@ class FilesetEntry:
 
 
 def entry(outcome: IngestOutcome) -> FilesetEntry:
-    """Return the entry of an outcome. Raises KeyError for an unknown status.
+    """Return the entry of an outcome.
 
     Characters that XML forbids become U+FFFD.
     """
@@ -107,9 +108,15 @@ def _first_status(outcome: IngestOutcome, item: FilesetPlatformItem) -> str:
     """Return the status of the run that archived the dataset."""
     if outcome.status != "success-existing":
         return outcome.status
-    if item.withheld:
+    if _left_out(outcome, item):
         return "success-partial"
     return "success-file" if _kind(outcome.archived) == "file" else "success"
+
+
+def _left_out(outcome: IngestOutcome, item: FilesetPlatformItem) -> tuple[FilesetManifestFile, ...]:
+    """Return the files that are listed and not archived."""
+    archived = outcome.archived.manifest if outcome.archived else ()
+    return (*item.withheld, *(file for file in archived if file.status in FAIL_ALONE))
 
 
 def _archived_files(archived: ArchiveStrategyResult | None) -> tuple[FilesetManifestFile, ...]:
@@ -125,7 +132,7 @@ def _document(
     told = item.description
     archived = outcome.archived if files else None
     strategy = archived.ingest_strategy if archived else None
-    withheld = sorted(item.withheld, key=lambda file: file.path)
+    withheld = sorted(_left_out(outcome, item), key=lambda file: file.path)
     verified = {
         file.path for file in item.manifest or () if any(getattr(file, n) for n in _DIGESTS)
     }

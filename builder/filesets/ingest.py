@@ -20,6 +20,7 @@ from datetime import datetime
 from builder.filesets import status
 from builder.filesets.item import (
     DATASET,
+    FAIL_ALONE,
     ArchiveStrategyResult,
     DatasetResource,
     FilesetManifestFile,
@@ -189,8 +190,11 @@ class Ingest:
                 "changed-during-ingest", str(error), manifest=error.manifest
             ) from error
         name = _success_status(archived, item)
-        if _may_be_changed(name) and self._is_changed(course, helper, api):
-            return "changed-during-ingest", f"{name}: {archived.detail}".removesuffix(": "), ""
+        failed = {file.status for file in archived.manifest} & FAIL_ALONE
+        asks = _may_be_changed(name) or (failed and archived.status != "success-existing")
+        if asks and self._is_changed(course, helper, api):
+            detail = f"{name}: {archived.detail or ', '.join(sorted(map(str, failed)))}"
+            return "changed-during-ingest", detail.removesuffix(": "), ""
         return name, archived.detail or item.detail, ""
 
     def _archive(
@@ -255,7 +259,8 @@ def _whole(archived: ArchiveStrategyResult, item: FilesetPlatformItem) -> Archiv
     """
     there = {file.path for file in archived.manifest}
     if status.of(archived.status).hit:
-        kept = {f.path for f in archived.manifest if f.status and status.of(f.status).hit}
+        told = {f.path: f.status or "" for f in archived.manifest}
+        kept = {path for path, name in told.items() if name in FAIL_ALONE or status.of(name).hit}
         lacking = [file.path for file in item.files if file.path not in kept]
         if lacking:
             raise AssertionError(f"{archived.ingest_strategy} did not store {lacking[0]}")

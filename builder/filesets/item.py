@@ -103,7 +103,11 @@ RAW, PACKED, WITHIN = "raw_path", "packed_bytes", "bundle_offset"
 """Keys in `extra` of a file: the platform's spelling of its path, if it differs; the bytes of a
 deflated file in its bundle; the offset of its bytes in a bundle that is in a WARC record."""
 
-LEFT_OUT = frozenset({"withheld", "unsafe-path"})
+NOT_TRIED = frozenset({"withheld", "unsafe-path", "too-large-file"})
+"""Statuses of files that are known not to be archived before anything is fetched."""
+FAIL_ALONE = frozenset({"file-404", "file-forbidden", "over-limit-stream"})
+"""Statuses of fetched files that do not keep the others from being archived."""
+LEFT_OUT = NOT_TRIED | FAIL_ALONE
 """Statuses of files without which the others are archived."""
 
 
@@ -136,21 +140,35 @@ class FilesetManifestFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HttpExchange:
+    """A request and its response, as they are kept; `url` has no secrets.
+
+    `at` is in 14 digits (UTC). `sent` are the header fields of the request without credentials,
+    `headers` those of the response, each in order, as sent. `address` is the server's IP address,
+    None behind a proxy. `body` is a short one of a redirect, a character for each byte; None if it
+    was not kept.
+    """
+
+    url: str
+    at: str
+    status: int
+    reason: str = ""
+    sent: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+    address: str | None = None
+    body: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformAnswer:
     """A response of a platform, or of the DOI registry, as it was received.
 
-    `requested` is the URL of the request and `url` the final one, both without secrets. `at` is in
-    14 digits (UTC). `headers` are all, in order, as sent. `packed` is the body in zlib's format,
-    without its content coding (`unpacked`: it had one); None if it was too large to keep.
+    `last` is the final exchange and `redirects` are those before it. `packed` is the body in zlib's
+    format, without its content coding (`unpacked`: it had one); None if it was too large to keep.
     """
 
-    requested: str
-    url: str
-    accept: str
-    at: str
-    status: int
-    reason: str
-    headers: tuple[tuple[str, str], ...]
+    last: HttpExchange
+    redirects: tuple[HttpExchange, ...] = ()
     packed: bytes | None
     unpacked: bool = False
 
@@ -161,8 +179,8 @@ class FilesetPlatformItem:
 
     `platform_status` is success, or the status of a refusal (builder.filesets.status): the item is
     restricted, gone, or embargoed `until` a day. A refused item may still have metadata. The
-    manifest marks files that the platform lists but does not give with the status `withheld`, and
-    files whose path cannot be kept with `unsafe-path`.
+    manifest marks files that the platform lists but does not give with the status `withheld`, those
+    whose path cannot be kept with `unsafe-path`, and `too-large-file`.
 
     `platform_id` is the same for all versions of a dataset, if the platform has such an id.
     `version` distinguishes them, `index` is the platform's own count, and `order` is a text that
@@ -194,7 +212,7 @@ class FilesetPlatformItem:
 
     @property
     def withheld(self) -> tuple[FilesetManifestFile, ...]:
-        """The files that are left out: withheld by the platform, or without a safe path."""
+        """The files that are left out: withheld, too large, or without a safe path."""
         return tuple(file for file in self.manifest or () if file.status in LEFT_OUT)
 
 

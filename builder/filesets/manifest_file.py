@@ -5,13 +5,12 @@ Digests are computed during a download and compared with the platform's values.
 
 import hashlib
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from builder.filesets.item import (
-    LEFT_OUT,
     FileMeta,
     FilesetManifestFile,
     FilesetPlatformItem,
@@ -118,39 +117,6 @@ def terminal(received: Received) -> Terminal:
         terminal_status_code=received.terminal_status_code,
         terminal_sha1hex=received.sha1,
     )
-
-
-def each(
-    item: FilesetPlatformItem,
-    keep: Callable[[FilesetManifestFile], FilesetManifestFile],
-    files: Sequence[FilesetManifestFile],
-    *,
-    together: bool = False,
-) -> Iterator[FilesetManifestFile]:
-    """Yield `keep(file)` for each file, in order; stop at the first failure.
-
-    Raises its FilesetError with the item and a manifest: the failed file has the error's status,
-    earlier files have theirs, and later files are skipped. With `together`, earlier files are
-    skipped too, because none of them is kept.
-    """
-    done: dict[str, FilesetManifestFile] = {}
-    for file in files:
-        try:
-            with wrap_store_errors(item):
-                done[file.path] = keep(file)
-        except FilesetError as error:
-            if together:
-                done.clear()
-            done[file.path] = replace(file, status=error.status)
-            manifest = [
-                done.get(f.path, f if f.status in LEFT_OUT else replace(f, status="skipped"))
-                for f in item.manifest or ()
-            ]
-            detail = f"{file.path}: {error.detail}" if error.detail else file.path
-            raise FilesetError(
-                error.status, detail, item=item, manifest=manifest, code=error.code
-            ) from error
-        yield done[file.path]
 
 
 @contextmanager

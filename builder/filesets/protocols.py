@@ -10,10 +10,12 @@ from builder.filesets.item import (
     DatasetResource,
     FilesetManifestFile,
     FilesetPlatformItem,
+    HttpExchange,
     IngestRequest,
     PlatformAnswer,
 )
 from builder.filesets.platforms.facts import PlatformFacts
+from builder.http.limits import Stop
 from builder.zip import ZipSink as ZipSink
 from functions.snapshot.errors import SheafError
 
@@ -136,8 +138,9 @@ class Received:
 
     `verified` names the best digest that the manifest gives (sha512, sha256, sha1, md5), None if it
     gives none. `media_type` is the server's. `headers` are all headers of the response, in order,
-    as sent; `unpacked` is true if a content coding was decoded. `terminal_url` has no signatures or
-    tokens (builder.http.url).
+    as sent, and `sent` those of the request; `unpacked` is true if a content coding was decoded.
+    `terminal_url` has no signatures or tokens (builder.http.url). `redirects` led to it, and
+    `address` is the server's IP address.
     """
 
     size: int
@@ -154,6 +157,9 @@ class Received:
     reason: str = "OK"
     headers: tuple[tuple[str, str], ...] = ()
     unpacked: bool = False
+    sent: tuple[tuple[str, str], ...] = ()
+    address: str | None = None
+    redirects: tuple[HttpExchange, ...] = ()
 
 
 OpenSink = Callable[[], AbstractContextManager[ZipSink]]
@@ -170,11 +176,13 @@ class Downloader(Protocol):
         open_sink: OpenSink,
         *,
         html: bool = False,
+        stop: Stop | None = None,
     ) -> Received:
         """Download a file of at most `limit` bytes into a sink, and describe what was received.
 
         Within the sink's block everything was verified. Each attempt from the start opens a new
-        sink. With `html`, an HTML page is accepted as the file. Raises FilesetError with a status
+        sink. With `html`, an HTML page is accepted as the file. `stop` ends this download alone. It
+        may be called by several threads at once. Raises FilesetError with a status
         of a file: file-404, file-forbidden, truncated, stalled, html-decoy, mismatch-size,
         mismatch-md5 and the like, encoding-ambiguous, over-limit-stream, blocked-address,
         deadline-exceeded, cancelled, error-platform-download.

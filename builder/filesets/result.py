@@ -7,6 +7,7 @@ type.
 """
 
 import dataclasses
+import functools
 import hashlib
 import types
 from collections import Counter
@@ -230,11 +231,14 @@ def _show_file(file: FilesetManifestFile) -> str:
 
 def to_json(value: Any) -> Any:
     """Convert a value to JSON types; dataclass fields at their default are left out."""
+    if value is None or isinstance(value, str | int | float):
+        return value
     if dataclasses.is_dataclass(value):
+        kind: Any = type(value)
         return {
-            f.name: to_json(one)
-            for f in dataclasses.fields(value)
-            if not _is_default(f, one := getattr(value, f.name))
+            name: to_json(one)
+            for name, default in _defaults(kind)
+            if (one := getattr(value, name)) != default
         }
     if isinstance(value, tuple | list):
         return [to_json(one) for one in value]
@@ -243,10 +247,16 @@ def to_json(value: Any) -> Any:
     return value
 
 
-def _is_default(spec: "dataclasses.Field[Any]", value: Any) -> bool:
-    if spec.default_factory is not dataclasses.MISSING:
-        return bool(value == spec.default_factory())
-    return spec.default is not dataclasses.MISSING and bool(value == spec.default)
+@functools.cache
+def _defaults(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
+    """Return the names and defaults of a dataclass's fields; MISSING equals no value."""
+    return tuple(
+        (
+            one.name,
+            one.default if one.default_factory is dataclasses.MISSING else one.default_factory(),
+        )
+        for one in dataclasses.fields(kind)
+    )
 
 
 def from_json(kind: type[T], given: Any) -> T:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 RESULT, FILE, BOTH = "result", "file", "both"
+OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ STATUSES = _table(
         Status(
             "success-partial",
             "ok",
-            "all available files are archived; others are withheld or have no safe path",
+            "all available files are archived; others are withheld, missing or too large",
             hit=True,
             lists=True,
         ),
@@ -135,5 +136,8 @@ STATUSES = _table(
 
 
 def of(name: str) -> Status:
-    """Return the row of a status. Raises KeyError."""
-    return STATUSES[name]
+    """Return the row of a status.
+
+    A status of another version of Sheaf, as old results have, is that of a failure for good.
+    """
+    return STATUSES.get(name) or Status(name, OTHER, "a status of another version of Sheaf", BOTH)

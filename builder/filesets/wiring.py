@@ -34,6 +34,7 @@ from builder.http.client import HttpClient, check_contact, user_agent
 from builder.http.limits import Limits
 from builder.http.politeness import HostQueue
 from builder.http.settings import http_settings
+from builder.store.lease import Leases
 from functions.config.configuration import Configuration
 from functions.snapshot.store import Writer
 
@@ -124,7 +125,8 @@ class Materials:
     """Dependencies of strategies.
 
     `scratch` is a folder on this machine for temporary files. `environment` may have the keys for
-    archive.org (IA_ACCESS_KEY, IA_SECRET_KEY). With `parts`, a later process continues downloads.
+    archive.org (IA_ACCESS_KEY, IA_SECRET_KEY). With `parts`, a later process continues downloads,
+    and two processes fetch a dataset once.
     """
 
     store: Writer
@@ -150,8 +152,10 @@ def make_strategy(
     downloader = materials.ways.downloader(until)
     if materials.parts is None:
         return make(materials, name, downloader, go_on)
+    parts = materials.parts
+    leases = Leases(materials.store, lambda: materials.clock().timestamp(), parts.sleep)
     return ContinuedStrategy(
-        name, lambda by: make(materials, name, by, go_on), downloader, materials.parts, go_on
+        name, lambda by: make(materials, name, by, go_on), downloader, parts, leases, go_on
     )
 
 

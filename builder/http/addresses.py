@@ -9,6 +9,7 @@ others, `NamedAddresses` for both.
 The budget of a request arrives as its timeout, which httpcore2 passes on unchanged.
 """
 
+import contextlib
 import ipaddress
 import re
 import select
@@ -251,4 +252,7 @@ class _BoundStream(httpcore2.NetworkStream):
     def get_extra_info(self, info: str) -> Any:
         if info == "is_readable":  # an idle connection is readable when the server closed it
             return bool(select.select([self._socket], [], [], 0)[0])
+        if info == "server_addr":
+            with contextlib.suppress(OSError):  # the server has hung up
+                return self._socket.getpeername()
         return None

@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 from builder.http import connections, errors, politeness, responses
 from builder.http.addresses import AddressPolicy
 from builder.http.errors import OUTCOMES, Deferred, FetchError
-from builder.http.limits import Budget, Limits, find_wish, is_used_up
+from builder.http.limits import Budget, EitherStop, Limits, Stop, find_wish, is_used_up
 from builder.http.politeness import HostQueue, RobotRules, Robots
-from builder.http.responses import Response
+from builder.http.responses import FollowedRedirect, Response
 from builder.http.settings import Proxies
 from builder.http.url import Redirects, strip_secrets
 from functions import distribution
@@ -62,7 +62,9 @@ class FetchRequest:
     `until` bounds the wait for the host and `end` the exchange, both on the client's clock. The
     client does not wait for a host that rests until `rested` or longer. With `within`, only these
     hosts are asked. `exact` sends the URL and its redirects as they are written. `keep_query` adds
-    the query to a redirect that has no query.
+    the query to a redirect that has no query. `stop` ends this request alone. `record` keeps
+    redirects for Response.redirects. `reuse` allows a kept connection, see HttpClient.keep_alive:
+    whoever sets it checks the content by a digest.
     """
 
     url: str
@@ -74,6 +76,9 @@ class FetchRequest:
     within: Sequence[str] = ()
     exact: bool = False
     keep_query: bool = False
+    stop: Stop | None = None
+    record: bool = False
+    reuse: bool = False
 
 
 def _no_credentials(url: str) -> Mapping[str, str]:
@@ -85,9 +90,10 @@ class HttpClient:
     """Fetches URLs. Safe to use from threads; `close` ends its connections.
 
     `credentials` returns the header fields for a URL that only its host may see. `stop` ends all
-    waits. `keep_alive` is only for servers that the operator names: after a wrong Content-Length,
-    further bytes would be read as the next response. `clock` counts seconds from any moment, `wall`
-    since 1970.
+    waits. `keep_alive` keeps connections for all requests. It is only for servers that the operator
+    names: after a wrong Content-Length, further bytes would be read as the next response. Others
+    may keep them for content that is checked (FetchRequest.reuse). `clock` counts seconds from any
+    moment, `wall` since 1970.
     """
 
     agent: str
@@ -101,11 +107,13 @@ class HttpClient:
     tls: ssl.SSLContext = field(default_factory=connections.tls_context)
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time
-    _connections: connections.Connections = field(init=False, repr=False, compare=False)
+    _new: connections.Connections = field(init=False, repr=False, compare=False)
+    _kept: connections.Connections = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        made = connections.Connections(self.addresses, self.tls, self.proxies)
-        object.__setattr__(self, "_connections", made)
+        for name in ("_new", "_kept"):
+            made = connections.Connections(self.addresses, self.tls, self.proxies)
+            object.__setattr__(self, name, made)
 
     @contextmanager
     def fetch(self, request: FetchRequest) -> Iterator[Response]:
@@ -123,7 +131,7 @@ class HttpClient:
         if request.within and host not in request.within:
             detail = f"{strip_secrets(request.url)} is not one of {', '.join(request.within)}"
             raise FetchError("bad-redirect", detail)
-        with self.hosts.slot(host, request.until, request.rested) as slot:
+        with self.hosts.slot(host, request.until, request.rested, request.stop) as slot:
             slot.begin()
             try:
                 with self._exchange(request) as response:
@@ -155,17 +163,25 @@ class HttpClient:
 
     def close(self) -> None:
         """Close the connections."""
-        self._connections.close()
+        self._new.close()
+        self._kept.close()
 
     @contextmanager
     def _follow(self, request: FetchRequest, way: Redirects) -> Iterator[Response]:
+        followed: list[FollowedRedirect] = []
         while True:
-            with self.ask(replace(request, url=way.last)) as response:
+            there = request if way.last == request.url else replace(request, url=way.last)
+            with self.ask(there) as response:
                 location = response.location
                 if location is None:
-                    yield replace(response, hops=tuple(way.hops))
+                    if way.hops:
+                        hops = tuple(way.hops)
+                        response = replace(response, hops=hops, redirects=tuple(followed))
+                    yield response
                     return
-                if self.keep_alive:
+                if request.record:
+                    followed.append(response.as_redirect(self.wall()))
+                elif self._keeps(request):
                     response.drain()
             if request.keep_query:
                 location = _with_query(location, way.last)
@@ -176,13 +192,24 @@ class HttpClient:
         left = request.end - self.clock()
         if left <= 0:
             raise Deferred("its time is over")
-        limits = replace(request.limits, total=min(request.limits.total, left))
-        headers = {"User-Agent": self.agent, **request.headers, **self.credentials(request.url)}
-        if not self.keep_alive:
+        limits = request.limits
+        if left < limits.total:
+            limits = replace(limits, total=left)
+        own = self.credentials(request.url)
+        headers = {"User-Agent": self.agent, **request.headers, **own}
+        keeps = self._keeps(request)
+        if not keeps:
             headers["Connection"] = "close"
-        budget = Budget(limits, self.stop, self.clock)
-        with self._connections.get(request.url, headers, budget) as response:
+        stop = EitherStop(self.stop, request.stop) if request.stop else self.stop
+        budget = Budget(limits, stop, self.clock)
+        with (self._kept if keeps else self._new).get(request.url, headers, budget) as response:
+            if own:
+                told = tuple(one for one in response.sent if one[0] not in own)
+                response = replace(response, sent=told)
             yield response
+
+    def _keeps(self, request: FetchRequest) -> bool:
+        return self.keep_alive or request.reuse
 
     def _rules(self, request: FetchRequest) -> RobotRules:
         way = Redirects(request.url)

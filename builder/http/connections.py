@@ -1,20 +1,18 @@
 """Connections of the HTTP client: pooled, direct or over proxies, with a budget for each request.
 
-It is the only file that imports httpx2. That and its httpcore2 provide pools, HTTP/1.1, TLS and
-proxies. Redirects, cookies, content decoding and the environment's proxies stay off. Each would act
-before the checks of builder.http.client, or accept a truncated body.
+httpcore2 provides pools, HTTP/1.1, TLS and proxies. httpx2 above it would add redirects, cookies,
+content decoding and the environment's proxies. Each would act before the checks of
+builder.http.client, or accept a truncated body. Without them it costs a fifth of a request's CPU.
 """
 
 import functools
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import httpcore2
-import httpx2
 
 from builder.http import responses
 from builder.http.addresses import AddressBackend, AddressPolicy, one_line
@@ -41,15 +39,16 @@ def tls_context() -> ssl.SSLContext:
 class Connections:
     """Sends GET requests, and keeps connections for later ones. Safe to use from threads.
 
-    A proxy resolves the names of the servers behind it, so `addresses` then checks only the proxy.
+    There is a pool of connections without a proxy, and one for each proxy. A proxy resolves the
+    names of the servers behind it, so `addresses` then checks only the proxy.
     """
 
     def __init__(self, addresses: AddressPolicy, tls: ssl.SSLContext, proxies: Proxies) -> None:
-        self._client = httpx2.Client(
-            transport=_Transport(AddressBackend(addresses), tls, proxies),
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-            trust_env=False,
-        )
+        self._backend = AddressBackend(addresses)
+        self._tls = tls
+        self._proxies = proxies
+        self._pools: dict[Proxy | None, httpcore2.ConnectionPool] = {None: self._pool(None)}
+        self._closed = False
 
     @contextmanager
     def get(self, url: str, headers: Mapping[str, str], budget: Budget) -> Iterator[Response]:
@@ -57,105 +56,46 @@ class Connections:
 
         Raises FetchError and Deferred, also while the body is read.
         """
-        answer = self._send(_request(url, headers, budget), budget)
+        parts = urlsplit(url)
+        if parts.port == 0:  # httpcore2 treats 0 as the default port
+            raise FetchError("port-refused", f"{parts.hostname}:0")
+        port = parts.port or PORTS[parts.scheme]
+        proxy = self._proxies.of(parts.scheme, parts.hostname or "", port)
+        request = _request(url, parts, headers, budget)
+        answer = self._send(request, proxy, budget)
         try:
             budget.begin_body()
-            raw = tuple(
-                (n.decode("latin-1"), responses.field_text(v)) for n, v in answer.headers.raw
-            )
+            raw = _fields(answer.headers)
             reason = responses.field_text(answer.extensions.get("reason_phrase", b""))
-            body = _body(answer, budget)
             yield Response(
-                url, answer.status_code, responses.fields_by_name(raw), body, reason, raw
-            )
+                url, answer.status, responses.fields_by_name(raw), _body(answer, budget),
+                reason, raw, sent=_fields(request.headers),
+                address=None if proxy else _address(answer),
+            )  # fmt: skip
         finally:
             answer.close()
 
     def close(self) -> None:
         """Close all connections."""
-        self._client.close()
+        self._closed = True
+        for pool in self._pools.values():
+            pool.close()
 
-    def _send(self, request: httpx2.Request, budget: Budget) -> httpx2.Response:
+    def _send(
+        self, request: httpcore2.Request, proxy: Proxy | None, budget: Budget
+    ) -> httpcore2.Response:
+        pool = self._pools.get(proxy) or self._pools.setdefault(proxy, self._pool(proxy))
         while True:
+            if self._closed:
+                raise Deferred("ended")
             budget.dialled = False
             try:
-                return self._client.send(request, stream=True)
-            except RuntimeError as error:
-                if not self._client.is_closed:
-                    raise
-                raise Deferred("ended") from error
+                with _wrap_errors("bad-answer"):
+                    return pool.handle_request(request)
             except FetchError as failure:
                 # A server may close a kept connection at any time: try again with a new one.
                 if budget.dialled or failure.code not in _BROKEN:
                     raise
-
-
-def _request(url: str, headers: Mapping[str, str], budget: Budget) -> httpx2.Request:
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    if parts.port == 0:  # httpcore2 treats 0 as the default port
-        raise FetchError("port-refused", f"{host}:0")
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    if url.endswith("?"):
-        target += "?"
-    name = f"[{host}]" if ":" in host else host
-    shown = name if parts.port in (None, PORTS[parts.scheme]) else f"{name}:{parts.port}"
-    budget.send()
-    # httpcore2 passes a timeout on unchanged, so the budget travels with its request.
-    timeouts = dict.fromkeys(("connect", "read", "write"), budget)
-    try:
-        where = httpx2.URL(scheme=parts.scheme, host=host, port=parts.port)
-    except httpx2.InvalidURL as error:
-        raise FetchError("dns", f"{host}: {error}") from error
-    return httpx2.Request(
-        "GET",
-        where,
-        headers=[("Host", shown), *headers.items()],
-        extensions={"timeout": timeouts, "target": target.encode()},
-    )
-
-
-def _body(answer: httpx2.Response, budget: Budget) -> Iterator[bytes]:
-    for chunk in answer.iter_raw():
-        budget.count(len(chunk))
-        yield chunk
-        budget.resume()
-
-
-class _Transport(httpx2.BaseTransport):
-    """Sends requests over pools of connections: one without a proxy, and one for each proxy."""
-
-    def __init__(self, backend: AddressBackend, tls: ssl.SSLContext, proxies: Proxies) -> None:
-        self._backend = backend
-        self._tls = tls
-        self._proxies = proxies
-        self._pools: dict[Proxy | None, httpcore2.ConnectionPool] = {None: self._pool(None)}
-
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        url = request.url
-        port = url.port or PORTS[url.scheme]
-        proxy = self._proxies.of(url.scheme, url.raw_host.decode(), port)
-        pool = self._pools.get(proxy) or self._pools.setdefault(proxy, self._pool(proxy))
-        where = httpcore2.URL(
-            scheme=url.raw_scheme, host=url.raw_host, port=url.port,
-            target=request.extensions["target"],
-        )  # fmt: skip
-        extensions = {"timeout": request.extensions["timeout"]}
-        headers = request.headers.raw
-        with _wrap_errors("bad-answer"):
-            answer = pool.handle_request(
-                httpcore2.Request("GET", where, headers=headers, extensions=extensions)
-            )
-        return httpx2.Response(
-            answer.status,
-            headers=answer.headers,
-            stream=_Body(answer),
-            extensions=answer.extensions,
-        )
-
-    def close(self) -> None:
-        for pool in self._pools.values():
-            pool.close()
 
     def _pool(self, proxy: Proxy | None) -> httpcore2.ConnectionPool:
         settings: dict[str, Any] = {
@@ -176,16 +116,44 @@ class _Transport(httpx2.BaseTransport):
         )
 
 
-class _Body(httpx2.SyncByteStream):
-    def __init__(self, answer: httpcore2.Response) -> None:
-        self._answer = answer
+def _request(
+    url: str, parts: SplitResult, headers: Mapping[str, str], budget: Budget
+) -> httpcore2.Request:
+    host = parts.hostname or ""
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    if url.endswith("?"):
+        target += "?"
+    name = f"[{host}]" if ":" in host else host
+    shown = name if parts.port in (None, PORTS[parts.scheme]) else f"{name}:{parts.port}"
+    budget.send()
+    try:
+        named = host.encode("idna")
+    except UnicodeError as error:
+        raise FetchError("dns", f"{host}: {error}") from error
+    return httpcore2.Request(
+        "GET",
+        httpcore2.URL(scheme=parts.scheme, host=named, port=parts.port, target=target),
+        headers=[("Host", shown), *headers.items()],
+        # httpcore2 passes a timeout on unchanged, so the budget travels with its request.
+        extensions={"timeout": dict.fromkeys(("connect", "read", "write"), budget)},
+    )
 
-    def __iter__(self) -> Iterator[bytes]:
-        with _wrap_errors("cut-short"):
-            yield from self._answer.iter_stream()
 
-    def close(self) -> None:
-        self._answer.close()
+def _fields(headers: Iterable[tuple[bytes, bytes]]) -> responses.Fields:
+    return tuple((n.decode("latin-1"), responses.field_text(v)) for n, v in headers)
+
+
+def _address(answer: httpcore2.Response) -> str | None:
+    found = answer.extensions["network_stream"].get_extra_info("server_addr")
+    return str(found[0]) if found else None
+
+
+def _body(answer: httpcore2.Response, budget: Budget) -> Iterator[bytes]:
+    with _wrap_errors("cut-short"):
+        for chunk in answer.iter_stream():
+            budget.count(len(chunk))
+            yield chunk
+            budget.resume()
 
 
 @contextmanager

@@ -4,12 +4,12 @@ The wait is the client's own back-off, or what the server asks for in a header f
 """
 
 import math
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from typing import Protocol
 
 from builder.http.errors import Deferred, FetchError
 
@@ -17,6 +17,26 @@ PASSING_STATUSES = frozenset({408, 421, 425, 429, 502, 503, 504})
 """Statuses of servers that may respond differently another time."""
 _EPOCH = 1_000_000_000
 """A smaller number is a number of seconds, and not a time."""
+
+
+class Stop(Protocol):
+    """Ends work from another thread; threading.Event is one."""
+
+    def is_set(self) -> bool:
+        """Return whether the work must end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EitherStop:
+    """Ends work once one of two is set."""
+
+    first: Stop
+    second: Stop
+
+    def is_set(self) -> bool:
+        """Return whether the work must end."""
+        return self.first.is_set() or self.second.is_set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +62,7 @@ class Budget:
     """
 
     limits: Limits
-    stop: threading.Event
+    stop: Stop
     clock: Callable[[], float] = time.monotonic
     dialled: bool = field(init=False, default=False)
     """True if the exchange opened a connection of its own."""

@@ -68,14 +68,18 @@ class HostQueue:
 
     @contextmanager
     def slot(
-        self, host: str, until: float = math.inf, rested: float | None = None
+        self,
+        host: str,
+        until: float = math.inf,
+        rested: float | None = None,
+        stop: limits.Stop | None = None,
     ) -> Iterator["HostSlot"]:
         """Wait until the host has a free slot, and give it.
 
-        Raises Deferred if no slot is free before `until`, or if the host rests until `rested` or
-        longer. Raises FetchError for a host that was given up.
+        Raises Deferred if no slot is free before `until`, if the host rests until `rested` or
+        longer, or if `stop` is set. Raises FetchError for a host that was given up.
         """
-        slot = HostSlot(self, host, until, until if rested is None else rested)
+        slot = HostSlot(self, host, until, until if rested is None else rested, stop or self.stop)
         with self._changed:
             while not self._is_free(host):
                 self._wait_for(slot)
@@ -177,7 +181,7 @@ class HostQueue:
     def _wait_for(self, slot: "HostSlot") -> None:
         now = self.clock()
         found = self._host(slot.host)
-        if self.stop.is_set():
+        if self.stop.is_set() or slot.stop.is_set():
             raise Deferred("ended")
         if now >= slot.until or (found.ready >= slot.rested and not found.active):
             raise Deferred(f"{slot.host} must not be asked again")
@@ -199,6 +203,7 @@ class HostSlot:
     host: str
     until: float
     rested: float
+    stop: limits.Stop
 
     def begin(self) -> None:
         """Wait until the next request may start. Raises Deferred if that would be too late."""

@@ -14,7 +14,8 @@ from typing import Any
 from builder.http.errors import FetchError
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_SHORT = 1 << 12
+SHORT = 1 << 12
+"""Bytes of a redirect's body that are read."""
 _PIECE = 1 << 18
 _ANY = zlib.MAX_WBITS | 32  # gzip or zlib, by the header
 _KNOWN = frozenset({"gzip", "x-gzip", "deflate"})
@@ -22,13 +23,36 @@ _NONE = frozenset({"", "identity", "none", "utf-8", "binary", "aws-chunked"})
 """Values of Content-Encoding that are not codings: those of S3, and mistakes."""
 
 
+Fields = tuple[tuple[str, str], ...]
+"""Header fields in order, as they were sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowedRedirect:
+    """A redirect that was followed, at `at` in seconds since 1970; see Response.
+
+    `body` is None if it was not read to its end, because it has more than SHORT bytes.
+    """
+
+    url: str
+    at: float
+    status: int
+    reason: str
+    raw: Fields
+    sent: Fields
+    address: str | None
+    body: bytes | None
+
+
 @dataclass(frozen=True, slots=True)
 class Response:
     """The head of a response and its body as it arrives, without its transfer coding.
 
     `headers` has the first field of each name, with names in lower case. `raw` has all fields, in
-    the order and spelling of the server. Values are decoded as UTF-8, else as latin-1. `hops` are
-    the URLs that led to `url` by redirects, in order.
+    the order and spelling of the server. Values are decoded as UTF-8, else as latin-1. `sent` are
+    the fields of the request without credentials. `address` is the server's IP address, None behind
+    a proxy. `hops` are the URLs that led to `url` by redirects, in order, and `redirects` their
+    responses, if these were to be recorded.
     """
 
     url: str
@@ -36,8 +60,11 @@ class Response:
     headers: Mapping[str, str]
     body: Iterator[bytes]
     reason: str = ""
-    raw: tuple[tuple[str, str], ...] = ()
+    raw: Fields = ()
     hops: tuple[str, ...] = ()
+    sent: Fields = ()
+    address: str | None = None
+    redirects: tuple[FollowedRedirect, ...] = ()
 
     @property
     def location(self) -> str | None:
@@ -45,13 +72,20 @@ class Response:
         found = self.headers.get("location") if self.status in REDIRECTS else None
         return found or None
 
-    def drain(self) -> None:
-        """Read a body to its end if it is short, so that its connection can be reused."""
+    def drain(self) -> bytes | None:
+        """Read a short body to its end, so that its connection can be reused; None for others."""
         length = self.headers.get("content-length", "")
-        if length.isascii() and length.isdigit() and int(length) <= _SHORT:
+        if length.isascii() and length.isdigit() and int(length) <= SHORT:
             with suppress(FetchError):
-                for _ in self.body:
-                    pass
+                return b"".join(self.body)
+        return None
+
+    def as_redirect(self, at: float) -> FollowedRedirect:
+        """Return this redirect, received at `at`, with a short body."""
+        return FollowedRedirect(
+            url=self.url, at=at, status=self.status, reason=self.reason, raw=self.raw,
+            sent=self.sent, address=self.address, body=self.drain(),
+        )  # fmt: skip
 
 
 def field_text(value: bytes) -> str:

@@ -58,6 +58,16 @@ COMPANIONS: Mapping[str, frozenset[str]] = {
 
 `sig` is of Azure, `policy` of CloudFront, `until` of Dataverse.
 """
+_NAMING = frozenset(
+    ("access_token", "auth", "auth_token", "delegation", "id_token", "jwt", "token")
+)
+"""Secrets that may be all that names a file, if nothing else in the query signs its path."""
+_BESIDE = frozenset(("api_key", "api_token", "apikey", "jsessionid", "phpsessid", "session_token"))
+"""Secrets of a client, which sign no path either."""
+_MARK = "sheaf-file"
+"""Parameter of our own, in place of such a secret: the beginning of the file's SHA-256."""
+_LATER = "pending"
+_MARK_DIGITS = 16
 MOST_REDIRECTS = 10
 """Most redirects in a row that are followed."""
 _LONGEST_URL = 8000  # characters of a URL
@@ -104,10 +114,11 @@ def is_address(url: str) -> bool:
     return bool(web and has_port and url.isascii() and url.isprintable() and " " not in url)
 
 
-def strip_secrets(url: str) -> str:
+def strip_secrets(url: str, *, marked: bool = False) -> str:
     """Return a URL without signatures and tokens in its query; the rest stays as it was sent.
 
-    Names are compared without regard to case, and unescaped.
+    Names are compared without regard to case, and unescaped. With `marked`, a place is left for
+    `mark_file` if a token was removed that may have named the file.
     """
     plain, mark, fragment = url.partition("#")
     root, _, query = plain.partition("?")
@@ -118,7 +129,19 @@ def strip_secrets(url: str) -> str:
     if not secrets.intersection(names):
         return url
     kept = [part for part, name in zip(parts, names, strict=True) if name not in secrets]
+    removed = secrets.intersection(names)
+    if marked and removed & _NAMING and removed <= _NAMING | _BESIDE:
+        kept.append(f"{_MARK}={_LATER}")
     return root + ("?" + "&".join(kept) if kept else "") + mark + fragment
+
+
+def mark_file(url: str, sha256: str) -> str:
+    """Complete a URL of `strip_secrets` that is `marked`, by the digest of the file behind it.
+
+    The mark depends on the file alone. So the same file has the same URL each time, another file
+    has another, and the mark tells nothing of the secret.
+    """
+    return url.replace(f"{_MARK}={_LATER}", f"{_MARK}={sha256[:_MARK_DIGITS]}")
 
 
 def _escapes(text: str) -> str:

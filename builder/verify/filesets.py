@@ -13,7 +13,16 @@ from itertools import groupby
 
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import record as records
-from builder.filesets.strategies.keys import BUNDLE, FILES, FILESETS, RECORD, WARCS, part, prefix_of
+from builder.filesets.strategies.keys import (
+    BUNDLE,
+    FILES,
+    FILESETS,
+    LEASES,
+    RECORD,
+    WARCS,
+    part,
+    prefix_of,
+)
 from builder.filesets.strategies.platform_answers import ANSWERS
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
 from builder.runtime import Advance
@@ -111,6 +120,8 @@ class FilesetAudit:
         self._sizes |= sizes
         own = base or ""
         for key in sizes:
+            if key.startswith(LEASES):
+                continue
             name = key.removeprefix(own)
             if not base or not (name in (RECORD, BUNDLE) or name.startswith((FILES, ANSWERS))):
                 self._find("fileset-stray", key, "no dataset has a file there")

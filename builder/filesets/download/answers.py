@@ -1,41 +1,38 @@
 """Answers of platforms as they are kept: packed, without secrets, and bounded in all."""
 
+import hashlib
 import zlib
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
-from builder.filesets.item import PlatformAnswer
+from builder.filesets.download.exchanges import describe_redirects, digits, mark_exchanges
+from builder.filesets.item import HttpExchange, PlatformAnswer
 from builder.http import responses
 from builder.http.responses import Response
 from builder.http.url import strip_secrets
-from functions.snapshot.instant import to_digits
 
 _ROOM = 32 << 20
 """Packed bytes of all answers for a request."""
 
 
 def pack_answer(
-    requested: str,
-    accept: str,
-    answer: Response,
-    body: bytes,
-    now: float,
-    earlier: Sequence[PlatformAnswer],
+    answer: Response, body: bytes, now: float, earlier: Sequence[PlatformAnswer]
 ) -> PlatformAnswer:
     """Return a response as it is kept; its body is left out if `earlier` ones take the room.
 
-    `requested` and `accept` are URL and Accept of the request, and `now` is in seconds since 1970.
+    `now` is in seconds since 1970.
     """
     room = _ROOM - sum(len(one.packed or b"") for one in earlier)
     packed = zlib.compress(body, 1)
+    last = HttpExchange(
+        url=strip_secrets(answer.url, marked=True), at=digits(now), status=answer.status,
+        reason=answer.reason, sent=answer.sent, headers=answer.raw, address=answer.address,
+    )  # fmt: skip
+    *redirects, last = mark_exchanges(
+        [*describe_redirects(answer), last], hashlib.sha256(body).hexdigest()
+    )
     return PlatformAnswer(
-        requested=strip_secrets(requested),
-        url=strip_secrets(answer.url),
-        accept=accept,
-        at=to_digits(datetime.fromtimestamp(now, UTC)),
-        status=answer.status,
-        reason=answer.reason,
-        headers=answer.raw,
+        last=last,
+        redirects=tuple(redirects),
         packed=packed if len(packed) <= room else None,
         unpacked=responses.content_coding(answer.headers) is not None,
     )

@@ -215,7 +215,7 @@ class PlatformApi:
             kind = media_type(answer.headers)
             _check(answer.url, answer.headers, body, accept)
             now = self.client.wall()
-            self.heard.append(pack_answer(url, accept, answer, body, now, self.heard))
+            self.heard.append(pack_answer(answer, body, now, self.heard))
             return ApiAnswer(
                 url=answer.url, status=answer.status, body=body, media_type=kind,
                 headers=answer.headers, hops=answer.hops,
@@ -237,7 +237,7 @@ class PlatformApi:
         return FetchRequest(
             url=normal_url(url), limits=replace(self.limits, total=_SECONDS, bytes=LARGEST),
             headers={"Accept": accept, "Accept-Encoding": "gzip, deflate"},
-            until=self.until, end=self.until, rested=rested, within=within,
+            until=self.until, end=self.until, rested=rested, within=within, record=True,
         )  # fmt: skip
 
 

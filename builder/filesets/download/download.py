@@ -22,7 +22,7 @@ from builder.filesets.protocols import FilesetError, OpenSink, Received, ZipSink
 from builder.http import responses
 from builder.http.client import FetchRequest, HttpClient
 from builder.http.errors import OUTCOMES, Deferred, FetchError
-from builder.http.limits import Limits
+from builder.http.limits import Limits, Stop
 from builder.http.url import normal_url
 from functions.snapshot.instant import to_digits
 
@@ -69,13 +69,14 @@ class FileDownloader:
         open_sink: OpenSink,
         *,
         html: bool = False,
+        stop: Stop | None = None,
     ) -> Received:
         """Download a file of at most `limit` bytes into a sink; see builder.filesets.protocols."""
         if not file.platform_url:
             raise FilesetError("error-platform-download", "the platform declares no URL for it")
         until = min(self.until, self.client.clock() + self.seconds)
         part = None if self.parts is None else self.parts.open(file)
-        work = _Work(self, file, limit, html, until, left=self.tries, part=part)
+        work = _Work(self, file, limit, html, until, left=self.tries, part=part, stop=stop)
         received = None
         try:
             while received is None:
@@ -102,6 +103,7 @@ class _Work:
     until: float
     left: int
     part: FilePart | None
+    stop: Stop | None = None
     ranges: bool = True
     unpack: bool | None = None
     switched: bool = False
@@ -134,7 +136,8 @@ class _Work:
         request = FetchRequest(
             url=normal_url(self.file.platform_url), headers=partial.headers(),
             limits=replace(self.by.limits, bytes=self.limit + SLACK),
-            until=self.until, end=self.until,
+            until=self.until, end=self.until, stop=self.stop, record=True,
+            reuse=best_digest(self.file) is not None and self.mismatch is None,
         )  # fmt: skip
         with client.fetch(request) as answer:
             if answer.status == 416 and partial.size:
@@ -196,7 +199,7 @@ class _Work:
         return True
 
     def _deferral(self) -> FilesetError:
-        if self.by.client.stop.is_set():
+        if self.by.client.stop.is_set() or (self.stop is not None and self.stop.is_set()):
             return FilesetError("cancelled")
         if self.by.client.clock() >= self.until:
             return FilesetError("deadline-exceeded", self.failure.detail if self.failure else "")

@@ -2,12 +2,18 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from email.utils import parsedate_to_datetime
 
 from builder.filesets.download import api, decoy
+from builder.filesets.download.exchanges import describe_redirects, mark_exchanges
 from builder.filesets.download.parts import FilePart
+from builder.filesets.download.validators import (
+    number,
+    sendable_validator,
+    strong_validator,
+    validators,
+)
 from builder.filesets.item import FilesetManifestFile
 from builder.filesets.manifest_file import Digests, best_digest
 from builder.filesets.protocols import Received, ZipSink
@@ -15,12 +21,11 @@ from builder.filesets.result import from_json, to_json
 from builder.http import responses
 from builder.http.errors import FetchError
 from builder.http.responses import Response
-from builder.http.url import strip_secrets
+from builder.http.url import mark_file, strip_secrets
 
 _HEAD = 1024
 _PAGE = "a page, judging by its first bytes"
 _RANGE = re.compile(r"bytes\s+([0-9]{1,18})-[0-9]*/([0-9]{1,18}|\*)")
-_LONGEST = 1000  # characters of an entity tag that is sent back
 
 
 class ContentMismatch(Exception):
@@ -117,17 +122,16 @@ class PartialDownload:
 
     def _begin(self, answer: Response, at: str) -> None:
         self.coding = responses.content_coding(answer.headers)
-        self._first = _validators(answer.headers)
-        strong = _strong_validator(answer.headers)
-        sendable = strong.isascii() and strong.isprintable() and len(strong) <= _LONGEST
-        self._tag = strong if strong and sendable else None
+        self._first = validators(answer.headers)
+        self._tag = sendable_validator(answer.headers)
         self._refuses = answer.headers.get("accept-ranges", "").strip().lower() == "none"
-        self._total = _number(answer.headers.get("content-length"))
+        self._total = number(answer.headers.get("content-length"))
         self.head = Received(
             size=0, md5="", sha1="", sha256="", sha512="", crc32="", verified=None,
             media_type=api.media_type(answer.headers), terminal_dt=at,
-            terminal_url=strip_secrets(answer.url),
+            terminal_url=strip_secrets(answer.url, marked=True),
             terminal_status_code=answer.status, reason=answer.reason, headers=answer.raw,
+            sent=answer.sent, address=answer.address, redirects=describe_redirects(answer),
         )  # fmt: skip
         if self.part is not None and self._may_continue():
             first, tag, total = self._first, self._tag, self._total
@@ -161,9 +165,9 @@ class PartialDownload:
         told = _RANGE.match(headers.get("content-range", ""))
         if told is None or int(told[1]) != self.size or responses.content_coding(headers):
             raise RestartDownload(is_other=True)
-        now = _validators(headers)
+        now = validators(headers)
         changed = any(a and b and a != b for a, b in zip(self._first, now, strict=True))
-        same = self._tag is not None and _strong_validator(headers) == self._tag
+        same = self._tag is not None and strong_validator(headers) == self._tag
         if changed or not (same or best_digest(self.file)):
             raise RestartDownload(is_other=True)
         if self._total is not None and told[2] not in ("*", str(self._total)):
@@ -250,38 +254,14 @@ class PartialDownload:
             self.head, size=self.size, verified=best_digest(self.file), md5=every["md5"],
             sha1=every["sha1"], sha256=every["sha256"], sha512=every["sha512"],
             crc32=every["crc32"], unpacked=bool(self.coding and self.unpack),
+            terminal_url=mark_file(self.head.terminal_url, every["sha256"]),
+            redirects=mark_exchanges(self.head.redirects, every["sha256"]),
         )  # fmt: skip
 
     def _mismatch(self, status: str, detail: str, seen: str, over: bool = False) -> ContentMismatch:
         if self._page:
             return ContentMismatch("html-decoy", _PAGE, seen)
         return ContentMismatch(status, detail, seen, over)
-
-
-def _validators(headers: Mapping[str, str]) -> tuple[str, str]:
-    """Return ETag and Last-Modified of a response, "" for a missing one."""
-    return headers.get("etag", "").strip(), headers.get("last-modified", "").strip()
-
-
-def _strong_validator(headers: Mapping[str, str]) -> str:
-    """Return the strong validator of a response, or "".
-
-    A Last-Modified is one without an ETag, and at least a second before Date (RFC 9110, sections
-    8.8.2.2 and 13.1.5).
-    """
-    etag, modified = _validators(headers)
-    if etag:
-        return etag if etag.startswith('"') else ""
-    try:
-        age = parsedate_to_datetime(headers.get("date", "")) - parsedate_to_datetime(modified)
-    except (TypeError, ValueError):
-        return ""
-    return modified if age.total_seconds() >= 1 else ""
-
-
-def _number(text: str | None) -> int | None:
-    found = (text or "").strip()
-    return int(found[:18]) if found.isascii() and found.isdigit() else None
 
 
 def _head_digest(head: bytes) -> str:

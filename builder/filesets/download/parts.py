@@ -10,6 +10,7 @@ import hashlib
 import json
 import shutil
 import struct
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -75,13 +76,13 @@ class FilePart:
             return
         framed = _FRAME.pack(len(data), zlib.crc32(data)) + data
         self._size += len(framed)
-        self.of.room -= len(framed)
+        left = self.of.take(len(framed))
         try:
             self._file.write(framed)
             self._file.flush()
         except OSError:
             self.forget()
-        if self.of.room < 0:
+        if left < 0:
             self.forget()
 
     def close(self, *, whole: bool) -> None:
@@ -96,7 +97,7 @@ class FilePart:
     def forget(self) -> None:
         """Remove the part."""
         file, self._file = self._file, None
-        self.of.room += self._size
+        self.of.take(-self._size)
         self._size = 0
         with contextlib.suppress(OSError):
             if file is not None:
@@ -117,6 +118,13 @@ class DatasetParts:
     lasting: bool
     waited: bool
     """Another process worked on the dataset until now."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self, size: int) -> int:
+        """Use room for so many bytes, or give it back; return what is left, negative if none is."""
+        with self._lock:
+            self.room -= size
+            return self.room
 
     def open(self, file: FilesetManifestFile) -> FilePart | None:
         """Return the part of a file, or None if none is kept."""

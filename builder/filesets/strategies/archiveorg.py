@@ -27,6 +27,7 @@ from builder.filesets.strategies.bundle import ZIP, Packing, Spoilt
 from builder.filesets.strategies.choice import ARCHIVEORG
 from builder.filesets.strategies.keys import BUNDLE, place
 from builder.filesets.strategies.record import KeepingRecord
+from builder.filesets.strategies.transfer import Quota, transfer
 from builder.http.settings import Settings, http_settings
 from functions.snapshot.store import Writer
 
@@ -126,7 +127,7 @@ class _ArchiveOrgRun:
         self._item = item
         self._name = asked.item_name(item, known)
         self._known = {f.path: f for f in known.archived.manifest} if known else {}
-        self._left: int = asked.settings["fileset.limits"]["bytes"]
+        self._quota = Quota(item.files, asked.settings)
         self._terminal: Terminal | None = None
         if item.platform_name != ARCHIVEORG:
             asked.archive.check()
@@ -150,7 +151,12 @@ class _ArchiveOrgRun:
             return self._result([self._find_hosted(file) for file in self._item.files])
         if self._asked.name == BUNDLED:
             return self._bundle()
-        return self._result(list(files.each(self._item, self._keep, self._item.files)))
+        # One after the other: archive.org takes one upload to an item at a time.
+        kept = transfer(
+            self._item, lambda file, stop: file, self._keep, self._item.files,
+            self._asked.settings, connections=1,
+        )  # fmt: skip
+        return self._result(list(kept))
 
     def _find_hosted(self, file: FilesetManifestFile) -> FilesetManifestFile:
         """Return a file hosted by archive.org. Raises FilesetError if it changed after listing."""
@@ -160,7 +166,7 @@ class _ArchiveOrgRun:
             raise FilesetError("changed-during-ingest", detail, item=self._item)
         return _existing_file(file, stored)
 
-    def _keep(self, file: FilesetManifestFile) -> FilesetManifestFile:
+    def _keep(self, file: FilesetManifestFile, _: object) -> FilesetManifestFile:
         """Return the file once the item has it; upload it if necessary."""
         known = self._known.get(file.path)
         stored = self._contents.files.get(file.path)
@@ -170,10 +176,10 @@ class _ArchiveOrgRun:
             return known or _existing_file(file, stored)
         if same is False:
             raise self._mismatch(file.path)
-        limit = min(self._asked.settings["fileset.limits"]["file_bytes"], self._left)
+        limit = self._quota.limit(wanted)
         with self._scratch() as scratch:
             received = self._asked.downloader.download(wanted, limit, scratch.open)
-            self._left -= received.size
+            self._quota.take(received.size)
             arrived = files.add_received(file, received)
             self._put(arrived, scratch.path)
         self._terminal = files.terminal(received)
@@ -181,29 +187,29 @@ class _ArchiveOrgRun:
 
     def _bundle(self) -> ArchiveStrategyResult:
         """Archive all files as one zip, which is started again if necessary."""
+        failed: dict[str, FilesetError] = {}
         for left in reversed(range(http_settings(self._asked.settings, "fileset").tries)):
             with self._scratch() as scratch:
                 try:
-                    return self._zip(scratch, is_last=not left)
+                    return self._zip(scratch, failed, is_last=not left)
                 except Spoilt:
                     continue
         raise AssertionError("unreachable")
 
-    def _zip(self, scratch: "_Scratch", *, is_last: bool) -> ArchiveStrategyResult:
+    def _zip(
+        self, scratch: "_Scratch", failed: dict[str, FilesetError], *, is_last: bool
+    ) -> ArchiveStrategyResult:
         with scratch.open() as sink:
             pack = Packing(
                 self._asked.downloader, self._asked.settings, sink,
-                tuple(self._known.values()), is_last=is_last,
+                tuple(self._known.values()), failed, is_last=is_last,
             )  # fmt: skip
-            some = sorted(self._item.files, key=lambda file: file.path)
-            kept = pack.finish(
-                tuple(files.each(self._item, pack.keep, some, together=True)), BUNDLE
-            )
+            kept = pack.finish(pack.keep_all(self._item), BUNDLE)
         meta = pack.meta()
         self._put(_bundle_file(meta), scratch.path)
         return ArchiveStrategyResult(
             ingest_strategy=BUNDLED,
-            status=record.success_status(self._item, BUNDLED),
+            status=record.success_status(self._item, BUNDLED, kept),
             manifest=tuple(replace(file, key=None) for file in kept),
             bundle_file_meta=meta,
             bundle_archiveorg_path=BUNDLE,
@@ -234,7 +240,7 @@ class _ArchiveOrgRun:
         alone = kept[0] if self._asked.name == FILE else None
         return ArchiveStrategyResult(
             ingest_strategy=self._asked.name,
-            status=record.success_status(self._item, self._asked.name),
+            status=record.success_status(self._item, self._asked.name, kept),
             manifest=tuple(kept),
             file_file_meta=files.meta(alone) if alone else None,
             file_terminal=self._terminal if alone else None,

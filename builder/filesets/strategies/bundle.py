@@ -4,6 +4,7 @@ A platform's own bundle is compared with the platform's list of files.
 """
 
 import hashlib
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any
 
 from builder.filesets import manifest_file as files
 from builder.filesets.item import (
+    FAIL_ALONE,
     LEFT_OUT,
     PACKED,
     FileMeta,
@@ -18,12 +20,16 @@ from builder.filesets.item import (
     FilesetPlatformItem,
 )
 from builder.filesets.manifest_file import with_digests
-from builder.filesets.protocols import Downloader, FilesetError, ZipSink
+from builder.filesets.protocols import Downloader, FilesetError, Received, ZipSink
+from builder.filesets.strategies.transfer import Quota, ahead_of, fails_alone, refill, transfer
 from builder.filesets.strategies.zip_reader import ArchivedMember
+from builder.http.limits import Stop
 from builder.http.settings import Settings
 from builder.zip import STORED, Bundle
 
 ZIP = "application/zip"
+_MEMORY = 16 << 20
+"""Bytes of all small files that were fetched and are not in the bundle yet."""
 MISSING, EXTRA = "bundle-missing-member", "bundle-extra-member"
 
 
@@ -34,8 +40,10 @@ class Spoilt(Exception):
 class Packing:
     """Downloads files into a bundle; `known` are the files that it had before, if any.
 
-    If a member larger than a part restarts from its beginning, the bundle is spoilt, and Spoilt is
-    raised. With `is_last`, such a member is downloaded all the same, to learn its status.
+    Small files are fetched in parallel. Large ones are streamed, one after the other. If a member
+    larger than a part restarts from its beginning, the bundle is spoilt, and Spoilt is raised. A
+    file that fails alone but has spoilt the bundle is noted in `failed`, and the next bundle is
+    made without it. With `is_last`, such a member is downloaded all the same, to learn its status.
     """
 
     def __init__(
@@ -44,6 +52,7 @@ class Packing:
         settings: Settings,
         sink: ZipSink,
         known: Sequence[FilesetManifestFile] = (),
+        failed: dict[str, FilesetError] | None = None,
         *,
         is_last: bool = False,
     ) -> None:
@@ -51,21 +60,61 @@ class Packing:
         self._whole = _Whole(sink)
         self._bundle = Bundle(self._whole)
         self._known = {file.path: file for file in known}
-        self._largest: int = settings["fileset.limits"]["file_bytes"]
-        self._left: int = settings["fileset.limits"]["bytes"]
+        self._failed = {} if failed is None else failed
+        self._settings = settings
         self._is_last = is_last
         self._spoilt = False
 
-    def keep(self, file: FilesetManifestFile) -> FilesetManifestFile:
-        """Download a file into the bundle and return it. Raises FilesetError and Spoilt."""
+    def keep_all(self, item: FilesetPlatformItem) -> tuple[FilesetManifestFile, ...]:
+        """Download the item's files into the bundle, by path. Raises FilesetError and Spoilt."""
+        some = sorted(item.files, key=lambda file: file.path)
+        quota = Quota(some, self._settings)
+        small = _MEMORY // ahead_of(self._settings)
+
+        def fetch(file: FilesetManifestFile, stop: Stop) -> tuple[Received, io.BytesIO] | None:
+            wanted = self._narrow(file)
+            if wanted.size is None or wanted.size > small:
+                return None
+            held = io.BytesIO()
+            limit = quota.limit(wanted)
+            received = self._downloader.download(wanted, limit, lambda: refill(held), stop=stop)
+            return received, held
+
+        def keep(
+            file: FilesetManifestFile, fetched: tuple[Received, io.BytesIO] | None
+        ) -> FilesetManifestFile:
+            if fetched is None:
+                received = self._stream(file, quota.limit(self._narrow(file)))
+            else:
+                received, held = fetched
+                with self._member(file.path) as opened:
+                    opened.write(held.getvalue())
+            quota.take(received.size)
+            return files.add_received(file, received)
+
+        return tuple(transfer(item, fetch, keep, some, self._settings, together=True))
+
+    def _narrow(self, file: FilesetManifestFile) -> FilesetManifestFile:
+        """Return the file as it must be. Raises FilesetError if the bundle was made without it."""
         known = self._known.get(file.path)
-        wanted = files.like(file, known) if known else file
-        limit = min(self._largest, self._left)
-        received = self._downloader.download(wanted, limit, lambda: self._member(file.path))
+        if known is not None and known.status in FAIL_ALONE:
+            raise FilesetError(known.status or "", "as when the others were archived")
+        if file.path in self._failed:
+            raise self._failed[file.path]
+        return files.like(file, known) if known else file
+
+    def _stream(self, file: FilesetManifestFile, limit: int) -> Received:
+        wanted = self._narrow(file)
+        try:
+            received = self._downloader.download(wanted, limit, lambda: self._member(file.path))
+        except FilesetError as error:
+            if not (self._spoilt and fails_alone(error, self._settings)) or self._is_last:
+                raise
+            self._failed[file.path] = error
+            raise Spoilt from error
         if self._spoilt:
             raise FilesetError("error-platform-download", "each attempt broke off")
-        self._left -= received.size
-        return files.add_received(file, received)
+        return received
 
     @contextmanager
     def _member(self, path: str) -> Iterator[ZipSink]:
@@ -89,6 +138,9 @@ class Packing:
         members = {member.name: member for member in self._bundle.end()}
         found = []
         for file in kept:
+            if file.status in FAIL_ALONE:
+                found.append(file)
+                continue
             member = members[file.path]
             if (member.size, member.crc32) != (file.size, file.crc32):
                 raise FilesetError(

@@ -161,24 +161,22 @@ class _BundleRun:
         If a large member restarts from its beginning, the bundle written so far is spoilt, and
         packing starts again. In the last try such a member is downloaded only to learn its status.
         """
+        failed: dict[str, FilesetError] = {}
         for left in reversed(range(http_settings(self._asked.settings, "fileset").tries)):
             try:
-                return self._once(is_last=not left)
+                return self._once(failed, is_last=not left)
             except Spoilt:
                 continue
         raise AssertionError("unreachable")
 
-    def _once(self, *, is_last: bool) -> KeepingRecord:
+    def _once(self, failed: dict[str, FilesetError], *, is_last: bool) -> KeepingRecord:
         asked, known = self._asked, self._known
         with asked.store.creating(self._key) as sink:
             pack = Packing(
                 asked.downloader, asked.settings, sink,
-                known.archived.manifest if known else (), is_last=is_last,
+                known.archived.manifest if known else (), failed, is_last=is_last,
             )  # fmt: skip
-            some = sorted(self._item.files, key=lambda file: file.path)
-            kept = pack.finish(
-                tuple(files.each(self._item, pack.keep, some, together=True)), self._key
-            )
+            kept = pack.finish(pack.keep_all(self._item), self._key)
             of = pack.meta()
             if known is not None:
                 if known.archived.bundle_file_meta != of:
@@ -199,7 +197,7 @@ class _BundleRun:
     ) -> KeepingRecord:
         archived = ArchiveStrategyResult(
             ingest_strategy=NAME,
-            status=record.success_status(self._item, NAME),
+            status=record.success_status(self._item, NAME, manifest),
             manifest=tuple(manifest),
             bundle_file_meta=of,
             bundle_terminal=terminal,

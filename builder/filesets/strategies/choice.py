@@ -4,24 +4,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
+from builder.filesets.item import LEFT_OUT, FilesetManifestFile, FilesetPlatformItem
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies.paths import make_paths_safe
 from builder.http.settings import Settings
 
-STRATEGIES = (
-    "web-file",
-    "web-fileset",
-    "web-fileset-bundled",
-    "archiveorg-file",
-    "archiveorg-fileset",
-    "archiveorg-fileset-bundled",
-    "s3-file",
-    "s3-fileset",
-    "s3-fileset-bundled",
+_OBJECTS = "each file as an object below `filesets/`"
+_BUNDLE = "one uncompressed zip below `filesets/`; each member is one range read"
+_WARC = "the exchanges with the platform in one WARC below `warcs/`, with redirects and requests"
+_ITEM = (
+    "an item at archive.org (`pip install sheaf-archive[archiveorg]`, keys `IA_ACCESS_KEY`, "
+    "`IA_SECRET_KEY`)"
 )
+STRATEGIES: Mapping[str, str] = {
+    "s3-file": _OBJECTS,
+    "s3-fileset": _OBJECTS,
+    "s3-fileset-bundled": _BUNDLE,
+    "web-file": _WARC,
+    "web-fileset": _WARC,
+    "web-fileset-bundled": _WARC,
+    "archiveorg-file": _ITEM,
+    "archiveorg-fileset": _ITEM,
+    "archiveorg-fileset-bundled": _ITEM,
+}
+"""What each strategy stores, as the documentation says it."""
 ARCHIVEORG = "archiveorg"
 """Name of the platform that preserves its files itself."""
+TOO_LARGE = "too-large-file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +62,8 @@ def apply_limits(item: FilesetPlatformItem, settings: Settings) -> FilesetPlatfo
 
     Files of unknown size count as empty here; the download counts their bytes. Raises FilesetError
     with the item: platform-restricted (files are withheld, and there are no others or
-    fileset.partial forbids a part), unsafe-path (by the same rule), empty-manifest, too-many-files,
-    too-large-size, too-large-file.
+    fileset.partial forbids a part), unsafe-path and too-large-file (by the same rule),
+    empty-manifest, too-many-files, too-large-size.
     """
     given, withheld = item.files, item.withheld
     if withheld and (not given or not settings["fileset.partial"]):
@@ -70,12 +79,13 @@ def apply_limits(item: FilesetPlatformItem, settings: Settings) -> FilesetPlatfo
         detail = f"{tally.files:,} files, and fileset.limits.files is {most:,}"
         raise FilesetError("too-many-files", detail, item=item)
     if tally.largest > largest:
-        marked = [
-            replace(f, status="too-large-file") if (f.size or 0) > largest else f for f in given
-        ]
-        worst = max(given, key=lambda file: file.size or 0).path
-        detail = f"{worst}: {tally.largest:,} bytes, and fileset.limits.file_bytes is {largest:,}"
-        raise FilesetError("too-large-file", detail, item=item, manifest=[*marked, *withheld])
+        item, worst = _leave_out(item, largest), max(given, key=lambda file: file.size or 0).path
+        if not (item.files and settings["fileset.partial"]):
+            detail = (
+                f"{worst}: {tally.largest:,} bytes, and fileset.limits.file_bytes is {largest:,}"
+            )
+            raise FilesetError(TOO_LARGE, detail, item=item, manifest=item.manifest or ())
+        tally = _tally(item.files)
     if tally.bytes > bytes_:
         detail = f"{tally.bytes:,} bytes, and fileset.limits.bytes is {bytes_:,}"
         raise FilesetError("too-large-size", detail, item=item)
@@ -86,6 +96,15 @@ def apply_limits(item: FilesetPlatformItem, settings: Settings) -> FilesetPlatfo
         raise FilesetError(
             error.status, error.detail, item=item, manifest=error.manifest
         ) from error
+
+
+def _leave_out(item: FilesetPlatformItem, largest: int) -> FilesetPlatformItem:
+    """Mark the files of more than `largest` bytes that the platform gives."""
+    manifest = tuple(
+        replace(f, status=TOO_LARGE) if f.status not in LEFT_OUT and (f.size or 0) > largest else f
+        for f in item.manifest or ()
+    )
+    return replace(item, manifest=manifest)
 
 
 def choose(

@@ -18,6 +18,7 @@ WARCS = "warcs/"
 FILES = "files/"
 BUNDLE = "bundle.zip"
 RECORD = "fileset.json"
+LEASES = "filesets/leases/"
 
 _PLAIN = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-~+=@"
@@ -46,6 +47,11 @@ def version_prefix(platform: str, domain: str | None, id_: str | None, version: 
     """Return how the key prefixes of all manifests of a version begin."""
     above = "".join(part(text) + "/" for text in (platform, domain or "", id_ or ""))
     return f"{FILESETS}{above}{part(version or '0', _PART - _DIGITS - 1)}."
+
+
+def lease_key(base: str) -> str:
+    """Return the key of the lease of the dataset with a prefix."""
+    return f"{LEASES}{hashlib.sha256(base.encode()).hexdigest()[:32]}.json"
 
 
 def manifest_digest(item: FilesetPlatformItem) -> str:

@@ -46,7 +46,7 @@ def pack(item: FilesetPlatformItem) -> tuple[str, bytes]:
     sink = io.BytesIO()
     names = (item.platform_name, item.platform_domain, item.platform_id)
     about = f"answers about {' '.join(name for name in names if name)}"
-    records = WarcRecords(sink, f"{ANSWERS}answers.warc.gz", item.sent[0].at, about)
+    records = WarcRecords(sink, f"{ANSWERS}answers.warc.gz", item.sent[0].last.at, about)
     for answer in item.sent:
         records.exchange(answer)
     data = sink.getvalue()
@@ -93,12 +93,13 @@ def _parse(answer: PlatformAnswer) -> tuple[str, Any] | None:
     if len(data) > _LARGEST:
         return None
     try:
-        return f"{answer.url}#", json.loads(data)
+        return f"{answer.last.url}#", json.loads(data)
     except (ValueError, RecursionError):
         if not data.lstrip().startswith(b"<"):
             return None
-    links = ", ".join(value for name, value in answer.headers if name.lower() == "link")
-    return answer.url, read_biblio(data, answer.url, link=links)
+    url, headers = answer.last.url, answer.last.headers
+    links = ", ".join(value for name, value in headers if name.lower() == "link")
+    return url, read_biblio(data, url, link=links)
 
 
 def _find_places(documents: Iterable[tuple[str, Any]]) -> Places:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from builder.filesets.item import (
-    LEFT_OUT,
+    FAIL_ALONE,
+    NOT_TRIED,
     ArchiveStrategyResult,
     FilesetManifestFile,
     FilesetPlatformItem,
@@ -22,12 +23,14 @@ from builder.filesets.result import from_json, to_json
 from builder.filesets.strategies import platform_answers
 from builder.filesets.strategies.keys import RECORD
 from builder.filesets.strategies.keys import prefix_of as place_of
+from builder.store.documents import write_indented
 from functions.snapshot.errors import Conflict, MissingObject
 from functions.snapshot.store import Reader, Writer
 
 SCHEMA = 1
 """Schema version of the document; readers reject other versions."""
 _CHUNK = 1 << 20
+Files = Iterable[FilesetManifestFile]
 _ALTERED = "altered since it was archived, not overwritten; remove it to fetch it again"
 
 
@@ -44,7 +47,7 @@ class KeptObject:
 class KeepingRecord:
     """The first result of archiving a dataset, and its objects.
 
-    `archived` omits files that the platform withholds, because these may change. `described` has
+    `archived` omits files that were not fetched at all, because these may change. `described` has
     title, creators, licences, DOI and version with their sources (platform_answers). It is empty in
     records from before it existed.
     """
@@ -62,7 +65,7 @@ def of(
     item: FilesetPlatformItem, archived: ArchiveStrategyResult, objects: tuple[KeptObject, ...]
 ) -> KeepingRecord:
     """Create the record of an item that was just archived."""
-    kept = tuple(file for file in archived.manifest if file.status not in LEFT_OUT)
+    kept = tuple(file for file in archived.manifest if file.status not in NOT_TRIED)
     return KeepingRecord(
         platform_name=item.platform_name,
         platform_domain=item.platform_domain,
@@ -76,8 +79,7 @@ def of(
 def serialize(record: KeepingRecord) -> bytes:
     """Return the document: JSON in UTF-8, the same bytes for the same record."""
     document = {"schema": SCHEMA, **to_json(record)}
-    text = json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
-    return text.encode("utf-8", "backslashreplace")  # lone surrogates, in JSON's escapes
+    return write_indented(document) + b"\n"
 
 
 def parse(data: bytes, key: str) -> KeepingRecord:
@@ -261,9 +263,9 @@ def add_withheld(
     return replace(archived, manifest=tuple(by_path[path] for path in (*order, *rest)))
 
 
-def success_status(item: FilesetPlatformItem, strategy: str) -> str:
+def success_status(item: FilesetPlatformItem, strategy: str, kept: Files) -> str:
     """Return the status of an item whose available files were all archived by a strategy."""
-    if item.withheld:
+    if item.withheld or any(file.status in FAIL_ALONE for file in kept):
         return "success-partial"
     return "success-file" if strategy.endswith("-file") else "success"
 
@@ -289,12 +291,6 @@ def _mismatch(
 
     files = tuple(replace(f, status=status(f)) for f in record.archived.manifest)
     keys = ", ".join(sorted(altered))
-    return add_withheld(
-        replace(
-            record.archived,
-            status="mismatch-existing",
-            manifest=files,
-            detail=f"{_ALTERED}: {keys}",
-        ),
-        item,
-    )
+    told = f"{_ALTERED}: {keys}"
+    found = replace(record.archived, status="mismatch-existing", manifest=files, detail=told)
+    return add_withheld(found, item)

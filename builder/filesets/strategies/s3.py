@@ -1,10 +1,16 @@
-"""Strategy that stores each file as one object below `filesets/`."""
+"""Strategy that stores each file as one object below `filesets/`.
 
+Large files are streamed into the store, and small ones written many at once.
+"""
+
+import contextlib
+import io
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from builder.filesets import manifest_file as files
 from builder.filesets.item import (
+    FAIL_ALONE,
     ArchiveStrategyResult,
     FilesetManifestFile,
     FilesetPlatformItem,
@@ -15,8 +21,11 @@ from builder.filesets.strategies import record
 from builder.filesets.strategies.keys import file_keys as keys_of
 from builder.filesets.strategies.keys import place
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
+from builder.filesets.strategies.small_objects import SMALL, SmallObjects
+from builder.filesets.strategies.transfer import Quota, refill, transfer
+from builder.http.limits import Stop
 from builder.http.settings import Settings
-from functions.snapshot.errors import Conflict
+from functions.snapshot.errors import Conflict, StoreError
 from functions.snapshot.store import Writer
 
 FILE, FILESET = "s3-file", "s3-fileset"
@@ -54,11 +63,20 @@ class ObjectStrategy:
         with files.wrap_store_errors(item):
             known = record.of_strategy(self.store, place(item), self.name)
             run = _FileRun(self, item, known)
-            kept = tuple(files.each(item, run.keep, item.files))
+            kept = run.keep_all()
             run.verify(kept)
             if known is None:
                 known = record.write(self.store, place(item), run.record(kept), item)
             return record.add_withheld(known.archived, item)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetched:
+    """A file that was fetched: where from, and its bytes if they are not stored yet."""
+
+    file: FilesetManifestFile
+    terminal: Terminal | None = None
+    data: bytes | None = None
 
 
 class _FileRun:
@@ -70,21 +88,48 @@ class _FileRun:
         self._asked = asked
         self._item = item
         self._base = place(item)
-        self._keys = keys_of(self._base, [file.path for file in item.files])
+        given = item.files
+        self._many = len(given) > 1
+        self._keys = keys_of(self._base, [file.path for file in given])
         self._there = {entry.key: entry.bytes for entry in asked.store.entries(self._base)}
         self._known = {f.path: f for f in known.archived.manifest} if known else {}
-        self._left: int = asked.settings["fileset.limits"]["bytes"]
+        self._quota = Quota(given, asked.settings)
+        self._small = SmallObjects(asked.store, self._settle)
+        self._taken: dict[str, FilesetManifestFile] = {}
         self._terminal: Terminal | None = None
 
-    def keep(self, file: FilesetManifestFile) -> FilesetManifestFile:
-        """Return the file once its object is stored."""
+    def keep_all(self) -> tuple[FilesetManifestFile, ...]:
+        """Return all files once their objects are stored. Raises FilesetError and StoreError."""
+        item, settings, begin = self._item, self._asked.settings, self._small.begin
+        try:
+            kept = tuple(transfer(item, self._fetch, self._keep, item.files, settings, idle=begin))
+        except FilesetError:
+            with contextlib.suppress(StoreError, FilesetError):  # the first error says more
+                self._small.finish()  # a later run finds them
+            raise
+        self._small.finish()
+        return kept
+
+    def _fetch(self, file: FilesetManifestFile, stop: Stop) -> _Fetched:
         key = self._keys[file.path]
         known = self._known.get(file.path)
+        if known is not None and known.status in FAIL_ALONE:
+            raise FilesetError(known.status or "", "as when the others were archived")
         found = self._reuse(file, key, known) if key in self._there else None
-        if found is None:
-            found = self._fetch(file, key, known)
-        self._left -= found.size or 0
-        return found
+        return self._download(file, key, known, stop) if found is None else _Fetched(found)
+
+    def _keep(self, file: FilesetManifestFile, found: _Fetched) -> FilesetManifestFile:
+        self._quota.take(found.file.size or 0)
+        self._terminal = found.terminal or self._terminal
+        if found.data is not None:
+            key = found.file.key or ""
+            self._taken[key] = found.file
+            self._small.add(key, found.data)
+        return found.file
+
+    def _settle(self, key: str) -> None:
+        """Accept a small file that another run has stored. Raises Conflict if it is another one."""
+        self._check_rival(self._taken[key], key, None)
 
     def _reuse(
         self, file: FilesetManifestFile, key: str, known: FilesetManifestFile | None
@@ -95,9 +140,9 @@ class _FileRun:
         FilesetError (mismatch-existing) if a recorded object was altered.
         """
         if known is not None:
-            if self._there[key] != known.size:
+            if (size := self._asked.store.size(key)) != known.size:
                 detail = (
-                    f"{key} has {self._there[key]:,} bytes, but had {known.size:,} when it was "
+                    f"{key} has {size or 0:,} bytes, but had {known.size:,} when it was "
                     "archived; remove it to fetch it again"
                 )
                 raise FilesetError("mismatch-existing", detail)
@@ -108,32 +153,44 @@ class _FileRun:
             return None
         return replace(files.with_digests(file, digests), key=key)
 
-    def _fetch(
-        self, file: FilesetManifestFile, key: str, known: FilesetManifestFile | None
-    ) -> FilesetManifestFile:
-        wanted = file
-        if known is not None:  # the same bytes as the first time, whatever the platform lists now
-            wanted = files.like(file, known)
-        limit = min(self._asked.settings["fileset.limits"]["file_bytes"], self._left)
+    def _download(
+        self, file: FilesetManifestFile, key: str, known: FilesetManifestFile | None, stop: Stop
+    ) -> _Fetched:
+        # With a record, the same bytes as the first time, whatever the platform lists now.
+        wanted = file if known is None else files.like(file, known)
+        held = (
+            io.BytesIO()
+            if self._many and wanted.size is not None and wanted.size <= SMALL
+            else None
+        )
+        open_sink = (lambda: refill(held)) if held else (lambda: self._asked.store.creating(key))
         try:
             received = self._asked.downloader.download(
-                wanted, limit, lambda: self._asked.store.creating(key)
+                wanted, self._quota.limit(wanted), open_sink, stop=stop
             )
         except Conflict:  # another run wrote it meanwhile
-            self._there |= {e.key: e.bytes for e in self._asked.store.entries(key) if e.key == key}
-            found = self._reuse(file, key, known) if key in self._there else None
-            if found is None:
-                raise
-            return found
-        self._terminal = files.terminal(received)
-        return known or replace(files.add_received(file, received), key=key)
+            return _Fetched(self._check_rival(file, key, known))
+        found = known or replace(files.add_received(file, received), key=key)
+        return _Fetched(found, files.terminal(received), held.getvalue() if held else None)
+
+    def _check_rival(
+        self, file: FilesetManifestFile, key: str, known: FilesetManifestFile | None
+    ) -> FilesetManifestFile:
+        """Return the file that another run has stored. Raises Conflict if it is another one."""
+        found = None
+        if self._asked.store.size(key) is not None:
+            found = self._reuse(file, key, known)
+        if found is None:
+            raise Conflict(f"{key} already exists")
+        return found
 
     def verify(self, kept: tuple[FilesetManifestFile, ...]) -> None:
         """Check that the store lists the objects. Raises FilesetError (error-store-verify)."""
         there = {entry.key: entry.bytes for entry in self._asked.store.entries(self._base)}
         for file in kept:
-            if there.get(file.key or "") != file.size:
-                had = there.get(file.key or "")
+            if file.status in FAIL_ALONE:
+                continue
+            if (had := there.get(file.key or "")) != file.size:
                 detail = f"{file.key} has {had} bytes, but {file.size} were written"
                 raise FilesetError("error-store-verify", detail, item=self._item)
 
@@ -142,11 +199,11 @@ class _FileRun:
         alone = kept[0] if self._asked.name == FILE else None
         archived = ArchiveStrategyResult(
             ingest_strategy=self._asked.name,
-            status=record.success_status(self._item, self._asked.name),
+            status=record.success_status(self._item, self._asked.name, kept),
             manifest=kept,
             file_file_meta=files.meta(alone) if alone else None,
             file_terminal=self._terminal if alone else None,
             location=alone.key if alone else self._base,
         )
-        objects = tuple(KeptObject(f.key or "", f.size or 0, f.sha256 or "") for f in kept)
+        objects = tuple(KeptObject(f.key, f.size or 0, f.sha256 or "") for f in kept if f.key)
         return record.of(self._item, archived, objects)

@@ -1,19 +1,21 @@
-"""WARC/1.1 writer for responses of platforms, with one gzip member for each record.
+"""WARC/1.1 writer for exchanges with platforms, with one gzip member for each record.
 
-A response record holds the response's header as received, and the file's bytes. If a content coding
-was decoded, header fields that no longer describe the bytes are renamed.
+Each redirect and each final response is a record, followed by that of its request. A response
+record holds the response's header as received, and the file's bytes. If a content coding was
+decoded, header fields that no longer describe the bytes are renamed. URLs are those that were
+requested, without secrets.
 """
 
 import hashlib
 import uuid
 import zlib
 from base64 import b32encode
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain
 from urllib.parse import urlsplit
 
-from builder.filesets.item import Cdx, FileMeta, PlatformAnswer
+from builder.filesets.item import Cdx, FileMeta, HttpExchange, PlatformAnswer
 from builder.filesets.protocols import Received, ZipSink
 from builder.sources import identity
 from functions import distribution
@@ -66,36 +68,66 @@ class WarcRecords:
         }
         self._record(head, len(body), [body], _LEVEL)
 
-    def response(self, received: Received, payload: Iterable[bytes]) -> Placed:
-        """Write a response record with the bytes of `payload`. Raises StoreError."""
-        http = _head(received)
-        pieces = iter(payload)
+    def response(self, received: Received, payload: Callable[[], Iterable[bytes]]) -> Placed:
+        """Write the exchanges that led to a file, and return the place of its response.
+
+        `payload` opens the file's bytes from the start; they are read twice. Raises StoreError.
+        """
+        for one in received.redirects:
+            self._redirect(one)
+        last = HttpExchange(
+            url=received.terminal_url, at=received.terminal_dt,
+            status=received.terminal_status_code, reason=received.reason, sent=received.sent,
+            headers=received.headers, address=received.address,
+        )  # fmt: skip
+        http = _http_head(last, received.size, received.unpacked)
+        pieces = iter(payload())
         first = next(pieces, b"")
-        head = {
-            "WARC-Type": "response",
-            "WARC-Target-URI": received.terminal_url,
-            "WARC-Date": instant.to_text(instant.from_digits(received.terminal_dt)),
-            "WARC-Payload-Digest": f"sha1:{base32(received.sha1)}",
-            "Content-Type": "application/http; msgtype=response",
+        block = hashlib.sha1(http, usedforsecurity=False)
+        for data in chain([first], pieces):
+            block.update(data)
+        head = _begin_fields("response", last) | {
+            "WARC-Block-Digest": _sha1(block.hexdigest()),
+            "WARC-Payload-Digest": _sha1(received.sha1),
         }
-        blocks = chain([http, first], pieces)
-        return self._record(head, len(http) + received.size, blocks, _level(first))
+        blocks = chain([http], payload())
+        placed = self._record(head, len(http) + received.size, blocks, _level(first))
+        self._request(last)
+        return placed
 
     def exchange(self, answer: PlatformAnswer) -> None:
-        """Write a request and its response. Raises StoreError."""
-        parts = urlsplit(answer.requested)
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        fields = _fields((("Host", parts.netloc), ("Accept", answer.accept)))
-        head = f"GET {_line(target)} HTTP/1.1\r\n".encode() + fields + b"\r\n"
-        date = instant.to_text(instant.from_digits(answer.at))
-        named = {
-            "WARC-Type": "request",
-            "WARC-Target-URI": answer.requested,
-            "WARC-Date": date,
-            "Content-Type": "application/http; msgtype=request",
+        """Write the exchanges that led to a platform's answer. Raises StoreError."""
+        for one in answer.redirects:
+            self._redirect(one)
+        body = None if answer.packed is None else zlib.decompress(answer.packed)
+        self._whole(answer.last, body, answer.unpacked, "length")
+
+    def _redirect(self, one: HttpExchange) -> None:
+        body = None if one.body is None else one.body.encode("latin-1")
+        self._whole(one, body, False, "unspecified")
+
+    def _whole(self, one: HttpExchange, body: bytes | None, unpacked: bool, why: str) -> None:
+        """Write an exchange whose body is in memory, or was not kept (None), and `why` not."""
+        block = _http_head(one, len(body or b""), unpacked) + (body or b"")
+        head = _begin_fields("response", one) | {
+            "WARC-Block-Digest": _digest(block),
+            "WARC-Payload-Digest": _digest(body or b""),
         }
-        self._record(named, len(head), [head], _LEVEL)
-        self._record(*_response(answer, date), _LEVEL)
+        if body is None:
+            head["WARC-Truncated"] = why
+        self._record(head, len(block), [block], _LEVEL)
+        self._request(one)
+
+    def _request(self, one: HttpExchange) -> None:
+        """Write the request of the response that was written last."""
+        parts = urlsplit(one.url)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        block = f"GET {_line(target)} HTTP/1.1\r\n".encode() + _fields(one.sent) + b"\r\n"
+        head = _begin_fields("request", one) | {
+            "WARC-Concurrent-To": self._id(),
+            "WARC-Block-Digest": _digest(block),
+        }
+        self._record(head, len(block), [block], _LEVEL)
 
     def meta(self) -> FileMeta:
         """Return size and digests of everything written."""
@@ -108,8 +140,7 @@ class WarcRecords:
         self, head: dict[str, str], length: int, block: Iterable[bytes], level: int
     ) -> Placed:
         self._count += 1
-        number = uuid.uuid5(uuid.NAMESPACE_URL, f"{self._key} {self._count}")
-        fields = {"WARC-Record-ID": f"<urn:uuid:{number}>", **head, "Content-Length": str(length)}
+        fields = {"WARC-Record-ID": self._id(), **head, "Content-Length": str(length)}
         start = self._at
         packer = zlib.compressobj(level, zlib.DEFLATED, _GZIP)
         self._write(packer.compress(b"WARC/1.1\r\n" + _fields(fields.items()) + b"\r\n"))
@@ -117,6 +148,10 @@ class WarcRecords:
             self._write(packer.compress(data))
         self._write(packer.compress(b"\r\n\r\n") + packer.flush())
         return Placed(start, self._at - start)
+
+    def _id(self) -> str:
+        """Return the id of the record that was written last."""
+        return f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{self._key} {self._count}')}>"
 
     def _write(self, data: bytes) -> None:
         if data:
@@ -126,21 +161,23 @@ class WarcRecords:
                 one.update(data)
 
 
-def _response(answer: PlatformAnswer, date: str) -> tuple[dict[str, str], int, list[bytes]]:
-    """Return head, length and blocks of the record of a platform's response."""
-    body = b"" if answer.packed is None else zlib.decompress(answer.packed)
-    digest = hashlib.sha1(body, usedforsecurity=False).hexdigest()
-    http = _http_head(answer.status, answer.reason, answer.headers, len(body), answer.unpacked)
-    named = {
-        "WARC-Type": "response",
-        "WARC-Target-URI": answer.url,
-        "WARC-Date": date,
-        "WARC-Payload-Digest": f"sha1:{base32(digest)}",
-        "Content-Type": "application/http; msgtype=response",
+def _begin_fields(kind: str, one: HttpExchange) -> dict[str, str]:
+    """Return the first fields of a record of an exchange."""
+    found = {
+        "WARC-Type": kind,
+        "WARC-Target-URI": one.url,
+        "WARC-Date": instant.to_text(instant.from_digits(one.at)),
+        "Content-Type": f"application/http; msgtype={kind}",
     }
-    if answer.packed is None:
-        named["WARC-Truncated"] = "length"
-    return named, len(http) + len(body), [http, body]
+    return found | ({"WARC-IP-Address": one.address} if one.address else {})
+
+
+def _digest(data: bytes) -> str:
+    return _sha1(hashlib.sha1(data, usedforsecurity=False).hexdigest())
+
+
+def _sha1(hexadecimal: str) -> str:
+    return f"sha1:{base32(hexadecimal)}"
 
 
 def cdx(received: Received, placed: Placed, key: str) -> Cdx:
@@ -168,20 +205,13 @@ def _level(first: bytes) -> int:
     return _LEVEL if len(zlib.compress(first, 1)) <= _SHRINKS * len(first) else _STORED
 
 
-def _head(received: Received) -> bytes:
-    status, reason = received.terminal_status_code, received.reason
-    return _http_head(status, reason, received.headers, received.size, received.unpacked)
-
-
-def _http_head(
-    status: int, reason: str, headers: Iterable[tuple[str, str]], length: int, unpacked: bool
-) -> bytes:
+def _http_head(one: HttpExchange, length: int, unpacked: bool) -> bytes:
     """Return a response's header, with fields that describe the stored bytes."""
     size = str(length)
     untrue = {"transfer-encoding"} | ({"content-encoding"} if unpacked else set())
     fields = []
     measured = False
-    for name, value in headers:
+    for name, value in one.headers:
         low = name.lower()
         if low == "content-length" and value == size and not measured:
             measured = True
@@ -190,7 +220,7 @@ def _http_head(
         fields.append((name, value))
     if not measured:
         fields.append(("Content-Length", size))
-    line = f"HTTP/1.1 {status} {_line(reason)}\r\n"
+    line = f"HTTP/1.1 {one.status} {_line(one.reason)}\r\n"
     return line.encode() + _fields(fields) + b"\r\n"
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from builder.filesets import manifest_file as files
 from builder.filesets.item import (
@@ -22,7 +22,9 @@ from builder.filesets.strategies.bundle import reconcile
 from builder.filesets.strategies.keys import BUNDLE, RECORD, place
 from builder.filesets.strategies.keys import warc_key as key_of
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
+from builder.filesets.strategies.transfer import Quota, ahead_of, transfer
 from builder.filesets.strategies.warc import Placed, WarcRecords
+from builder.http.limits import Stop
 from builder.http.settings import Settings
 from builder.intake.intake import writing
 from functions.snapshot.errors import Conflict
@@ -31,8 +33,9 @@ from functions.snapshot.store import Writer
 
 FILE, FILESET, BUNDLED = "web-file", "web-fileset", "web-fileset-bundled"
 
-_MEMORY = 8 << 20
-"""Bytes of a file kept in memory; a larger file goes to this machine's disk."""
+_MEMORY = 16 << 20
+"""Bytes of all fetched files kept in memory; larger ones go to this machine's disk."""
+Spool = tempfile.SpooledTemporaryFile[bytes]
 _STEP = 1 << 18
 _ZIP = "application/zip"
 
@@ -87,26 +90,21 @@ class _WebRun:
         self.key = key
         self._asked = asked
         self._item = item
-        self._left: int = asked.settings["fileset.limits"]["bytes"]
+        self._quota = Quota(item.files, asked.settings)
+        self._memory = _MEMORY // ahead_of(asked.settings)
+        self._open: set[Spool] = set()
         self._last: tuple[Received, Cdx] | None = None
 
     def each(self) -> KeepingRecord:
         """Archive one response for each file. Raises FilesetError and StoreError."""
         with self._records() as records:
-            kept = tuple(
-                files.each(
-                    self._item,
-                    lambda file: self._keep(file, records),
-                    self._item.files,
-                    together=True,
-                )
-            )
+            kept = self._transfer(records)
         assert self._last is not None
         received, line = self._last
         alone = self._asked.name == FILE
         archived = ArchiveStrategyResult(
             ingest_strategy=self._asked.name,
-            status=record.success_status(self._item, self._asked.name),
+            status=record.success_status(self._item, self._asked.name, kept),
             manifest=kept,
             file_file_meta=files.meta(kept[0]) if alone else None,
             file_terminal=files.terminal(received) if alone else None,
@@ -122,13 +120,14 @@ class _WebRun:
         wanted = FilesetManifestFile(
             path=BUNDLE, mimetype=_ZIP, platform_url=self._item.web_bundle_url
         )
-        with self._records() as records, self._fetch(wanted, self._left) as (received, spool):
+        with self._records() as records, self._spool() as spool:
+            received = self._download(wanted, self._quota.most, spool, None)
             manifest = self._examine(spool)
             placed = self._write(records, received, spool)
         line = warc.cdx(received, placed, self.key)
         archived = ArchiveStrategyResult(
             ingest_strategy=BUNDLED,
-            status=record.success_status(self._item, BUNDLED),
+            status=record.success_status(self._item, BUNDLED, ()),
             manifest=tuple(_within(file, placed) for file in manifest),
             bundle_file_meta=files.meta(files.add_received(wanted, received)),
             bundle_terminal=files.terminal(received),
@@ -149,33 +148,58 @@ class _WebRun:
             detail = f"another run stores it in {self.key}"
             raise FilesetError("error-store-upload", detail, item=self._item) from error
 
-    def _keep(self, file: FilesetManifestFile, records: WarcRecords) -> FilesetManifestFile:
-        limit = min(self._asked.settings["fileset.limits"]["file_bytes"], self._left)
-        with self._fetch(file, limit) as (received, spool):
+    def _transfer(self, records: WarcRecords) -> tuple[FilesetManifestFile, ...]:
+        """Fetch the files in parallel, and write their records in order."""
+        item = self._item
+
+        def keep(file: FilesetManifestFile, fetched: tuple[Received, Spool]) -> FilesetManifestFile:
+            received, spool = fetched
+            self._quota.take(received.size)
             placed = self._write(records, received, spool)
-        self._left -= received.size
-        self._last = received, warc.cdx(received, placed, self.key)
-        return _at(files.add_received(file, received), placed, self.key)
+            self._close(spool)
+            self._last = received, warc.cdx(received, placed, self.key)
+            return _at(files.add_received(file, received), placed, self.key)
 
-    @contextmanager
-    def _fetch(self, file: FilesetManifestFile, limit: int) -> Iterator[tuple[Received, IO[bytes]]]:
-        """Download a file to a spool first: a WARC record states its length before its bytes."""
-        scratch = self._asked.scratch
-        with tempfile.SpooledTemporaryFile(_MEMORY, "w+b", dir=str(scratch)) as spool:
-            received = self._asked.downloader.download(
-                file, limit, lambda: _open_spool(spool, scratch)
+        try:
+            return tuple(
+                transfer(item, self._fetch, keep, item.files, self._asked.settings, together=True)
             )
-            yield received, spool
+        finally:
+            for spool in [*self._open]:
+                self._close(spool)
 
-    def _write(self, records: WarcRecords, received: Received, spool: IO[bytes]) -> Placed:
-        spool.seek(0)
-        return records.response(received, iter(lambda: self._read(spool), b""))
+    def _fetch(self, file: FilesetManifestFile, stop: Stop) -> tuple[Received, Spool]:
+        """Download a file to a spool first: a WARC record states its length before its bytes."""
+        spool = self._spool()
+        self._open.add(spool)
+        return self._download(file, self._quota.limit(file), spool, stop), spool
 
-    def _read(self, spool: IO[bytes]) -> bytes:
+    def _spool(self) -> Spool:
+        return tempfile.SpooledTemporaryFile(self._memory, "w+b", dir=str(self._asked.scratch))
+
+    def _close(self, spool: Spool) -> None:
+        self._open.discard(spool)
+        spool.close()
+
+    def _download(
+        self, file: FilesetManifestFile, limit: int, spool: Spool, stop: Stop | None
+    ) -> Received:
+        return self._asked.downloader.download(
+            file, limit, lambda: _open_spool(spool, self._asked.scratch), stop=stop
+        )
+
+    def _write(self, records: WarcRecords, received: Received, spool: Spool) -> Placed:
+        def payload() -> Iterator[bytes]:
+            spool.seek(0)
+            return iter(lambda: self._read(spool), b"")
+
+        return records.response(received, payload)
+
+    def _read(self, spool: Spool) -> bytes:
         self._asked.go_on()
         return spool.read(_STEP)
 
-    def _examine(self, spool: IO[bytes]) -> Sequence[FilesetManifestFile]:
+    def _examine(self, spool: Spool) -> Sequence[FilesetManifestFile]:
         most = self._asked.settings["fileset.limits"]["bytes"]
         stream: Any = spool
         try:
@@ -198,7 +222,7 @@ class _WebRun:
 
 
 @contextmanager
-def _open_spool(spool: "tempfile.SpooledTemporaryFile[bytes]", scratch: Path) -> Iterator[ZipSink]:
+def _open_spool(spool: Spool, scratch: Path) -> Iterator[ZipSink]:
     spool.seek(0)
     spool.truncate()
     yield _Spooled(spool, scratch)
@@ -208,7 +232,7 @@ def _open_spool(spool: "tempfile.SpooledTemporaryFile[bytes]", scratch: Path) ->
 class _Spooled:
     """Sink for a file on this machine; raises StoreError if the disk is full."""
 
-    spool: "tempfile.SpooledTemporaryFile[bytes]"
+    spool: Spool
     scratch: Path
 
     def write(self, data: bytes) -> int:

@@ -38,7 +38,10 @@ DATE = "Mon, 16 Nov 2026 10:00:00 GMT"
 
 @dataclass
 class Asked:
-    """A request that came; names of headers in lower case. `sent` counts bytes of the body."""
+    """A request that came; names of headers in lower case. `sent` counts bytes of the body.
+
+    `port` is the client's, and so one for each connection.
+    """
 
     method: str
     scheme: str
@@ -47,6 +50,7 @@ class Asked:
     headers: dict[str, str]
     at: float
     sent: int = 0
+    port: int = 0
 
     @property
     def url(self) -> str:
@@ -108,6 +112,8 @@ class Server:
     ended: threading.Event = field(default_factory=threading.Event)
     active: int = 0
     most: int = 0
+    keeps: bool = False
+    """Whether connections are kept, as clients ask for."""
 
     def add(self, url: str, answer: Answer) -> str:
         """Answer a URL so from now on, whichever its scheme, and return it."""
@@ -176,7 +182,8 @@ class _Handler(BaseHTTPRequestHandler):
         scheme = "https" if isinstance(self.connection, ssl.SSLSocket) else "http"
         headers = {name.lower(): value for name, value in self.headers.items()}
         host = headers.get("host", "")
-        asked = Asked(self.command, scheme, host, self.path, headers, time.monotonic())
+        port = self.client_address[1]
+        asked = Asked(self.command, scheme, host, self.path, headers, time.monotonic(), port=port)
         with site.lock:
             site.log.append(asked)
             site.active += 1
@@ -187,7 +194,7 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             with site.lock:
                 site.active -= 1
-            self.close_connection = True
+            self.close_connection = self.close_connection or not site.keeps
 
     def log_message(self, format: str, *args: object) -> None:
         pass

@@ -103,6 +103,12 @@ LIMITS: list[tuple[dict[str, Any], FilesetPlatformItem, str, str]] = [
     ({"max_files": 3}, item(*files(4)), "too-many-files", "4 files, and fileset.limits.files is 3"),
     ({"max_bytes": 9}, item(*files(2, 5)), "too-large-size", "10 bytes, and fileset.limits.bytes"),
     ({"max_file_bytes": 4}, item(*files(2, 5)), "too-large-file", "0.csv: 5 bytes"),
+    (
+        {"max_file_bytes": 4, "partial": False},
+        item(*files(1, 5), *files(1, 2)),
+        "too-large-file",
+        "0.csv: 5 bytes",
+    ),
     ({}, item(FilesetManifestFile(path="../x")), "unsafe-path", "has a part that is .."),
     (
         {"partial": False},
@@ -121,7 +127,16 @@ def test_what_is_too_much_is_refused_and_told(
         apply_limits(one, fileset_settings(**given))
     assert caught.value.status == status
     assert detail in caught.value.detail
-    assert caught.value.item is one
+    assert caught.value.item is not None
+    paths = [f.path for f in caught.value.item.manifest or ()]
+    assert paths == [f.path for f in one.manifest or ()]
+
+
+def test_a_file_that_is_too_large_fails_alone() -> None:
+    given = item(*files(1, 5), *files(1, 4), WITHHELD)
+    found = apply_limits(given, fileset_settings(max_file_bytes=4, max_bytes=4))
+    assert [f.status for f in found.manifest or ()] == ["too-large-file", None, "withheld"]
+    assert [f.size for f in found.files] == [4]
 
 
 def test_files_at_fault_are_marked() -> None:

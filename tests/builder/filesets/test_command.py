@@ -53,10 +53,11 @@ def test_what_the_platform_sent_is_kept_verbatim_with_its_source(
     records = gzip.decompress(command.store.read(kept["key"])).split(b"WARC/1.1\r\n")[1:]
     kinds = [re.findall(rb"WARC-Type: (\w+)|WARC-Target-URI: (\S+)", one) for one in records]
     assert [kind[0][0] for kind in kinds] == [
-        b"warcinfo", *[b"request", b"response"] * ((len(kinds) - 1) // 2),
+        b"warcinfo", *[b"response", b"request"] * ((len(kinds) - 1) // 2),
     ]  # fmt: skip
-    (request, response) = [one for one in records if f"URI: {api}\r".encode() in one]
+    (response, request) = [one for one in records if f"URI: {api}\r".encode() in one]
     assert b"\r\n\r\nGET /api/records/11 HTTP/1.1\r\nHost: zenodo.org\r\n" in request
+    assert re.search(rb"WARC-Concurrent-To: (\S+)", request)[1] in response  # type: ignore[index]
     assert re.search(rb"WARC-Date: 20[0-9-]{8}T[0-9:]{8}Z\r\n", response)
     assert b"\r\n\r\nHTTP/1.1 200 " in response
     head, _, body = response.removesuffix(b"\r\n\r\n").rpartition(b"\r\n\r\n")

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from builder.filesets import status
+from builder.filesets import result, status
 from builder.filesets.entry import DELETE, LEAVE, LIST, entry
+from builder.filesets.results import outcome_line, parse_outcome
 from functions.snapshot import item_tables
 from tests.builder.filesets import outcomes
 from tests.builder.filesets.outcomes import failed, file, item, outcome
@@ -121,3 +122,33 @@ def test_any_text_can_be_stored(text: str) -> None:
     assert identity.isascii()
     assert ":" not in identity
     assert identity.count(",") == 3
+
+
+@pytest.mark.parametrize("name", ["file-404", "file-forbidden", "over-limit-stream"])
+def test_a_file_that_failed_alone_is_listed_as_withheld(name: str) -> None:
+    of = item("a.csv", "b.csv")
+    told = outcome(of, status="success-partial")
+    assert told.archived is not None
+    first, second = told.archived.manifest
+    lost = replace(second, status=name, key=None, size=6)
+    kept = replace(told.archived, manifest=(first, lost))
+    for state in ("success-partial", "success-existing"):
+        found = entry(replace(told, status=state, archived=replace(kept, status=state)))
+        assert "status:success-partial" in found.sets
+        document = json.loads(found.document or "")
+        assert [one["path"] for one in document["files"]] == ["a.csv"]
+        assert document["withheld"] == [{"path": "b.csv", "bytes": 6}]
+
+
+def test_a_status_of_another_version_is_a_failure_for_good() -> None:
+    """An old journal or an old table may have one that is no more, such as duplicate-path."""
+    of = item(manifest=(file("a.csv", 5, "duplicate-path"),))
+    told = replace(failed("duplicate-path"), item=of)
+    line = outcome_line(told)
+    found = entry(parse_outcome(line))
+    assert (found.deed, found.document) == (LEAVE, None)
+    assert "duplicate-path" in found.result
+    shown = result.result(told)
+    assert (shown["hit"], shown["retryable"]) == (False, False)
+    assert result.describe(told, whole=True).startswith("duplicate-path")
+    assert "duplicate-path" not in status.STATUSES

@@ -211,6 +211,8 @@ def test_killed_in_a_large_file_the_next_process_continues_it(site: Here, strate
     url = site.record("hives-1", LARGE, n1=hold)
     with site.begun("fileset", url) as process:
         site.await_(lambda: sum(path.stat().st_size for path in parts()) > 6_500_000)
+        if strategy == '"s3"':  # a small file is not written alone, but soon
+            site.await_(lambda: list((site.folder / "store" / "filesets").rglob("0.bin")))
         process.send_signal(signal.SIGKILL)
         process.wait()
     site.record("hives-1", LARGE, n1=served(LARGE["1.bin"], etag='"1"'))

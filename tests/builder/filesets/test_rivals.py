@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from builder.filesets import wiring
+from builder.filesets.download.parts import PartialFolder
 from builder.filesets.item import IngestOutcome, IngestRequest
 from builder.filesets.wiring import Materials
 from builder.store.folder import FolderStore
@@ -37,10 +38,12 @@ def store(
 
 
 @pytest.mark.sampled(3)
+@pytest.mark.parametrize("leases", [False, True])
 @pytest.mark.parametrize("way", WAYS)
 def test_both_find_it_archived_and_it_is_there_once(
-    server: Server, store: Writer, tmp_path: Path, way: str
+    server: Server, store: Writer, tmp_path: Path, way: str, leases: bool
 ) -> None:
+    """With leases they also fetch it once, as if each had a machine of its own."""
     url = deposit(server, 11, BODIES, answers={"3.bin": served(BODIES["3.bin"], drip=(0.01, 500))})
     ready = threading.Barrier(3)
     settings: dict[str, Any] = {**PLAIN, **WAYS[way]}
@@ -55,6 +58,7 @@ def test_both_find_it_archived_and_it_is_there_once(
             environment={},
             clock=lambda: datetime(2026, 11, 22, 10, 0, number, tzinfo=UTC),
             scratch=scratch,
+            parts=PartialFolder(scratch / "parts") if leases else None,
         )
 
     def work(own: Materials) -> IngestOutcome:
@@ -77,3 +81,6 @@ def test_both_find_it_archived_and_it_is_there_once(
     assert sum("/platform-" in key for key in keys) == 1
     objects = [key for key in keys if not re.search(r"/fileset\.json$|/platform-", key)]
     assert len(objects) == (len(BODIES) if way == "files" else 1)
+    if leases:
+        fetched = Counter(asked.url for asked in server.asked() if asked.url.endswith("/content"))
+        assert sorted(fetched.values()) == [1] * len(BODIES)

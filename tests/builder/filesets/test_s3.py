@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -15,10 +16,12 @@ from builder.filesets.item import (
     FilesetManifestFile,
     FilesetPlatformItem,
 )
-from builder.filesets.protocols import FilesetError
+from builder.filesets.protocols import FilesetError, FilesetIngestStrategy
 from builder.filesets.strategies import record
+from builder.filesets.strategies.bundled import Bundled
 from builder.filesets.strategies.keys import place
 from builder.filesets.strategies.s3 import ObjectStrategy
+from builder.filesets.strategies.web import Captured
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.store import Sink, Writer
@@ -36,6 +39,8 @@ BODIES: dict[str, Body] = {
     "prázdný soubor.txt": b"",
 }
 HOST = "https://data.example.cz/files/"
+LARGE = Generated(300_000)
+"""A file that is not written together with others."""
 
 
 @pytest.fixture(params=["folder", "moto", "weed"])
@@ -225,7 +230,7 @@ def test_a_file_that_fails_ends_it_and_the_next_run_goes_on(
     server.forget()
     found = asked.process(item)
     assert found.status == "success"
-    assert [a.url for a in server.asked()] == [f"{HOST}2", f"{HOST}3"]
+    assert sorted(a.url for a in server.asked()) == [f"{HOST}2", f"{HOST}3"]
     assert found.manifest[0].sha256 == digest("sha256", BODIES["data/med.csv"])
 
 
@@ -251,7 +256,7 @@ def test_a_file_of_no_size_and_no_digest_may_not_be_endless(
     item = replace(item, manifest=(*item.manifest, more))
     for limits in ({"max_file_bytes": 500_000}, {"max_bytes": 500_000}):
         with pytest.raises(FilesetError) as caught:
-            strategy(store, there, **limits).process(item)
+            strategy(store, there, partial=False, **limits).process(item)
         assert caught.value.status == "over-limit-stream"
         assert list(objects(store)) == [place(item) + "files/a"]
         assert not dangling(store)
@@ -304,7 +309,7 @@ def test_of_two_runs_at_once_both_end_well_and_one_record_stays(
 def test_a_store_that_has_something_else_than_was_written_is_told(
     server: Server, there: World, tmp_path: Path, meddle: str
 ) -> None:
-    item = item_of(server, {"a": b"first", "b": b"other"})
+    item = item_of(server, {"a": LARGE, "b": LARGE})
     store = Meddled(tmp_path / "store")
     store.key = "files/b"
 
@@ -315,14 +320,14 @@ def test_a_store_that_has_something_else_than_was_written_is_told(
 
     store.first = first
     with pytest.raises(FilesetError, match="error-store-verify"):
-        strategy(store, there).process(item)
+        strategy(store, there, host_concurrent=1).process(item)
     assert record.read(store, place(item)) is None
 
 
 def test_a_store_that_does_not_take_a_file_is_told(
     server: Server, there: World, tmp_path: Path
 ) -> None:
-    item = item_of(server, {"a": b"first", "b": b"other"})
+    item = item_of(server, {"a": LARGE, "b": LARGE})
     store = Meddled(tmp_path / "store")
     store.key = "files/b"
 
@@ -370,9 +375,45 @@ def test_a_file_that_the_platform_lists_and_has_not(
     item = item_of(server, {"a": b"first", "b": b"other"})
     server.add(f"{HOST}0", status(404))
     with pytest.raises(FilesetError, match="file-404: a") as caught:
-        strategy(store, there).process(item)
+        strategy(store, there, partial=False).process(item)
     assert [f.status for f in caught.value.manifest] == ["file-404", "skipped"]
-    assert objects(store) == {}
+    assert all(key.endswith("files/b") for key in objects(store))
+
+
+FAILURES = {"file-404": status(404), "file-forbidden": status(403), "over-limit-stream": endless()}
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("told", FAILURES)
+@pytest.mark.parametrize("name", ["s3-fileset", "s3-fileset-bundled", "web-fileset"])
+def test_a_file_that_cannot_be_had_fails_alone(
+    server: Server, there: World, tmp_path: Path, name: str, told: str
+) -> None:
+    item = item_of(server, {"a": b"first", "b": b"", "c": b"other"})
+    server.add(f"{HOST}1", FAILURES[told])
+    unknown = FilesetManifestFile(path="b", platform_url=f"{HOST}1")
+    item = replace(item, manifest=(item.files[0], unknown, item.files[2]))
+    settings = fileset_settings(max_file_bytes=500_000)
+    store = FolderStore(tmp_path / "store")
+    asked: FilesetIngestStrategy = {
+        "s3-fileset": ObjectStrategy(name, store, there.downloader(), settings),
+        "s3-fileset-bundled": Bundled(store, there.downloader(), settings),
+        "web-fileset": Captured(name, store, there.downloader(), settings, tmp_path, time.time),
+    }[name]
+    found = asked.process(item)
+    assert found.status == "success-partial"
+    assert [f.status for f in found.manifest] == ["verified", told, "verified"]
+    assert [f.key is None for f in found.manifest] == [False, True, False]
+    assert asked.check_existing(item) == replace(found, status="success-existing")
+    lost = next(one for one in found.manifest if one.key).key or ""
+    store.remove(lost)
+    again = asked.process(item)  # and stays left out when another file is restored
+    assert [f.status for f in again.manifest] == ["verified", told, "verified"]
+    for n in range(3):
+        server.add(f"{HOST}{n}", FAILURES[told])
+    nothing = replace(item, version="2", manifest=(unknown,))
+    with pytest.raises(FilesetError, match=told):  # nothing would be kept
+        asked.process(nothing)
 
 
 @pytest.mark.sampled(3)

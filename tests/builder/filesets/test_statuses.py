@@ -6,8 +6,7 @@ import struct
 import threading
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +21,7 @@ from builder.filesets.wiring import Materials
 from builder.http.limits import Limits
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
-from functions.snapshot.store import ListedObject, Sink
+from functions.snapshot.store import ListedObject
 from tests.builder.filesets import samples
 from tests.builder.filesets.body import digest
 from tests.builder.filesets.server import (
@@ -188,14 +187,14 @@ CASES |= {
     "empty-manifest": described(files=[], size=0),
     "metadata-only": described(is_metadata_record=True),
     "error-platform-download": given_as(lambda: status(500)),
-    "file-404": given_as(lambda: status(404)),
-    "file-forbidden": given_as(lambda: status(403)),
+    "file-404": given_as(lambda: status(404), fileset__partial=False),
+    "file-forbidden": given_as(lambda: status(403), fileset__partial=False),
     "truncated": given_as(lambda: served(BODIES["a.csv"], cut=50)),
     "stalled": given_as(silent, limits=Limits(first_byte=3), http__tries=1),
     "html-decoy": given_as(lambda: html("<!DOCTYPE html><html>Please wait</html>")),
     "mismatch-size": given_as(lambda: served(BODIES["a.csv"][:-1])),
     "mismatch-md5": given_as(lambda: served(BODIES["a.csv"], wrong=7)),
-    "skipped": given_as(lambda: status(404)),
+    "skipped": given_as(lambda: status(500)),
     "deadline-exceeded": given_as(silent, seconds=0.5),
     "bundle-unreadable": lambda stage: stage.bundle(b"PK no zip"),
     "bundle-missing-member": lambda stage: stage.bundle(zipped({"a.csv": BODIES["a.csv"]})),
@@ -348,8 +347,8 @@ def a_bundle_that_inflates(stage: Stage) -> IngestOutcome:
 class Full(FolderStore):
     """A store on a disk that is full."""
 
-    def creating(self, key: str) -> AbstractContextManager[Sink]:
-        raise StoreError(f"{key}: no space left")
+    def create_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[bool]:
+        raise StoreError("no space left")
 
 
 class Forgetful(FolderStore):
@@ -363,8 +362,8 @@ class Forgetful(FolderStore):
 class Faulty(FolderStore):
     """A store with a fault of our own in it."""
 
-    def creating(self, key: str) -> AbstractContextManager[Sink]:
-        raise ZeroDivisionError(key)
+    def create_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[bool]:
+        raise ZeroDivisionError
 
 
 def kept_in(kind: type[FolderStore]) -> Callable[[Stage], IngestOutcome]:

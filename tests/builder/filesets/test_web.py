@@ -27,10 +27,11 @@ from functions.snapshot.store import Writer
 from tests.bucket import fresh
 from tests.builder.filesets.body import Body, Generated
 from tests.builder.filesets.server import Server, redirect, served, status
-from tests.builder.filesets.world import World, manifest_file, world
+from tests.builder.filesets.world import AGENT, World, manifest_file, world
 
 START = 1_800_000_000.0
 AT = "20270115080000"
+TARGET = "WARC-Target-URI"
 BASE = "https://data.example.org/files/"
 BODIES: dict[str, Body] = {
     "a.csv": b"a,b\n1,2\n",
@@ -85,7 +86,18 @@ def test_files_are_answers_in_one_warc(there: World, store: Writer) -> None:
     assert found.status == "success"
     assert found.location == key
     assert list(store.keys("")) == [place(item(*BODIES)) + RECORD, key]
-    first, *answers = records(store, key)
+    first, *others = records(store, key)
+    answers, requests = others[::2], others[1::2]
+    for (request, sent), (answer, _) in zip(requests, answers, strict=True):
+        named = {name: request.rec_headers[name] for name in ("WARC-Concurrent-To", TARGET)}
+        told = answer.rec_headers
+        assert named == {"WARC-Concurrent-To": told["WARC-Record-ID"], TARGET: told[TARGET]}
+        assert request.rec_type == "request"
+        assert request.http_headers["Host"] == "data.example.org"
+        assert request.http_headers["User-Agent"] == AGENT
+        assert told["WARC-IP-Address"] == request.rec_headers["WARC-IP-Address"] == "127.0.0.1"
+        assert told["WARC-Block-Digest"]  # and warcio has compared it
+        assert sent == b""
     assert first[0].rec_type == "warcinfo"
     assert b"software: Sheaf" in first[1]
     assert first[0].rec_headers["WARC-Filename"] == key.removeprefix("warcs/")
@@ -117,9 +129,6 @@ def test_each_record_is_a_member_that_is_read_alone(there: World, store: Writer)
         assert record.content_stream().read() == bytes(
             source if isinstance(source, bytes) else source.all
         )
-    ends = [(f.offset or 0) + f.extra["warc_length"] for f in found.manifest]
-    assert ends[:-1] == [f.offset for f in found.manifest[1:]]
-    assert ends[-1] == len(data)
 
 
 def test_what_shrinks_is_packed_and_what_does_not_is_not(there: World, store: Writer) -> None:
@@ -198,8 +207,9 @@ def test_a_file_that_fails_leaves_nothing(there: World, store: Writer) -> None:
 
 
 def test_limits_hold_for_all_files_together(there: World, store: Writer) -> None:
+    limits = {"fileset__limits": {"bytes": 200_000}, "fileset__partial": False}
     with pytest.raises(FilesetError) as error:
-        captured(there, store, FILESET, fileset__limits={"bytes": 200_000}).process(item(*BODIES))
+        captured(there, store, FILESET, **limits).process(item(*BODIES))
     assert error.value.status == "over-limit-stream"
     assert list(store.keys("")) == []
 
@@ -234,7 +244,7 @@ def test_a_coding_that_was_taken_off_is_told_by_another_name(there: World, store
         ),
     )
     found = captured(there, store, FILESET).process(wanted)
-    _, plain, packed, chunked = records(store, found.location or "")
+    _, plain, _, packed, _, chunked, _ = records(store, found.location or "")
     assert plain[1] == body
     assert plain[0].http_headers["Content-Length"] == str(len(body))
     assert plain[0].http_headers["X-Archive-Orig-Content-Encoding"] == "gzip"
@@ -267,8 +277,10 @@ def test_the_bundle_of_a_platform_is_one_answer(there: World, store: Writer) -> 
     assert found.bundle_terminal is not None
     assert found.bundle_terminal.terminal_url.startswith("https://store.example.net/z")
     assert found.bundle_cdx is not None
-    _, answer = records(store, found.location or "")
+    _, hop, asked, answer, _ = records(store, found.location or "")
     assert answer[1] == data
+    assert [one[0].rec_headers[TARGET] for one in (hop, asked)] == [BUNDLE, BUNDLE]
+    assert hop[0].http_headers["Location"] == answer[0].rec_headers[TARGET]
     assert [(f.path, f.status, f.extra.get("member")) for f in found.manifest] == [
         ("a.csv", "verified", "a.csv"),
         ("empty", "verified", "empty"),
@@ -320,12 +332,12 @@ def test_any_answer_makes_a_record_that_others_read(
     )  # fmt: skip
     out = io.BytesIO()
     placed = WarcRecords(out, "warcs/x.warc.gz", AT, "about\r\nEvil: header").response(
-        received, [body]
+        received, lambda: [body]
     )
-    assert placed.offset + placed.bytes == len(out.getvalue())
+    assert placed.offset + placed.bytes < len(out.getvalue())
     out.seek(0)
     raw = [(r.rec_type, r.raw_stream.read()) for r in ArchiveIterator(out, no_record_parse=True)]
-    assert [kind for kind, _ in raw] == ["warcinfo", "response"]
+    assert [kind for kind, _ in raw] == ["warcinfo", "response", "request"]
     assert b"\r\nEvil:" not in raw[0][1]
     head, _, payload = raw[1][1].partition(b"\r\n\r\n")
     assert payload == body

@@ -95,7 +95,8 @@ def settings_of(given: Mapping[str, Any]) -> configuration.Configuration:
 def fileset_settings(**given: Any) -> configuration.Configuration:
     """Return a configuration with keys of fileset, and fields of its strategy and its limits.
 
-    `max_files`, `max_bytes` and `max_file_bytes` are its limits, `tries` is the key of http.
+    `max_files`, `max_bytes` and `max_file_bytes` are its limits, `tries` and `host_concurrent`
+    are keys of http.
     """
     keys: dict[str, Any] = {}
     for name, value in given.items():
@@ -104,7 +105,8 @@ def fileset_settings(**given: Any) -> configuration.Configuration:
         elif name.startswith("max_"):
             keys.setdefault("fileset.limits", {})[name.removeprefix("max_")] = value
         else:
-            keys["http.tries" if name == "tries" else f"fileset.{name}"] = value
+            room = "http" if name in ("tries", "host_concurrent") else "fileset"
+            keys[f"{room}.{name}"] = value
     return settings_of(keys)
 
 

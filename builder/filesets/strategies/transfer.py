@@ -1,0 +1,156 @@
+"""Transfer of a dataset's files: fetched in parallel, and kept in their order.
+
+What is kept, and which failure is reported, depends on the order of the files and not on timing.
+"""
+
+import io
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from builder.filesets.item import (
+    FAIL_ALONE,
+    LEFT_OUT,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+)
+from builder.filesets.manifest_file import wrap_store_errors
+from builder.filesets.protocols import FilesetError
+from builder.http.limits import Stop
+from builder.http.settings import Settings, http_settings
+from builder.threads import map_in_order
+
+_TOTAL = "total"
+T = TypeVar("T")
+
+Fetch = Callable[[FilesetManifestFile, Stop], T]
+"""Fetches a file, in any thread, until it is stopped. Raises FilesetError."""
+Keep = Callable[[FilesetManifestFile, T], FilesetManifestFile]
+"""Keeps what was fetched, and returns the file. Raises FilesetError."""
+
+
+def connections_of(settings: Settings) -> int:
+    """Return how many files of a dataset are fetched at once."""
+    return http_settings(settings, "fileset").host_concurrent
+
+
+def ahead_of(settings: Settings) -> int:
+    """Return how many files may be fetched, or be waiting to be kept, at a time."""
+    return 2 * connections_of(settings)
+
+
+@dataclass(slots=True)
+class Quota:
+    """The bytes that the files of a dataset may have: each of them, and together.
+
+    A file of unknown size may have what the others leave, as far as their sizes are known.
+    """
+
+    files: Sequence[FilesetManifestFile]
+    settings: Settings
+    _known: int = field(init=False)
+    _taken: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        self._known = sum(file.size or 0 for file in self.files)
+
+    @property
+    def most(self) -> int:
+        """The bytes that all files may have."""
+        return int(self.settings["fileset.limits"]["bytes"])
+
+    def limit(self, file: FilesetManifestFile) -> int:
+        """Return the bytes that a file may have."""
+        left = max(0, self.most - self._known + (file.size or 0))
+        return min(int(self.settings["fileset.limits"]["file_bytes"]), left)
+
+    def take(self, size: int) -> None:
+        """Count the bytes of a file. Raises FilesetError (over-limit-stream, code total)."""
+        self._taken += size
+        if self._taken > self.most:
+            detail = f"more than {self.most:,} bytes in all"
+            raise FilesetError("over-limit-stream", detail, code=_TOTAL)
+
+
+def transfer(
+    item: FilesetPlatformItem,
+    fetch: Fetch[T],
+    keep: Keep[T],
+    files: Sequence[FilesetManifestFile],
+    settings: Settings,
+    *,
+    connections: int | None = None,
+    together: bool = False,
+    idle: Callable[[], None] | None = None,
+) -> Iterator[FilesetManifestFile]:
+    """Yield each file once it is kept, in order; stop at the first failure.
+
+    `connections` files are fetched at once, by default http.host_concurrent. `idle` is called when
+    the next one takes longer; it raises StoreError or FilesetError to end the transfer. With
+    fileset.partial, a file of FAIL_ALONE is yielded with that status, unless no other is kept.
+    Raises the FilesetError of any other file with the item and a manifest: the failed file has the
+    error's status, earlier files have theirs, and later files are skipped. With `together`, earlier
+    files are skipped too, because none of them is kept.
+    """
+    many = min(connections or connections_of(settings), max(len(files), 1))
+    stop = threading.Event()
+    done: dict[str, FilesetManifestFile] = {}
+    alone: list[tuple[FilesetManifestFile, FilesetError]] = []
+
+    def attempt(file: FilesetManifestFile) -> list[T] | FilesetError:
+        try:
+            with wrap_store_errors(item):
+                return [fetch(file, stop)]
+        except FilesetError as error:
+            return error
+
+    fetched = map_in_order(attempt, files, many, 2 * many, stop, idle)
+    if many == 1:
+        fetched = (attempt(file) for file in files)
+    with closing(fetched):
+        for file, found in zip(files, fetched, strict=True):
+            try:
+                if isinstance(found, FilesetError):
+                    raise found
+                with wrap_store_errors(item):
+                    done[file.path] = keep(file, found[0])
+            except FilesetError as error:
+                if not fails_alone(error, settings):
+                    raise _failure(item, file, error, {} if together else done) from error
+                done[file.path] = replace(file, status=error.status)
+                alone.append((file, error))
+            yield done[file.path]
+    if alone and len(alone) == len(files):
+        file, first = alone[0]
+        raise _failure(item, file, first, done) from first
+
+
+@contextmanager
+def refill(held: io.BytesIO) -> Iterator[io.BytesIO]:
+    """Yield a buffer for the bytes of one file, from the start."""
+    held.seek(0)
+    held.truncate()
+    yield held
+
+
+def fails_alone(error: FilesetError, settings: Settings) -> bool:
+    """Return whether the other files are kept although this one failed."""
+    return bool(settings["fileset.partial"]) and error.status in FAIL_ALONE and error.code != _TOTAL
+
+
+def _failure(
+    item: FilesetPlatformItem,
+    file: FilesetManifestFile,
+    error: FilesetError,
+    done: dict[str, FilesetManifestFile],
+) -> FilesetError:
+    """Return the error of the dataset for that of a file."""
+    told = {**done, file.path: replace(file, status=error.status)}
+    manifest = [
+        told.get(f.path, f if f.status in LEFT_OUT else replace(f, status="skipped"))
+        for f in item.manifest or ()
+    ]
+    detail = f"{file.path}: {error.detail}" if error.detail else file.path
+    return FilesetError(error.status, detail, item=item, manifest=manifest, code=error.code)

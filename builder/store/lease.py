@@ -1,0 +1,93 @@
+"""Leases: a process holds a name in a store for a time, so that others wait instead of working.
+
+A lease is an object that is written under a condition. Its holder renews it until the work ends.
+One whose holder has ended expires. If a holder was suspended for longer, another process may hold
+the same name: a lease saves work twice done, but only conditional writes keep results correct.
+"""
+
+import contextlib
+import json
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from functions.snapshot.errors import Conflict, MissingObject, StoreError
+from functions.snapshot.store import Writer
+
+_SECONDS = 120.0
+"""Seconds for which a lease is valid, more than clocks of machines differ."""
+_RENEWED = 3
+"""How often it is renewed in that time."""
+_WAIT = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Leases:
+    """Leases in a store. `wall` counts seconds since 1970; `sleep` waits for seconds."""
+
+    store: Writer
+    wall: Callable[[], float]
+    sleep: Callable[[float], None]
+    seconds: float = _SECONDS
+
+    @contextmanager
+    def hold(self, key: str, go_on: Callable[[], None]) -> Iterator[bool]:
+        """Hold the lease at `key`; give whether another process held it until now.
+
+        `go_on` is called while that is waited for, and may raise. Raises StoreError.
+        """
+        holder, waited = secrets.token_hex(8), False
+        while (tag := self._take(key, holder)) is None:
+            waited = True
+            go_on()
+            self.sleep(_WAIT)
+        ended = threading.Event()
+        renewing = threading.Thread(target=self._renew, args=(key, holder, tag, ended), daemon=True)
+        renewing.start()
+        try:
+            yield waited
+        finally:
+            ended.set()
+            renewing.join()
+            with contextlib.suppress(StoreError):  # it expires
+                if self._holder(key) == holder:
+                    self.store.remove(key)
+
+    def _take(self, key: str, holder: str) -> str | None:
+        """Write the lease if nobody holds it, and return its tag; None if another process does."""
+        tag = self.store.tag(key)
+        if tag is not None and self._is_valid(key):
+            return None
+        try:
+            return self.store.replace(key, self._document(holder), tag)
+        except Conflict:
+            return None
+
+    def _renew(self, key: str, holder: str, tag: str, ended: threading.Event) -> None:
+        while not ended.wait(self.seconds / _RENEWED):
+            try:
+                tag = self.store.replace(key, self._document(holder), tag)
+            except Conflict:  # it expired, and another process has it
+                return
+            except StoreError:  # it may still be renewed in time
+                continue
+
+    def _document(self, holder: str) -> bytes:
+        return json.dumps({"holder": holder, "until": self.wall() + self.seconds}).encode()
+
+    def _is_valid(self, key: str) -> bool:
+        found = self._read(key)
+        until = found.get("until")
+        return isinstance(until, int | float) and self.wall() < until <= self.wall() + 2 * _SECONDS
+
+    def _holder(self, key: str) -> object:
+        return self._read(key).get("holder")
+
+    def _read(self, key: str) -> dict[str, object]:
+        """Return the lease, empty if there is none or if it cannot be parsed."""
+        with contextlib.suppress(MissingObject, ValueError):
+            found = json.loads(self.store.read(key))
+            return found if isinstance(found, dict) else {}
+        return {}

@@ -1,0 +1,121 @@
+"""What web strategies capture is found and replayed by the URLs of the platform."""
+
+import gzip
+import hashlib
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from builder.http.url import mark_file, strip_secrets
+from tests.builder.filesets.command import Command
+from tests.builder.filesets.deposits import content, deposit
+from tests.builder.filesets.server import redirect, served
+
+ROOT = Path(__file__).parents[3]
+PYWB = ROOT / ".venv-pywb" / "bin" / "python"
+WACZ = ROOT / ".venv-wacz" / "bin" / "wacz"
+FILES = {"a.csv": b"day,kg\n1,2\n", "b.csv": b"day,kg\n3,4\n", "c.csv": b"day,kg\n5,6\n"}
+SECRET = "5ecret5ecret"
+MIRROR, BUCKET = "https://mirror.example.org", "https://hives.s3.example.com"
+
+
+@pytest.fixture
+def warc(command: Command) -> Path:
+    """Archive three files behind two redirects each, and return their WARC.
+
+    The first is named by its path and signed. Only their tokens name the others.
+    """
+    command.configure(fileset__strategy='"web"', documents__include='["redirects"]')
+    answers = {}
+    for number, (path, body) in enumerate(FILES.items()):
+        last = f"{BUCKET}/{path}?X-Amz-Signature={SECRET}&versionId=7"
+        first = f"{MIRROR}/{path}"
+        if number:
+            first, last = f"{MIRROR}/get?token={SECRET}{number}", f"{BUCKET}/get?jwt={SECRET}{path}"
+        answers[path] = redirect(first)
+        command.server.add(first, redirect(last, 303))
+        command.server.add(last, served(body))
+    (result,) = command.results(deposit(command.server, 11, FILES, answers=answers))
+    assert (result["status"], result["ingest_strategy"]) == ("success", "web-fileset")
+    (key,) = command.store.keys("warcs/")
+    return command.folder / "store" / key
+
+
+def test_each_step_is_a_response_and_a_request_without_secrets(warc: Path) -> None:
+    data = gzip.decompress(warc.read_bytes())
+    assert SECRET.encode() not in data
+    with warc.open("rb") as stream:
+        records = [
+            (r.rec_type, r.rec_headers["WARC-Target-URI"], r.http_headers, r.rec_headers)
+            for r in ArchiveIterator(stream, check_digests="raise")
+        ][1:]
+    assert [kind for kind, *_ in records] == ["response", "request"] * 9
+    urls = [url for kind, url, *_ in records if kind == "response"]
+    marks = [hashlib.sha256(body).hexdigest()[:16] for body in FILES.values()]
+    assert urls == [
+        content(11, "a.csv"), f"{MIRROR}/a.csv", f"{BUCKET}/a.csv?versionId=7",
+        content(11, "b.csv"), f"{MIRROR}/get?sheaf-file={marks[1]}",
+        f"{BUCKET}/get?sheaf-file={marks[1]}",
+        content(11, "c.csv"), f"{MIRROR}/get?sheaf-file={marks[2]}",
+        f"{BUCKET}/get?sheaf-file={marks[2]}",
+    ]  # fmt: skip
+    for (_, _, head, _), following in zip(records[::2], urls[1:], strict=False):
+        assert head["Location"] in (None, following)
+    assert [head.get_statuscode() for _, _, head, _ in records[:6:2]] == ["302", "303", "200"]
+    for (_, _, _, response), (_, _, _, request) in zip(records[::2], records[1::2], strict=True):
+        assert request["WARC-Concurrent-To"] == response["WARC-Record-ID"]
+        assert response["WARC-IP-Address"] == "127.0.0.1"
+        assert response["WARC-Block-Digest"]
+        assert request["WARC-Block-Digest"]
+
+
+@pytest.mark.skipif(not PYWB.exists(), reason="pywb is not installed: `make clients` installs it")
+def test_pywb_replays_each_file_by_the_platforms_url(warc: Path) -> None:
+    stamp = warc.name.removesuffix(".warc.gz")[-14:]
+    urls = [content(11, path) for path in FILES]
+    done = subprocess.run(
+        [PYWB, "-P", Path(__file__).with_name("with_pywb.py"), warc],
+        input=json.dumps([stamp, urls]), capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [
+        {"statuses": [302, 303, 200], "sha1": hashlib.sha1(body).hexdigest()}
+        for body in FILES.values()
+    ]
+
+
+@pytest.mark.skipif(not WACZ.exists(), reason="py-wacz is not installed: `make clients` does it")
+def test_py_wacz_accepts_what_is_exported(command: Command, warc: Path) -> None:
+    command("ingest", str(warc))
+    command("publish")
+    out = command.folder / "files.wacz"
+    told, _ = command("export", "wacz", "--json", str(out))
+    assert json.loads(told)["captures"] == 9
+    done = subprocess.run(
+        [WACZ, "validate", "-f", out], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Validation succeeded" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("query", "left"),
+    [
+        ("?token=1", "?sheaf-file=pending"),
+        ("?id=4&jwt=1&api_key=2", "?id=4&sheaf-file=pending"),
+        ("?token=1&expires=2", ""),  # beside its companions, a token signs the path
+        ("?X-Amz-Signature=1&X-Amz-Security-Token=2", ""),
+        ("?api_key=1&password=2", ""),
+        ("?id=4", "?id=4"),
+    ],
+)
+def test_only_a_token_that_may_name_the_file_is_marked(query: str, left: str) -> None:
+    assert strip_secrets(f"{MIRROR}/get{query}", marked=True) == f"{MIRROR}/get{left}"
+    one, other = (
+        mark_file(f"{MIRROR}/get{left}", hashlib.sha256(body).hexdigest())
+        for body in (b"one", b"other")
+    )
+    assert (one != other) == ("sheaf-file" in left)
