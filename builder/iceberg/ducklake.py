@@ -122,6 +122,7 @@ class LakeCatalogue:
 
     def to_bytes(self) -> bytes:
         """Return the catalogue for the store."""
+        self._execute("drop_statistics")
         self._execute("statistics")
         self.connection.execute("CHECKPOINT lake")
         return self.path.read_bytes()
@@ -176,7 +177,9 @@ class LakeCatalogue:
             }
             self._execute("add_tables", values)
             self._add_columns(new, made)
-            self._execute("map_columns", first=str(first))
+            self._execute("add_versions", {"first": first})
+            self._execute("map_tables", {"first": first})
+            self._execute("map_columns", {"first": first})
             known |= made
         return known
 

@@ -29,8 +29,10 @@ SELECT unnest($ids::BIGINT[]), unnest($table::BIGINT[]), $snapshot, NULL,
 INSERT INTO lake.ducklake_snapshot
 SELECT $snapshot, $effective::TIMESTAMPTZ, 0, max(table_id) + 1, $next FROM lake.ducklake_table
 
+-- name: drop_statistics
+DELETE FROM lake.ducklake_table_stats
+
 -- name: statistics
-DELETE FROM lake.ducklake_table_stats;
 INSERT INTO lake.ducklake_table_stats
 SELECT table_id, sum(record_count) FILTER (end_snapshot IS NULL),
     max(row_id_start + record_count), sum(file_size_bytes) FILTER (end_snapshot IS NULL)
@@ -62,14 +64,18 @@ INSERT INTO lake.ducklake_column_tag
 SELECT unnest($table::BIGINT[]), unnest($ids::BIGINT[]), 0, NULL, 'comment',
     unnest($meaning::VARCHAR[])
 
--- name: map_columns
+-- name: add_versions
 INSERT INTO lake.ducklake_schema_versions
-SELECT 0, 0, table_id FROM lake.ducklake_table WHERE table_id >= {first};
+SELECT 0, 0, table_id FROM lake.ducklake_table WHERE table_id >= $first
+
+-- name: map_tables
 INSERT INTO lake.ducklake_column_mapping
-SELECT table_id, table_id, 'map_by_name' FROM lake.ducklake_table WHERE table_id >= {first};
+SELECT table_id, table_id, 'map_by_name' FROM lake.ducklake_table WHERE table_id >= $first
+
+-- name: map_columns
 INSERT INTO lake.ducklake_name_mapping
 SELECT table_id, column_id, column_name, column_id, parent_column, false FROM lake.ducklake_column
-WHERE table_id >= {first}
+WHERE table_id >= $first
 
 -- name: create
 -- All tables of DuckLake 1.0, which readers expect; most are empty. Keys are left out: no reader

@@ -21,7 +21,7 @@ from functions.snapshot.errors import VERSION
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 from functions.store.store_reader import FolderReader
-from tests.e2e.conftest import Home, Result, make_home, warc
+from tests.e2e.conftest import Home, Result, leave_tables, make_home, warc
 from tests.e2e.test_commands import one_line
 from tests.functions.oai.client import content, event
 
@@ -76,7 +76,7 @@ def disk(home: Home, tmp_path: Path) -> Iterator[Disk]:
     if not mounted(folder, "size=1m"):
         pytest.skip("a file system of its own cannot be mounted here (that takes root)")
     try:
-        yield Disk(home, folder)
+        yield Disk(leave_tables(home), folder)
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
@@ -93,7 +93,7 @@ def stages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     `published`, with more in its `intake`, and published `again`.
     """
     folder = tmp_path_factory.mktemp("stages")
-    home = make_home(folder / "home")
+    home = leave_tables(make_home(folder / "home"))
 
     def keep(name: str) -> None:
         shutil.copytree(home.folder / "store", folder / name)

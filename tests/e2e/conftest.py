@@ -114,3 +114,10 @@ def make_home(folder: Path) -> Home:
     # late leaves a snapshot more.
     config.write_text(config.read_text().replace("# lead = 2", "lead = 5"))
     return Home(folder)
+
+
+def leave_tables(home: Home) -> Home:
+    """Have an archive publish without tables, whose objects name the store's folder."""
+    config = home.folder / "sheaf.toml"
+    config.write_text(config.read_text().replace("# tables = true", "tables = false"))
+    return home

@@ -22,6 +22,7 @@ from builder.filesets.item import (
     LEFT_OUT,
     FilesetManifestFile,
     FilesetPlatformItem,
+    HttpExchange,
     IngestOutcome,
     IngestRequest,
     PlatformAnswer,
@@ -170,8 +171,10 @@ def _describe(file: FilesetManifestFile, body: bytes) -> FilesetManifestFile:
 def answers(documents: Mapping[str, Any]) -> tuple[PlatformAnswer, ...]:
     return tuple(
         PlatformAnswer(
-            requested=url, url=url, accept="application/json", at=AT, status=200, reason="OK",
-            headers=(("Content-Type", "application/json"),),
+            last=HttpExchange(
+                url=url, at=AT, status=200, reason="OK", sent=(("Accept", "application/json"),),
+                headers=(("Content-Type", "application/json"),),
+            ),
             packed=zlib.compress(json.dumps(document).encode()),
         )
         for url, document in documents.items()

@@ -34,7 +34,8 @@ def test_each_statement_can_be_parsed(path: Path) -> None:
     for name, text in found.items():
         fields = {field: PARTS.get(field, "x") for field in FIELD.findall(text)}
         whole = sql.insert_fields(text, **fields)
-        assert len(duckdb.extract_statements(whole)) == 1, name
+        # A schema is made as a whole.
+        assert len(duckdb.extract_statements(whole)) == 1 or name == "create", name
         assert not text.rstrip().endswith(";"), name
 
 
@@ -42,6 +43,7 @@ def test_each_statement_is_used_once() -> None:
     for path in FILES:
         code = path.with_suffix(".py").read_text("utf-8")
         used = re.findall(r'_SQL\.get\(\s*"(\w+)"', code)
+        used += {*re.findall(r'self\._execute\(\s*"(\w+)"', code)}
         assert sorted(used) == sorted(sql.read_statements(path)), path
 
 
