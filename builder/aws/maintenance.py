@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from builder.context import Context
-from builder.dump.clean import expire
+from builder.dump.derived import expire
 from builder.errors import UsageError
 from builder.progress import show_bytes
 from builder.verify.choice import StorePart, parse_part

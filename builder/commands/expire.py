@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import timedelta
 
 from builder.context import Context
-from builder.dump.clean import expire
+from builder.dump.derived import expire
 from builder.errors import UsageError
 from builder.text import tally
 

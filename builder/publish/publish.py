@@ -11,8 +11,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from builder.dump.update import check_names, update_dumps
-from builder.iceberg.update import update_tables
+from builder.dump.derived import update_derived
+from builder.dump.update import check_names
 from builder.intake import intake
 from builder.obi import replay
 from builder.obi.history import Committed, history
@@ -55,14 +55,12 @@ def publish(
     The tables of `publish.tables` and the dumps of `publish.dumps` follow. If that fails, the
     snapshot is in effect nevertheless, and the next publish completes them.
 
-    Raises NothingToPublish and the errors of transaction.revise, update_tables and
-    update_dumps.
+    Raises NothingToPublish, DerivedError and the errors of transaction.revise.
     """
     check_names(configuration)
     change = _Intake(store, configuration, runtime, formats or {})
     built = revise(store, configuration, runtime, change)
-    update_tables(store, configuration, runtime)
-    update_dumps(store, configuration, runtime)
+    update_derived(store, configuration, runtime)
     return built
 
 

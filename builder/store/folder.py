@@ -220,7 +220,7 @@ class FolderStore(FolderReader):
 
     def _store_errors(self, path: Path) -> AbstractContextManager[None]:
         full = "the disk is full; free some space and run the command again"
-        return disk_errors(path, f"{self.root}: {full} (published data is unchanged)")
+        return disk_errors(path, f"{self.root}: {full} (published data is intact)")
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:

@@ -7,8 +7,8 @@ the next ingest of its archive.
 
 from dataclasses import dataclass, field, replace
 
-from builder.dump.update import check_names, update_dumps
-from builder.iceberg.update import update_tables
+from builder.dump.derived import update_derived
+from builder.dump.update import check_names
 from builder.publish import collections, filesets, revisits, templates
 from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
 from builder.publish.precedence import LEFT
@@ -34,13 +34,12 @@ def reinstate(
 ) -> Withdrawn:
     """Reverse the withdrawal of the selected items, and return when that is in effect.
 
-    Raises NothingSelectedError and the errors of transaction.revise and update_dumps.
+    Raises NothingSelectedError, DerivedError and the errors of transaction.revise.
     """
     check_names(configuration)
     change = _Reinstatement(selection)
     built = revise(store, configuration, runtime, change)
-    update_tables(store, configuration, runtime)
-    update_dumps(store, configuration, runtime)
+    update_derived(store, configuration, runtime)
     return Withdrawn(built, change.identifiers)
 
 

@@ -13,9 +13,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from builder.dump.clean import remove_strays
-from builder.dump.update import check_names, update_dumps
+from builder.dump.derived import update_derived
+from builder.dump.update import check_names
 from builder.iceberg.clean import expire_tables
-from builder.iceberg.update import update_tables
 from builder.publish import captures, collections, filesets, revisits
 from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
 from builder.runtime import Runtime
@@ -145,7 +145,7 @@ def withdraw(
 
     `purge` also retires each older snapshot that holds their metadata. It waits until no reader can
     be using an older snapshot. Items that are already withdrawn do not change. Raises
-    NothingSelectedError and the errors of transaction.revise, update_dumps and expiry.retire.
+    NothingSelectedError, DerivedError and the errors of transaction.revise and expiry.retire.
     """
     check_names(configuration)
     change = _Withdrawal(selection, reason)
@@ -156,8 +156,7 @@ def withdraw(
             'identifier or set: `sheaf query "SELECT identifier, reason FROM records WHERE '
             'deleted"` lists them'
         )
-    update_tables(store, configuration, runtime)
-    update_dumps(store, configuration, runtime)
+    update_derived(store, configuration, runtime)
     retired: tuple[int, ...] = ()
     if purge:
         retired = _purge(store, configuration, runtime, change.identifiers)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from builder.dump import clean, policy, stored
+from builder.dump import derived, policy, stored
 from builder.dump.parts import PartLimits
 from builder.progress import show_bytes
 from builder.store.folder import FolderStore
@@ -274,7 +274,7 @@ def test_a_killed_update_is_never_seen_and_the_next_one_completes_it(
         left = [name for name, data in objects(world).items() if b"secret" in data]
         assert bool(left) == (what == "publish")
         world.clock.now += timedelta(days=20_000)
-        clean.expire(world.store, world.runtime())
+        derived.expire(world.store, world.runtime())
         assert codes(world) == []
         world.close()
     assert number > 5
@@ -303,7 +303,7 @@ def test_verify_finds_what_is_wrong_and_expire_removes_what_is_not_listed(
     stray.write_bytes(b"")
     world.clock.now += timedelta(days=20_000)
     assert codes(world) == ["orphan"]
-    assert clean.expire(world.store, world.runtime()).objects == 1
+    assert derived.expire(world.store, world.runtime()).objects == 1
     assert not stray.exists()
     first, second, *_ = sorted((world.root / "dumps" / "jsonl").glob("*.zst"))
     first.write_bytes(first.read_bytes()[::-1])

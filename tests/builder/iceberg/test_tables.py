@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from builder.dump.clean import expire
+from builder.dump.derived import expire
 from builder.export.store_copy import export
 from builder.iceberg import update
 from builder.iceberg.index import INDEX

@@ -1,0 +1,66 @@
+"""What follows a change of the store's content: its tables and dumps are brought up to date."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+
+from builder.dump.clean import list_strays
+from builder.dump.listing import DumpState
+from builder.dump.update import update_dumps
+from builder.iceberg.clean import expire_tables
+from builder.iceberg.update import update_tables
+from builder.runtime import Runtime
+from builder.snapshot import expiry
+from builder.snapshot.expiry import Expired
+from functions.config.configuration import Configuration
+from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
+from functions.snapshot.store import Writer
+
+
+class DerivedError(StoreError):
+    """A change is in effect, but tables or dumps do not have it yet."""
+
+
+def update_derived(store: Writer, configuration: Configuration, runtime: Runtime) -> None:
+    """Bring tables (`publish.tables`) and dumps (`publish.dumps`) to the newest snapshot.
+
+    Raises DerivedError.
+    """
+    with _follow():
+        update_tables(store, configuration, runtime)
+        update_dumps(store, configuration, runtime)
+
+
+def expire(
+    store: Writer, runtime: Runtime, keep: int = 1, older: timedelta = timedelta(0)
+) -> Expired:
+    """Retire old snapshots (expiry.expire), and what tables and dumps need no longer.
+
+    Raises DerivedError and the errors of expiry.expire.
+    """
+    done = expiry.expire(store, runtime, keep, older)
+    with _follow():
+        return replace(done, objects=done.objects + _remove_derived(store, runtime))
+
+
+def _remove_derived(store: Writer, runtime: Runtime) -> int:
+    """Remove what tables and dumps need no longer; return the number of objects."""
+    removed = expire_tables(store, runtime)
+    try:
+        state = DumpState.read(store)
+        strays = list_strays(store, state, runtime.clock())
+    except (MissingObject, DamagedStore):
+        return removed  # without dumps, or the next publish makes them anew
+    store.remove(*strays, *state.index.removed)
+    return removed + len(strays)
+
+
+@contextmanager
+def _follow() -> Iterator[None]:
+    try:
+        yield
+    except StoreError as error:
+        raise DerivedError(
+            f"{error}. The change is in effect; `sheaf publish` completes tables and dumps"
+        ) from error
