@@ -10,6 +10,7 @@ from builder.context import Context
 from builder.errors import UsageError
 from builder.export.dataset_package import DatasetPackage, pack
 from builder.filesets.strategies.kept_record import find_record
+from builder.publish.dataset_versions import DATASET
 from builder.restore.dataset_reader import DatasetReader, open_datasets
 from builder.restore.datasets import find_versions
 from builder.snapshot import query
@@ -17,8 +18,8 @@ from builder.store.web_store import UnlistedError
 from functions.database import engine
 from functions.snapshot.store import Writer
 
-_LISTED = """
-SELECT array_to_string(string_split(identifier, ',')[:4], ',') AS dataset, identifier FROM filesets
+_LISTED = f"""
+SELECT {DATASET} AS dataset, identifier FROM filesets
 WHERE files > 0 AND ($identifiers IS NULL OR list_contains($identifiers, identifier))
     AND ($set IS NULL
         OR len(list_filter(sets, lambda s: s = $set OR starts_with(s, $set || ':'))) > 0)

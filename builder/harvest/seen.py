@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from builder.harvest.errors import HarvestError
-from builder.harvest.version import ITEM, SeenVersion, Sight, item_hash, item_versions
+from builder.harvest.version import ITEM, TEXT, SeenVersion, Sight, item_hash, item_versions
 
 _CACHE = 64_000  # KiB
 _FORM = 2
@@ -31,9 +31,10 @@ WITH RECURSIVE starts(start) AS (
 )
 SELECT substr(:rows, start, {ITEM}), substr(:rows, start + {ITEM}, :width - {ITEM}) FROM starts
 """
-# Behind the hash of 16 bytes are `deleted` and the run, whose bytes sort as numbers.
+# Behind the hash of the XML are `deleted`, one byte, and the run, whose bytes sort as numbers.
 _UNLISTED = (
-    "SELECT count(*) FROM items WHERE substr(seen, 17, 1) = x'00' AND substr(seen, 18, 4) < ?"
+    f"SELECT count(*) FROM items WHERE substr(seen, {TEXT + 1}, 1) = x'00' "
+    f"AND substr(seen, {TEXT + 2}, 4) < ?"
 )
 
 

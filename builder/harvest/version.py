@@ -33,9 +33,9 @@ ROW = (
     Column("fault", "VARCHAR", "description of repairs to it; NULL if there were none", "NULL"),
 )  # fmt: skip
 """The columns of a row, the same in Parquet and JSON lines."""
-ITEM, _TEXT = 8, 16
+ITEM, TEXT = 8, 16
 """Bytes of the hash of an item's identifier, and of a version's XML."""
-_HEAD = Struct(f">{_TEXT}s?i")
+_HEAD = Struct(f">{TEXT}s?i")
 """A hash of a version's XML, whether it is deleted, and its run; its datestamp follows."""
 
 
@@ -119,7 +119,7 @@ def item_versions(
     Names and `records`, their XML, are in UTF-8.
     """
     heads = [*zip(stamps, deleted, strict=True)]
-    tails = {head: bytes(SeenVersion(b"", head[1], run, head[0]))[_TEXT:] for head in {*heads}}
+    tails = {head: bytes(SeenVersion(b"", head[1], run, head[0]))[TEXT:] for head in {*heads}}
     items, texts = map(xxh3_64_digest, identifiers), map(xxh3_128_digest, records)
     each = zip(items, texts, heads, strict=True)
     return [item + text + tails[head] for item, text, head in each]

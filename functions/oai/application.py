@@ -168,9 +168,9 @@ class Application:
         """Return the cached reading of the pointer, if it still serves; this never waits."""
         return self._present.find_reading()
 
-    def renew_reading(self) -> threading.Thread | None:
+    def renew_reading(self) -> None:
         """Read the pointer again in a thread before its reading expires (AsOf.renew)."""
-        return self._present.renew()
+        self._present.renew()
 
     def prepare(self) -> None:
         """Read ahead what every answer needs. Raises StoreError."""

@@ -50,6 +50,8 @@ _LOG = logging.getLogger("sheaf")
 
 STALE = timedelta(minutes=5)
 """Maximum age of a cached reading while the store fails: records withdrawn since still show."""
+RENEWAL = "sheaf-pointer"
+"""Name of the thread that reads the pointer ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,20 +126,19 @@ class AsOf:
         """Return the cached reading, if it still serves; the store is not read."""
         return self._young(self._keep)
 
-    def renew(self) -> threading.Thread | None:
+    def renew(self) -> None:
         """Read the pointer again in a thread, if the cached reading is past half of its time.
 
-        Return the thread, if any. So readings seldom expire while many clients ask.
+        So readings seldom expire while many clients ask.
         """
         with self._lock:
             kept, running = self._kept, self._renewal
             if kept is None or (running is not None and running.is_alive()):
-                return None
+                return
             if self._clock().astimezone(UTC) - kept.instant < self._keep / 2:
-                return None
-            self._renewal = threading.Thread(target=self._renew, name="sheaf-pointer", daemon=True)
-        self._renewal.start()
-        return self._renewal
+                return
+            self._renewal = threading.Thread(target=self._renew, name=RENEWAL, daemon=True)
+            self._renewal.start()
 
     def _renew(self) -> None:
         with suppress(SheafError):  # the next request reads it again, and says so

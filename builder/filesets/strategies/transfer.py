@@ -106,9 +106,11 @@ def transfer(
         except FilesetError as error:
             return error
 
-    fetched = map_in_order(attempt, files, many, 2 * many, stop, idle)
-    if many == 1:
-        fetched = (attempt(file) for file in files)
+    fetched = (
+        (attempt(file) for file in files)
+        if many == 1
+        else map_in_order(attempt, files, many, 2 * many, stop, idle)
+    )
     with closing(fetched):
         for file, found in zip(files, fetched, strict=True):
             try:
