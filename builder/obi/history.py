@@ -20,6 +20,8 @@ from functions.snapshot.store import Writer
 OPEN, DOCUMENTS, LOG, COMMIT = "open.json", "documents.jsonl.gz", "log.jsonl.gz", "commit.json"
 """The objects of a run itself, in the order of writing."""
 MEMBERS = (OPEN, DOCUMENTS, LOG, COMMIT)
+ALIVE = "alive.json"
+"""The lease that the process of an open run renews until it ends the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ class OpenedRun:
     """The content of an open.json.
 
     `content` is a digest of the source's content, or empty. `after` is the highest tist that was
-    opened before its own, None for the first.
+    opened before its own, None for the first. `leased` says that its process renews ALIVE.
     """
 
     tist: int
@@ -104,6 +106,7 @@ class OpenedRun:
     content: str
     begun: datetime
     after: int | None
+    leased: bool = False
 
     @staticmethod
     def read(store: Writer, tist: int) -> "OpenedRun":
@@ -119,6 +122,7 @@ class OpenedRun:
                 str(told["content"]),
                 instant.from_text(told["begun"]),
                 None if told["after"] is None else int(told["after"]),
+                told.get("leased") is True,
             )
         except (ValueError, KeyError, TypeError) as error:
             raise DamagedStore(f"{where} is damaged: {error!r}") from error
@@ -134,6 +138,7 @@ class OpenedRun:
                 "content": self.content,
                 "begun": instant.to_text(self.begun),
                 "after": self.after,
+                "leased": self.leased,
             }
         )
 
