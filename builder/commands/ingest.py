@@ -25,7 +25,7 @@ from builder.obi.run import ObiRuntime
 from builder.progress import IngestProgress, ProgressBar
 from builder.redif import ingest as redif
 from builder.redif.account import RedifReport
-from builder.redif.ingest import RedifJob, is_done
+from builder.redif.ingest import RedifJob, accept_held, is_done
 from builder.redif.read_files import NOTHING_NEW, leave_known, list_failed
 from builder.redif.source import STDIN, Sources, read_list, sort_sources
 from builder.redif.staging import Acceptance
@@ -173,6 +173,7 @@ def _sources(context: Context) -> list[str]:
 def _redif(context: Context, order: RedifJob) -> RedifReport | None:
     """Ingest ReDIF as one run; return None for a replay that was done before."""
     store, account = context.store, None
+    order = accept_held(store, order)
     if not is_done(store, order):
         runtime = ObiRuntime(context.now, context.sleep, context.say)
         largest = context.configuration["redif.largest"] << 20

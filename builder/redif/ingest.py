@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,7 +16,8 @@ from builder.errors import UsageError
 from builder.ingest import pool
 from builder.ingest.workdir import Work
 from builder.intake.intake import writing
-from builder.obi.content import FaultRow, Row, Version
+from builder.obi import log
+from builder.obi.content import ArchiveRow, FaultRow, Row, Version
 from builder.obi.key import DAY_START, parse_tist
 from builder.obi.replay import fold
 from builder.obi.run import ObiRun, ObiRuntime, Purpose, claim, history
@@ -96,6 +97,21 @@ def is_done(store: Writer, order: RedifJob) -> bool:
         (run.tist, run.kind, Path(run.source).name) == (order.tist, _KIND, origin.path.name)
         for run in history(store)
     )
+
+
+def accept_held(store: Writer, order: RedifJob) -> RedifJob:
+    """Return the job a second later if it was done before and held losses that it now accepts.
+
+    Any other job is returned unchanged. Raises DamagedStore.
+    """
+    while is_done(store, order):
+        (run,) = (run for run in history(store) if run.tist == order.tist)
+        rows = log.read_rows(store, run)
+        held = {row.home for row in rows if isinstance(row, ArchiveRow) and row.held}
+        if not any(order.accepted.everything or home in order.accepted.archives for home in held):
+            break
+        order = replace(order, tist=run.tist + 1)
+    return order
 
 
 def ingest(store: Writer, order: RedifJob, work: Work, means: RedifRuntime) -> RedifReport | None:
