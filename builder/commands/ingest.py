@@ -128,8 +128,8 @@ def run(context: Context) -> int:
         document |= done.document()
         faults = faults or any(s.faults for s in done.run.sources)
         failed = any(s.failed for s in done.run.sources)
-    nothing = "no file to read again" if arguments.retry else NOTHING_NEW
-    context.result("\n".join(told) or nothing, document)
+    told = told or ["no file to read again" if arguments.retry else NOTHING_NEW]
+    context.result("\n".join(told), document)
     return 1 if failed or (arguments.strict and faults) else 0
 
 
@@ -144,10 +144,9 @@ def _find_harvests(source: str) -> tuple[Path, ...]:
 
 def _sets(context: Context) -> tuple[str, ...]:
     """Return the sets of all captures."""
-    given = context.arguments.collection
-    if given and "collection" not in context.configuration["sets.by"]:
+    if context.arguments.collection and "collection" not in context.configuration["sets.by"]:
         raise UsageError("--collection is given, but sets.by does not name collection")
-    return ingest.collection_sets(given)
+    return ingest.collection_sets(context.arguments.collection)
 
 
 def _find_sources(context: Context) -> list[str]:
@@ -172,12 +171,12 @@ def _sources(context: Context) -> list[str]:
 
 def _redif(context: Context, order: RedifJob) -> RedifReport | None:
     """Ingest ReDIF as one run; return None for a replay that was done before."""
-    store, account = context.store, None
-    order = accept_held(store, order)
+    store, account, order = context.store, None, accept_held(context.store, order)
     if not is_done(store, order):
         runtime = ObiRuntime(context.now, context.sleep, context.say)
         largest = context.configuration["redif.largest"] << 20
-        means = redif.RedifRuntime(runtime, ProgressBar, context.arguments.jobs, largest)
+        encodings = context.configuration["redif.encodings"]
+        means = redif.RedifRuntime(runtime, ProgressBar, context.arguments.jobs, largest, encodings)
         folder = workdir.folder_of(_home(context), json.dumps([store.address, order.fingerprint()]))
         with workdir.open_workdir(folder) as held:
             account = redif.ingest(store, order, held, means)
@@ -298,4 +297,4 @@ _STEPS = {"plan": _plan, "part": _part, "commit": _commit}
 
 def _home(context: Context) -> Path:
     """Return the folder for work in progress: from the arguments, else in the store's scratch."""
-    return Path(context.arguments.work) if context.arguments.work else context.scratch()
+    return Path(context.arguments.work or context.scratch())

@@ -6,7 +6,7 @@ comparison with the store and for the writing. Nothing is written before that.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from builder.redif.account import RedifReport, build_report
 from builder.redif.entry import LogEntries, Parents, stretches
 from builder.redif.parse import parse
 from builder.redif.source import tarballs, tree_members
-from builder.redif.spool import LARGEST, Flaw, RedifFile, Segment, Spool
+from builder.redif.spool import LARGEST, NO_ENCODINGS, Flaw, RedifFile, Segment, Spool
 from builder.redif.staging import Acceptance, FileOrigin, compare, stage
 from functions.database import engine
 from functions.snapshot.errors import Conflict, StoreError
@@ -63,12 +63,17 @@ class RedifJob:
 
 @dataclass(frozen=True, slots=True)
 class RedifRuntime:
-    """Settings and dependencies of an ingest; `largest` bounds the bytes of a file."""
+    """Settings and dependencies of an ingest.
+
+    `largest` bounds the bytes of a file. `encodings` has the encoding of undeclared text, by
+    archive.
+    """
 
     runtime: ObiRuntime
     bar: Bar
     jobs: int = 1
     largest: int = LARGEST
+    encodings: Mapping[str, str] = field(default_factory=lambda: NO_ENCODINGS)
 
 
 def jobs(
@@ -151,7 +156,7 @@ class _RedifIngest:
 
     def read(self) -> str:
         """Copy the files of the sources to this machine and parse them; return their digest."""
-        spool = Spool(self._folder, self._means.largest)
+        spool = Spool(self._folder, self._means.largest, self._means.encodings)
         with self._means.bar("reading", None, " files") as bar:
             for number, origin in enumerate(self._order.origins):
                 for found in _members(origin):

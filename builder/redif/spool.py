@@ -8,7 +8,7 @@ is left out is a fault.
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -38,6 +38,7 @@ FAULT_CODES: dict[str, str] = {
 
 KEPT, LEFT_OUT = "kept", "left out"
 """What is done with the faulty file or template."""
+NO_ENCODINGS: Mapping[str, str] = {}
 LARGEST = 256 << 20
 """Default of the largest file that is read, in bytes."""
 _SUFFIX = re.compile(r"(?:.*/)?[^/]+\.(?:rdf|redif)", re.IGNORECASE | re.DOTALL)
@@ -101,6 +102,8 @@ class Spooled:
     bytes: int
     md5: str
     sha256: str
+    encoding: str | None = None
+    """The encoding of lines that declare none and are not UTF-8, if the operator named it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +134,14 @@ class Segment:
 class Spool:
     """Copies files, one after the other, into segments in a folder."""
 
-    def __init__(self, folder: Path, largest: int = LARGEST) -> None:
+    def __init__(
+        self, folder: Path, largest: int = LARGEST, encodings: Mapping[str, str] = NO_ENCODINGS
+    ) -> None:
+        """Create a spool; `encodings` has the encoding of files by their archive's folder."""
         self.segments: list[Segment] = []
         self.files = self.bytes = 0
         self._digest = hashlib.sha256()
-        self._folder, self._largest = folder, largest
+        self._folder, self._largest, self._encodings = folder, largest, encodings
         self._open: ExitStack | None = None
         self._out: BinaryIO
         self._index: BinaryIO
@@ -175,6 +181,7 @@ class Spool:
                 self._at - start,
                 md5.hexdigest(),
                 sha256.hexdigest(),
+                self._encoding(member.path),
             )
         )
         return None
@@ -190,6 +197,11 @@ class Spool:
                 self._open.close()
             self._open = None
             self.segments.append(Segment(self._folder, len(self.segments), self._at))
+
+    def _encoding(self, path: str) -> str | None:
+        """Return the encoding that the operator named for a folder on the path."""
+        folders = path.lower().split("/")[:-1] if self._encodings else []
+        return next((self._encodings[name] for name in folders if name in self._encodings), None)
 
     def _begin(self) -> None:
         self.close()

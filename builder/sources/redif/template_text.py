@@ -1,8 +1,8 @@
 """The text of templates in a file: their encodings and their boundaries.
 
 A byte order mark decides the encoding. Without one, UTF-16 is known by the NUL bytes of its first
-two characters. Otherwise each line is UTF-8 or windows-1252, so no knowledge of the whole file is
-needed.
+two characters. Otherwise each line is UTF-8 or of another encoding, windows-1252 by default, so no
+knowledge of the whole file is needed.
 
 A template runs from its Template-Type to the next one: a line that begins with `Template-Type:`, in
 any case. Indented lines and URLs do not count. CRLF, LF and CR each end a line.
@@ -78,10 +78,10 @@ class EncodedLines:
         return 2 * (units - len(data.translate(None, _FOUR)))
 
 
-def decode_lines(data: bytes, mark: str | None) -> tuple[str, str]:
+def decode_lines(data: bytes, mark: str | None, other: str = WINDOWS) -> tuple[str, str]:
     """Return whole lines of a source as text, and their encoding.
 
-    Invalid bytes become U+FFFD.
+    `other` is the encoding of lines that are not UTF-8. Invalid bytes become U+FFFD.
     """
     if mark is not None:
         return data.decode("utf-8", "replace"), mark
@@ -92,15 +92,15 @@ def decode_lines(data: bytes, mark: str | None) -> tuple[str, str]:
     except UnicodeDecodeError:
         pass
     texts: list[str] = []
-    encoding = WINDOWS
+    encoding = other
     for line in _LINE.findall(data):
         try:
             texts.append(line.decode("utf-8"))
         except UnicodeDecodeError:
-            texts.append(line.decode("cp1252", "replace"))
+            texts.append(line.decode(other, "replace"))
         else:
             if not line.isascii():
-                encoding = MIXED
+                encoding = MIXED if other == WINDOWS else f"{MIXED}-{other}"
     return "".join(texts), encoding
 
 
