@@ -17,6 +17,7 @@ from builder.filesets.strategies import replicate as filesets
 from builder.iceberg.index import INDEX
 from builder.iceberg.update import refresh_tables
 from builder.obi import key as obi
+from builder.obi.publishes import copy_records
 from builder.runtime import Advance, Progress, Runtime
 from builder.snapshot import consistency, recovery, views
 from builder.snapshot.expiry import complete, retire, snapshots
@@ -183,6 +184,7 @@ class _Copy:
         marks = [k for k in map(layout.settled_key, self._numbers) if self._source.tag(k)]
         for key in marks:
             self._create(key)
+        copy_records(self._source, self._target)
         if self._source.tag(INDEX):
             refresh_tables(self._target, self._runtime)  # their paths name the target
         # An interrupted export may have left unnamed objects that the source has purged.

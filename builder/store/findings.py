@@ -75,6 +75,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     "obi-documents-edited": (DAMAGE, _COPY),
     "obi-run-edited": (DAMAGE, _COPY),
     "obi-run-removed": (DAMAGE, "restore the run, with all objects below this place, from a copy"),
+    "obi-publish-edited": (DAMAGE, _COPY),
     "obi-stray": (DAMAGE, "find out where it came from, then remove it: no run wrote it"),
     "fileset-missing": (DAMAGE, _FETCH),
     "fileset-altered": (DAMAGE, f"remove it; then {_FETCH}"),

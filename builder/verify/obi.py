@@ -12,6 +12,7 @@ from builder.obi import content, key, log
 from builder.obi.content import Redirect, Row, Version
 from builder.obi.history import DOCUMENTS, LOG, Committed
 from builder.obi.key import KeySet
+from builder.obi.publishes import PUBLISHES, parse_record
 from builder.runtime import Advance
 from builder.store.findings import Finding
 from builder.threads import map_in_order
@@ -53,6 +54,7 @@ class ObiAudit:
         for place in found._places():
             if place not in places:
                 found._check_unopened(place)
+        found._check_publishes()
         return found
 
     def finish(self, advance: Advance) -> None:
@@ -133,7 +135,9 @@ class ObiAudit:
         above = [key.ROOT]
         for depth in range(3):
             below = [where for place in above for where in self.store.folders(place)]
-            above = [w for w in below if w.endswith("/") and (depth or w != key.RUNS)]
+            above = [
+                w for w in below if w.endswith("/") and (depth or w not in (key.RUNS, PUBLISHES))
+            ]
             for where in below:
                 if not where.endswith("/"):
                     self._find("obi-stray", where, "it belongs to no run")
@@ -151,6 +155,14 @@ class ObiAudit:
         elif tist is None:
             for where in keys:
                 self._find("obi-stray", where, "it belongs to no run")
+
+    def _check_publishes(self) -> None:
+        """Add findings on the records of publishes."""
+        for where in self.store.keys(PUBLISHES):
+            try:
+                parse_record(self.store.read(where), where)
+            except DamagedStore as error:
+                self._find("obi-publish-edited", where, str(error))
 
     def _objects(self) -> Iterator[Version | Redirect]:
         """Yield the rows of the objects to be read."""

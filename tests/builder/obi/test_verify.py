@@ -88,6 +88,12 @@ def missing_documents(store: Store, runs: list[Committed]) -> str:
     return where
 
 
+def edited_publish(store: Store, runs: list[Committed]) -> str:
+    where = "obi/;publishes/01795255300.json"
+    store.create(where, b'{"kind": "publish"}')
+    return where
+
+
 def missing_beginning(store: Store, runs: list[Committed]) -> str:
     where = key.run(runs[1].tist) + "open.json"
     store.remove(where)
@@ -238,6 +244,7 @@ DEFECTS: dict[Callable[[Store, list[Committed]], str], str] = {
     missing_log: "obi-missing",
     missing_documents: "obi-missing",
     missing_beginning: "obi-missing",
+    edited_publish: "obi-publish-edited",
     altered_in_one_bit: "obi-altered",
     altered_in_size: "obi-altered",
     altered_redirect: "obi-altered",
