@@ -103,18 +103,18 @@ def run(context: Context) -> int:
     if arguments.plan is not None or arguments.index is not None:
         raise UsageError("--run and --index expect `sheaf ingest part` or `sheaf ingest commit`")
     sets, accepted = _sets(context), Acceptance.of(arguments.accept_loss)
-    connection, asked = SourceAccess.of(context.configuration), _sources(context)
-    harvests = {source: _find_harvests(source) for source in asked}
-    sources = sort_sources([s for s in asked if not harvests[s]], connection, context.environment)
-    orders = redif.jobs(arguments.file, arguments.tist, sources.redif, accepted)
+    connection = SourceAccess.of(context.configuration)
+    harvests = {source: _find_harvests(source) for source in _sources(context)}
+    others = [source for source, found in harvests.items() if not found]
+    sources = sort_sources(others, connection, context.environment)
+    orders = redif.jobs(arguments.file, arguments.tist, sources, accepted)
     if arguments.collection and not sources.archives:
         raise UsageError("--collection needs an archive file: ReDIF has series")
     context.store.tag(layout.POINTER)  # an unreachable store is reported now, not after hours
     accounts = [account for order in orders if (account := _redif(context, order))]
-    told, document = [account.text() for account in accounts], dict[str, Any]()
-    if orders:
-        document["redif"] = [asdict(account) for account in accounts]
-    faults, failed = any(account.faults for account in accounts), False
+    told = [account.text() for account in accounts]
+    document: dict[str, Any] = {"redif": [*map(asdict, accounts)]} if orders else {}
+    faults = any(account.faults for account in accounts)
     if folders := [*dict.fromkeys(folder for found in harvests.values() for folder in found)]:
         from builder.harvest import aggregation
 
@@ -122,8 +122,8 @@ def run(context: Context) -> int:
         told.append(gathered.text(aggregation.list_offered(context)))
         document["harvested"] = asdict(gathered)
         faults = faults or gathered.unreadable > 0
-    done = _archives(context, sources, sets, connection) if sources.archives else None
-    if done:
+    failed = False
+    if done := sources.archives and _archives(context, sources, sets, connection):
         told.append(done.text())
         document |= done.document()
         faults = faults or any(s.faults for s in done.run.sources)
@@ -220,7 +220,7 @@ def _write_plan(context: Context, given: Sequence[str]) -> IngestPlan | None:
     if STDIN in given:
         raise UsageError("standard input cannot be read in parts: ingest it by itself")
     sources = sort_sources(given, connection, context.environment)
-    if sources.redif or not sources.files:
+    if sources.redif or sources.dated or not sources.files:
         raise UsageError("expected web archives or indexes: ingest other sources by themselves")
     places = [context.store.address, *(file.address for file in sources.files)]
     if arguments.engine == "lambda" and not all(place.startswith(S3_SCHEME) for place in places):

@@ -25,7 +25,7 @@ from builder.redif import tarball
 from builder.redif.account import RedifReport, build_report
 from builder.redif.entry import LogEntries, Parents, stretches
 from builder.redif.parse import parse
-from builder.redif.source import tarballs, tree_members
+from builder.redif.source import Sources, tarballs, tree_members
 from builder.redif.spool import LARGEST, NO_ENCODINGS, Flaw, RedifFile, Segment, Spool
 from builder.redif.staging import Acceptance, FileOrigin, compare, stage
 from functions.database import engine
@@ -79,7 +79,7 @@ class RedifRuntime:
 def jobs(
     files: Sequence[str],
     time: str | None,
-    origins: tuple[FileOrigin, ...],
+    sources: Sources,
     accepted: Acceptance,
 ) -> list[RedifJob]:
     """Return the runs in order: of tarballs at their dates, and one of the other sources.
@@ -87,10 +87,11 @@ def jobs(
     `time` dates the one tarball, or else the sources. Raises UsageError.
     """
     tist = None if time is None else parse_tist(time, "--tist", DAY_START)
-    if tist is not None and len(files) + bool(origins) != 1:
+    states = [*files, *sources.dated]
+    if tist is not None and len(states) + bool(sources.redif) != 1:
         raise UsageError("--tist expects either one TARBALL or SOURCEs of ReDIF")
-    found = [RedifJob((origin,), at, accepted) for origin, at in tarballs(files, tist)]
-    return [*found, RedifJob(origins, tist, accepted)] if origins else found
+    found = [RedifJob((origin,), at, accepted) for origin, at in tarballs(states, tist)]
+    return [*found, RedifJob(sources.redif, tist, accepted)] if sources.redif else found
 
 
 def is_done(store: Writer, order: RedifJob) -> bool:

@@ -14,14 +14,14 @@ from tests.bucket import fresh
 from tests.builder.obi.conftest import Time
 from tests.builder.obi.holding import GATHER, objects, replaced
 from tests.builder.redif.samples import ARCHIVE, PAPER, SERIES
-from tests.e2e.conftest import Home, leave_tables, make_home
+from tests.e2e.conftest import Home, make_home
 
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """Give a store with one run, published, which is only read."""
     tmp_path = tmp_path_factory.mktemp("published")
-    home = leave_tables(make_home(tmp_path / "home"))
+    home = make_home(tmp_path / "home")
     tree = tmp_path / "RePEc" / "aaa"
     (tree / "wpaper").mkdir(parents=True)
     (tree / "aaaarch.rdf").write_bytes(ARCHIVE)
