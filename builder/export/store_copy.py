@@ -17,7 +17,7 @@ from builder.filesets.strategies import replicate as filesets
 from builder.iceberg.index import INDEX
 from builder.iceberg.update import refresh_tables
 from builder.obi import key as obi
-from builder.obi.publishes import copy_records
+from builder.obi.publishes import PUBLISHES
 from builder.runtime import Advance, Progress, Runtime
 from builder.snapshot import consistency, recovery, views
 from builder.snapshot.expiry import complete, retire, snapshots
@@ -36,6 +36,7 @@ from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
 _TRIES = 8
+_PREFIXES = (layout.RECORDS, layout.SNAPSHOTS)
 _SPOOLED = 32 << 20  # bytes of an object that are kept in memory
 _SETTLING = timedelta(seconds=10)
 """Time until a publish that has not confirmed its commit counts as crashed."""
@@ -182,9 +183,9 @@ class _Copy:
         recovery.write_witness(self._target, final)
         # Objects beside a snapshot refer to a pointer, which must therefore exist before.
         marks = [k for k in map(layout.settled_key, self._numbers) if self._source.tag(k)]
+        marks += self._source.keys(PUBLISHES)
         for key in marks:
             self._create(key)
-        copy_records(self._source, self._target)
         if self._source.tag(INDEX):
             refresh_tables(self._target, self._runtime)  # their paths name the target
         # An interrupted export may have left unnamed objects that the source has purged.
@@ -297,6 +298,3 @@ class _Copy:
         else:
             self._objects += 1
             self._bytes += len(data)
-
-
-_PREFIXES = (layout.RECORDS, layout.SNAPSHOTS)

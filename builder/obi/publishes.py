@@ -112,9 +112,3 @@ def record_items(
     named = tuple(one for one in items if one.startswith(manifest.prefix))
     if named:
         write_record(store, PublishRecord(kind, manifest.effective, 0, "", named, reason))
-
-
-def copy_records(source: Writer, target: Writer) -> None:
-    """Copy the records of a store to another one; those that are there stay."""
-    for where in source.keys(PUBLISHES):
-        write_record(target, parse_record(source.read(where), where))
