@@ -1,13 +1,13 @@
 """What of an item is searched and shown: its texts, its title and its date."""
 
 import html
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from functions.oai.render import about
 from functions.search import words
+from functions.snapshot import documents
 
 _DUBLIN_CORE = re.compile(r"<(?:\w+:)?(title|creator|identifier)(?:\s[^>]*)?>([^<]*)<")
 _YEAR = re.compile(r"\d{4}")
@@ -70,13 +70,12 @@ def capture_pieces(title: str | None, host: str | None, url: str | None) -> list
     return [words.pieces(title or ""), words.url_pieces(host, url or "")]
 
 
-def read_document(text: str | None) -> Mapping[str, Any]:
-    """Return a document; empty if it is missing or invalid."""
+def read_document(kind: str, text: str | None) -> Mapping[str, Any]:
+    """Return the fields of an item's document; empty if it is missing or invalid."""
     try:
-        found = json.loads(text or "{}")
+        return documents.read(kind, text or "{}")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _dublin_core(document: Mapping[str, Any]) -> Sequence[tuple[str, str]]:

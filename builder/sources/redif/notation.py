@@ -9,7 +9,6 @@ UTF-8. They exclude blank lines, comments and end-of-file marks.
 
 import base64
 import hashlib
-import html
 import re
 from collections.abc import Iterable
 from functools import lru_cache, partial
@@ -167,12 +166,6 @@ class Handles:
 
 
 _URL_HEAD = re.compile(r"URL:", re.IGNORECASE)
-_TAG = re.compile(
-    r"</?(?:a|abbr|b|big|blockquote|br|center|cite|code|dd|div|dl|dt|em|font|h[1-6]|hr|i|img|li|ol|"
-    r"p|pre|q|s|small|span|strong|sub|sup|table|tbody|td|th|tr|tt|u|ul)(?:\s[^<>]*)?/?>",
-    re.IGNORECASE,
-)
-_LINE_TAG = re.compile(r"<(?:br|p|li|div|tr|h[1-6]|/p|/div|/li)\b", re.IGNORECASE)
 _SIZE = re.compile(
     r"([\d.,]{1,20})\s*(bytes?|b|k|kb|kbytes?|kilobytes?|m|mb|mbytes?)?\.?", re.IGNORECASE
 )
@@ -262,19 +255,6 @@ def clean_url(value: str) -> str:
 def breaks_at_hyphen(value: str) -> bool:
     """Tell whether a URL has white space behind a hyphen, which may not belong to the URL."""
     return any(part.endswith("-") for part in value.split()[:-1])
-
-
-def plain_text(value: str) -> str:
-    """Return a value as plain text: without HTML tags, with entities resolved, in one line.
-
-    Only HTML's own tags are removed, so `a < b and c > d` stays. Entities are resolved once:
-    `&amp;lt;` is `&lt;`. Other text is returned unchanged.
-    """
-    if "<" in value:
-        value = _TAG.sub("", _LINE_TAG.sub(lambda match: f" {match[0]}", value))
-    if "&" in value:
-        value = html.unescape(value)
-    return collapse_space(value)
 
 
 def parse_size(value: str) -> int | None:

@@ -6,7 +6,6 @@ for each record and a mapping of its fields took a third of a page's time.
 Positions are the ranges of a listing's versions, and a span's shares of the publishes.
 """
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,7 +14,7 @@ from typing import Any, overload
 
 from functions.database.columns import Columns
 from functions.oai.repository import PublishedRecord
-from functions.snapshot import oai_name, obi, schema
+from functions.snapshot import documents, oai_name, obi, schema
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.manifest import Key, Manifest, RowGroup, Span, overlapping
 
@@ -230,8 +229,8 @@ def lacking(records: Page) -> list[str] | None:
     return sorted(r.identifier for r in records if r.kind not in _ELSEWHERE and not r.deleted)
 
 
-def fill_documents(records: Page, documents: Mapping[str, str]) -> Iterator[PublishedRecord]:
-    """Yield the records with the fields of their documents, JSON by identifier.
+def fill_documents(records: Page, found: Mapping[str, str]) -> Iterator[PublishedRecord]:
+    """Yield the records with the fields of their documents, `found` by identifier.
 
     Raises DamagedStore for a missing or invalid document.
     """
@@ -241,11 +240,9 @@ def fill_documents(records: Page, documents: Mapping[str, str]) -> Iterator[Publ
             continue
         try:
             if record.kind in _ELSEWHERE:
-                fields = json.loads(record.fields.get(DOCUMENT, "{}"))
+                text = record.fields.get(DOCUMENT, "{}")
             else:
-                fields = json.loads(documents[record.identifier])
-            if record.kind == "template":
-                fields.setdefault(obi.GATHERED)
-            yield replace(record, fields=fields)
+                text = found[record.identifier]
+            yield replace(record, fields=documents.read(record.kind, text))
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedStore(f"the document of {record.identifier} is damaged") from error

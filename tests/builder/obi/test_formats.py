@@ -14,8 +14,8 @@ from functions.oai.answer import REPEC
 from functions.oai.format import load
 from functions.oai.render import about, check
 from functions.oai.render.render import Renderer
-from functions.snapshot import oai_name, obi
-from tests.builder.obi.archive import Repec
+from functions.snapshot import documents, oai_name, obi
+from tests.builder.obi.archive import PREFIX, Repec
 from tests.builder.redif import samples
 from tests.builder.redif.samples import ARCHIVE, BOOK, CHAPTER, INSTITUTION, PAPER, PERSON, SERIES
 from tests.builder.redif.test_corpus import DATA
@@ -66,7 +66,7 @@ def item(data: bytes, **inherited: Any) -> tuple[str, Item]:
     fields[obi.GATHERED] = None  # a publish sets it
     assert [*fields] == [column.name for column in obi.TEMPLATE]
     name = oai_name.template_identifier("oai:example.org:", account.handle)
-    return name, Item(account.sets(), "template", json.loads(json.dumps(fields)))
+    return name, Item(account.sets(), "template", documents.read("template", json.dumps(fields)))
 
 
 def made(prefix: str, data: bytes, **inherited: Any) -> etree._Element:
@@ -93,7 +93,7 @@ def test_an_article_in_dublin_core() -> None:
     rights = found.pop("rights")
     assert rights == ["Subscribers only", REPEC.text]
     assert found == {
-        "title": ["T ]]> &amp;"],
+        "title": ["T ]]> &"],
         "creator": ["A & B <c>"],
         "contributor": ["Ed"],
         "description": ["One", "Two"],
@@ -314,3 +314,27 @@ def test_real_templates_are_valid_in_every_format(repec: Repec) -> None:
                     assert rights[-1] == REPEC.text
     assert sizes.pop() > 600
     assert not sizes
+
+
+def test_stored_markup_is_shown_as_plain_text(repec: Repec) -> None:
+    data = b"""Template-Type: ReDIF-Paper 1.0
+Author-Name: Josef Kova&#269;
+Title: <i>Rugs</i> &amp;amp; <b>tables</b>, p<0.05
+Abstract: <p>First.</p><p>Second: a &lt; b.</p>
+Keywords: R&amp;D; rugs
+Handle: RePEc:aaa:wpaper:7
+"""
+    repec.take(x=data)
+    repec.publish()
+    name = PREFIX + "RePEc:aaa:wpaper:7"
+    with repec.asked() as client:
+        dc, amf, redif = (
+            client.get("GetRecord", identifier=name, metadataPrefix=prefix).root
+            for prefix in ("oai_dc", "amf", "redif")
+        )
+    assert dc.findtext(f".//{DC}title") == "Rugs & tables, p<0.05"
+    assert dc.findtext(f".//{DC}creator") == amf.findtext(f".//{AMF}name") == "Josef Kova\u010d"
+    assert dc.findtext(f".//{DC}description") == "First. Second: a < b."
+    assert [one.text for one in dc.iter(f"{DC}subject")] == ["R&D", "rugs"]
+    assert amf.findtext(f".//{AMF}abstract") == "First. Second: a < b."
+    assert redif.findtext(".//{*}redif") == data.decode().rstrip()

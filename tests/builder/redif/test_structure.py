@@ -146,22 +146,6 @@ def test_a_size_is_in_kilobytes_unless_it_says_otherwise(written: str, size: int
 
 
 @pytest.mark.parametrize(
-    ("written", "text"),
-    [
-        ("<i>On</i> <b class='x'>Rugs</b><br/>here", "On Rugs here"),
-        ("<p>On</p><p>Rugs</p>", "On Rugs"),
-        ("Josef Kova&#269;, Jos&eacute;", "Josef Kovač, José"),
-        ("a < b and c > d", "a < b and c > d"),
-        ("AT&T & B&amp;lt;", "AT&T & B&lt;"),
-        ("H<sub>2</sub>O", "H2O"),
-        ("<x> stays", "<x> stays"),
-    ],
-)
-def test_plain_text_has_no_tags_and_no_entities(written: str, text: str) -> None:
-    assert notation.plain_text(written) == text
-
-
-@pytest.mark.parametrize(
     ("written", "handle"),
     [
         ("RePEc:AAA:WPaper:98/01A", "RePEc:aaa:wpaper:98/01a"),
