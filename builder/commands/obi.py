@@ -24,11 +24,11 @@ from builder.obi.history import Committed, OpenedRun, history, is_open, standing
 from builder.obi.key import DAY_END, parse_tist
 from builder.obi.log import ItemHistory
 from builder.obi.run import abandon
-from builder.sources.redif.notation import canonical_handle
 from builder.text import tally, visible
 from functions.database import engine
 from functions.snapshot import instant
 from functions.snapshot.errors import StoreError
+from functions.snapshot.oai_name import canonical_handle
 
 _SHOWN = 5  # runs
 _IDENTIFIER = re.compile(r"oai:(?:[A-Za-z][A-Za-z0-9-]*(?:\.[A-Za-z][A-Za-z0-9-]*)+:)?(.+)")

@@ -20,8 +20,10 @@ _SHIFTS = range(_LENGTH * 8 - 10, -1, -10)
 _PLAIN = "-_.!~*'();/?:@&=+$,"
 """Characters that an oai-identifier allows unescaped, besides letters, digits and %."""
 _WITHIN = _PLAIN.replace(":", "").replace(",", "")
-_AUTHORITIES = ("RePEc:", "ReLIS:", "mapin:")
+_SPELLINGS = {"repec": "RePEc", "relis": "ReLIS", "mapin": "mapin"}
+_AUTHORITIES = tuple(f"{name}:" for name in _SPELLINGS.values())
 """Prefixes of handles that cannot be confused with another item's local part."""
+_PERSON_BY_DATE = re.compile(r"((?:RePEc|ReLIS|mapin):per:\d{4}-\d\d-\d\d:)(.*)", re.DOTALL)
 _PERSON = r"p[a-z]{1,15}[0-9]{1,6}"
 """A person's short id: shorter than a capture's local part, and without a colon."""
 _NAMESPACE = re.compile(r"[A-Za-z][A-Za-z0-9-]*(\.[A-Za-z][A-Za-z0-9-]*)+")
@@ -111,6 +113,22 @@ def is_prefix(text: str) -> bool:
     """Return whether `text` is a valid prefix of handles: `oai:` alone, or with a namespace."""
     head, _, rest = text.partition(":")
     return head == "oai" and (rest == "" or (rest[-1] == ":" and is_namespace(rest[:-1])))
+
+
+def canonical_handle(handle: str) -> str:
+    """Return the canonical form of a handle.
+
+    It is in lower case, with two exceptions. The authority has its own spelling, and the name of a
+    person by date is in upper case (RePEc:per:1974-08-14:...). White space becomes single spaces:
+    such a handle is invalid, but still recognised.
+    """
+    lower = " ".join(handle.split()).lower()
+    head, colon, tail = lower.partition(":")
+    if colon and head in _SPELLINGS:
+        lower = f"{_SPELLINGS[head]}:{tail}"
+        if tail.startswith("per:") and (match := _PERSON_BY_DATE.fullmatch(lower)):
+            return match[1] + match[2].upper()
+    return lower
 
 
 def template_identifier(prefix: str, handle: str) -> str:

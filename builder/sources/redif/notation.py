@@ -16,11 +16,10 @@ from typing import NamedTuple
 
 from builder.sources.redif import template_text
 from builder.sources.redif.specification import NAMES
+from functions.snapshot.oai_name import canonical_handle
 
 END_MARK = "\x1a"
 """^Z, the end of a text in DOS. A line of it alone is ignored."""
-_AUTHORITIES = {"repec": "RePEc", "relis": "ReLIS", "mapin": "mapin"}
-_PERSON = re.compile(r"((?:RePEc|ReLIS|mapin):per:\d{4}-\d\d-\d\d:)(.*)", re.DOTALL)
 
 _ARCHIVE = r"(?:RePEc|ReLIS|mapin):[a-z]{3}"
 _SERIES = _ARCHIVE + r":[a-z\d]{6}"
@@ -120,22 +119,6 @@ def parse_attributes(text: str, line: int) -> tuple[list[Attribute], list[str]]:
 
 def _join_lines(value: str, more: list[str]) -> str:
     return "\n".join((value, *more)) if value else "\n".join(more).lstrip()
-
-
-def canonical_handle(handle: str) -> str:
-    """Return the canonical form of a handle.
-
-    It is in lower case, with two exceptions. The authority has its own spelling, and the name of a
-    person by date is in upper case (RePEc:per:1974-08-14:...). White space becomes single spaces:
-    such a handle is invalid, but still recognised.
-    """
-    lower = " ".join(handle.split()).lower()
-    head, colon, tail = lower.partition(":")
-    if colon and head in _AUTHORITIES:
-        lower = f"{_AUTHORITIES[head]}:{tail}"
-        if tail.startswith("per:") and (match := _PERSON.fullmatch(lower)):
-            return match[1] + match[2].upper()
-    return lower
 
 
 class Handles:

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from functions.config.configuration import Configuration
 from functions.oai.answer import read_rights
 from functions.oai.repository import PublishedRecord
-from functions.snapshot import instant
+from functions.snapshot import instant, oai_name
 
 Fields = Mapping[str, Any]
 
@@ -59,6 +59,11 @@ def texts(fields: Fields | None, *path: str) -> list[str]:
         if values := node.get(name):
             found += [value for value in values if isinstance(value, str) and value]
     return [*dict.fromkeys(found)] if len(found) > 1 else found
+
+
+def handles(fields: Fields | None, *path: str) -> list[str]:
+    """Return the handles at the end of a path in their canonical form, each once, in order."""
+    return [*dict.fromkeys(map(oai_name.canonical_handle, texts(fields, *path)))]
 
 
 def nodes_of(fields: Fields | None, cluster: str) -> list[Fields]:
@@ -151,6 +156,7 @@ REDIF_FILTERS = {
     "date": date,
     "dois": dois,
     "field": first,
+    "handles": handles,
     "keywords": keywords,
     "nodes": nodes_of,
     "noted": run_time,

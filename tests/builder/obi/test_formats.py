@@ -218,6 +218,96 @@ def test_each_type_is_a_noun_of_amf(data: bytes, noun: str, type_: str | None) -
     assert one.findtext(f"{AMF}type") == type_
 
 
+def ties(element: etree._Element) -> list[tuple[str, str | None, str | None]]:
+    """Return each noun below a verb: the verb, its reference, and its name or title."""
+    return [
+        (
+            etree.QName(verb).localname,
+            noun.get("ref"),
+            noun.findtext(f"{AMF}name") or noun.findtext(f"{AMF}title"),
+        )
+        for verb in element.iter("*")
+        if etree.QName(verb).localname in VERBS
+        for noun in verb
+    ]
+
+
+def test_a_person_in_amf_names_works_and_workplaces() -> None:
+    data = PERSON.replace(
+        b"Workplace-Name: None\n",
+        b"""Author-Article: repec:BLA:kyklos:v:57
+Author-Paper: repec:iza:izadps:dp1563
+Author-Software: RePEc:boc:bocode:s1
+Editor-Book: repec:aaa:rbooks:1
+Editor-Series: repec:AAA:wpaper
+Author-Paper: lost
+Workplace-Name: Bowling Alley
+Workplace-Institution: RePEc:EDI:derugus
+""",
+    )
+    found = samples.one(data)
+    assert found.structure["author-paper"] == [
+        "RePEc:iza:izadps:dp1563",
+        "lost",
+        "RePEc:aaa:wpaper:98-01",
+    ]
+    assert found.structure["editor-series"] == ["RePEc:aaa:wpaper"]
+    assert [(d.code, d.line) for d in found.diagnostics] == [("invalid-value", 8)]
+    assert ties(made("amf", data)) == [
+        ("ispartof", "RePEc:edi:derugus", "Bowling Alley"),
+        ("isauthorof", "RePEc:iza:izadps:dp1563", None),
+        ("isauthorof", "lost", None),
+        ("isauthorof", "RePEc:aaa:wpaper:98-01", None),
+        ("isauthorof", "RePEc:bla:kyklos:v:57", None),
+        ("isauthorof", "RePEc:boc:bocode:s1", None),
+        ("iseditorof", "RePEc:aaa:rbooks:1", None),
+        ("iseditorof", "RePEc:aaa:wpaper", None),
+    ]
+
+
+def test_a_chapter_in_amf_is_part_of_its_book() -> None:
+    data = CHAPTER.replace(
+        b"In-Book:",
+        b"Author-Person: pMAU1\nBook-Title: All Rugs\nProvider-Name: Press\n"
+        b"Provider-Institution: RePEc:edi:pressus\nIn-Book:",
+    )
+    assert ties(made("amf", data)) == [
+        ("hasauthor", "pmau1", "Lebowski, Maude"),
+        ("haspublisher", "RePEc:edi:pressus", "Press"),
+        ("ispartof", "RePEc:aaa:rbooks:1", "All Rugs"),
+        ("ispartof", "RePEc:aaa:rchaps", None),
+    ]
+    titled = CHAPTER.replace(b"In-Book: RePEc:aaa:rbooks:1", b"Book-Title: All Rugs")
+    assert ties(made("amf", titled))[1] == ("ispartof", None, "All Rugs")
+
+
+NOUNS = {"text", "collection", "person", "organization"}
+VERBS = {
+    *("hasauthor", "haseditor", "haspublisher", "hasmaintainer", "isauthorof", "iseditorof"),
+    *("ispartof", "haspart"),
+}
+
+
+@pytest.mark.parametrize("data", samples.GOOD)
+def test_amf_is_of_nouns_that_verbs_relate(data: bytes) -> None:
+    """The published rules: a verb has nouns, a noun has adjectives and verbs, and id or ref."""
+    root = made("amf", data)
+    assert {etree.QName(one).localname for one in root} <= NOUNS
+    for one in root.iter("*"):
+        name, above = etree.QName(one).localname, etree.QName(one.getparent()).localname
+        assert one.tag.startswith(AMF)
+        assert name == name.lower()
+        if name in VERBS:
+            assert above in NOUNS
+            assert {etree.QName(noun).localname for noun in one} <= NOUNS
+            assert len(one)
+        elif name in NOUNS:
+            assert above in VERBS | {"amf"}
+            assert len({*one.attrib} & {"id", "ref"}) < 2
+        elif one is not root:
+            assert len(one) or one.text
+
+
 def test_the_text_of_a_template_comes_as_it_is() -> None:
     data = ARTICLE.replace(b"One", b"One\n  indented\x0b\n\n# comment")
     one = made("redif", data)

@@ -4,7 +4,8 @@ import pytest
 
 from builder.sources.redif import notation
 from builder.sources.redif.cluster import edit_distance, nearest
-from builder.sources.redif.notation import Handles, canonical_handle
+from builder.sources.redif.notation import Handles
+from functions.snapshot.oai_name import canonical_handle
 from tests.builder.redif.samples import INSTITUTION, PAPER, PERSON, SERIES, one, with_line
 
 
