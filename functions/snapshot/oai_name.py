@@ -11,7 +11,7 @@ UTF-8 form.
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 _LENGTH = 15  # bytes; a multiple of five, so that base32 needs no padding
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
@@ -129,6 +129,17 @@ def canonical_handle(handle: str) -> str:
         if tail.startswith("per:") and (match := _PERSON_BY_DATE.fullmatch(lower)):
             return match[1] + match[2].upper()
     return lower
+
+
+def find_handle(identifier: str) -> str | None:
+    """Return the canonical form of a handle with a known authority, or of a person's short id.
+
+    The text `oai:` may precede a handle, as in RePEc's own identifiers; then `%XX` is decoded.
+    None if the text is no handle.
+    """
+    bare = identifier.removeprefix("oai:")
+    handle = canonical_handle(identifier if bare == identifier else unquote(bare))
+    return handle if handle.startswith(_AUTHORITIES) or re.fullmatch(_PERSON, handle) else None
 
 
 def template_identifier(prefix: str, handle: str) -> str:
