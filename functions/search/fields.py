@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from functions.oai.render import about
+from functions.oai.render import redif_fields
 from functions.search import words
 from functions.snapshot import documents
 
@@ -18,8 +18,8 @@ def document_texts(kind: str, identifier: str, document: Mapping[str, Any]) -> l
     match kind:
         case "template":
             fields = document.get("fields")
-            names = [n for c in ("author", "editor") for n in about.texts(fields, c, "name")]
-            found = [*about.titles(fields), *names, document.get("handle"), identifier]
+            names = [n for c in ("author", "editor") for n in redif_fields.texts(fields, c, "name")]
+            found = [*redif_fields.titles(fields), *names, document.get("handle"), identifier]
         case "fileset" | "file":
             people = document.get("creators") or ()
             names = [str(one.get("name")) for one in people if isinstance(one, Mapping)]
@@ -43,7 +43,7 @@ def document_date(kind: str, document: Mapping[str, Any]) -> str | None:
     """Return the date of publication, or None; it begins with the year."""
     match kind:
         case "template":
-            found: Any = about.date(document.get("fields"))
+            found: Any = redif_fields.date(document.get("fields"))
         case "fileset" | "file":
             found = document.get("published")
         case "collection":
@@ -57,7 +57,7 @@ def document_url(kind: str, document: Mapping[str, Any]) -> str | None:
     """Return the address of such an item, if its document has one."""
     match kind:
         case "template":
-            found: Any = next(iter(about.texts(document.get("fields"), "file", "url")), None)
+            found: Any = next(iter(redif_fields.texts(document.get("fields"), "file", "url")), None)
         case "fileset" | "file":
             found = document.get("url")
         case _:

@@ -12,7 +12,7 @@ from lxml import etree
 from builder.sources.redif.document import DocumentReport, Inheritable
 from functions.oai.answer import REPEC
 from functions.oai.format import load
-from functions.oai.render import about, check
+from functions.oai.render import check, redif_fields
 from functions.oai.render.render import Renderer
 from functions.snapshot import documents, oai_name, obi
 from tests.builder.obi.archive import PREFIX, Repec
@@ -347,9 +347,9 @@ def test_the_page_for_people_names_the_source_of_templates() -> None:
 
 def test_odd_fields_are_passed_over() -> None:
     fields = {"author": ["a text", {"name": ["A", {"x": ["y"]}]}], "title": [{"a": ["b"]}]}
-    assert about.texts(fields, "author", "name") == ["A"]
-    assert about.titles(fields) == []
-    assert about.texts(None, "author", "name") == []
+    assert redif_fields.texts(fields, "author", "name") == ["A"]
+    assert redif_fields.titles(fields) == []
+    assert redif_fields.texts(None, "author", "name") == []
 
 
 @pytest.mark.parametrize(
@@ -367,7 +367,7 @@ def test_odd_fields_are_passed_over() -> None:
     ],
 )
 def test_dates(fields: dict[str, list[str]], date: str | None) -> None:
-    assert about.date(fields) == date
+    assert redif_fields.date(fields) == date
 
 
 def test_the_crosswalks_withstand_whatever_a_template_holds() -> None:
