@@ -17,9 +17,15 @@ from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import Writer
 
-OPEN, DOCUMENTS, LOG, COMMIT = "open.json", "documents.jsonl.gz", "log.jsonl.gz", "commit.json"
+OPEN, DOCUMENTS, LOG, COMMIT = "open.json", "documents.parquet", "log.parquet", "commit.json"
 """The objects of a run itself, in the order of writing."""
-MEMBERS = (OPEN, DOCUMENTS, LOG, COMMIT)
+FORMAT = 2
+"""Format of the runs that are written now. Earlier ones are read for good."""
+LOGS: Mapping[int, str] = {1: "log.jsonl.gz", FORMAT: LOG}
+DOCUMENT_FILES: Mapping[int, str] = {1: "documents.jsonl.gz", FORMAT: DOCUMENTS}
+"""Names of logs and documents by the format of their run."""
+MEMBERS = (OPEN, *DOCUMENT_FILES.values(), *LOGS.values(), COMMIT)
+"""Names of the objects of a run in any format, in the order of writing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +34,8 @@ class Committed:
 
     `log`, `documents` and `digest` are SHA-256 in hexadecimal digits. `documents` is None if the
     run has no documents; `digest` is that of the run's own commit.json. `previous` is the digest of
-    the run before it, None for the first run. `counts` has the number of log rows by name.
+    the run before it, None for the first run. `counts` has the number of log rows by name. `format`
+    is 1 for gzipped lines and objects, 2 for Parquet and packs.
     """
 
     tist: int
@@ -42,6 +49,17 @@ class Committed:
     previous: str | None
     digest: str
     counts: Mapping[str, int]
+    format: int = 1
+
+    @property
+    def log_key(self) -> str:
+        """The key of its log."""
+        return key.run(self.tist) + LOGS[self.format]
+
+    @property
+    def documents_key(self) -> str:
+        """The key of its documents."""
+        return key.run(self.tist) + DOCUMENT_FILES[self.format]
 
     @staticmethod
     def of(tist: int, data: bytes) -> "Committed | None":
@@ -53,7 +71,9 @@ class Committed:
                 raise DamagedStore(f"{where} is damaged: it belongs to the run {told['tist']}")
             if "abandoned" in told:
                 return None
-            before = told["previous"]
+            before, form = told["previous"], int(told.get("format", 1))
+            if form not in LOGS:
+                raise DamagedStore(f"{where} is of format {form}: it needs a newer Sheaf")
             return Committed(
                 tist,
                 str(told["kind"]),
@@ -66,6 +86,7 @@ class Committed:
                 None if before is None else str(before["sha256"]),
                 hashlib.sha256(data).hexdigest(),
                 {str(name): int(count) for name, count in told["counts"].items()},
+                form,
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DamagedStore(f"{where} is damaged: {error!r}") from error
@@ -76,6 +97,7 @@ class Committed:
         return _json(
             {
                 "tist": self.tist,
+                **({} if self.format == 1 else {"format": self.format}),
                 "kind": self.kind,
                 "source": self.source,
                 "begun": instant.to_text(self.begun),
@@ -155,6 +177,11 @@ def group_by_run(keys: Iterable[str]) -> dict[int, frozenset[str]]:
         if tist is not None:
             found.setdefault(tist, set()).add(one.removeprefix(key.run(tist)))
     return {tist: frozenset(found[tist]) for tist in sorted(found) if found[tist] & {OPEN, COMMIT}}
+
+
+def log_format(members: frozenset[str]) -> int | None:
+    """Return the format of the log among the members of a run; None without a log."""
+    return next((form for form, name in LOGS.items() if name in members), None)
 
 
 def is_open(members: frozenset[str]) -> bool:

@@ -15,13 +15,14 @@ from bisect import bisect_left
 from urllib.parse import quote, unquote
 
 from builder.errors import UsageError
-from functions.snapshot import instant
+from functions.snapshot import instant, obi
 from functions.snapshot.errors import SheafError
 
 ROOT = "obi/"
 """Prefix of the obi store in the store."""
 RUNS = f"{ROOT};runs/"
 """Prefix of the runs. Escaped ids have no semicolon, so no object can be mistaken for a run."""
+PACKS = obi.PACKS
 
 LONGEST = 240
 """Longest escaped id, in characters, that is a name unshortened; file systems allow 255."""
@@ -85,6 +86,11 @@ def redirect(tist: int, identifier: str) -> str:
 def run(tist: int) -> str:
     """Return the prefix of the run's own objects. Raises BadTist."""
     return f"{RUNS}{folder(tist).replace('/', '')}/"
+
+
+def pack(sha256: str) -> str:
+    """Return the key of a pack."""
+    return PACKS + sha256
 
 
 def run_of(key: str) -> int | None:

@@ -114,6 +114,10 @@ CODES: Mapping[str, tuple[str, str]] = {
         "an ingest is running or was interrupted: run its command again, or remove that folder",
     ),
     "obi-stray": (NOTE, "no reader uses it; find out where it came from"),
+    "obi-pack-orphan": (
+        NOTE,
+        "an interrupted or abandoned run left it; a run that stores the same bytes will use it",
+    ),
     "obi-run-unfinished": (
         NOTE,
         "the run is open or was interrupted: run its command again, or end it with `sheaf obi "

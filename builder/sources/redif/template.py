@@ -21,13 +21,11 @@ from builder.sources.redif.specification import (
 )
 from builder.sources.redif.template_text import (
     LIMIT,
-    MIXED,
-    UTF_8,
     EncodedLines,
     TemplateText,
-    decode_lines,
     split_templates,
 )
+from functions.archive.redif_text import MIXED, UTF_8, decode_lines, normalize_line_ends
 
 _BLANK = b" \t\r\n\x0b\x0c\x1a"  # with the end mark of DOS
 _CONTROLS = bytes(c for c in range(32) if c not in (9, 10, 13, 26)) + b"\x7f"
@@ -105,7 +103,7 @@ def _check_preamble(source: EncodedLines, part: TemplateText, file: str) -> Iter
         return
     text, _ = decode_lines(part.data, source.mark)
     reported: set[str] = set()
-    for number, line in enumerate(notation.normalize_line_ends(text).split("\n"), 1):
+    for number, line in enumerate(normalize_line_ends(text).split("\n"), 1):
         content = line.rstrip()
         if not notation.is_content(content):
             continue
@@ -124,7 +122,7 @@ def _build_template(source: EncodedLines, part: TemplateText, file: str) -> Temp
     if part.cut:  # keep whole lines
         data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1].rstrip() or data
     text, encoding = decode_lines(data, source.mark)
-    text = notation.normalize_line_ends(text)
+    text = normalize_line_ends(text)
     attributes, kept = parse_attributes(text, part.line)
     written = notation.collapse_space(attributes[0].value)
     specification = SPECIFICATIONS.get(written.lower())
