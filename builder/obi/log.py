@@ -7,7 +7,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +226,12 @@ def _history_row(found: dict[str, object]) -> tuple[int, Row]:
 
 
 def _build_row(found: Mapping[str, Any]) -> Row:
-    held = {name: value for name, value in found.items() if value is not None}
-    row: Row = documents.build(ROWS[str(found["row"])], held)
+    kind = ROWS[str(found["row"])]
+    # NULL stands for a member's default, if it has one.
+    held = {
+        member.name: found[member.name]
+        for member in fields(kind)
+        if found.get(member.name) is not None or member.default is MISSING
+    }
+    row: Row = documents.build(kind, held)
     return row
