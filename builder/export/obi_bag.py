@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from builder.export import obi_source
 from builder.export.bagit import Bag
 from builder.obi import content, key
-from builder.obi.history import COMMIT, OPEN
+from builder.obi.history import COMMIT, OPEN, PACKED
 from builder.obi.run import Committed
 from functions.database import engine
 from functions.snapshot import instant
@@ -33,10 +33,11 @@ def bag_of_run(
 
     def payload() -> Iterator[tuple[str, Iterator[bytes]]]:
         prefix = key.run(run.tist)
-        own = {prefix + OPEN: None, run.documents_key: run.documents, run.log_key: run.log}
+        own: dict[str, str | None] = {prefix + OPEN: None, **run.files}
+        if run.original is not None:
+            own[prefix + PACKED] = None
         for place, digest in {**own, prefix + COMMIT: run.digest}.items():
-            if place != run.documents_key or digest is not None:
-                yield _path(place), content.read_parts(store, place, digest)
+            yield _path(place), content.read_parts(store, place, digest)
         for place, version in obi_source.stored_keys(connection, run.tist):
             found = version and content.version_parts(store, version)
             yield _path(place), found or content.read_parts(store, place)

@@ -7,7 +7,7 @@ run contains, or that the run was abandoned and nothing of it counts.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -24,7 +24,9 @@ FORMAT = 2
 LOGS: Mapping[int, str] = {1: "log.jsonl.gz", FORMAT: LOG}
 DOCUMENT_FILES: Mapping[int, str] = {1: "documents.jsonl.gz", FORMAT: DOCUMENTS}
 """Names of logs and documents by the format of their run."""
-MEMBERS = (OPEN, *DOCUMENT_FILES.values(), *LOGS.values(), COMMIT)
+PACKED = "packed.json"
+"""The record of a run of format 1 that was converted: it names the log and documents beside."""
+MEMBERS = (OPEN, *DOCUMENT_FILES.values(), *LOGS.values(), PACKED, COMMIT)
 """Names of the objects of a run in any format, in the order of writing."""
 
 
@@ -50,6 +52,35 @@ class Committed:
     digest: str
     counts: Mapping[str, int]
     format: int = 1
+    original: "Committed | None" = None
+    """The run as it was committed, if it was converted since."""
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Its log and documents by key, each with its digest; also those before a conversion."""
+        found = dict(self.original.files) if self.original else {}
+        found[self.log_key] = self.log
+        if self.documents is not None:
+            found[self.documents_key] = self.documents
+        return found
+
+    def convert(self, record: bytes) -> "Committed":
+        """Return the run with the log and documents of its conversion. Raises DamagedStore."""
+        where = key.run(self.tist) + PACKED
+        try:
+            told = json.loads(record)
+            if told["commit"] != self.digest:
+                raise DamagedStore(f"{where} belongs to another commit")
+            return replace(
+                self,
+                log=str(told["log"]),
+                log_bytes=int(told["log_bytes"]),
+                documents=told["documents"],
+                format=int(told["format"]),
+                original=self,
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise DamagedStore(f"{where} is damaged: {error!r}") from error
 
     @property
     def log_key(self) -> str:
@@ -189,12 +220,18 @@ def is_open(members: frozenset[str]) -> bool:
     return COMMIT not in members
 
 
-def find_ended(store: Writer, tist: int) -> Committed | None:
-    """Return a run that has ended; None if it was abandoned. Raises DamagedStore."""
+def find_ended(store: Writer, tist: int, *, packed: bool = False) -> Committed | None:
+    """Return a run that has ended; None if it was abandoned. `packed`: it has been converted.
+
+    Raises DamagedStore.
+    """
     try:
-        return Committed.of(tist, store.read(key.run(tist) + COMMIT))
+        found = Committed.of(tist, store.read(key.run(tist) + COMMIT))
+        if packed and found is not None:
+            return found.convert(store.read(key.run(tist) + PACKED))
     except MissingObject as error:
         raise DamagedStore(str(error)) from error
+    return found
 
 
 def history(store: Writer) -> tuple[Committed, ...]:
@@ -202,8 +239,8 @@ def history(store: Writer) -> tuple[Committed, ...]:
 
     Raises DamagedStore if a run does not follow on the one before it.
     """
-    tists = [tist for tist, members in standing(store).items() if not is_open(members)]
-    found = map_requests(lambda tist: find_ended(store, tist), tists)
+    ended = [(tist, PACKED in m) for tist, m in standing(store).items() if not is_open(m)]
+    found = map_requests(lambda one: find_ended(store, one[0], packed=one[1]), ended)
     runs = tuple(run for run in found if run is not None)
     for before, run in zip((None, *runs), runs, strict=False):
         if run.previous != (before and before.digest):
@@ -213,6 +250,20 @@ def history(store: Writer) -> tuple[Committed, ...]:
                 "removed or edited; run `sheaf verify` for details"
             )
     return runs
+
+
+def packed_record(run: Committed, log: tuple[str, int], documents: str | None) -> bytes:
+    """Return the packed.json of a run: digest and size of its log, and digest of its documents."""
+    return _json(
+        {
+            "format": FORMAT,
+            "tist": run.tist,
+            "commit": run.digest,
+            "log": log[0],
+            "log_bytes": log[1],
+            "documents": documents,
+        }
+    )
 
 
 def _json(document: object) -> bytes:

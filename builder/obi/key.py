@@ -26,7 +26,8 @@ PACKS = obi.PACKS
 
 LONGEST = 240
 """Longest escaped id, in characters, that is a name unshortened; file systems allow 255."""
-_SHORTENED = 160
+SHORTENED = 160
+"""Characters that stay of a longer one, before its digest."""
 _MARK = ";"
 REDIRECT = ";redirect"
 """Suffix of the name of a redirect."""
@@ -56,8 +57,8 @@ def name(identifier: str) -> str:
     text = escape(identifier)
     if len(text) <= LONGEST:
         return text
-    start = text[:_SHORTENED]
-    percent = start.rfind("%", _SHORTENED - 2)  # the last escape may be cut in two
+    start = text[:SHORTENED]
+    percent = start.rfind("%", SHORTENED - 2)  # the last escape may be cut in two
     start = start if percent < 0 else start[:percent]
     return f"{start}{_MARK}{hashlib.sha256(identifier.encode()).hexdigest()}"
 

@@ -32,7 +32,13 @@ from functions.snapshot.store import Reader
 
 _FETCHED = 1 << 9  # rows, as Python objects
 _INFLATED = 1 << 20  # bytes of an unpacked log in memory at a time
-_ABOUT = "id = $id OR handle = $id OR origin = $id OR target = $id"
+# Each is found by its own columns, in few row groups: a log is ordered by kind and object.
+_ABOUT = (
+    "row IN ('version', 'incidence', 'seen', 'failure') AND id = $id",
+    "row = 'refipo' AND handle = $id",
+    "row = 'refipo' AND id = $id AND handle != $id",
+    "row = 'redirect' AND (origin = $id OR target = $id)",
+)
 _RANK = {Version: 0, Incidence: 1}
 
 

@@ -144,10 +144,13 @@ class PackWriter:
         self._starts: list[int] = []
         self._at = 0
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the pack should take no further part."""
+        return self._at >= SIZE
+
     def add(self, parts: Iterator[bytes]) -> None:
-        """Write a part; a pack that is full is finished before."""
-        if self._at >= SIZE:
-            self.close()
+        """Write a part."""
         if self._out is None:
             self._out, self._digest = self._path.open("wb"), hashlib.sha256()
         self._starts.append(self._at)

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ DROP TABLE present
 _CHECKSUM = """
 CREATE TABLE checksum AS
 SELECT sha256 AS digest, min(key) AS key, min(bytes) AS bytes, min(copies) AS copies,
-    min_by(pack, key) AS pack, min_by(start, key) AS start
+    arg_min_null(pack, key) AS pack, arg_min_null(start, key) AS start
 FROM version JOIN (SELECT sha256, min(tist) AS tist, count(*) AS copies FROM version
                    GROUP BY sha256) USING (sha256, tist)
 GROUP BY sha256
@@ -129,17 +130,17 @@ def read(
     store: Reader,
     runs: Sequence[Committed],
     scratch: Path,
-    condition: str = "true",
+    conditions: Sequence[str] = ("true",),
     values: Mapping[str, Any] | None = None,
 ) -> None:
-    """Create `logged`: the rows of all logs that meet a condition, each with its `tist`.
+    """Create `logged`: the rows of all logs that meet one of the conditions, each with its `tist`.
 
-    The columns are the members of all kinds of rows. Raises as `fold` does.
+    No row may meet two. The columns are the members of all kinds of rows. Raises as `fold` does.
     """
     connection.execute(_LOGGED)
     for start in range(0, len(runs), _AT_ONCE):
         with logs(connection, store, runs[start : start + _AT_ONCE], scratch) as found:
-            for sql in found:
+            for sql, condition in product(found, conditions):
                 statement = f"INSERT INTO logged SELECT tist, {_QUOTED} FROM ({sql})"
                 connection.execute(f"{statement} WHERE {condition}", dict(values or {}))
 
@@ -191,7 +192,12 @@ def _runs(connection: engine.Connection, runs: Iterable[Committed]) -> None:
     rows = [
         (
             *(run.tist, run.kind, run.source, _naive(run.begun), _naive(run.committed)),
-            *(run.log, run.digest, run.previous, json.dumps(dict(run.counts), sort_keys=True)),
+            *(
+                (run.original or run).log,
+                run.digest,
+                run.previous,
+                json.dumps(dict(run.counts), sort_keys=True),
+            ),
         )
         for run in runs
     ]

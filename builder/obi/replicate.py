@@ -193,10 +193,9 @@ class ObiReplication:
                 if isinstance(row, Version):
                     known.add(row.key, row.sha256)
         prefix = key.run(run.tist)
-        known.add(run.log_key, run.log)
+        for where, digest in run.files.items():
+            known.add(where, digest)
         known.add(prefix + COMMIT, run.digest)
-        if run.documents is not None:
-            known.add(run.documents_key, run.documents)
         return known
 
     def _copy(self, entries: Sequence[ListedObject], known: _LoggedBytes, advance: Advance) -> None:

@@ -96,7 +96,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     "dumps-behind": (NOTE, "a publish was interrupted; run `sheaf publish` to complete its dumps"),
     "tables-behind": (
         NOTE,
-        "a publish was interrupted; run `sheaf publish` to complete its tables",
+        "run `sheaf publish` to complete its tables",
     ),
     "tables-moved": (NOTE, "run `sheaf publish` to write tables for this place"),
     "unchecked": (NOTE, "fix the other findings, then verify again"),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from builder.obi import content, key, log
 from builder.obi.content import Redirect, Row, Version
-from builder.obi.history import Committed
+from builder.obi.history import LOGS, Committed
 from builder.obi.key import KeySet
 from builder.runtime import Advance
 from builder.store.findings import Finding
@@ -84,8 +84,11 @@ class ObiAudit:
         """Check the listing of a run's objects against its log."""
         if not self._matches_commit(run.log_key, run.log, "obi-log-edited"):
             return
-        if run.documents is not None:
-            self._matches_commit(run.documents_key, run.documents, "obi-documents-edited")
+        for where, digest in run.files.items():
+            is_log = where.removeprefix(key.run(run.tist)) in LOGS.values()
+            if where != run.log_key:
+                code = "obi-log-edited" if is_log else "obi-documents-edited"
+                self._matches_commit(where, digest, code)
         self._sound.append(run)
         place = key.ROOT + key.folder(run.tist)
         there, sized, named = KeySet(), KeySet(), KeySet()
@@ -105,6 +108,9 @@ class ObiAudit:
                 )
             elif self.chosen(where):
                 self.bytes += size or 0
+        if run.original is not None:  # its objects may stay beside the packs
+            for row in log.read_rows(self.store, run, "row = 'version' AND pack IS NOT NULL"):
+                named.add(str(_place(row, run.tist)[0]))
         if not named.same(there):
             for where in self.store.keys(place):
                 if where not in named:
