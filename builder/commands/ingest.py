@@ -75,7 +75,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--chunk", type=int, default=256, metavar="MB", help="chunk size (256)")
     parser.add_argument("--files-from", metavar="FILE", help="a list of SOURCEs, one a line")
     parser.add_argument("--retry", action="store_true", help="read again what could not be read")
-    parser.add_argument("--again", action="store_true", help="read known web archives, too")
+    parser.add_argument("--again", action="store_true", help="read known files, too")
     parser.add_argument("--engine", choices=ENGINES, help="where parts are read")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="of dask, spark, or lambda (ARN)")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if there are faults")
@@ -175,9 +175,10 @@ def _redif(context: Context, order: RedifJob) -> RedifReport | None:
     if not is_done(store, order):
         runtime = ObiRuntime(context.now, context.sleep, context.say)
         largest = context.configuration["redif.largest"] << 20
-        encodings = context.configuration["redif.encodings"]
-        means = redif.RedifRuntime(runtime, ProgressBar, context.arguments.jobs, largest, encodings)
-        folder = workdir.folder_of(_home(context), json.dumps([store.address, order.fingerprint()]))
+        home, settings = _home(context), context.configuration
+        options = (context.arguments.jobs, largest, settings["redif.encodings"], home)
+        means = redif.RedifRuntime(runtime, ProgressBar, *options, context.arguments.again)
+        folder = workdir.folder_of(home, json.dumps([store.address, order.fingerprint()]))
         with workdir.open_workdir(folder) as held:
             account = redif.ingest(store, order, held, means)
     if account is None:

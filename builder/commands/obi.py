@@ -20,14 +20,17 @@ from builder.http.url import normalise
 from builder.obi import content, log
 from builder.obi.claim import ObiRuntime
 from builder.obi.content import FailureRow, Incidence, Redirect, Row, SeenRow, Version
+from builder.obi.conversion import convert_run, find_unpacked
 from builder.obi.history import Committed, OpenedRun, history, is_open, standing
 from builder.obi.key import DAY_END, parse_tist
 from builder.obi.log import ItemHistory
 from builder.obi.run import abandon
+from builder.progress import ProgressBar
 from builder.text import tally, visible
+from builder.verify.obi_packs import PackAudit
 from functions.database import engine
 from functions.snapshot import instant
-from functions.snapshot.errors import StoreError
+from functions.snapshot.errors import DamagedStore, StoreError
 from functions.snapshot.oai_name import canonical_handle
 from functions.url import redirects
 from functions.url.redirects import RedirectChainError
@@ -46,6 +49,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--bytes", metavar="FILE", help="write its bytes to this file; - is stdout")
     parser.add_argument(
+        "--pack", action="store_true",
+        help="convert runs of earlier Sheafs: put templates into packs, logs into Parquet",
+    )  # fmt: skip
+    parser.add_argument(
         "--abandon", type=int, metavar="TIST", help="abandon an open run that will not be resumed"
     )
 
@@ -59,6 +66,8 @@ def run(context: Context) -> int:
     arguments = context.arguments
     if arguments.abandon is not None:
         return _abandon(context, arguments.abandon)
+    if arguments.pack:
+        return _pack(context)
     if arguments.id is None:
         if arguments.as_of or arguments.bytes:
             raise UsageError("--as-of and --bytes need an ID")
@@ -85,6 +94,26 @@ def _abandon(context: Context, tist: int) -> int:
     runtime = ObiRuntime(context.now, context.sleep, context.say)
     abandon(context.store, tist, "by `sheaf obi --abandon`", runtime)
     context.result(f"the run {tist} is abandoned: its changes are discarded", {"abandoned": tist})
+    return 0
+
+
+def _pack(context: Context) -> int:
+    """Convert the runs of format 1, one after the other, and check all packs afterwards."""
+    store, runs = context.store, history(context.store)
+    left = find_unpacked(runs)
+    for number, run_ in enumerate(left, 1):
+        with ProgressBar(f"run {number} of {len(left)}", None, "B") as advance:
+            convert_run(store, run_, advance)
+    packs = PackAudit.begin(store, history(store), lambda where: True, whole=False)
+    with ProgressBar("checking", packs.bytes, "B") as advance:
+        packs.finish(advance)
+    for finding in packs.findings:
+        raise DamagedStore(f"{finding.object}: {finding.problem}")
+    context.result(
+        f"{tally(len(left), 'run')} converted; {tally(packs.objects, 'pack')} with "
+        f"{tally(packs.bytes, 'byte')} checked",
+        {"converted": [run_.tist for run_ in left], "packs": packs.objects, "bytes": packs.bytes},
+    )
     return 0
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from builder.export import obi_source
 from builder.export.bagit import Bag
 from builder.obi import content, key
-from builder.obi.history import COMMIT, DOCUMENTS, LOG, OPEN
+from builder.obi.history import COMMIT, OPEN, PACKED
 from builder.obi.run import Committed
 from functions.database import engine
 from functions.snapshot import instant
@@ -32,13 +32,15 @@ def bag_of_run(
     }
 
     def payload() -> Iterator[tuple[str, Iterator[bytes]]]:
-        own = {OPEN: None, DOCUMENTS: run.documents, LOG: run.log, COMMIT: run.digest}
-        for name, digest in own.items():
-            if name != DOCUMENTS or digest is not None:
-                place = key.run(run.tist) + name
-                yield _path(place), content.read_parts(store, place, digest)
-        for place, digest in obi_source.stored_keys(connection, run.tist):
+        prefix = key.run(run.tist)
+        own: dict[str, str | None] = {prefix + OPEN: None, **run.files}
+        if run.original is not None:
+            own[prefix + PACKED] = None
+        for place, digest in {**own, prefix + COMMIT: run.digest}.items():
             yield _path(place), content.read_parts(store, place, digest)
+        for place, version in obi_source.stored_keys(connection, run.tist):
+            found = version and content.version_parts(store, version)
+            yield _path(place), found or content.read_parts(store, place)
 
     return Bag(f"run-{run.tist}", info, payload, (_path(key.run(run.tist) + COMMIT), run.digest))
 

@@ -1,7 +1,7 @@
 """Objects of interest as OCFL objects: each logged version is a version, with its row beside it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from builder.export.obi_source import LoggedObject, StoredObject
@@ -44,13 +44,13 @@ class ObiObject:
 
     def _version(self, noted: LoggedObject) -> OcflVersion:
         version = noted.version
-        row = content.row_line(version)
+        row = content.row_line(replace(version, pack=None, start=None))  # not of the object
         files = (
             OcflFile(
                 NAMES[version.kind],
                 version.bytes,
                 version.sha256,
-                lambda: content.read_parts(self.store, version.key, version.sha256),
+                lambda: content.version_parts(self.store, version),
             ),
             OcflFile(ROW, 0, None, lambda: [row]),
         )

@@ -69,13 +69,15 @@ def list_objects(connection: engine.Connection) -> Iterator[StoredObject]:
         yield StoredObject(identifier, kind, tuple(versions))
 
 
-def stored_keys(connection: engine.Connection, run: int) -> Iterator[tuple[str, str | None]]:
-    """Yield the keys that a run stored, each with its SHA-256 (None for a redirect)."""
-    statement = (
-        "SELECT key, sha256 FROM version WHERE tist = $run UNION ALL "
-        "SELECT key, NULL FROM redirect WHERE tist = $run AND key IS NOT NULL ORDER BY key"
-    )
-    yield from _fetch(connection, statement, {"run": run})
+def stored_keys(connection: engine.Connection, run: int) -> Iterator[tuple[str, Version | None]]:
+    """Yield the keys that a run stored, each with its version (None for a redirect)."""
+    columns = ", ".join(f"v.{name}" for name in _MEMBERS)
+    redirects = "SELECT key FROM redirect WHERE tist = $run AND key IS NOT NULL ORDER BY key"
+    versions = f"SELECT v.tist, '', {columns} FROM version v WHERE v.tist = $run ORDER BY v.key"
+    for (where,) in _fetch(connection, redirects, {"run": run}):
+        yield where, None
+    for noted in map(_of, _fetch(connection, versions, {"run": run})):
+        yield noted.version.key, noted.version
 
 
 def gather_runs(connection: engine.Connection) -> set[int]:

@@ -32,7 +32,7 @@ from builder.obi.content import (
     SeenRow,
     Version,
 )
-from builder.obi.history import LOG, OpenedRun, is_open, standing
+from builder.obi.history import OpenedRun, is_open, log_format, standing
 from builder.obi.run import Committed, ObiRun, ObiRuntime, Purpose, abandon, claim, history
 from builder.text import visible
 from functions.snapshot.errors import SheafError
@@ -69,7 +69,7 @@ class Hold:
         path = self.folder / _ASKED
         token = path.read_text() if path.exists() else None
         for tist, members in standing(store).items():
-            if token and is_open(members) and LOG not in members:
+            if token and is_open(members) and log_format(members) is None:
                 opened = OpenedRun.read(store, tist)
                 if opened.asked == token:
                     abandon(store, tist, "it was cut off", runtime)

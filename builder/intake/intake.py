@@ -59,6 +59,8 @@ _FEW = 4  # runs that are listed one by one: one listing also names runs that ar
 
 WORK_PREFIX = "ingest-"
 """How the name of an ingest's work folder begins; such folders may be in `layout.TEMPORARY`."""
+KNOWN_PREFIX = "known-"
+"""The same of the folders of files that an ingest need not read again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,6 @@ sees the earlier one and waits for it. If the later one was faster, the earlier 
 starts again with a later time. The commit is written when the rest of the run is complete.
 """
 
-import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,8 +13,8 @@ from builder.obi import content, key, log
 from builder.obi.history import (
     ALIVE,
     COMMIT,
-    DOCUMENTS,
-    LOG,
+    DOCUMENT_FILES,
+    FORMAT,
     OPEN,
     Committed,
     OpenedRun,
@@ -24,11 +22,13 @@ from builder.obi.history import (
     find_ended,
     history,
     is_open,
+    log_format,
     standing,
 )
+from builder.obi.log_table import WrittenLog
 from builder.store.lease import Leases
 from functions.snapshot import instant
-from functions.snapshot.errors import Conflict, DamagedStore, MissingObject, StoreError
+from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import Writer
 
 BEHIND = 3600
@@ -41,10 +41,11 @@ _TRIES = 20
 def commit_run(
     store: Writer,
     opened: OpenedRun,
-    said: log.WrittenLog,
+    said: WrittenLog,
     documents: str | None,
     before: Sequence[Committed],
     now: datetime,
+    form: int = FORMAT,
 ) -> Committed:
     """Commit a run whose log and documents are in the store, and return it.
 
@@ -64,6 +65,7 @@ def commit_run(
         last.digest if last else None,
         "",
         said.counts,
+        form,
     )
     data = run.document(last)
     try:
@@ -87,26 +89,16 @@ def complete_run(store: Writer, tist: int, now: datetime) -> None:
 
     Its log exists, so its writer had waited for its turn and had written everything else.
     """
-    prefix = key.run(tist)
-    counts: Counter[str] = Counter()
-    for line in log.read_lines(store, prefix + LOG, None):
-        counts[_row_name(line, prefix + LOG)] += 1
-    digest, size = content.digest_object(store, prefix + LOG)
+    form = log_format(standing(store)[tist]) or FORMAT
+    digest, size, counts = log.count_rows(store, tist, form)
     try:
-        documents: str | None = content.digest_object(store, prefix + DOCUMENTS)[0]
+        place = key.run(tist) + DOCUMENT_FILES[form]
+        documents: str | None = content.digest_object(store, place)[0]
     except MissingObject:
         documents = None
     before = [run for run in history(store) if run.tist < tist]
-    said = log.WrittenLog(digest, size, counts)
-    commit_run(store, OpenedRun.read(store, tist), said, documents, before, now)
-
-
-def _row_name(line: bytes, where: str) -> str:
-    try:
-        found: Mapping[str, str] = json.loads(line)
-        return str(found["row"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise DamagedStore(f"{where} is damaged: {error!r}") from error
+    said = WrittenLog(digest, size, counts)
+    commit_run(store, OpenedRun.read(store, tist), said, documents, before, now, form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +154,7 @@ def claim_run(store: Writer, purpose: Purpose, runtime: ObiRuntime, tist: int | 
     for _ in range(_TRIES):
         runs = standing(store)
         run = _cut_off(store, runs, purpose, tist)
-        if run is not None and LOG in runs[run.tist]:
+        if run is not None and log_format(runs[run.tist]) is not None:
             complete_run(store, run.tist, runtime.clock())
             continue
         if run is not None and run.content != purpose.content:

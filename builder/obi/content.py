@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, BinaryIO, ClassVar, cast
 
+from builder.obi.pack import open_packed, read_packed
 from builder.store.durable import read_chunks
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Reader
@@ -29,6 +30,8 @@ class Version:
 
     `md5` and `sha256` are of the stored bytes, in hexadecimal digits. `text_md5` and `text_sha256`
     are of the text that decides on a change of a template, or of a file's text, by `text_method`.
+    With a `pack`, `key` is only a name: the bytes are in that pack from the byte `start` on. Of a
+    template these are `length` bytes of its file, which give its text again, or the text itself.
     `modified` is the source's own time in seconds since 1970; for a file it is the mtime or
     Last-Modified. For a template, `source`, `place` and `length` say where it was found, and `home`
     is the archive's folder.
@@ -60,6 +63,10 @@ class Version:
     """The header field as sent, for conditional requests."""
     flags: tuple[str, ...] = ()
     """For a file: landing-page, soft-404, text-same."""
+    pack: str | None = None
+    """SHA-256 of the pack that holds the bytes; None for an object of its own."""
+    start: int | None = None
+    """The first byte of the range in the pack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +208,8 @@ def row_line(row: Row) -> bytes:
 
 def read_version(store: Reader, version: Version) -> bytes:
     """Return the bytes of a version. Raises MissingObject, and DamagedStore if they differ."""
+    if version.pack is not None:
+        return read_packed(store, version)
     data = store.read(version.key)
     if hashlib.sha256(data).hexdigest() != version.sha256:
         raise _damage(version.key)
@@ -212,8 +221,15 @@ def open_version(store: Reader, version: Version) -> BinaryIO:
 
     Raises MissingObject. The stream raises DamagedStore at its end if the bytes differ.
     """
-    raw = _Checked(store.open(version.key), version)
+    packed = version.pack is not None
+    raw = _Checked(open_packed(store, version) if packed else store.open(version.key), version)
     return cast(BinaryIO, io.BufferedReader(raw, 1 << 16))
+
+
+def version_parts(store: Reader, version: Version) -> Iterator[bytes]:
+    """Yield the bytes of a version in parts. Raises as `open_version` does."""
+    with closing(open_version(store, version)) as source:
+        yield from read_chunks(source, version.key)
 
 
 def digest_object(store: Reader, key: str) -> tuple[str, int]:

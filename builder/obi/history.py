@@ -7,7 +7,7 @@ run contains, or that the run was abandoned and nothing of it counts.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,9 +17,17 @@ from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import Writer
 
-OPEN, DOCUMENTS, LOG, COMMIT = "open.json", "documents.jsonl.gz", "log.jsonl.gz", "commit.json"
+OPEN, DOCUMENTS, LOG, COMMIT = "open.json", "documents.parquet", "log.parquet", "commit.json"
 """The objects of a run itself, in the order of writing."""
-MEMBERS = (OPEN, DOCUMENTS, LOG, COMMIT)
+FORMAT = 2
+"""Format of the runs that are written now. Earlier ones are read for good."""
+LOGS: Mapping[int, str] = {1: "log.jsonl.gz", FORMAT: LOG}
+DOCUMENT_FILES: Mapping[int, str] = {1: "documents.jsonl.gz", FORMAT: DOCUMENTS}
+"""Names of logs and documents by the format of their run."""
+PACKED = "packed.json"
+"""The record of a run of format 1 that was converted: it names the log and documents beside."""
+MEMBERS = (OPEN, *DOCUMENT_FILES.values(), *LOGS.values(), PACKED, COMMIT)
+"""Names of the objects of a run in any format, in the order of writing."""
 ALIVE = "alive.json"
 """The lease that the process of an open run renews until it ends the run."""
 
@@ -30,7 +38,8 @@ class Committed:
 
     `log`, `documents` and `digest` are SHA-256 in hexadecimal digits. `documents` is None if the
     run has no documents; `digest` is that of the run's own commit.json. `previous` is the digest of
-    the run before it, None for the first run. `counts` has the number of log rows by name.
+    the run before it, None for the first run. `counts` has the number of log rows by name. `format`
+    is 1 for gzipped lines and objects, 2 for Parquet and packs.
     """
 
     tist: int
@@ -44,6 +53,46 @@ class Committed:
     previous: str | None
     digest: str
     counts: Mapping[str, int]
+    format: int = 1
+    original: "Committed | None" = None
+    """The run as it was committed, if it was converted since."""
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Its log and documents by key, each with its digest; also those before a conversion."""
+        found = dict(self.original.files) if self.original else {}
+        found[self.log_key] = self.log
+        if self.documents is not None:
+            found[self.documents_key] = self.documents
+        return found
+
+    def convert(self, record: bytes) -> "Committed":
+        """Return the run with the log and documents of its conversion. Raises DamagedStore."""
+        where = key.run(self.tist) + PACKED
+        try:
+            told = json.loads(record)
+            if told["commit"] != self.digest:
+                raise DamagedStore(f"{where} belongs to another commit")
+            return replace(
+                self,
+                log=str(told["log"]),
+                log_bytes=int(told["log_bytes"]),
+                documents=told["documents"],
+                format=int(told["format"]),
+                original=self,
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise DamagedStore(f"{where} is damaged: {error!r}") from error
+
+    @property
+    def log_key(self) -> str:
+        """The key of its log."""
+        return key.run(self.tist) + LOGS[self.format]
+
+    @property
+    def documents_key(self) -> str:
+        """The key of its documents."""
+        return key.run(self.tist) + DOCUMENT_FILES[self.format]
 
     @staticmethod
     def of(tist: int, data: bytes) -> "Committed | None":
@@ -55,7 +104,9 @@ class Committed:
                 raise DamagedStore(f"{where} is damaged: it belongs to the run {told['tist']}")
             if "abandoned" in told:
                 return None
-            before = told["previous"]
+            before, form = told["previous"], int(told.get("format", 1))
+            if form not in LOGS:
+                raise DamagedStore(f"{where} is of format {form}: it needs a newer Sheaf")
             return Committed(
                 tist,
                 str(told["kind"]),
@@ -68,6 +119,7 @@ class Committed:
                 None if before is None else str(before["sha256"]),
                 hashlib.sha256(data).hexdigest(),
                 {str(name): int(count) for name, count in told["counts"].items()},
+                form,
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DamagedStore(f"{where} is damaged: {error!r}") from error
@@ -78,6 +130,7 @@ class Committed:
         return _json(
             {
                 "tist": self.tist,
+                **({} if self.format == 1 else {"format": self.format}),
                 "kind": self.kind,
                 "source": self.source,
                 "begun": instant.to_text(self.begun),
@@ -162,17 +215,28 @@ def group_by_run(keys: Iterable[str]) -> dict[int, frozenset[str]]:
     return {tist: frozenset(found[tist]) for tist in sorted(found) if found[tist] & {OPEN, COMMIT}}
 
 
+def log_format(members: frozenset[str]) -> int | None:
+    """Return the format of the log among the members of a run; None without a log."""
+    return next((form for form, name in LOGS.items() if name in members), None)
+
+
 def is_open(members: frozenset[str]) -> bool:
     """Return whether a run with these members is neither committed nor abandoned."""
     return COMMIT not in members
 
 
-def find_ended(store: Writer, tist: int) -> Committed | None:
-    """Return a run that has ended; None if it was abandoned. Raises DamagedStore."""
+def find_ended(store: Writer, tist: int, *, packed: bool = False) -> Committed | None:
+    """Return a run that has ended; None if it was abandoned. `packed`: it has been converted.
+
+    Raises DamagedStore.
+    """
     try:
-        return Committed.of(tist, store.read(key.run(tist) + COMMIT))
+        found = Committed.of(tist, store.read(key.run(tist) + COMMIT))
+        if packed and found is not None:
+            return found.convert(store.read(key.run(tist) + PACKED))
     except MissingObject as error:
         raise DamagedStore(str(error)) from error
+    return found
 
 
 def history(store: Writer) -> tuple[Committed, ...]:
@@ -180,8 +244,8 @@ def history(store: Writer) -> tuple[Committed, ...]:
 
     Raises DamagedStore if a run does not follow on the one before it.
     """
-    tists = [tist for tist, members in standing(store).items() if not is_open(members)]
-    found = map_requests(lambda tist: find_ended(store, tist), tists)
+    ended = [(tist, PACKED in m) for tist, m in standing(store).items() if not is_open(m)]
+    found = map_requests(lambda one: find_ended(store, one[0], packed=one[1]), ended)
     runs = tuple(run for run in found if run is not None)
     for before, run in zip((None, *runs), runs, strict=False):
         if run.previous != (before and before.digest):
@@ -191,6 +255,20 @@ def history(store: Writer) -> tuple[Committed, ...]:
                 "removed or edited; run `sheaf verify` for details"
             )
     return runs
+
+
+def packed_record(run: Committed, log: tuple[str, int], documents: str | None) -> bytes:
+    """Return the packed.json of a run: digest and size of its log, and digest of its documents."""
+    return _json(
+        {
+            "format": FORMAT,
+            "tist": run.tist,
+            "commit": run.digest,
+            "log": log[0],
+            "log_bytes": log[1],
+            "documents": documents,
+        }
+    )
 
 
 def _json(document: object) -> bytes:

@@ -15,17 +15,19 @@ from bisect import bisect_left
 from urllib.parse import quote, unquote
 
 from builder.errors import UsageError
-from functions.snapshot import instant
+from functions.snapshot import instant, obi
 from functions.snapshot.errors import SheafError
 
 ROOT = "obi/"
 """Prefix of the obi store in the store."""
 RUNS = f"{ROOT};runs/"
 """Prefix of the runs. Escaped ids have no semicolon, so no object can be mistaken for a run."""
+PACKS = obi.PACKS
 
 LONGEST = 240
 """Longest escaped id, in characters, that is a name unshortened; file systems allow 255."""
-_SHORTENED = 160
+SHORTENED = 160
+"""Characters that stay of a longer one, before its digest."""
 _MARK = ";"
 REDIRECT = ";redirect"
 """Suffix of the name of a redirect."""
@@ -55,8 +57,8 @@ def name(identifier: str) -> str:
     text = escape(identifier)
     if len(text) <= LONGEST:
         return text
-    start = text[:_SHORTENED]
-    percent = start.rfind("%", _SHORTENED - 2)  # the last escape may be cut in two
+    start = text[:SHORTENED]
+    percent = start.rfind("%", SHORTENED - 2)  # the last escape may be cut in two
     start = start if percent < 0 else start[:percent]
     return f"{start}{_MARK}{hashlib.sha256(identifier.encode()).hexdigest()}"
 
@@ -85,6 +87,11 @@ def redirect(tist: int, identifier: str) -> str:
 def run(tist: int) -> str:
     """Return the prefix of the run's own objects. Raises BadTist."""
     return f"{RUNS}{folder(tist).replace('/', '')}/"
+
+
+def pack(sha256: str) -> str:
+    """Return the key of a pack."""
+    return PACKS + sha256
 
 
 def run_of(key: str) -> int | None:

@@ -1,12 +1,13 @@
-"""Logs of runs: written to local files, read from the store, searched for one object."""
+"""Logs of runs: read from the store, and searched for one object."""
 
-import gzip
 import hashlib
 import json
+import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,76 +22,103 @@ from builder.obi.content import (
     Row,
     SeenRow,
     Version,
-    row_line,
 )
-from builder.obi.history import DOCUMENTS, LOG, Committed
+from builder.obi.history import LOGS, Committed
+from builder.obi.log_table import documents_sql, local_file
 from builder.store import documents
 from functions.database import engine
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Reader
 
-_LEVEL = 6
+_FETCHED = 1 << 9  # rows, as Python objects
 _INFLATED = 1 << 20  # bytes of an unpacked log in memory at a time
-_ABOUT = "id = $id OR handle = $id OR origin = $id OR target = $id"
+# Each is found by its own columns, in few row groups: a log is ordered by kind and object.
+_ABOUT = (
+    "row IN ('version', 'incidence', 'seen', 'failure') AND id = $id",
+    "row = 'refipo' AND handle = $id",
+    "row = 'refipo' AND id = $id AND handle != $id",
+    "row = 'redirect' AND (origin = $id OR target = $id)",
+)
 _RANK = {Version: 0, Incidence: 1}
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenLog:
-    """A gzipped file of lines: its SHA-256 and size in that form, and its lines counted by name."""
+def read_rows(
+    store: Reader, run: Committed, condition: str = "true", values: Mapping[str, Any] | None = None
+) -> Iterator[Row]:
+    """Yield the rows of a run's log in its order; of format 2, those that meet a condition in SQL.
 
-    digest: str
-    bytes: int
-    counts: Mapping[str, int]
-
-
-def write_rows(path: Path, rows: Iterable[Row]) -> WrittenLog:
-    """Write rows in the given order; equal rows give equal bytes. Raises OSError."""
-    return _write(path, ((row.row, row_line(row)) for row in rows))
-
-
-def write_documents(
-    path: Path, documents: Iterable[tuple[str, Sequence[str], Mapping[str, Any]]]
-) -> WrittenLog:
-    """Write documents (handle, sets, document) in the given order. Raises OSError."""
-    return _write(path, (("document", _document(*one)) for one in documents))
-
-
-def _write(path: Path, lines: Iterable[tuple[str, bytes]]) -> WrittenLog:
-    counts: Counter[str] = Counter()
-    with (
-        path.open("wb") as out,
-        gzip.GzipFile("", "wb", _LEVEL, out, mtime=0) as packed,
-    ):
-        for name, data in lines:
-            packed.write(data)
-            counts[name] += 1
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    return WrittenLog(found, path.stat().st_size, counts)
-
-
-def _document(identifier: str, sets: Sequence[str], document: Mapping[str, Any]) -> bytes:
-    told = {"id": identifier, "sets": list(sets), "document": document}
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-
-
-def read_rows(store: Reader, run: Committed) -> Iterator[Row]:
-    """Yield the rows of a run's log.
-
-    Raises DamagedStore where the log cannot be read, and at the end if it is not the committed log.
+    Raises DamagedStore where the log cannot be read, or is not the committed log: at the end of a
+    log of format 1, and at once for format 2.
     """
-    where = key.run(run.tist) + LOG
-    for data in read_lines(store, where, run.log):
-        yield parse_row(data, where)
+    if run.format == 1:
+        for data in read_lines(store, run.log_key, run.log):
+            yield parse_row(data, run.log_key)
+        return
+    with _rows_of(store, run.log_key, run.log) as (connection, file):
+        sql = f"SELECT * FROM {engine.table('$files')} WHERE {condition}"
+        given = {"files": [str(file)], **(values or {})}
+        with engine.reading(run.log_key):
+            found = connection.execute(sql, given)
+            names = [column[0] for column in found.description]
+            while rows := found.fetchmany(_FETCHED):
+                yield from (_build_row(dict(zip(names, row, strict=True))) for row in rows)
 
 
 def read_documents(store: Reader, run: Committed) -> Iterator[dict[str, Any]]:
-    """Yield the documents of a run with their ids and sets. Raises as `rows` does."""
-    if run.documents is not None:
-        where = key.run(run.tist) + DOCUMENTS
-        for data in read_lines(store, where, run.documents):
+    """Yield the documents of a run with their ids and sets. Raises as `read_rows` does."""
+    if run.documents is None:
+        return
+    if run.format == 1:
+        for data in read_lines(store, run.documents_key, run.documents):
             yield json.loads(data)
+        return
+    with _rows_of(store, run.documents_key, run.documents) as (connection, file):
+        for rows in engine.batches(connection, documents_sql(run.format, str(file))):
+            for identifier, sets, document in rows:
+                yield {"id": identifier, "sets": sets, "document": json.loads(document)}
+
+
+def count_rows(store: Reader, tist: int, form: int) -> tuple[str, int, Mapping[str, int]]:
+    """Return SHA-256, size and rows by name of a log that is not committed. Raises DamagedStore."""
+    where = key.run(tist) + LOGS[form]
+    digest, size = content.digest_object(store, where)
+    if form == 1:
+        return (
+            digest,
+            size,
+            Counter(_row_name(line, where) for line in read_lines(store, where, None)),
+        )
+    with _rows_of(store, where, digest) as (connection, file), engine.reading(where):
+        sql = f"SELECT row, count(*) FROM {engine.table('$files')} GROUP BY row ORDER BY row"
+        return digest, size, dict(connection.execute(sql, {"files": [str(file)]}).fetchall())
+
+
+def read_packs(store: Reader, run: Committed) -> set[str]:
+    """Return the digests of the packs that a run's log names. Raises DamagedStore."""
+    if run.format == 1:
+        return set()
+    with _rows_of(store, run.log_key, run.log) as (connection, file), engine.reading(run.log_key):
+        sql = f"SELECT DISTINCT pack FROM {engine.table('$files')} WHERE pack IS NOT NULL"
+        return {str(one) for (one,) in connection.execute(sql, {"files": [str(file)]}).fetchall()}
+
+
+@contextmanager
+def _rows_of(
+    store: Reader, where: str, digest: str | None
+) -> Iterator[tuple[engine.Connection, Path]]:
+    with (
+        tempfile.TemporaryDirectory(prefix="sheaf-log-") as folder,
+        closing(engine.connect()) as connection,
+    ):
+        yield connection, local_file(store, where, digest, Path(folder) / "log")
+
+
+def _row_name(line: bytes, where: str) -> str:
+    try:
+        found: Mapping[str, str] = json.loads(line)
+        return str(found["row"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedStore(f"{where} is damaged: {error!r}") from error
 
 
 def read_lines(store: Reader, where: str, digest: str | None) -> Iterator[bytes]:
@@ -200,6 +228,16 @@ def read_history(
 
 
 def _history_row(found: dict[str, object]) -> tuple[int, Row]:
+    return int(str(found["tist"])), _build_row(found)
+
+
+def _build_row(found: Mapping[str, Any]) -> Row:
     kind = ROWS[str(found["row"])]
-    held = {name: value for name, value in found.items() if value is not None}
-    return int(str(found["tist"])), documents.build(kind, held)
+    # NULL stands for a member's default, if it has one.
+    held = {
+        member.name: found[member.name]
+        for member in fields(kind)
+        if found.get(member.name) is not None or member.default is MISSING
+    }
+    row: Row = documents.build(kind, held)
+    return row

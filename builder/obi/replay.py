@@ -4,54 +4,26 @@ The tables depend on the logs alone. The same runs therefore give the same rows,
 be rebuilt from the store at any time. DuckDB puts on disk what exceeds its memory.
 """
 
-import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
-from builder.obi import content, key
-from builder.obi.content import DELETION, ROWS, TEMPLATE
-from builder.obi.history import LOG, Committed
+from builder.obi.content import DELETION, TEMPLATE
+from builder.obi.history import LOGS, Committed
+from builder.obi.log_table import MEMBERS, local_log, logs_sql
 from functions.database import engine
 from functions.snapshot import obi, schema
-from functions.snapshot.errors import DamagedStore, StoreError
 from functions.snapshot.item_tables import Column
 from functions.snapshot.store import Reader
 
 _AT_ONCE = 64  # logs on this machine's disk at a time
-_LONGEST = 1 << 23  # bytes of a line; DuckDB holds two of that size for each thread
-_TYPES = {
-    "str": "VARCHAR",
-    "int": "BIGINT",
-    "bool": "BOOLEAN",
-    "tuple[str, ...]": "VARCHAR[]",
-}
-
-
-def _members() -> dict[str, str]:
-    """Return the members of all kinds of log rows, with DuckDB's types."""
-    found = {"row": "VARCHAR"}
-    for kind in ROWS.values():
-        hints = get_type_hints(kind)
-        for name in (field.name for field in fields(kind)):
-            hint = hints[name]
-            text = hint.__name__ if isinstance(hint, type) else str(hint)
-            found[name] = _TYPES[text.removesuffix(" | None")]
-    return found
-
-
-_MEMBERS = _members()
-_QUOTED = ", ".join(f'"{name}"' for name in _MEMBERS)
-_TYPED = ", ".join(f'"{name}" {kind}' for name, kind in _MEMBERS.items())
+_QUOTED = ", ".join(f'"{name}"' for name in MEMBERS)
+_TYPED = ", ".join(f'"{name}" {kind}' for name, kind in MEMBERS.items())
 _LOGGED = f"CREATE TABLE logged (tist BIGINT, {_TYPED})"
-_READ = (
-    f"INSERT INTO logged SELECT parse_filename(log)[:-10]::BIGINT, {_QUOTED} FROM read_json("
-    f"$files, columns = {_MEMBERS}, format = 'newline_delimited', compression = 'gzip', "
-    f"filename = 'log', hive_partitioning = false, maximum_object_size = {_LONGEST})"
-)
 _DEFAULTS = {"again": "coalesce(again, false)", "flags": "coalesce(flags, [])"}
 _DEFAULTS |= {"detail": "coalesce(detail, '')", "held": "coalesce(held, 0)"}
 
@@ -114,7 +86,8 @@ DROP TABLE present
 """
 _CHECKSUM = """
 CREATE TABLE checksum AS
-SELECT sha256 AS digest, min(key) AS key, min(bytes) AS bytes, min(copies) AS copies
+SELECT sha256 AS digest, min(key) AS key, min(bytes) AS bytes, min(copies) AS copies,
+    arg_min_null(pack, key) AS pack, arg_min_null(start, key) AS start
 FROM version JOIN (SELECT sha256, min(tist) AS tist, count(*) AS copies FROM version
                    GROUP BY sha256) USING (sha256, tist)
 GROUP BY sha256
@@ -157,26 +130,48 @@ def read(
     store: Reader,
     runs: Sequence[Committed],
     scratch: Path,
-    condition: str = "true",
+    conditions: Sequence[str] = ("true",),
     values: Mapping[str, Any] | None = None,
 ) -> None:
-    """Create `logged`: the rows of all logs that meet a condition, each with its `tist`.
+    """Create `logged`: the rows of all logs that meet one of the conditions, each with its `tist`.
 
-    The columns are the members of all kinds of rows. Raises as `fold` does.
+    No row may meet two. The columns are the members of all kinds of rows. Raises as `fold` does.
     """
     connection.execute(_LOGGED)
     for start in range(0, len(runs), _AT_ONCE):
-        some = runs[start : start + _AT_ONCE]
-        paths = [
-            fetch(store, key.run(r.tist) + LOG, r.log, scratch / f"{r.tist}.jsonl.gz") for r in some
-        ]
-        try:
-            with engine.reading(_name_runs(some)):
-                given = {"files": [str(path) for path in paths], **(values or {})}
-                connection.execute(f"{_READ} WHERE {condition}", given)
-        finally:
-            for path in paths:
-                path.unlink(missing_ok=True)
+        with logs(connection, store, runs[start : start + _AT_ONCE], scratch) as found:
+            for sql, condition in product(found, conditions):
+                statement = f"INSERT INTO logged SELECT tist, {_QUOTED} FROM ({sql})"
+                connection.execute(f"{statement} WHERE {condition}", dict(values or {}))
+
+
+@contextmanager
+def logs(
+    connection: engine.Connection, store: Reader, runs: Sequence[Committed], scratch: Path
+) -> Iterator[list[str]]:
+    """Give queries, one for each format, of all rows of the runs' logs, each with its `tist`.
+
+    Files are read as the queries are; a query of some columns reads these alone. Copies of logs lie
+    in `scratch` until the context ends. Raises as `fold` does.
+    """
+    copies: list[Path] = []
+    try:
+        with engine.reading(_name_runs(runs) if runs else "no log"):
+            found = []
+            for form in LOGS:
+                own = [run for run in runs if run.format == form]
+                files = {str(local_log(store, run, scratch)): run.tist for run in own}
+                copies += [path for path in map(Path, files) if path.parent == scratch]
+                if files:
+                    given = ", ".join(f"({engine.quote(f)}, {t}::BIGINT)" for f, t in files.items())
+                    found.append(
+                        f"SELECT * FROM ({logs_sql(connection, form, list(files))}) "
+                        f"JOIN (VALUES {given}) named(log, tist) USING (log)"
+                    )
+            yield found
+    finally:
+        for path in copies:
+            path.unlink(missing_ok=True)
 
 
 def order(table: str) -> str:
@@ -197,7 +192,12 @@ def _runs(connection: engine.Connection, runs: Iterable[Committed]) -> None:
     rows = [
         (
             *(run.tist, run.kind, run.source, _naive(run.begun), _naive(run.committed)),
-            *(run.log, run.digest, run.previous, json.dumps(dict(run.counts), sort_keys=True)),
+            *(
+                (run.original or run).log,
+                run.digest,
+                run.previous,
+                json.dumps(dict(run.counts), sort_keys=True),
+            ),
         )
         for run in runs
     ]
@@ -217,24 +217,3 @@ def _naive(moment: datetime) -> datetime:
 def _name_runs(runs: Sequence[Committed]) -> str:
     first, last = runs[0].tist, runs[-1].tist
     return f"the log of run {first}" if first == last else f"a log of the runs {first} to {last}"
-
-
-def fetch(store: Reader, where: str, digest: str | None, path: Path) -> Path:
-    """Copy the object at `where` to `path`.
-
-    Raises DamagedStore if its SHA-256 is not `digest`, StoreError if `path` cannot be written.
-    """
-    found = hashlib.sha256()
-    try:
-        with path.open("wb") as copy:
-            for part in content.read_parts(store, where):
-                found.update(part)
-                copy.write(part)
-    except OSError as error:
-        raise StoreError(f"{where} cannot be copied to {path}: {error.strerror}") from error
-    if found.hexdigest() != digest:
-        path.unlink(missing_ok=True)
-        raise DamagedStore(
-            f"{where} is damaged: it does not match the run's commit.json; restore a copy"
-        )
-    return path

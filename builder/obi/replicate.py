@@ -18,8 +18,6 @@ from builder.obi import content, key, log
 from builder.obi.content import Redirect, Version
 from builder.obi.history import (
     COMMIT,
-    DOCUMENTS,
-    LOG,
     MEMBERS,
     OPEN,
     Committed,
@@ -105,6 +103,7 @@ class ObiReplication:
                 "by case; choose another place"
             )
         self._compare(standing(target), set(ended))
+        self._packs = self._find_packs(list(runs.values()))
         counts = map_in_order(self._counts, ended, _THREADS, 2 * _THREADS)
         for tist, (objects, size, there) in zip(ended, counts, strict=True):
             self.objects += objects
@@ -115,6 +114,11 @@ class ObiReplication:
 
     def __call__(self, advance: Advance) -> None:
         """Copy the objects. Raises DamagedStore if bytes of the source differ from its logs."""
+        named = _LoggedBytes()
+        for entry in self._packs:
+            named.add(entry.key, entry.key.removeprefix(key.PACKS))
+        self._target.remove(*self._damaged)
+        self._copy(self._packs, named, advance)
         for tist, run in self._missing.items():
             one, known = self._plan(tist), _LoggedBytes()
             if run is not None:
@@ -122,6 +126,23 @@ class ObiReplication:
             self._target.remove(*one.damaged)
             for stage in one.stages:
                 self._copy(stage, known, advance)
+
+    def _find_packs(self, runs: Sequence[Committed]) -> list[ListedObject]:
+        """Return the packs that a run names and that the target lacks or has damaged."""
+        named: set[str] = set()
+        read = map_in_order(lambda run: log.read_packs(self._source, run), runs, 2, _THREADS)
+        for some in read:
+            named.update(map(key.pack, some))
+        own = {entry.key: entry for entry in self._source.entries(key.PACKS)}
+        there = {entry.key: entry.bytes for entry in self._target.entries(key.PACKS)}
+        for where in sorted(named - own.keys()):
+            raise DamagedStore(f"{self._source.address} has no {where}: {_TELLS}")
+        found = [own[where] for where in sorted(named) if there.get(where) != own[where].bytes]
+        self._damaged = [entry.key for entry in found if entry.key in there]
+        self.objects += len(found)
+        self.bytes += sum(entry.bytes for entry in found)
+        self.there += len(named) - len(found)
+        return found
 
     def _compare(self, theirs: Mapping[int, frozenset[str]], ended: set[int]) -> None:
         """Raise ForeignRuns unless all runs of the target are runs of the source."""
@@ -161,7 +182,9 @@ class ObiReplication:
         for entry in self._source.entries(key.ROOT + key.folder(run.tist)):
             held.add(entry.key)
         own = key.ROOT + key.folder(run.tist)
-        for row in log.read_rows(self._source, run):
+        for row in log.read_rows(self._source, run, "row IN ('version', 'redirect')"):
+            if isinstance(row, Version) and row.pack is not None:
+                continue  # copied with its pack
             if isinstance(row, Redirect) and not (row.key or "").startswith(own):
                 continue  # only a slash differs, or an earlier run recorded it
             if isinstance(row, Version | Redirect) and row.key is not None:
@@ -170,10 +193,9 @@ class ObiReplication:
                 if isinstance(row, Version):
                     known.add(row.key, row.sha256)
         prefix = key.run(run.tist)
-        known.add(prefix + LOG, run.log)
+        for where, digest in run.files.items():
+            known.add(where, digest)
         known.add(prefix + COMMIT, run.digest)
-        if run.documents is not None:
-            known.add(prefix + DOCUMENTS, run.documents)
         return known
 
     def _copy(self, entries: Sequence[ListedObject], known: _LoggedBytes, advance: Advance) -> None:

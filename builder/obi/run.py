@@ -9,12 +9,13 @@ import tempfile
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from builder.intake.intake import writing
-from builder.obi import content, key, log
+from builder.obi import content, key, log_table
 from builder.obi.claim import (
     ObiRuntime,
     Purpose,
@@ -26,7 +27,16 @@ from builder.obi.claim import (
     has_ended,
 )
 from builder.obi.content import Redirect, Row
-from builder.obi.history import DOCUMENTS, LOG, Committed, OpenedRun, history, is_open, standing
+from builder.obi.history import (
+    DOCUMENTS,
+    LOG,
+    Committed,
+    OpenedRun,
+    history,
+    is_open,
+    log_format,
+    standing,
+)
 from functions.snapshot.errors import Conflict, StoreError
 from functions.snapshot.store import Writer
 
@@ -121,6 +131,11 @@ class ObiRun:
         self._create_file(where, path)
         return where
 
+    def put_pack(self, sha256: str, path: Path) -> None:
+        """Write a pack, unless the store has it: a name stands for the same bytes."""
+        with suppress(Conflict):
+            self._store.create_file(key.pack(sha256), path)
+
     def redirect(self, origin: str, target: str, status: int, target_key: str | None) -> str:
         """Record that a URL led to another, and return the key of the record."""
         told = Redirect(origin=origin, target=target, status=status, target_key=target_key)
@@ -139,15 +154,25 @@ class ObiRun:
         self.turn()
         with tempfile.TemporaryDirectory(prefix="sheaf-run-") as name:
             folder = Path(name)
-            told: log.WrittenLog | None = None
+            told: log_table.WrittenLog | None = None
             with writing(folder):
-                said = log.write_rows(folder / LOG, rows)
+                said = log_table.write_rows(folder / LOG, rows)
                 if documents is not None:
-                    told = log.write_documents(folder / DOCUMENTS, documents)
-            prefix = key.run(self.tist)
-            if told is not None:
-                self._create_file(prefix + DOCUMENTS, folder / DOCUMENTS)
-            self._create_file(prefix + LOG, folder / LOG)
+                    told = log_table.write_documents(folder / DOCUMENTS, documents)
+            return self.commit_files(folder, said, told)
+
+    def commit_files(
+        self, folder: Path, said: log_table.WrittenLog, told: log_table.WrittenLog | None
+    ) -> Committed:
+        """Store the log and the documents (None: no documents) of a folder, and commit the run.
+
+        They were written by builder.obi.log_table under the names of their objects. Raises as
+        `commit` does.
+        """
+        prefix = key.run(self.tist)
+        if told is not None:
+            self._create_file(prefix + DOCUMENTS, folder / DOCUMENTS)
+        self._create_file(prefix + LOG, folder / LOG)
         now = self._runtime.clock()
         digest = told.digest if told else None
         done = commit_run(self._store, self._opened, said, digest, self.turn(), now)
@@ -186,7 +211,7 @@ class ObiRun:
         """Yield the open runs before this one, and complete those that lack only their commit."""
         for tist, members in standing(self._store).items():
             if tist < self.tist and is_open(members):
-                if LOG in members:
+                if log_format(members) is not None:
                     complete_run(self._store, tist, self._runtime.clock())
                 else:
                     yield tist

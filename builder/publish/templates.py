@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.obi import key, replay
+from builder.obi import log_table, replay
 from builder.obi.content import FILE, SOURCE, TEMPLATE
-from builder.obi.history import DOCUMENTS, Committed, history
+from builder.obi.history import Committed, history
 from builder.publish.precedence import LEFT
 from builder.snapshot import scratch_tables
 from builder.snapshot.draft import Draft
@@ -46,7 +46,6 @@ SOURCES = (
 )
 """The query of the ReDIF files that runs after `run` found new or changed."""
 
-_LONGEST = 1 << 25  # bytes of a document; DuckDB holds two documents for each thread
 _WANTED_TEMPLATES = f"""
 CREATE TABLE wanted_templates AS
 SELECT {{identifier}} AS identifier, o.id AS handle, o.noted, o.lost IS NOT NULL AS lost,
@@ -58,7 +57,6 @@ o.id IN (SELECT handle FROM refipo WHERE id IN (
     SELECT id FROM version WHERE kind = '{FILE}' AND tist > {{since}}
     UNION ALL SELECT origin FROM redirect WHERE tist > {{since}}))
 """
-_DOCUMENTS = _SQL.get("template_documents", longest=str(_LONGEST))
 _PUBLISHED = _SQL.get("published_documents")
 _LINKED = _SQL.get("linked_documents", kind=FILE, member=obi.GATHERED)
 _LEFT = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="t.sets")
@@ -170,13 +168,15 @@ def meet(
         ).fetchall()
     by_tist = {run.tist: run for run in runs}
     for (tist,) in noted:
-        place, digest = key.run(tist) + DOCUMENTS, by_tist[tist].documents
-        path = replay.fetch(store, place, digest, folder / "documents.jsonl.gz")
+        run, copy = by_tist[tist], folder / "documents"
+        path = log_table.local_file(store, run.documents_key, run.documents, copy)
         try:
             with engine.reading(f"the documents of the run {tist}"):
-                connection.execute(_DOCUMENTS, {"file": str(path), "tist": tist})
+                documents = log_table.documents_sql(run.format, str(path))
+                sql = _SQL.get("template_documents", documents=documents)
+                connection.execute(sql, {"tist": tist})
         finally:
-            path.unlink(missing_ok=True)
+            copy.unlink(missing_ok=True)
     with engine.reading("the logs of the runs"):
         lacking = connection.execute(
             "SELECT handle, noted FROM wanted_templates ANTI JOIN template_documents "
@@ -184,7 +184,7 @@ def meet(
         ).fetchall()
     for handle, tist in lacking:
         raise DamagedStore(
-            f"{key.run(tist)}{DOCUMENTS} is damaged: it lacks the document of {handle}"
+            f"{by_tist[tist].documents_key} is damaged: it lacks the document of {handle}"
         )
 
 

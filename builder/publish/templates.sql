@@ -1,9 +1,5 @@
 -- name: template_documents
-INSERT INTO template_documents SELECT d.id, list_sort(d.sets), d.document::VARCHAR
-FROM read_json($file,
-    columns = {id: 'VARCHAR', sets: 'VARCHAR[]', document: 'JSON'},
-    format = 'newline_delimited', compression = 'gzip', hive_partitioning = false,
-    maximum_object_size = {longest}) d
+INSERT INTO template_documents SELECT d.id, list_sort(d.sets), d.document FROM ({documents}) d
 JOIN wanted_templates m ON m.handle = d.id AND m.noted = $tist AND m.fresh AND NOT m.lost
 
 -- name: published_documents

@@ -1,73 +1,59 @@
-"""Objects, log rows and documents of a run, from the tables of the comparison.
+"""Log and documents of a run, from the tables of the comparison.
 
-Their order depends only on what was read and on the content of the store. Templates inherit from
-those of their archive and series. A parent that was read comes from the files, any other from the
-store.
+Both depend only on what was read and on the content of the store. Templates inherit from those of
+their archive and series. A parent that was read comes from the files, any other from the store.
 """
 
 import io
-import json
-import os
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from builder.http.url import normalise
-from builder.obi import content, key
-from builder.obi.content import (
-    APPEARANCE,
-    CHANGE,
-    DELETION,
-    SOURCE,
-    TEMPLATE,
-    ArchiveRow,
-    FaultRow,
-    Incidence,
-    Refipo,
-    Row,
-    SeenRow,
-    Version,
-)
-from builder.redif.spool import ALONE, KEPT, LEFT_OUT
-from builder.redif.staging import BACK, BACK_CHANGED, CHANGED, NEW, SAME, STORED
+from builder.obi import content, key, log_table
+from builder.obi.content import APPEARANCE, CHANGE, DELETION, SOURCE, TEMPLATE, Version
+from builder.obi.log_table import WrittenLog
+from builder.parquet.writer import RowWriter
+from builder.redif.packing import STORED_STEPS
+from builder.redif.spool import KEPT, LEFT_OUT
+from builder.redif.staging import BACK, BACK_CHANGED, CHANGED, SAME
+from builder.redif.stretches import Stretches
 from builder.sources.redif.document import (
     ARCHIVE,
+    ARTICLE,
     NOTHING,
     SERIES,
-    DocumentReport,
     Inheritable,
     archive_and_series,
+    inherit,
+    tail,
 )
-from builder.sources.redif.template import FileBlock, Template, read_templates
+from builder.sources.redif.template import Template, read_templates
 from functions.database import engine
+from functions.snapshot.schema import Column
 from functions.snapshot.store import Reader
 
-_MOST_OPEN = 64  # most files open at a time
 _READ_PARENTS = (
-    "SELECT handle, segment, start, bytes, more FROM winner WHERE type IN ($archive, $series)"
+    "SELECT handle, name, restriction, provider FROM winner WHERE type IN ($archive, $series)"
 )
+_PARENT = ("id", "key", "bytes", "md5", "sha256", "length", "encoding", "pack", "start")
 _STORED_PARENTS = f"""
-SELECT v.id, v.key, v.bytes, v.md5, v.sha256
+SELECT {", ".join(f"v.{name}" for name in _PARENT)}
 FROM obi o JOIN version v ON v.id = o.id AND v.kind = o.kind AND v.tist = o.noted
 WHERE o.kind = '{TEMPLATE}' AND o.lost IS NULL AND v.type IN ($archive, $series)
     AND o.id NOT IN (SELECT handle FROM winner)
 """
-_STORED = "became IN ({})".format(", ".join(f"'{became}'" for became in STORED))
-_WHAT = {NEW: APPEARANCE, BACK: APPEARANCE, BACK_CHANGED: APPEARANCE, CHANGED: CHANGE}
-_AGAIN = frozenset({BACK, BACK_CHANGED})
-
-_ARCHIVES = """
-SELECT home, complete, files, templates, if(held, missing, 0) FROM folder
-LEFT JOIN vanished USING (home) ORDER BY home
+# As builder.obi.key.name: escaped, and shortened with a digest.
+_NAME = f"""
+CASE WHEN length(escaped) <= {key.LONGEST} THEN escaped
+     ELSE regexp_replace(left(escaped, {key.SHORTENED}), '%.?$', '') || ';' || sha256(id) END
 """
+_KEYED = f"SELECT *, $folder || {_NAME} AS own_key FROM (SELECT *, url_encode(id) AS escaped FROM "
+
 # Faults of a file are reported once, and again only when the file changes.
 _FAULTS = f"""
-SELECT * FROM (
-    SELECT rel, place, code, NULL, detail, done FROM staged_fault JOIN fresh USING (ordinal)
+SELECT rel AS source, place, code, NULL::VARCHAR AS field, detail, done
+    FROM staged_fault JOIN fresh USING (ordinal)
     UNION ALL
     SELECT rel, NULL, code, NULL, detail, '{LEFT_OUT}' FROM flaw
     UNION ALL
@@ -87,60 +73,51 @@ SELECT * FROM (
     SELECT home, NULL, 'archive-incomplete', NULL,
         if(proven, hidden, missing) || ' templates vanished', '{KEPT}'
     FROM vanished WHERE there AND (NOT proven OR hidden > 0 AND NOT held)
-) ORDER BY ALL NULLS FIRST
 """
-_FILES = "SELECT id, home, bytes, md5, sha256, modified FROM fresh ORDER BY id"
-_SMALL = f"""
-SELECT id, 'segment-' || lpad(segment::VARCHAR, 6, '0') AS name, start, bytes
-FROM fresh WHERE bytes < {ALONE}
-UNION ALL
-SELECT handle, 'texts-' || lpad(segment::VARCHAR, 6, '0'), start, bytes FROM step WHERE {_STORED}
-ORDER BY name, start, id
+
+_LOG = f"""
+SELECT 'archive' AS row, home, complete, files, templates, if(held, missing, NULL) AS held
+FROM folder LEFT JOIN vanished USING (home)
+UNION ALL BY NAME
+SELECT 'fault' AS row, * FROM ({_FAULTS}
+    UNION ALL
+    SELECT s.rel, s.place, r.fault, 'File-URL', left(r.url, 200), '{KEPT}'
+    FROM parsed_refipo r JOIN step s USING (ordinal, place)
+    WHERE r.fault IS NOT NULL AND {STORED_STEPS})
+UNION ALL BY NAME
+SELECT 'version' AS row, id, '{SOURCE}' AS kind, own_key AS key, f.bytes, f.md5, f.sha256,
+    f.modified, f.home, o.pack, o.start
+FROM keyed_file f JOIN origin o USING (ordinal)
+UNION ALL BY NAME
+SELECT 'version' AS row, id, '{TEMPLATE}' AS kind, own_key AS key, s.bytes, s.md5, s.sha256,
+    text_md5, text_sha256, modified, home, rel AS source, s.place, s.length, s.encoding, s.type,
+    s.valid, s.handle_written AS handle, coalesce(w.pack, o.pack) AS pack,
+    coalesce(w.start, o.start + s.place) AS start
+FROM keyed_step s LEFT JOIN origin o USING (ordinal) LEFT JOIN owned w USING (ordinal, place)
+WHERE {STORED_STEPS}
+UNION ALL BY NAME
+SELECT 'seen' AS row, handle AS id, '{TEMPLATE}' AS kind, home, rel AS source, place
+FROM step WHERE moved AND NOT ({STORED_STEPS})
+UNION ALL BY NAME
+SELECT 'incidence' AS row, id, '{TEMPLATE}' AS kind,
+    if(became = '{CHANGED}', '{CHANGE}', '{APPEARANCE}') AS what,
+    if({STORED_STEPS}, own_key, old_key) AS key,
+    if(became IN ('{BACK}', '{BACK_CHANGED}'), true, NULL) AS again
+FROM keyed_step WHERE became != '{SAME}'
+UNION ALL BY NAME
+SELECT 'incidence' AS row, id, '{TEMPLATE}' AS kind, '{DELETION}' AS what, key FROM lost
+UNION ALL BY NAME
+SELECT 'refipo' AS row, s.handle, r.position, r.url, r.id, r.format, r.function, r.size,
+    r.restriction
+FROM parsed_refipo r JOIN step s USING (ordinal, place) WHERE {STORED_STEPS}
 """
-_LARGE = f"SELECT id, segment, start, bytes FROM fresh WHERE bytes >= {ALONE} ORDER BY id"
-_STEP = (
-    "became", "moved", "handle", "handle_written", "type", "valid", "encoding", "rel", "home",
-    "place", "length", "modified", "text_md5", "text_sha256", "md5", "sha256", "bytes", "old_key",
-    "segment", "start", "more",
-)  # fmt: skip
-_STEPS = f"SELECT {', '.join(_STEP)} FROM step WHERE moved OR became != '{SAME}' ORDER BY handle"
+_COUNTS = f"SELECT row, count(*) FROM {engine.table('$files')} GROUP BY row"
+_CODES = f"SELECT code, count(*) FROM {engine.table('$files')} WHERE row = 'fault' GROUP BY code"
 _DOCUMENTS = f"""
-SELECT handle, handle_written, type, type_written, valid, rel, segment, start, bytes, more
-FROM step WHERE {_STORED} ORDER BY handle
+SELECT handle, type, rel, segment, head, size, sets FROM step WHERE {STORED_STEPS} ORDER BY handle
 """
-
-
-class Stretches:
-    """Reads byte ranges of the files in a folder; the latest files stay open."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._open: OrderedDict[str, int] = OrderedDict()
-
-    def read(self, name: str, start: int, size: int) -> bytes:
-        """Return a byte range of the named file. Raises OSError."""
-        number = self._open.pop(name, None)
-        if number is None:
-            number = os.open(self._folder / name, os.O_RDONLY | os.O_CLOEXEC)
-        self._open[name] = number
-        if len(self._open) > _MOST_OPEN:
-            os.close(self._open.popitem(last=False)[1])
-        return os.pread(number, size, start)
-
-    def close(self) -> None:
-        """Close the open files."""
-        while self._open:
-            os.close(self._open.popitem()[1])
-
-
-@contextmanager
-def stretches(folder: Path) -> Iterator[Stretches]:
-    """Give a reader of the files in a folder, and close it at the end of the context."""
-    found = Stretches(folder)
-    try:
-        yield found
-    finally:
-        found.close()
+_COLUMNS = tuple(Column(name, kind, "", "") for name, kind in log_table.DOCUMENT.items())
+_LONG = ("document",)
 
 
 class Parents:
@@ -149,37 +126,38 @@ class Parents:
     Only some hundred bytes are held of each parent, however many other templates there are.
     """
 
-    def __init__(self, connection: engine.Connection, texts: Stretches, store: Reader) -> None:
+    def __init__(self, connection: engine.Connection, store: Reader) -> None:
         values = {"archive": ARCHIVE, "series": SERIES}
         with engine.reading("archives and series"):
             self._read = {
-                row[0]: row[1:] for row in connection.execute(_READ_PARENTS, values).fetchall()
+                handle: Inheritable(name, tuple(restriction), tuple(provider))
+                for handle, name, restriction, provider in connection.execute(
+                    _READ_PARENTS, values
+                ).fetchall()
             }
-            self._stored = {
-                row[0]: Version(
-                    id=row[0], kind=TEMPLATE, key=row[1], bytes=row[2], md5=row[3], sha256=row[4]
-                )
-                for row in connection.execute(_STORED_PARENTS, values).fetchall()
-            }
-        self._texts, self._store = texts, store
+            found = connection.execute(_STORED_PARENTS, values).fetchall()
+        rows = (dict(zip(_PARENT, row, strict=True)) for row in found)
+        self._stored = {row["id"]: Version(kind=TEMPLATE, **row) for row in rows}
+        self._store = store
         self._of = lru_cache(1 << 12)(self._find)
+        self._inherit = lru_cache(1 << 12)(self._join)
 
-    def of(self, handle: str) -> tuple[Inheritable, Inheritable]:
-        """Return what a template inherits from its series and its archive; nothing from itself.
+    def inherit(self, handle: str, *, is_article: bool) -> str:
+        """Return the members that a template inherits, as document.inherit does.
 
         Raises DamagedStore and StoreError.
         """
         archive, series = archive_and_series(handle)
-        return (
-            self._of(series) if series not in (None, handle) else NOTHING,
-            self._of(archive) if archive not in (None, handle) else NOTHING,
-        )
+        own = (None if parent == handle else parent for parent in (series, archive))
+        return self._inherit(*own, is_article)
+
+    def _join(self, series: str | None, archive: str | None, is_article: bool) -> str:
+        found = (NOTHING if parent is None else self._of(parent) for parent in (series, archive))
+        return inherit(*found, is_article=is_article)
 
     def _find(self, handle: str) -> Inheritable:
         if handle in self._read:
-            segment, start, size, more = self._read[handle]
-            data = self._texts.read(f"texts-{segment:06}", start + size, more)
-            return Inheritable.from_fields(json.loads(data.partition(b"\n")[2]))
+            return self._read[handle]
         version = self._stored.get(handle)
         if version is None:
             return NOTHING
@@ -189,95 +167,46 @@ class Parents:
 
 
 class LogEntries:
-    """Objects, log rows and documents of the run `tist`, from the tables of comparison.compare.
+    """Writes log and documents of the run `tist`, from the tables of compare and of packing.
 
-    Each iterator needs the connection for itself until it is exhausted. All raise StoreError.
+    Its methods raise StoreError and OSError.
     """
 
     def __init__(self, connection: engine.Connection, texts: Stretches, tist: int) -> None:
         self._connection, self._texts, self._tist = connection, texts, tist
 
-    def objects(self) -> Iterator[tuple[str, bytes]]:
-        """Yield id and bytes of each object to store, except large files."""
-        for identifier, name, start, size in self._rows(_SMALL):
-            yield identifier, self._texts.read(name, start, size)
+    def write_log(self, path: Path) -> tuple[WrittenLog, Mapping[str, int]]:
+        """Write the log, and return it and the number of its faults by code."""
+        folder = engine.quote(key.ROOT + key.folder(self._tist))
+        with engine.reading("the entries to store"):
+            for name, source in (
+                ("keyed_file", "fresh"), ("keyed_step", "(SELECT *, handle AS id FROM step)"),
+            ):  # fmt: skip
+                keyed = f"{_KEYED.replace('$folder', folder)}{source})"
+                self._connection.execute(f"CREATE VIEW {name} AS {keyed}")
+        log_table.copy_log(self._connection, _LOG, path)
+        written = {"files": [str(path)]}
+        with engine.reading("the log of the run"):
+            counts = dict(self._connection.execute(_COUNTS, written).fetchall())
+            codes = dict(self._connection.execute(_CODES, written).fetchall())
+        return WrittenLog.of(path, counts), codes
 
-    def large(self) -> Iterator[tuple[str, int, int, int]]:
-        """Yield the id of each large file to store, with its segment, place and length."""
-        yield from self._rows(_LARGE)
-
-    def rows(self) -> Iterator[Row]:
-        """Yield the log rows of archives, faults, files, templates and losses, in this order."""
-        for home, complete, files, templates, held in self._rows(_ARCHIVES):
-            yield ArchiveRow(
-                home=home, complete=complete, files=files, templates=templates, held=held
-            )
-        for source, place, code, field, detail, done in self._rows(_FAULTS):
-            yield FaultRow(
-                source=source, place=place, code=code, field=field, detail=detail, done=done
-            )
-        for identifier, home, size, md5, sha256, modified in self._rows(_FILES):
-            yield Version(
-                id=identifier, kind=SOURCE, key=key.key(self._tist, identifier), bytes=size,
-                md5=md5, sha256=sha256, modified=modified, home=home,
-            )  # fmt: skip
-        for row in self._rows(_STEPS):
-            yield from self._template(dict(zip(_STEP, row, strict=True)))
-        for identifier, last in self._rows("SELECT id, key FROM lost ORDER BY id"):
-            yield Incidence(id=identifier, kind=TEMPLATE, what=DELETION, key=last)
-
-    def documents(self, parents: Parents) -> Iterator[tuple[str, tuple[str, ...], dict[str, Any]]]:
-        """Yield handle, sets and document of each version of a template."""
-        for row in self._rows(_DOCUMENTS):
-            handle, written, kind, kind_written, valid, source, segment, start, size, more = row
-            data = self._texts.read(f"texts-{segment:06}", start, size + more)
-            fields = json.loads(data[size:].partition(b"\n")[2])
-            text = data[: size - 1].decode()
-            account = DocumentReport(handle, written, kind, kind_written, valid, text, fields)
-            document = account.document(self._tist, source, *parents.of(handle))
-            yield handle, account.sets(), document
+    def write_documents(
+        self, path: Path, parents: Parents, advance: Callable[[int], None]
+    ) -> WrittenLog:
+        """Write the document of each version of a template, in the order of handles."""
+        writer, many = RowWriter(path, _COLUMNS, unlike=_LONG), 0
+        for handle, kind, source, segment, head, size, sets in self._rows(_DOCUMENTS):
+            inherited = parents.inherit(handle, is_article=kind == ARTICLE)
+            end = tail(self._tist, source, handle, inherited)
+            data = self._texts.read(f"texts-{segment:06}", head, size) + end
+            writer.append((handle, sets, data.decode()))
+            many += 1
+            advance(1)
+        writer.close()
+        return WrittenLog.of(path, {"document": many})
 
     def _rows(self, sql: str) -> Iterator[Any]:
         with engine.reading("the entries to store"):
-            yield from chain.from_iterable(engine.batches(self._connection, sql))
-
-    def _template(self, of: Mapping[str, Any]) -> Iterator[Row]:
-        handle, became = of["handle"], of["became"]
-        own = key.key(self._tist, handle)
-        if became in STORED:
-            yield Version(
-                id=handle, kind=TEMPLATE, key=own, bytes=of["bytes"], md5=of["md5"],
-                sha256=of["sha256"], text_md5=of["text_md5"], text_sha256=of["text_sha256"],
-                modified=of["modified"], home=of["home"], source=of["rel"], place=of["place"],
-                length=of["length"], encoding=of["encoding"], type=of["type"], valid=of["valid"],
-                handle=of["handle_written"],
-            )  # fmt: skip
-        elif of["moved"]:
-            yield SeenRow(
-                id=handle, kind=TEMPLATE, home=of["home"], source=of["rel"], place=of["place"]
-            )
-        if became != SAME:
-            yield Incidence(
-                id=handle,
-                kind=TEMPLATE,
-                what=_WHAT[became],
-                key=own if became in STORED else of["old_key"],
-                again=became in _AGAIN,
-            )
-        if became in STORED:
-            yield from self._files(of)
-
-    def _files(self, of: Mapping[str, Any]) -> Iterator[Row]:
-        data = self._texts.read(f"texts-{of['segment']:06}", of["start"] + of["bytes"], of["more"])
-        for block in map(FileBlock._make, json.loads(data.partition(b"\n")[0])):
-            url = normalise(block.url)
-            yield Refipo(
-                handle=of["handle"], position=block.position, url=block.url, id=url.id,
-                format=block.format, function=block.function, size=block.size,
-                restriction=block.restriction,
-            )  # fmt: skip
-            if url.fault is not None:
-                yield FaultRow(
-                    source=of["rel"], place=of["place"], code=url.fault, field="File-URL",
-                    detail=block.url[:200], done=KEPT,
-                )  # fmt: skip
+            for rows in engine.batches(self._connection.cursor(), sql):
+                yield from rows

@@ -5,9 +5,8 @@ comparison with the store and for the writing. Nothing is written before that.
 """
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -17,17 +16,29 @@ from builder.ingest import pool
 from builder.ingest.workdir import Work
 from builder.intake.intake import writing
 from builder.obi import log
-from builder.obi.content import ArchiveRow, FaultRow, Row, Version
+from builder.obi.content import ArchiveRow
+from builder.obi.history import DOCUMENTS, LOG, Committed
 from builder.obi.key import DAY_START, parse_tist
-from builder.obi.replay import fold
 from builder.obi.run import ObiRun, ObiRuntime, Purpose, claim, history
 from builder.redif import tarball
 from builder.redif.account import RedifReport, build_report
-from builder.redif.entry import LogEntries, Parents, stretches
+from builder.redif.entry import LogEntries, Parents
+from builder.redif.known_files import KnownFiles
+from builder.redif.packing import PackStorage
 from builder.redif.parse import parse
-from builder.redif.source import Sources, tarballs, tree_members
+from builder.redif.source import Sources, open_member, tarballs, tree_members
 from builder.redif.spool import LARGEST, NO_ENCODINGS, Flaw, RedifFile, Segment, Spool
-from builder.redif.staging import Acceptance, FileOrigin, compare, stage
+from builder.redif.staging import (
+    PREFIX,
+    UNKNOWN,
+    UNREAD,
+    Acceptance,
+    FileOrigin,
+    compare,
+    stage,
+)
+from builder.redif.stored_state import read_state
+from builder.redif.stretches import Stretches, stretches
 from functions.database import engine
 from functions.snapshot.errors import Conflict, StoreError
 from functions.snapshot.store import Writer
@@ -63,10 +74,10 @@ class RedifJob:
 
 @dataclass(frozen=True, slots=True)
 class RedifRuntime:
-    """Settings and dependencies of an ingest.
+    """Settings and dependencies of an ingest; `largest` bounds the bytes of a file.
 
-    `largest` bounds the bytes of a file. `encodings` has the encoding of undeclared text, by
-    archive.
+    `encodings` has the encoding of undeclared text, by archive. Files of folders that have not
+    changed are not read again, unless `again`; `home` keeps what is known of them, None nothing.
     """
 
     runtime: ObiRuntime
@@ -74,6 +85,8 @@ class RedifRuntime:
     jobs: int = 1
     largest: int = LARGEST
     encodings: Mapping[str, str] = field(default_factory=lambda: NO_ENCODINGS)
+    home: Path | None = None
+    again: bool = False
 
 
 def jobs(
@@ -126,8 +139,8 @@ def ingest(store: Writer, order: RedifJob, work: Work, means: RedifRuntime) -> R
     A run that was cut off continues. If it lacked only its commit, it is committed and the result
     is None: there is no report. Raises UsageError if no source holds ReDIF, and StoreError.
     """
-    with work.scratch() as folder:
-        doing = _RedifIngest(store, order, means, folder)
+    with work.scratch() as folder, _open_known(store, order, means) as known:
+        doing = _RedifIngest(store, order, means, folder, known)
         content = doing.read()
         purpose = Purpose(_KIND, order.label, order.fingerprint(), content)
         while True:
@@ -148,33 +161,82 @@ def ingest(store: Writer, order: RedifJob, work: Work, means: RedifRuntime) -> R
                 run.abandon("its sources have changed since it began")
 
 
+@contextmanager
+def _open_known(store: Writer, order: RedifJob, means: RedifRuntime) -> Iterator[KnownFiles | None]:
+    if means.home is None or not any(origin.is_tree for origin in order.origins):
+        yield None
+        return
+    asked = json.dumps([store.address, order.fingerprint(), dict(means.encodings)])
+    known = KnownFiles(means.home, asked, trust=not means.again)
+    try:
+        yield known
+    finally:
+        known.close()
+
+
 class _RedifIngest:
-    def __init__(self, store: Writer, order: RedifJob, means: RedifRuntime, folder: Path) -> None:
+    def __init__(
+        self,
+        store: Writer,
+        order: RedifJob,
+        means: RedifRuntime,
+        folder: Path,
+        known: KnownFiles | None,
+    ) -> None:
         self._store, self._order, self._means, self._folder = store, order, means, folder
         self._segments: list[Segment] = []
         self._flaws: list[tuple[int, Flaw]] = []
+        self._dropped: list[int] = []  # known files that cannot be read any more
+        self._databases = 0
+        self._known = known
         self.conflicts = 0
 
     def read(self) -> str:
         """Copy the files of the sources to this machine and parse them; return their digest."""
-        spool = Spool(self._folder, self._means.largest, self._means.encodings)
+        spool, known = self._spool(), self._known
         with self._means.bar("reading", None, " files") as bar:
             for number, origin in enumerate(self._order.origins):
                 for found in _members(origin):
-                    flaw = found if isinstance(found, Flaw) else spool.take(number, found)
-                    if flaw is not None:
+                    if isinstance(found, Flaw):
+                        self._note(number, found)
+                    elif known is not None and origin.is_tree and known.has(number, found):
+                        known.skip(spool.files, number, found.path)
+                        spool.skip(number, found)
+                    elif flaw := spool.take(number, found):
                         self._note(number, flaw)
                     bar(1)
             spool.close()
+        if known is not None:
+            known.end_scan()
         self._segments = spool.segments
-        if not self._segments:
+        if not self._segments and not (known and known.skipped):
             why = f": {self._flaws[0][1].detail}" if self._flaws else ""
             raise UsageError(f"{self._order.label} has no readable ReDIF file{why}")
+        self._parse(spool)
+        return spool.digest()
+
+    def _spool(self, first: int = 0) -> Spool:
+        return Spool(self._folder, self._means.largest, first, self._means.encodings)
+
+    def _parse(self, spool: Spool) -> None:
         with self._means.bar("parsing", spool.bytes, "B") as bar:
             told: Callable[[int, int], None] = lambda read, templates: bar(read)  # noqa: E731
-            for _ in pool.map_tasks(parse, self._segments, self._means.jobs, told):
+            for _ in pool.map_tasks(parse, spool.segments, self._means.jobs, told):
                 pass
-        return spool.digest()
+
+    def _read_again(self, files: Sequence[tuple[int, int, str]]) -> None:
+        """Read known files after all: each with its ordinal, its source and its path."""
+        spool = self._spool(len(self._segments))
+        for ordinal, number, path in files:
+            flaw: Flaw | None = None
+            for found in open_member(self._order.origins[number].path, path):
+                flaw = found if isinstance(found, Flaw) else spool.take(number, found, ordinal)
+            if flaw is not None:
+                self._note(number, flaw)
+                self._dropped.append(ordinal)
+        spool.close()
+        self._parse(spool)
+        self._segments += spool.segments
 
     def _note(self, source: int, flaw: Flaw) -> None:
         if len(self._flaws) < _FLAWS:
@@ -187,42 +249,49 @@ class _RedifIngest:
 
     def commit(self, run: ObiRun) -> RedifReport:
         """Compare with the runs before this one, write what is new, and commit the run."""
-        before = run.turn()
-        place = self._folder / f"database-{self.conflicts}"
-        with writing(place):
-            place.mkdir()
-        with (
-            stretches(self._folder) as texts,
-            closing(self._connect(place)) as connection,
-        ):
-            with self._means.bar("comparing", len(before), " runs") as bar:
-                stage(connection, self._segments, self._order.origins, self._flaws)
-                fold(connection, self._store, before, place)
-                compare(connection, self._order.accepted)
-                bar(len(before))
-            entries = LogEntries(connection.cursor(), texts, run.tist)
-            account = build_report(connection, run.tist, self._order.label)
-            self._put(run, entries, account)
-            parents = Parents(connection, texts, self._store)
-            codes: Counter[str] = Counter()
-            with self._means.bar("writing", account.objects + account.documents, " rows") as bar:
-                rows = _watch(entries.rows(), bar, codes)
-                done = run.commit(rows, _count(entries.documents(parents), bar))
-        return account.having(done, codes)
+        while True:
+            place = self._folder / f"database-{self._databases}"
+            self._databases += 1
+            with writing(place):
+                place.mkdir()
+            with (
+                stretches(self._folder) as texts,
+                closing(self._connect(place)) as connection,
+            ):
+                self._compare(connection, run.turn(), place)
+                with engine.reading("the read templates"):
+                    lacking = connection.execute(UNREAD).fetchall()
+                if not lacking:
+                    report = self._write(run, connection, texts, place)
+                    if self._known is not None:
+                        self._known.keep(connection)
+                    return report
+            self._read_again(lacking)
 
-    def _put(self, run: ObiRun, entries: LogEntries, account: RedifReport) -> None:
-        with self._means.bar("storing", account.objects, " objects") as bar:
-            for _ in run.put_all(entries.objects()):
-                bar(1)
-            for identifier, number, start, size in list(entries.large()):
-                segment = self._segments[number]
-                if size == segment.bytes:
-                    run.put_file(identifier, segment.path)
-                else:
-                    with segment.path.open("rb") as data:
-                        data.seek(start)
-                        run.put(identifier, data.read(size))
-                bar(1)
+    def _compare(
+        self, connection: engine.Connection, before: Sequence[Committed], place: Path
+    ) -> None:
+        known = self._known
+        statements = UNKNOWN if known is None else known.statements(self._dropped)
+        with self._means.bar("comparing", len(before), " runs") as bar:
+            stage(connection, self._segments, self._order.origins, self._flaws, statements)
+            read_state(connection, self._store, before, place)
+            compare(connection, self._order.accepted)
+            bar(len(before))
+
+    def _write(
+        self, run: ObiRun, connection: engine.Connection, texts: Stretches, place: Path
+    ) -> RedifReport:
+        account = build_report(connection, run.tist, self._order.label)
+        with self._means.bar("storing", None, "B") as bar, writing(place):
+            packs = PackStorage(connection, run, self._folder, texts)
+            packs.store(self._segments, PREFIX, bar)
+        entries = LogEntries(connection, texts, run.tist)
+        with self._means.bar("writing", account.documents, " documents") as bar, writing(place):
+            said, codes = entries.write_log(place / LOG)
+            parents = Parents(connection, self._store)
+            told = entries.write_documents(place / DOCUMENTS, parents, bar)
+        return account.having(run.commit_files(place, said, told), codes)
 
     def _connect(self, place: Path) -> engine.Connection:
         with engine.reading(str(place)):
@@ -235,19 +304,3 @@ def _members(origin: FileOrigin) -> Iterator[RedifFile | Flaw]:
         yield from read(origin.path)
     except OSError as error:
         raise UsageError(f"{origin.label} cannot be read: {error.strerror}") from error
-
-
-def _count(found: Iterable[T], bar: Callable[[int], None]) -> Iterator[T]:
-    for one in found:
-        yield one
-        bar(1)
-
-
-def _watch(rows: Iterable[Row], bar: Callable[[int], None], codes: Counter[str]) -> Iterator[Row]:
-    """Pass the rows on, advance the bar by each version, and count the faults."""
-    for row in rows:
-        yield row
-        if isinstance(row, Version):
-            bar(1)
-        elif isinstance(row, FaultRow):
-            codes[row.code] += 1

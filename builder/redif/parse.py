@@ -1,25 +1,32 @@
 """Parsing of a segment into rows of files, templates and faults, and a file of texts.
 
-A process parses one segment at a time. Rows stay small, because texts of templates go into one file
-beside them. Each row has the place of its text.
+A process parses one segment at a time. Rows stay small, because heads of documents go into one file
+beside them. Each row has the place of its head.
 """
 
 import hashlib
 import io
-import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from builder.http.url import normalise
 from builder.intake.intake import writing
 from builder.parquet.writer import RowWriter
 from builder.redif.spool import ALONE, KEPT, Segment, Spooled
 from builder.sources.redif import template
-from builder.sources.redif.cluster import Structure
-from builder.sources.redif.document import ARCHIVE
+from builder.sources.redif.document import (
+    ARCHIVE,
+    NOTHING,
+    SERIES,
+    DocumentReport,
+    Inheritable,
+)
 from builder.sources.redif.specification import Diagnostic, guess_type
-from builder.sources.redif.template import FileBlock, Template, file_blocks
+from builder.sources.redif.template import Template, file_blocks
+from functions.archive.redif_text import make_text
 from functions.snapshot.schema import Column
 
 _REPORT_EVERY = 1000  # templates
@@ -39,7 +46,14 @@ TABLES = {
         ordinal="BIGINT", place="BIGINT", line="BIGINT", length="BIGINT", encoding="VARCHAR",
         type="VARCHAR", type_written="VARCHAR", valid="BOOLEAN", handle="VARCHAR",
         handle_written="VARCHAR", text_md5="VARCHAR", text_sha256="VARCHAR", md5="VARCHAR",
-        sha256="VARCHAR", segment="INTEGER", start="BIGINT", bytes="BIGINT", more="BIGINT",
+        sha256="VARCHAR", segment="INTEGER", bytes="BIGINT", head="BIGINT", size="BIGINT",
+        own="BOOLEAN", sets="VARCHAR[]", name="VARCHAR", restriction="VARCHAR[]",
+        provider="VARCHAR[]",
+    ),
+    "refipo": _columns(
+        ordinal="BIGINT", place="BIGINT", position="BIGINT", url="VARCHAR", id="VARCHAR",
+        format="VARCHAR", function="VARCHAR", size="VARCHAR", restriction="VARCHAR",
+        fault="VARCHAR",
     ),
     "fault": _columns(
         ordinal="BIGINT", place="BIGINT", code="VARCHAR", detail="VARCHAR", done="VARCHAR",
@@ -48,14 +62,15 @@ TABLES = {
 """Tables of a segment.
 
 `state` is a fault code if the file is not ReDIF, else NULL. `archives` counts archive templates.
-The text of a template lies in the segment's texts at `start` and has `bytes` bytes. The result of
-`extra` follows it and has `more` bytes.
+The text of a template has `bytes` bytes. Of one with a handle, the head of its document lies in the
+segment's texts at `head` and has `size` bytes. If `own`, its bytes in the file do not give its text
+again, and the text follows the head. `name`, `restriction` and `provider` are what others inherit.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The file with the texts of a segment's templates."""
+    """The file with the heads of documents of a segment's templates."""
 
     folder: Path
     number: int
@@ -84,12 +99,6 @@ def path(folder: Path, table: str, number: int) -> Path:
     return folder / f"{table}-{number:06}.parquet"
 
 
-def extra(fields: Structure, found: list[FileBlock]) -> bytes:
-    """Return what is kept after a template's text: its blocks and its fields, as two JSON lines."""
-    blocks_ = json.dumps(found, ensure_ascii=False).encode()  # JSON without line breaks
-    return blocks_ + b"\n" + json.dumps(fields, ensure_ascii=False).encode()
-
-
 class _Parsing:
     def __init__(self, segment: Segment, advance: Callable[[int, int], None]) -> None:
         self._segment, self._advance = segment, advance
@@ -113,7 +122,7 @@ class _Parsing:
             if isinstance(event, Template):
                 templates += 1
                 archives += (event.type or _likely_type(event.type_written)) == ARCHIVE
-                self._template(file, event)
+                self._template(file, event, data)
             else:
                 if event.code in ("html", "empty-file", "no-template"):
                     state = event.code
@@ -135,11 +144,21 @@ class _Parsing:
         self._tell(end=True)
         return self._templates
 
-    def _template(self, file: Spooled, found: Template) -> None:
-        text = found.text.encode() + b"\n"
-        more = extra(found.structure, file_blocks(found))
-        self._texts.write(text)
-        self._texts.write(more)
+    def _template(self, file: Spooled, found: Template, data: BinaryIO) -> None:
+        text = found.text.encode("utf-8", "replace") + b"\n"
+        raw = os.pread(data.fileno(), found.length, file.start + found.offset)
+        own = make_text(raw, found.encoding) != text
+        at, head = self._at, b""
+        sets: tuple[str, ...] = ()
+        report = DocumentReport.from_template(found)
+        if report is not None:
+            head, sets = report.head(), report.sets()
+            self._texts.write(head)
+            self._texts.write(text if own else b"")
+            self._at += len(head) + own * len(text)
+        parent = NOTHING
+        if found.type in (ARCHIVE, SERIES):
+            parent = Inheritable.from_fields(found.structure)
         self._writers["template"].append(
             (
                 *(file.ordinal, found.offset, found.line, found.length, found.encoding),
@@ -147,11 +166,24 @@ class _Parsing:
                 *(found.handle, found.handle_written, found.md5, found.sha256),
                 hashlib.md5(text, usedforsecurity=False).hexdigest(),
                 hashlib.sha256(text).hexdigest(),
-                *(self._segment.number, self._at, len(text), len(more)),
+                *(self._segment.number, len(text), at, len(head), own, sets),
+                *(parent.name, parent.restriction, parent.provider),
             )
         )
-        self._at += len(text) + len(more)
         self._templates += 1
+        for block in file_blocks(found) if found.handle is not None else ():
+            url = normalise(block.url)
+            self._writers["refipo"].append(
+                (
+                    file.ordinal,
+                    found.offset,
+                    block.position,
+                    block.url,
+                    url.id,
+                    *block[2:],
+                    url.fault,
+                )
+            )
         for diagnostic in found.diagnostics:
             self._fault(file, diagnostic, found.offset)
         self._tell()

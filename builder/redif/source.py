@@ -39,6 +39,17 @@ def tree_members(folder: Path) -> Iterator[RedifFile | Flaw]:
     yield from _below(root, root.name, root)
 
 
+def open_member(folder: Path, path: str) -> Iterator[RedifFile | Flaw]:
+    """Yield the file of a folder that `tree_members` yielded with this path, or its Flaw."""
+    file = folder.resolve().parent / path
+    try:
+        file = file.resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        yield Flaw(path, "unreadable", str(error), True)
+        return
+    yield from _tree_file(file, path)
+
+
 def tree_holds_redif(folder: Path) -> bool:
     """Return whether there is a ReDIF file below the folder."""
     return any(isinstance(found, RedifFile) for found in tree_members(folder))

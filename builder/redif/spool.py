@@ -135,10 +135,18 @@ class Spool:
     """Copies files, one after the other, into segments in a folder."""
 
     def __init__(
-        self, folder: Path, largest: int = LARGEST, encodings: Mapping[str, str] = NO_ENCODINGS
+        self,
+        folder: Path,
+        largest: int = LARGEST,
+        first: int = 0,
+        encodings: Mapping[str, str] = NO_ENCODINGS,
     ) -> None:
-        """Create a spool; `encodings` has the encoding of files by their archive's folder."""
+        """Copy files of up to `largest` bytes; segments are numbered from `first`.
+
+        `encodings` has the encoding of files by their archive's folder.
+        """
         self.segments: list[Segment] = []
+        self._first = first
         self.files = self.bytes = 0
         self._digest = hashlib.sha256()
         self._folder, self._largest, self._encodings = folder, largest, encodings
@@ -147,7 +155,12 @@ class Spool:
         self._index: BinaryIO
         self._at = 0
 
-    def take(self, source: int, member: RedifFile) -> Flaw | None:
+    def skip(self, source: int, member: RedifFile) -> None:
+        """Count a file that is known and therefore not copied."""
+        self._hash(source, member.path, member.modified, member.bytes, "known")
+        self.files += 1
+
+    def take(self, source: int, member: RedifFile, ordinal: int | None = None) -> Flaw | None:
         """Copy a file. Return the fault if the file is left out, else None."""
         if member.bytes > self._largest:
             return self._too_large(member.path)
@@ -173,7 +186,7 @@ class Spool:
             return flaw
         self._note(
             Spooled(
-                self.files,
+                self.files if ordinal is None else ordinal,
                 source,
                 member.path,
                 member.modified,
@@ -196,7 +209,14 @@ class Spool:
             with writing(self._folder):
                 self._open.close()
             self._open = None
-            self.segments.append(Segment(self._folder, len(self.segments), self._at))
+            self.segments.append(Segment(self._folder, self._number, self._at))
+
+    @property
+    def _number(self) -> int:
+        return self._first + len(self.segments)
+
+    def _hash(self, *said: str | int) -> None:
+        self._digest.update(json.dumps(said).encode())
 
     def _encoding(self, path: str) -> str | None:
         """Return the encoding that the operator named for a folder on the path."""
@@ -205,7 +225,7 @@ class Spool:
 
     def _begin(self) -> None:
         self.close()
-        segment = Segment(self._folder, len(self.segments), 0)
+        segment = Segment(self._folder, self._number, 0)
         with ExitStack() as stack:
             self._out = stack.enter_context(segment.path.open("wb"))
             self._index = stack.enter_context(segment.index.open("wb"))
@@ -221,7 +241,7 @@ class Spool:
         line = json.dumps(asdict(file)).encode() + b"\n"
         with writing(self._folder):
             self._index.write(line)
-        self._digest.update(line)
+        self._hash(file.source, file.path, file.modified, file.bytes, file.sha256)
         self.files += 1
         self.bytes += file.bytes
         if file.bytes >= ALONE or self._at >= SEGMENT:

@@ -22,14 +22,18 @@ from functions.database import engine
 PREFIX = "RePEc-file:"
 """Prefix of the id of a ReDIF file as it was found; the path from the root follows."""
 
-_PARSED = engine.table("$files")
-_FILES = f"""
+_FILES = """
 CREATE TABLE staged_file AS
 SELECT *, if(rel[1] = '/' OR NOT contains(rel, '/'), NULL, lower(split_part(rel, '/', 1))) AS home,
     row_number() OVER (PARTITION BY rel ORDER BY source, ordinal DESC) = 1 AS counts
 FROM (SELECT *, if(starts_with(path, root), path[length(root) + 1:], '/' || path) AS rel
-      FROM {_PARSED} JOIN root USING (source))
+      FROM read_file JOIN root USING (source))
 """
+UNKNOWN = (
+    "CREATE VIEW read_file AS FROM parsed_file",
+    "CREATE VIEW read_template AS FROM parsed_template",
+)
+"""The statements where all files were read."""
 _FLAWS = """
 CREATE TABLE flaw AS
 SELECT source, path, code, detail, hides, rel,
@@ -48,14 +52,14 @@ FROM (SELECT home, count(*) AS files, sum(templates)::BIGINT AS templates,
           AND home NOT IN (SELECT home FROM flaw WHERE hides AND home IS NOT NULL) AS sound
       FROM staged_file WHERE counts AND home IS NOT NULL GROUP BY home)
 """
-_TEMPLATES = f"""
+_TEMPLATES = """
 CREATE TABLE staged_template AS
 SELECT t.* EXCLUDE (segment), t.segment, f.rel, f.home, f.modified, f.source,
     CASE WHEN f.home IS DISTINCT FROM string_split(handle, ':')[2] THEN 0
          WHEN len(string_split(handle, ':')) <= 3 THEN 1 + (len(string_split(rel, '/')) = 2)::INT
          WHEN lower(split_part(rel, '/', 2)) = string_split(handle, ':')[3] THEN 2
          ELSE 1 END AS proper
-FROM {_PARSED} t JOIN staged_file f USING (ordinal) WHERE f.counts
+FROM read_template t JOIN staged_file f USING (ordinal) WHERE f.counts
 """
 # Of templates with one handle, the one in its own folder counts; otherwise the first one.
 _WINNERS = """
@@ -67,8 +71,8 @@ SELECT ordinal, place FROM (
 CREATE TABLE winner AS SELECT t.* FROM staged_template t SEMI JOIN first USING (ordinal, place);
 DROP TABLE first
 """
-_CANDIDATES = f"""
-SELECT DISTINCT source, path FROM {_PARSED}
+_CANDIDATES = """
+SELECT DISTINCT source, path FROM read_file
 WHERE string_split(lower(path), '/')[-1] IN (
     string_split(lower(path), '/')[-2] || 'arch.rdf',
     string_split(lower(path), '/')[-2] || 'arch.redif')
@@ -139,6 +143,13 @@ SELECT f.*, '{PREFIX}' || f.rel AS id FROM staged_file f
 LEFT JOIN obi o ON o.kind = '{SOURCE}' AND o.id = '{PREFIX}' || f.rel
 WHERE f.counts AND o.digest IS DISTINCT FROM f.sha256
 """
+UNREAD = """
+SELECT ordinal, source, path FROM staged_file
+WHERE counts AND segment IS NULL AND ordinal IN (
+    SELECT ordinal FROM fresh UNION ALL
+    SELECT ordinal FROM step WHERE became IN ({})) ORDER BY ordinal
+""".format(", ".join(f"'{became}'" for became in STORED))
+"""The query of the known files that must be read after all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,19 +166,25 @@ def stage(
     segments: Sequence[Segment],
     origins: Sequence[FileOrigin],
     flaws: Sequence[tuple[int, Flaw]],
+    known: Sequence[str] = UNKNOWN,
 ) -> None:
-    """Create the tables of the files that were read, from one segment or more. Raises StoreError.
+    """Create the tables of the files that were read, and of known ones. Raises StoreError.
+
+    The statements `known` create `read_file` and `read_template` from the parsed tables.
 
     `staged_file` and `flaw` have the files and the faults for which files were left out. `folder`
     has the folders of archives. One is `sound` if no fault may hide files of it, and `complete` if
     it also has its own template. `winner` has the rows of `staged_template` that count: one for
     each handle. `staged_fault` has the faults within files.
     """
-    files = {table: _paths(segments, table) for table in TABLES}
     with engine.reading("the read templates"):
+        for table in TABLES:
+            connection.execute(f"CREATE VIEW parsed_{table} AS {_parsed(segments, table)}")
+        for sql in known:
+            connection.execute(sql)
         connection.execute("CREATE TABLE root (source INTEGER, root VARCHAR)")
         for number, origin in enumerate(origins):
-            root = _root(connection, files["file"], number, origin)
+            root = _root(connection, number, origin)
             connection.execute("INSERT INTO root VALUES ($1, $2)", [number, root])
         connection.execute(
             "CREATE TABLE found_flaw (source INTEGER, path VARCHAR, code VARCHAR, detail VARCHAR, "
@@ -177,26 +194,27 @@ def stage(
             connection.executemany(
                 "INSERT INTO found_flaw VALUES ($1, $2, $3, $4, $5)", [[n, *f] for n, f in flaws]
             )
-        connection.execute(_FILES, {"files": files["file"]})
+        connection.execute(_FILES)
         connection.execute(_FLAWS)
         connection.execute(_FOLDERS)
-        connection.execute(_TEMPLATES, {"files": files["template"]})
+        connection.execute(_TEMPLATES)
         connection.execute(_WINNERS)
-        connection.execute(
-            f"CREATE TABLE staged_fault AS SELECT * FROM {_PARSED}",
-            {"files": files["fault"]},
-        )
+        connection.execute("CREATE TABLE staged_fault AS FROM parsed_fault")
 
 
-def _paths(segments: Sequence[Segment], table: str) -> list[str]:
-    return [str(path(segment.folder, table, segment.number)) for segment in segments]
+def _parsed(segments: Sequence[Segment], table: str) -> str:
+    """Return the query of the rows of a table that were parsed."""
+    if not segments:
+        empty = ", ".join(f"NULL::{column.type} AS {column.name}" for column in TABLES[table])
+        return f"SELECT {empty} WHERE false"
+    paths = (str(path(segment.folder, table, segment.number)) for segment in segments)
+    named = ", ".join(map(engine.quote, paths))
+    return f"FROM {engine.table(f'[{named}]')}"
 
 
-def _root(
-    connection: engine.Connection, files: Sequence[str], source: int, origin: FileOrigin
-) -> str:
+def _root(connection: engine.Connection, source: int, origin: FileOrigin) -> str:
     """Return the part of a source's paths that is above the archives' folders."""
-    rows = connection.execute(_CANDIDATES, {"files": list(files)}).fetchall()
+    rows = connection.execute(_CANDIDATES).fetchall()
     above = [path.split("/")[:-2] for number, path in rows if number == source]
     if above:
         parts = min(above, key=lambda parts: (len(parts), parts))
@@ -205,8 +223,8 @@ def _root(
     # folder RePEc as the root.
     name = origin.path.resolve().name
     root = f"{name}/" if origin.is_tree and not _is_code(name) else ""
-    sql = f"SELECT min(path) FROM {_PARSED} WHERE source = $source"
-    (first,) = connection.execute(sql, {"files": list(files), "source": source}).fetchall()[0]
+    sql = "SELECT min(path) FROM read_file WHERE source = $source"
+    (first,) = connection.execute(sql, {"source": source}).fetchall()[0]
     head, slash, _ = str(first or "").removeprefix(root).partition("/")
     return f"{root}{head}/" if slash and head.lower() == "repec" else root
 
@@ -248,7 +266,7 @@ def can_be_named(archive: str) -> bool:
 def compare(connection: engine.Connection, accepted: Acceptance) -> None:
     """Create `step`, `missing`, `vanished`, `lost` and `fresh` (files with new bytes).
 
-    It needs the tables of staging.stage and of replay.fold. Raises StoreError.
+    It needs the tables of staging.stage and of stored_state. Raises StoreError.
     """
     values = {
         "few": FEW,

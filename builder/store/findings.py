@@ -98,7 +98,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     "dumps-behind": (NOTE, "a publish was interrupted; run `sheaf publish` to complete its dumps"),
     "tables-behind": (
         NOTE,
-        "a publish was interrupted; run `sheaf publish` to complete its tables",
+        "run `sheaf publish` to complete its tables",
     ),
     "tables-moved": (NOTE, "run `sheaf publish` to write tables for this place"),
     "unchecked": (NOTE, "fix the other findings, then verify again"),
@@ -114,6 +114,10 @@ CODES: Mapping[str, tuple[str, str]] = {
     "ingest-unfinished": (
         NOTE,
         "an ingest is running or was interrupted: run its command again, or remove that folder",
+    ),
+    "obi-pack-orphan": (
+        NOTE,
+        "an interrupted or abandoned run left it; a run that stores the same bytes will use it",
     ),
     "obi-run-unfinished": (
         NOTE,

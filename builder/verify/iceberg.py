@@ -12,7 +12,7 @@ from builder.iceberg import index as keys
 from builder.iceberg.ducklake import LakeCatalogue
 from builder.iceberg.index import FOLDER, INDEX, TablesIndex
 from builder.iceberg.metadata import describe_table
-from builder.iceberg.table import SNAPSHOTS, TABLES, IcebergTable
+from builder.iceberg.table import SNAPSHOTS, TABLES, IcebergTable, digest_schemas
 from builder.store.findings import Finding
 from functions.database import engine
 from functions.snapshot.errors import DamagedStore, MissingObject
@@ -56,9 +56,13 @@ def table_findings(
     if index.location != store.address:
         problem = f"its paths begin with {index.location}, and the store is at {store.address}"
         yield Finding("tables-moved", INDEX, problem)
-    found = [*_check_metadata(store, index), *_check_objects(store, index)]
+    is_earlier = index.schemas != digest_schemas()
+    if is_earlier:
+        yield Finding("tables-behind", INDEX, "an earlier Sheaf wrote it, with other columns")
+    found = [] if is_earlier else [*_check_metadata(store, index)]
+    found += _check_objects(store, index)
     yield from found
-    if connection is not None and not found:
+    if connection is not None and not found and not is_earlier:
         yield from _check_rows(store, index, connection)
     for key in clean.list_strays(store, now):
         yield Finding("orphan", key, f"{INDEX} does not name it")

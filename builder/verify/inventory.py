@@ -256,6 +256,8 @@ def leftovers(store: Writer, named: Collection[str] | None, now: datetime) -> It
             folder = "/".join(entry.key.split("/")[:2]) + "/"
             works[folder] = works.get(folder, 0) + entry.bytes
             continue
+        if entry.key.startswith(layout.TEMPORARY + intake.KNOWN_PREFIX):
+            continue  # of ReDIF files, for the next ingest
         yield Finding("temporary", entry.key, f"an unfinished upload of {entry.bytes:,} bytes")
     for folder, size in works.items():
         yield Finding("ingest-unfinished", folder, f"{size:,} bytes of an unfinished ingest")

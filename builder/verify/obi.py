@@ -10,18 +10,21 @@ from dataclasses import dataclass, field
 
 from builder.obi import content, key, log
 from builder.obi.content import Redirect, Row, Version
-from builder.obi.history import DOCUMENTS, LOG, Committed
+from builder.obi.history import LOGS, Committed
 from builder.obi.key import KeySet
 from builder.obi.publishes import PUBLISHES, parse_record
 from builder.runtime import Advance
 from builder.store.findings import Finding
 from builder.threads import map_in_order
 from builder.verify.obi_history import Chain
+from builder.verify.obi_packs import PackAudit
 from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
 from functions.snapshot.store import Writer
 
 _THREADS = 8
 _AHEAD = 64
+_OTHERS = frozenset({key.RUNS, key.PACKS, PUBLISHES})  # folders without content of runs
+_STORED = "row IN ('version', 'redirect')"
 
 
 @dataclass
@@ -37,6 +40,7 @@ class ObiAudit:
     findings: list[Finding] = field(default_factory=list)
     _sound: list[Committed] = field(default_factory=list)
     _broken: set[str] = field(default_factory=set)
+    _packs: PackAudit | None = None
 
     @staticmethod
     def none(store: Writer) -> "ObiAudit":
@@ -55,12 +59,21 @@ class ObiAudit:
             if place not in places:
                 found._check_unopened(place)
         found._check_publishes()
+        packs = found._packs = PackAudit.begin(
+            store, found._sound, chosen, whole=len(found._sound) == len(chain.runs)
+        )
+        found.objects += packs.objects
+        found.bytes += packs.bytes
         return found
 
     def finish(self, advance: Advance) -> None:
         """Read the chosen objects and add findings on their content."""
         for row, data in map_in_order(self._digest, self._objects(), _THREADS, _AHEAD):
             advance(self._check_object(row, data))
+        if self._packs is not None:
+            self._packs.finish(advance)
+            self.read += self._packs.read
+            self.findings += self._packs.findings
 
     def _digest(
         self, row: Version | Redirect
@@ -72,11 +85,13 @@ class ObiAudit:
 
     def _check(self, run: Committed) -> None:
         """Check the listing of a run's objects against its log."""
-        prefix = key.run(run.tist)
-        if not self._matches_commit(prefix + LOG, run.log, "obi-log-edited"):
+        if not self._matches_commit(run.log_key, run.log, "obi-log-edited"):
             return
-        if run.documents is not None:
-            self._matches_commit(prefix + DOCUMENTS, run.documents, "obi-documents-edited")
+        for where, digest in run.files.items():
+            is_log = where.removeprefix(key.run(run.tist)) in LOGS.values()
+            if where != run.log_key:
+                code = "obi-log-edited" if is_log else "obi-documents-edited"
+                self._matches_commit(where, digest, code)
         self._sound.append(run)
         place = key.ROOT + key.folder(run.tist)
         there, sized, named = KeySet(), KeySet(), KeySet()
@@ -96,6 +111,9 @@ class ObiAudit:
                 )
             elif self.chosen(where):
                 self.bytes += size or 0
+        if run.original is not None:  # its objects may stay beside the packs
+            for row in log.read_rows(self.store, run, "row = 'version' AND pack IS NOT NULL"):
+                named.add(str(_place(row, run.tist)[0]))
         if not named.same(there):
             for where in self.store.keys(place):
                 if where not in named:
@@ -114,15 +132,18 @@ class ObiAudit:
 
     def _named_keys(self, run: Committed) -> Iterator[tuple[str, int | None]]:
         """Yield the keys that a log names, with sizes; add findings on its rows."""
-        where = key.run(run.tist) + LOG
+        where = run.log_key
         counts: dict[str, int] = {}
         try:
-            for row in log.read_rows(self.store, run):
-                counts[row.row] = counts.get(row.row, 0) + 1
+            if run.format > 1:
+                counts = dict(log.count_rows(self.store, run.tist, run.format)[2])
+            for row in log.read_rows(self.store, run, _STORED):
+                if run.format == 1:
+                    counts[row.row] = counts.get(row.row, 0) + 1
                 place, expected = _place(row, run.tist)
                 if place is not None and place != expected:
                     self._find("obi-key", where, f"{place} is not a place of {_of(row)}")
-                elif place is not None:
+                elif place is not None and not _is_packed(row):
                     yield place, row.bytes if isinstance(row, Version) else None
         except DamagedStore as error:
             self._find("obi-log-edited", where, str(error))
@@ -133,11 +154,9 @@ class ObiAudit:
     def _places(self) -> Iterator[str]:
         """Yield the folders with content; report objects elsewhere as strays."""
         above = [key.ROOT]
-        for depth in range(3):
+        for _ in range(3):
             below = [where for place in above for where in self.store.folders(place)]
-            above = [
-                w for w in below if w.endswith("/") and (depth or w not in (key.RUNS, PUBLISHES))
-            ]
+            above = [w for w in below if w.endswith("/") and w not in _OTHERS]
             for where in below:
                 if not where.endswith("/"):
                     self._find("obi-stray", where, "it belongs to no run")
@@ -167,8 +186,8 @@ class ObiAudit:
     def _objects(self) -> Iterator[Version | Redirect]:
         """Yield the rows of the objects to be read."""
         for run in self._sound:
-            for row in log.read_rows(self.store, run):
-                if isinstance(row, Version | Redirect) and row.key is not None:
+            for row in log.read_rows(self.store, run, _STORED):
+                if isinstance(row, Version | Redirect) and not _is_packed(row) and row.key:
                     right = row.key == _place(row, run.tist)[1] and row.key not in self._broken
                     if right and self.chosen(row.key):
                         yield row
@@ -223,6 +242,10 @@ def _is_earlier(row: Redirect, tist: int) -> bool:
     """True if the redirect is recorded by an earlier run and has not changed since."""
     found = key.parse((row.key or "").removesuffix(key.REDIRECT))
     return found is not None and found[0] < tist and key.redirect(found[0], row.origin) == row.key
+
+
+def _is_packed(row: Row) -> bool:
+    return isinstance(row, Version) and row.pack is not None
 
 
 def _of(row: Row) -> str:

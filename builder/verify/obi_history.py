@@ -13,10 +13,9 @@ from builder.obi import key, replay
 from builder.obi.history import (
     ALIVE,
     COMMIT,
-    DOCUMENTS,
-    LOG,
     MEMBERS,
     OPEN,
+    PACKED,
     Committed,
     OpenedRun,
     group_by_run,
@@ -30,6 +29,8 @@ from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import DataFile, Manifest
 from functions.snapshot.store import Reader, Writer
 from functions.store.catalog import Catalogue
+
+_PLACE = {"pack", "start"}
 
 
 @dataclass
@@ -82,6 +83,8 @@ class Chain:
             data = store.read(key.run(tist) + COMMIT)
             run = Committed.of(tist, data)
             before = json.loads(data).get("previous")
+            if run is not None and PACKED in self.members[tist]:
+                run = run.convert(store.read(key.run(tist) + PACKED))
             if run is None:
                 self._void.add(tist)
             else:
@@ -92,9 +95,9 @@ class Chain:
             return
         if run is not None:
             self._check_begun(store, run)
-            for name in [LOG] + [DOCUMENTS] * (run.documents is not None):
-                if name not in self.members[tist]:
-                    self._find("obi-missing", tist, name, "the run was committed with it")
+            there = {key.run(tist) + name for name in self.members[tist]}
+            for where in sorted(run.files.keys() - there):
+                self.findings.append(Finding("obi-missing", where, "the run was committed with it"))
 
     def _check_begun(self, store: Writer, run: Committed) -> None:
         """Check a run's opening record against its commit."""
@@ -155,7 +158,8 @@ def table_findings(
         files = [*catalogue.files(manifest, table)]
         if [file.key for file in files] == table_keys(connection, table, scratch):
             continue
-        differing = _differing(store, connection, table, files)
+        converted = any(run.original is not None for run in shown)
+        differing = _differing(store, connection, table, files, converted=converted)
         if differing:
             home = files[0].key if files else key
             problem = f"{differing:,} rows of {table} differ from the runs' logs"
@@ -174,16 +178,24 @@ def table_keys(connection: engine.Connection, table: str, scratch: Path) -> list
 
 
 def _differing(
-    store: Reader, connection: engine.Connection, table: str, files: Sequence[DataFile]
+    store: Reader,
+    connection: engine.Connection,
+    table: str,
+    files: Sequence[DataFile],
+    *,
+    converted: bool,
 ) -> int:
     """Return the number of rows in which the files differ from the replay."""
     values = {"files": [str(store.local(file.key)) for file in files]}
-    names = ", ".join(column.name for column in obi.TABLES[table])
-    there = f"SELECT {names} FROM {engine.table('$files')}"
+    there, names = f"FROM {engine.table('$files')}", [c.name for c in obi.TABLES[table]]
     if not files:
-        there, values = f"SELECT {names} FROM {table} WHERE false", {}
-    made = f"SELECT {names} FROM {table}"
+        there, values = f"FROM {table} WHERE false", {}
     with engine.reading(f"the table {table}"):
+        told = connection.execute(f"DESCRIBE {there}", values).fetchall()
+        # A snapshot from before there were packs, or before a conversion, lacks their places.
+        given = {row[0] for row in told} - (_PLACE if converted else set())
+        shown = ", ".join(name for name in names if name in given)
+        there, made = f"SELECT {shown} {there}", f"SELECT {shown} FROM {table}"
         ((count,),) = connection.execute(
             f"SELECT (SELECT count(*) FROM ({there} EXCEPT ALL {made})) + "
             f"(SELECT count(*) FROM ({made} EXCEPT ALL {there}))",

@@ -5,6 +5,7 @@ The last piece of a payload is given only after verification.
 
 import hashlib
 import io
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -191,3 +192,32 @@ class _VerifiedStream(io.RawIOBase):
         buffer[:count] = self._rest[:count]
         self._rest = self._rest[count:]
         return count
+
+
+def cut_pieces(pieces: Pieces, first: int, length: int) -> Pieces:
+    """Yield `length` bytes of the pieces from the byte `first`, and read no further."""
+    for piece in pieces:
+        some = piece[first : first + length]
+        first = max(0, first - len(piece))
+        length -= len(some)
+        if some:
+            yield some
+        if not length:
+            return
+
+
+def inflate_pieces(pieces: Pieces, where: str) -> Pieces:
+    """Yield the inflated bytes of a zip member; the data itself marks its end."""
+    inflater = zlib.decompressobj(-15)
+    for piece in pieces:
+        while piece and not inflater.eof:
+            try:
+                found = inflater.decompress(piece, 1 << 17)
+            except zlib.error as error:
+                raise ContentError("damaged", f"{where}: {error}") from error
+            piece = inflater.unconsumed_tail
+            while found:
+                yield found
+                found = b"" if piece or inflater.eof else inflater.decompress(b"", 1 << 17)
+        if inflater.eof:
+            return

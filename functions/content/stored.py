@@ -1,6 +1,5 @@
 """Reads bytes in the store itself: files of datasets, and objects of interest."""
 
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from functions.archive import record_reader
 from functions.archive.coding import Pieces
 from functions.archive.message import DeclaredDigest
 from functions.archive.record_reader import NoDocumentError
+from functions.archive.redif_text import restore_text
 from functions.content import archived_payload
 from functions.content.protocols import ByteRange, ContentError
 from functions.database.files import FILE, Files
@@ -24,8 +24,8 @@ from functions.store.catalog import Catalogue
 from functions.store.slice import Slices
 from functions.url.redirects import RedirectChainError
 
-WARC, DEFLATED = "warc", "deflated"
-"""Packing of a file in a WARC record, and of a deflated member of a bundle."""
+WARC, DEFLATED, PACKED = "warc", "deflated", "redif"
+"""Packing of a file in a WARC record, a deflated member of a bundle, and a template in a pack."""
 BUNDLE = "bundle.zip"
 """File name of a dataset's bundle."""
 TEMPLATE, GATHERED = "tobi", "fobi"
@@ -36,12 +36,15 @@ _ALGORITHMS = ("sha256", "sha1", "md5")
 _TEXT = "text/plain; charset=utf-8"
 _ZIP = "application/zip"
 _UNKNOWN = "application/octet-stream"
+# Those that the table has: snapshots from before there were packs lack `pack` and `start`.
+_COLUMNS = "tist|key|bytes|sha256|length|encoding|media_type|pack|start"
 _VERSION = (
-    f"SELECT tist, key, bytes, sha256, media_type FROM {FILE} WHERE id = $id AND kind = $kind "
+    f"SELECT COLUMNS('^({_COLUMNS})$') FROM {FILE} WHERE id = $id AND kind = $kind "
     "AND tist <= $at ORDER BY tist DESC LIMIT 1"
 )
 _BLOCKS = f"SELECT url, id FROM {FILE} WHERE handle = $handle ORDER BY position"
 _FOREVER = 1 << 40  # seconds
+_STEP = 1 << 16  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,8 @@ class Holding:
 
     `place` is None for a whole object. `packing` is "", DEFLATED or WARC, and `size` counts the
     unpacked bytes. `within` is the offset of a bundle's member in the payload of a WARC record.
-    `packed` is the number of bytes of a deflated member. `name` is the file's name, if the last
-    part of the URL is another.
+    `packed` is the number of bytes of a deflated member, or of a template in its file, which has
+    this `encoding`. `name` is the file's name, if the last part of the URL is another.
     """
 
     key: str
@@ -65,6 +68,7 @@ class Holding:
     name: str = ""
     packed: int | None = None
     within: int | None = None
+    encoding: str = ""
 
     @property
     def is_plain(self) -> bool:
@@ -190,12 +194,16 @@ class ObjectReader:
         if not found:
             when = "" if at is None else f" of {at:%Y-%m-%dT%H:%M:%SZ} or before"
             raise ContentError("not-held", f"{id_}: there is no version{when} of it")
-        tist, key, size, sha256, media_type = max(found)
+        newest = max(found, key=lambda row: int(row[0]))
+        tist, key, size, sha256, length, encoding, media_type, *packed = newest
+        pack, start = packed or (None, None)
         return Holding(
-            key=key,
-            place=None,
-            packing="",
+            key=key if pack is None else obi.PACKS + pack,
+            place=start,
+            packing="" if pack is None else PACKED,
             size=size,
+            packed=length,
+            encoding=encoding or "",
             digest=DeclaredDigest("sha256", bytes.fromhex(sha256)),
             media_type=_TEXT if kind == TEMPLATE else media_type or _UNKNOWN,
             url="" if kind == TEMPLATE else id_,
@@ -242,40 +250,28 @@ def open_stored(
                 raise ContentError("damaged", f"{where}, byte {place}: {error}") from error
         if holding.within is not None:
             packed = holding.size if holding.packed is None else holding.packed
-            pieces = _cut(pieces, holding.within, packed or 0)
-        if holding.packing == DEFLATED or holding.packed is not None:
-            pieces = _inflate(pieces, where)
+            pieces = archived_payload.cut_pieces(pieces, holding.within, packed or 0)
+        if holding.packing == PACKED:
+            pieces = iter([_restore(store, holding)])
+        elif holding.packing == DEFLATED or holding.packed is not None:
+            pieces = archived_payload.inflate_pieces(pieces, where)
         pieces = archived_payload.verify_pieces(pieces, holding.digest if checked else None, where)
         yield pieces, pieces
 
 
-def _cut(pieces: Pieces, first: int, length: int) -> Pieces:
-    """Yield `length` bytes of the pieces from the byte `first`, and read no further."""
-    for piece in pieces:
-        some = piece[first : first + length]
-        first = max(0, first - len(piece))
-        length -= len(some)
-        if some:
-            yield some
-        if not length:
-            return
+def _restore(store: Slices, holding: Holding) -> bytes:
+    """Return the text of a template in a pack. Raises ContentError."""
 
+    def read(size: int) -> bytes:
+        with store.open(holding.key, holding.place or 0, size) as source:
+            return b"".join(iter(lambda: source.read(_STEP), b""))
 
-def _inflate(pieces: Pieces, where: str) -> Pieces:
-    """Yield the inflated bytes of a zip member; the data itself marks its end."""
-    inflater = zlib.decompressobj(-15)
-    for piece in pieces:
-        while piece and not inflater.eof:
-            try:
-                found = inflater.decompress(piece, 1 << 17)
-            except zlib.error as error:
-                raise ContentError("damaged", f"{where}: {error}") from error
-            piece = inflater.unconsumed_tail
-            while found:
-                yield found
-                found = b"" if piece or inflater.eof else inflater.decompress(b"", 1 << 17)
-        if inflater.eof:
-            return
+    digest = holding.digest.value.hex() if holding.digest else ""
+    size, length = holding.size or 0, holding.packed or 0
+    found = restore_text(read, length, size, holding.encoding, digest)
+    if found is None:
+        raise ContentError("damaged", f"{holding.key}, byte {holding.place}: its bytes differ")
+    return found
 
 
 def _select_named(files: Sequence[Mapping[str, Any]], name: str) -> Sequence[Mapping[str, Any]]:

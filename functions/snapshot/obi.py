@@ -5,10 +5,15 @@ Times are tists: the time of a run, in whole seconds since 1970.
 
 from functions.snapshot.item_tables import Column
 
+PACKS = "obi/;packs/"
+"""Prefix of the packs, which are named by the SHA-256 of their bytes."""
+
 _ID = Column("id", "VARCHAR", "a template's handle, or a file's URL", "RePEc:cgd:wpaper:1")
 _KIND = Column("kind", "VARCHAR", "tobi: template, fobi: file, redif: file of ReDIF", "tobi")
 _KEY = Column("key", "VARCHAR", "key of its bytes in the store", "obi/032/184/2531/RePEc%3A...")
 _TIST = Column("tist", "BIGINT", "the run", "1352481230")
+_PACK = Column("pack", "VARCHAR", "SHA-256 of the pack with its bytes; NULL: at `key`", "9f86d0...")
+_START = Column("start", "BIGINT", "its first byte in that pack", "40960")
 
 OBI = (
     _ID,
@@ -47,6 +52,8 @@ VERSION = (
     Column("etag", "VARCHAR", "ETag of a file, as sent", '"5d8c72a5edda8"'),
     Column("last_modified", "VARCHAR", "Last-Modified of a file, as sent", "Fri, 09 Nov 2012 ..."),
     Column("flags", "VARCHAR[]", "oddities of a file", "[landing-page]"),
+    _PACK,
+    _START,
 )
 
 CHECKSUM = (
@@ -54,6 +61,8 @@ CHECKSUM = (
     Column("key", "VARCHAR", "first key of these bytes", "obi/032/184/2531/..."),
     Column("bytes", "BIGINT", "number of bytes", "1480"),
     Column("copies", "BIGINT", "number of stored copies", "1"),
+    _PACK,
+    _START,
 )
 
 INCIDENCE = (

@@ -1,5 +1,6 @@
 """Documents: the published form of a template, with data of its series and archive."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,9 @@ from functions.snapshot import oai_name
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BELONGING = re.compile(r"((?:RePEc|ReLIS|mapin):[a-z]{3})(?::(?:([a-z\d]{6})(?=:|\Z))?|\Z)")
 _WORD = re.compile(r"ReDIF-(\w+) 1\.0")
-_ARTICLE = "ReDIF-Article 1.0"
+ARTICLE = "ReDIF-Article 1.0"
+"""The type of templates whose series is a journal."""
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 ARCHIVE, SERIES = "ReDIF-Archive 1.0", "ReDIF-Series 1.0"
 """The types of templates that others inherit from."""
 
@@ -69,17 +72,11 @@ class DocumentReport:
             found.structure,
         )
 
-    def document(
-        self, tist: int, source: str, series: Inheritable, archive: Inheritable
-    ) -> dict[str, Any]:
-        """Return the document of the version of time `tist` in the file `source`.
+    def head(self) -> bytes:
+        """Return the head of its document: JSON that is open for the members of `tail`.
 
-        It has no character that XML 1.0 forbids. `series` and `archive` are NOTHING if they are
-        unknown, or if the template itself is the series or archive.
+        It has no character that XML 1.0 forbids.
         """
-        own_archive, own_series = archive_and_series(self.handle)
-        is_article = self.type == _ARTICLE
-        restriction = dict.fromkeys((*series.restriction, *archive.restriction))
         found = {
             "handle": self.handle,
             "handle_written": self.handle_written,
@@ -88,24 +85,41 @@ class DocumentReport:
             "valid": self.valid,
             "text": self.text,
             "fields": self.fields,
-            "tist": tist,
-            "archive": own_archive,
-            "series": own_series,
-            "source": source,
-            "restriction": list(restriction),
-            "journal": series.name if is_article else None,
-            "series_name": series.name,
-            "provider": list(series.provider),
         }
-        # All its texts but the source come from `text`; inherited texts are already legal.
-        is_legal = not (_ILLEGAL.search(self.text) or _ILLEGAL.search(source))
-        return found if is_legal else remove_illegal(found)
+        # All its texts come from `text`.
+        found = remove_illegal(found) if _ILLEGAL.search(self.text) else found
+        return _ENCODER.encode(found).encode()[:-1]
 
     def sets(self) -> tuple[str, ...]:
         """Return the template's most specific sets, sorted."""
         archive, series = archive_and_series(self.handle)
         place = [oai_name.join_set(*(series or archive or "").split(":"))] if archive else []
         return tuple(sorted([*place, oai_name.join_set("type", type_word(self.type))]))
+
+
+def tail(tist: int, source: str, handle: str, inherited: str) -> bytes:
+    """Return the end of a template's document, behind its head.
+
+    `source` is its file, and `inherited` the result of `inherit`.
+    """
+    archive, series = archive_and_series(handle)
+    found = {"tist": tist, "archive": archive, "series": series, "source": remove_illegal(source)}
+    return f",{_ENCODER.encode(found)[1:-1]},{inherited}}}".encode()
+
+
+def inherit(series: Inheritable, archive: Inheritable, *, is_article: bool) -> str:
+    """Return the members of a document that a template inherits, as JSON without its braces.
+
+    `series` and `archive` are NOTHING if they are unknown, or the template itself.
+    """
+    restriction = dict.fromkeys((*series.restriction, *archive.restriction))
+    found = {
+        "restriction": list(restriction),
+        "journal": series.name if is_article else None,
+        "series_name": series.name,
+        "provider": list(series.provider),
+    }
+    return _ENCODER.encode(found)[1:-1]
 
 
 def archive_and_series(handle: str) -> tuple[str | None, str | None]:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from builder.sources.redif import template_text
 from builder.sources.redif.specification import NAMES
+from functions.archive.redif_text import normalize_line_ends
 from functions.snapshot.oai_name import canonical_handle
 
 END_MARK = "\x1a"
@@ -32,11 +33,6 @@ HANDLE_FORMS: dict[str, re.Pattern[str]] = {
     "person": re.compile(_ARCHIVE + r":\d{4}-[01]\d-[0-3]\d:\S+|p[a-z]+\d+", re.IGNORECASE),
 }
 """The form of a whole handle, by kind."""
-
-
-def normalize_line_ends(text: str) -> str:
-    """Replace CRLF and CR by LF."""
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def is_content(line: str) -> bool:

@@ -21,14 +21,17 @@ from builder.sources.redif.specification import (
     guess_type,
 )
 from builder.sources.redif.template_text import (
-    ASCII,
     LIMIT,
-    MIXED,
-    WINDOWS,
     EncodedLines,
     TemplateText,
-    decode_lines,
     split_templates,
+)
+from functions.archive.redif_text import (
+    ASCII,
+    MIXED,
+    WINDOWS,
+    decode_lines,
+    normalize_line_ends,
 )
 from functions.snapshot.oai_name import canonical_handle
 
@@ -112,7 +115,7 @@ def _check_preamble(source: EncodedLines, part: TemplateText, file: str) -> Iter
         return
     text, _ = decode_lines(part.data, source.mark)
     reported: set[str] = set()
-    for number, line in enumerate(notation.normalize_line_ends(text).split("\n"), 1):
+    for number, line in enumerate(normalize_line_ends(text).split("\n"), 1):
         content = line.rstrip()
         if not notation.is_content(content):
             continue
@@ -133,7 +136,7 @@ def _build_template(
     if part.cut:  # keep whole lines
         data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1].rstrip() or data
     text, encoding = decode_lines(data, source.mark, other or WINDOWS)
-    text = notation.normalize_line_ends(text)
+    text = normalize_line_ends(text)
     attributes, kept = parse_attributes(text, part.line)
     written = notation.collapse_space(attributes[0].value)
     specification = SPECIFICATIONS.get(written.lower())

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-ASCII, UTF_8, WINDOWS, MIXED = "ascii", "utf-8", "windows-1252", "mixed"
-MARKED = "utf-8-bom"
+from functions.archive.redif_text import MARKED
+
 _UTF_8_MARK = b"\xef\xbb\xbf"
 _UTF_16_MARKS = {b"\xff\xfe": "utf-16le", b"\xfe\xff": "utf-16be"}
 # Two characters of ASCII, without a mark: nothing else has a NUL byte in every second place.
@@ -24,7 +24,6 @@ _UTF_16 = (
 )
 _CONTINUING = bytes(range(0x80, 0xC0))
 _FOUR = bytes(range(0xF0, 0xF8))  # first bytes of characters that are two units of UTF-16
-_LINE = re.compile(rb"[^\r\n]*[\r\n]*")
 
 
 class EncodedLines:
@@ -76,32 +75,6 @@ class EncodedLines:
             return len(data)
         units = len(data.translate(None, _CONTINUING)) + len(data)
         return 2 * (units - len(data.translate(None, _FOUR)))
-
-
-def decode_lines(data: bytes, mark: str | None, other: str = WINDOWS) -> tuple[str, str]:
-    """Return whole lines of a source as text, and their encoding.
-
-    `other` is the encoding of lines that are not UTF-8. Invalid bytes become U+FFFD.
-    """
-    if mark is not None:
-        return data.decode("utf-8", "replace"), mark
-    if data.isascii():
-        return data.decode("ascii"), ASCII
-    try:
-        return data.decode("utf-8"), UTF_8
-    except UnicodeDecodeError:
-        pass
-    texts: list[str] = []
-    encoding = other
-    for line in _LINE.findall(data):
-        try:
-            texts.append(line.decode("utf-8"))
-        except UnicodeDecodeError:
-            texts.append(line.decode(other, "replace"))
-        else:
-            if not line.isascii():
-                encoding = MIXED if other == WINDOWS else f"{MIXED}-{other}"
-    return "".join(texts), encoding
 
 
 def decode_reference(data: bytes) -> str:

@@ -4,13 +4,16 @@ import hashlib
 import io
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from builder.obi.content import FILE, TEMPLATE, Incidence, Redirect, Row, Version
+from builder.obi import key, log, log_table
+from builder.obi.content import FILE, SOURCE, TEMPLATE, Incidence, Redirect, Row, Version
+from builder.obi.pack import pad_text
 from builder.obi.run import Committed, ObiRun, Purpose, claim
 from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store
@@ -42,7 +45,30 @@ def ingested(store: Store, time: Time, texts: dict[str, str]) -> Committed:
     for (handle, body), where in zip(data.items(), run.put_all(data.items()), strict=True):
         rows.append(version(where, body, handle))
         rows.append(Incidence(id=handle, kind=TEMPLATE, what="appearance", key=where))
+    rows += packed(run)
     return run.commit(rows, ((h, ["RePEc:aaa"], {"handle": h}) for h in data))
+
+
+RAW = "Template-Type: ReDIF-Paper 1.0\r\nTitle: Caf\xe9\r\n".encode("cp1252")
+PACKED = (SOURCE_ID := "RePEc-file:aaa/1.rdf", f"{HANDLE}-packed", f"{HANDLE}-text")
+TEXTS = (RAW, "Template-Type: ReDIF-Paper 1.0\nTitle: Café\n".encode(), b"Another text\n")
+
+
+def packed(run: ObiRun) -> list[Row]:
+    """Store a pack: a file, a template that is a range of it, and the text of another one."""
+    data = b"before" + RAW + pad_text(TEXTS[2], 99)
+    digest = hashlib.sha256(data).hexdigest()
+    with tempfile.TemporaryDirectory() as folder:
+        (path := Path(folder) / "pack").write_bytes(data)
+        run.put_pack(digest, path)
+    made = [version(key.key(run.tist, n), t, n) for n, t in zip(PACKED, TEXTS, strict=True)]
+    source, ranged, text = (replace(one, pack=digest) for one in made)
+    raw = {"length": len(RAW) - 2, "encoding": "windows-1252"}
+    return [
+        replace(source, kind=SOURCE, start=6),
+        replace(ranged, start=6, **raw),
+        replace(text, start=6 + len(RAW), length=99, encoding="ascii"),
+    ]
 
 
 def gathered(store: Store, time: Time, folder: Path) -> Committed:
@@ -98,6 +124,15 @@ def replaced(store: Store, key: str, data: bytes) -> None:
     """Do what Sheaf never does: give an object other bytes."""
     store.remove(key)
     store.put(key, io.BytesIO(data))
+
+
+def logged_anew(store: Store, run: Committed, change: Callable[[Row], Row]) -> str:
+    """Give a run another log, which its commit does not name; return its key."""
+    rows = [change(row) for row in log.read_rows(store, run)]
+    with tempfile.TemporaryDirectory() as folder:
+        log_table.write_rows(path := Path(folder) / "log", rows)
+        replaced(store, run.log_key, path.read_bytes())
+    return run.log_key
 
 
 def one(keys: Iterable[str]) -> str:

@@ -10,14 +10,14 @@ from typing import Any
 
 from builder.obi import key
 from builder.obi.content import Incidence, Row, Version, row_line
-from builder.obi.history import LOG, Committed
+from builder.obi.history import LOGS, Committed
 from functions.snapshot.store import Writer
 
 
 def logged(store: Writer, tist: int, rows: Sequence[Row], kind: str = "ingest") -> Committed:
     """Put a log into the store and return the run that it is of."""
     data = gzip.compress(b"".join(map(row_line, rows)), mtime=0)
-    store.put(key.run(tist) + LOG, BytesIO(data))
+    store.put(key.run(tist) + LOGS[1], BytesIO(data))
     moment = datetime.fromtimestamp(tist, UTC)
     counts = Counter(row.row for row in rows)
     digest = hashlib.sha256(data).hexdigest()

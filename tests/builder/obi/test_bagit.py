@@ -103,7 +103,7 @@ def test_a_bag_of_what_is_damaged_is_not_made(kept: Kept, tmp_path: Path, damage
     if damage == "missing":
         kept.store.remove(keys[0])
     else:
-        place = prefix + "documents.jsonl.gz" if damage == "log" else keys[0]
+        place = prefix + "documents.parquet" if damage == "log" else keys[0]
         path = tmp_path / "store" / place
         path.write_bytes(path.read_bytes() + b"!")
     with pytest.raises(MissingObject if damage == "missing" else DamagedStore):

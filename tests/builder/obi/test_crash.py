@@ -71,7 +71,7 @@ def test_a_process_may_be_killed_at_any_change(tmp_path: Path, count: int) -> No
         store = FolderStore(tmp_path / str(at))
         assert killed(store.root, Time(), at) is None
         over = consistent(store, 0)
-        lacks_commit_alone = any("log.jsonl.gz" in m for m in standing(store).values())
+        lacks_commit_alone = any("log.parquet" in m for m in standing(store).values())
         run = written(store, Time().runtime)
         if over or lacks_commit_alone:  # it counted already, so this is the next one
             assert [r.tist for r in history(store)] == [run.tist - 1, run.tist]
@@ -90,7 +90,7 @@ def test_what_was_cut_off_can_be_given_up(tmp_path: Path, count: int) -> None:
         later = claim(store, GATHER, Time().runtime, wait=5)
         if begun:
             before = objects(store)
-            if "log.jsonl.gz" not in standing(store)[begun[0]]:
+            if "log.parquet" not in standing(store)[begun[0]]:
                 with pytest.raises(StoreError, match=f"--abandon {begun[0]}"):
                     later.turn()
                 abandon(store, begun[0], "it died", Time().runtime)
@@ -157,7 +157,7 @@ def test_a_bucket_may_be_lost_at_any_write(buckets: Callable[[], Breaking], thro
             break
         store.left = 1 << 30
         over = consistent(store, 0)
-        lacks_commit_alone = any("log.jsonl.gz" in m for m in standing(store).values())
+        lacks_commit_alone = any("log.parquet" in m for m in standing(store).values())
         written(store, Time().runtime)
         if not (over or lacks_commit_alone):
             expected = expected or objects(store)

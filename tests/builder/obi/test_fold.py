@@ -13,7 +13,7 @@ import pytest
 
 from builder.obi import key, replay
 from builder.obi.content import ArchiveRow, FailureRow, FaultRow, Redirect, Refipo, Row, SeenRow
-from builder.obi.history import LOG, Committed
+from builder.obi.history import LOGS, Committed
 from builder.store.folder import FolderStore
 from functions.database import engine
 from functions.snapshot import obi, schema
@@ -209,7 +209,7 @@ def test_the_order_of_runs_and_their_number_at_once_change_nothing(
 
 def test_an_edited_log_is_named(store: FolderStore, tmp_path: Path) -> None:
     run = logged(store, T, [version(T, P, "a")])
-    place = key.run(T) + LOG
+    place = key.run(T) + LOGS[1]
     store.remove(place)
     store.put(place, BytesIO(gzip.compress(b"", mtime=0)))
     with pytest.raises(DamagedStore, match=place):
@@ -219,7 +219,7 @@ def test_an_edited_log_is_named(store: FolderStore, tmp_path: Path) -> None:
 def test_a_log_that_is_no_log_is_named(store: FolderStore, tmp_path: Path) -> None:
     run = logged(store, T, [])
     data = gzip.compress(b'{"row": "version", "id": \n')
-    place = key.run(T) + LOG
+    place = key.run(T) + LOGS[1]
     store.remove(place)
     store.put(place, BytesIO(data))
     with pytest.raises(DamagedStore, match=f"the log of run {T} is damaged"):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from builder.sources.redif.document import DocumentReport, Inheritable
+from builder.sources.redif.document import DocumentReport, Inheritable, inherit, tail
 from functions.oai.answer import REPEC
 from functions.oai.format import load
 from functions.oai.render import check, redif_fields
@@ -62,7 +62,9 @@ def item(data: bytes, **inherited: Any) -> tuple[str, Item]:
     account = DocumentReport.from_template(samples.one(data))
     assert account is not None
     of = Inheritable(**inherited) if inherited else Inheritable()
-    fields = account.document(1_352_481_230, "aaa/x.rdf", of, Inheritable())
+    inherited = inherit(of, Inheritable(), is_article=account.type == "ReDIF-Article 1.0")
+    end = tail(1_352_481_230, "aaa/x.rdf", account.handle, inherited)
+    fields = json.loads(account.head() + end)
     fields[obi.GATHERED] = None  # a publish sets it
     assert [*fields] == [column.name for column in obi.TEMPLATE]
     name = oai_name.template_identifier("oai:example.org:", account.handle)

@@ -332,7 +332,7 @@ def test_tables_that_are_not_what_the_logs_come_to_are_damage(repec: Repec) -> N
 
 def test_a_run_whose_documents_were_edited_is_not_published(repec: Repec) -> None:
     repec.take(a=paper(1))
-    place = next(k for k in repec.store.keys("obi/;runs/") if k.endswith("documents.jsonl.gz"))
+    place = next(k for k in repec.store.keys("obi/;runs/") if k.endswith("documents.parquet"))
     repec.store.remove(place)
     repec.store.create(place, b"")
     with pytest.raises(DamagedStore, match=place):

@@ -5,12 +5,14 @@ import hashlib
 import json
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from builder.obi import key
+from builder.obi.content import SOURCE, Incidence, Row, Version
 from builder.obi.run import claim
 from builder.store.findings import CODES
 from builder.store.folder import FolderStore
@@ -22,12 +24,15 @@ from tests.builder.obi.holding import (
     GATHER,
     HANDLE,
     LONG,
+    PACKED,
     URL,
     Committed,
     Store,
     filled,
     filled_in,
     ingested,
+    logged_anew,
+    one,
     replaced,
 )
 
@@ -46,7 +51,7 @@ def test_all_is_well(store: Store, time: Time, tmp_path: Path) -> None:
     filled(store, time, tmp_path)
     done: Verified = verify(store, MEANS)
     assert done.findings == ()
-    assert (done.runs, done.objects, done.objects_read) == (2, 25, 25)
+    assert (done.runs, done.objects, done.objects_read) == (2, 26, 26)
     newest = verify(store, MEANS, newest_only=True)
     assert (newest.runs, newest.objects) == (0, 0)
 
@@ -59,9 +64,9 @@ def test_a_sample_of_the_objects_is_read(tmp_path: Path, time: Time, percent: fl
     audit = ObiAudit.begin(store, make_sample(percent, 7))
     audit.finish(lambda size: None)
     assert audit.findings == []
-    assert audit.objects == 500
+    assert audit.objects == 501
     assert abs(audit.read - 5 * percent) < 40
-    assert audit.read == 500 or audit.bytes < sum(map(len, texts.values()))
+    assert audit.read == 501 or audit.bytes < 150 + sum(map(len, texts.values()))
 
 
 def missing(store: Store, runs: list[Committed]) -> str:
@@ -76,14 +81,57 @@ def missing_redirect(store: Store, runs: list[Committed]) -> str:
     return where
 
 
+def missing_pack(store: Store, runs: list[Committed]) -> str:
+    where = one(store.keys(key.PACKS))
+    store.remove(where)
+    return where
+
+
+def altered_pack(store: Store, runs: list[Committed]) -> str:
+    where = one(store.keys(key.PACKS))
+    replaced(store, where, store.read(where).replace(b"Title", b"title"))
+    return where
+
+
+def cut_pack(store: Store, runs: list[Committed]) -> str:
+    where = one(store.keys(key.PACKS))
+    replaced(store, where, store.read(where)[:50])
+    return where
+
+
+def wrong_range(store: Store, runs: list[Committed]) -> str:
+    """A log, committed with it, names a range that has other bytes."""
+
+    def change(row: Row) -> Row:
+        return replace(row, start=7) if isinstance(row, Version) and row.kind == SOURCE else row
+
+    where = logged_anew(store, runs[0], change)
+    for prefix in (key.run(run.tist) for run in runs):
+        told = json.loads(store.read(prefix + "commit.json"))
+        if told["previous"]:
+            first = store.read(key.run(runs[0].tist) + "commit.json")
+            told["previous"]["sha256"] = hashlib.sha256(first).hexdigest()
+        else:
+            told["log"] = hashlib.sha256(store.read(where)).hexdigest()
+        replaced(store, prefix + "commit.json", json.dumps(told).encode())
+    return key.key(runs[0].tist, PACKED[0])
+
+
+def orphan_pack(store: Store, runs: list[Committed]) -> str:
+    """A run was interrupted before its log was written."""
+    where = key.pack(hashlib.sha256(b"left").hexdigest())
+    store.create(where, b"left")
+    return where
+
+
 def missing_log(store: Store, runs: list[Committed]) -> str:
-    where = key.run(runs[0].tist) + "log.jsonl.gz"
+    where = key.run(runs[0].tist) + "log.parquet"
     store.remove(where)
     return where
 
 
 def missing_documents(store: Store, runs: list[Committed]) -> str:
-    where = key.run(runs[0].tist) + "documents.jsonl.gz"
+    where = key.run(runs[0].tist) + "documents.parquet"
     store.remove(where)
     return where
 
@@ -165,20 +213,20 @@ def stray_at_the_top(store: Store, runs: list[Committed]) -> str:
 
 
 def edited_log(store: Store, runs: list[Committed]) -> str:
-    where = key.run(runs[0].tist) + "log.jsonl.gz"
-    text = gzip.decompress(store.read(where)).replace(b"appearance", b"deletion")
-    replaced(store, where, gzip.compress(text, mtime=0))
-    return where
+    def change(row: Row) -> Row:
+        return replace(row, what="deletion") if isinstance(row, Incidence) else row
+
+    return logged_anew(store, runs[0], change)
 
 
 def cut_log(store: Store, runs: list[Committed]) -> str:
-    where = key.run(runs[0].tist) + "log.jsonl.gz"
+    where = key.run(runs[0].tist) + "log.parquet"
     replaced(store, where, store.read(where)[:-9])
     return where
 
 
 def edited_documents(store: Store, runs: list[Committed]) -> str:
-    where = key.run(runs[0].tist) + "documents.jsonl.gz"
+    where = key.run(runs[0].tist) + "documents.parquet"
     replaced(store, where, gzip.compress(b"{}\n"))
     return where
 
@@ -199,7 +247,7 @@ def edited_commit(store: Store, runs: list[Committed]) -> str:
     edited_log(store, runs)
     prefix = key.run(runs[0].tist)
     told = json.loads(store.read(prefix + "commit.json"))
-    log = store.read(prefix + "log.jsonl.gz")
+    log = store.read(prefix + "log.parquet")
     told["log"], told["log_bytes"] = hashlib.sha256(log).hexdigest(), len(log)
     replaced(store, prefix + "commit.json", json.dumps(told).encode())
     return prefix + "commit.json"
@@ -228,14 +276,17 @@ def commit_made_void(store: Store, runs: list[Committed]) -> str:
 def wrong_key(store: Store, runs: list[Committed]) -> str:
     """A log, committed with it, says that an object lies in another run's place."""
     prefix = key.run(runs[1].tist)
-    lines = gzip.decompress(store.read(prefix + "log.jsonl.gz"))
-    taken = key.key(runs[0].tist, f"{HANDLE}-3").encode()
-    right = key.key(runs[1].tist, LONG).encode()
-    replaced(store, prefix + "log.jsonl.gz", gzip.compress(lines.replace(right, taken), mtime=0))
+    taken, right = key.key(runs[0].tist, f"{HANDLE}-3"), key.key(runs[1].tist, LONG)
+
+    def change(row: Row) -> Row:
+        is_it = isinstance(row, Version) and row.key == right
+        return replace(row, key=taken) if is_it else row
+
+    logged_anew(store, runs[1], change)
     told = json.loads(store.read(prefix + "commit.json"))
-    told["log"] = hashlib.sha256(store.read(prefix + "log.jsonl.gz")).hexdigest()
+    told["log"] = hashlib.sha256(store.read(prefix + "log.parquet")).hexdigest()
     replaced(store, prefix + "commit.json", json.dumps(told).encode())
-    return prefix + "log.jsonl.gz"
+    return prefix + "log.parquet"
 
 
 DEFECTS: dict[Callable[[Store, list[Committed]], str], str] = {
@@ -265,10 +316,15 @@ DEFECTS: dict[Callable[[Store, list[Committed]], str], str] = {
     commit_made_void: "obi-run-edited",
     commit_that_is_none: "obi-run-edited",
     wrong_key: "obi-key",
+    missing_pack: "obi-missing",
+    altered_pack: "obi-altered",
+    cut_pack: "obi-altered",
+    wrong_range: "obi-altered",
+    orphan_pack: "obi-pack-orphan",
 }
 BESIDE = {
     # what else follows of such a defect
-    removed_run: {"obi-run-removed"},
+    removed_run: {"obi-run-removed", "obi-pack-orphan"},
     wrong_key: {"obi-stray"},
 }
 
@@ -300,8 +356,9 @@ def test_every_code_is_tried() -> None:
     """But `obi-tables`, which is of snapshots."""
     tried = {*DEFECTS.values(), "obi-run-unfinished"}
     assert tried | {"obi-tables"} == {code for code in CODES if code.startswith("obi-")}
-    assert {CODES[code][0] for code in tried - {"obi-run-unfinished"}} == {"damage"}
-    assert CODES["obi-run-unfinished"][0] == "note"
+    noted = {"obi-run-unfinished", "obi-pack-orphan"}
+    assert {CODES[code][0] for code in tried - noted} == {"damage"}
+    assert one({CODES[code][0] for code in noted}) == "note"
 
 
 def test_a_store_of_a_broken_chain_is_not_gone_on_with(tmp_path: Path, time: Time) -> None:

@@ -4,17 +4,21 @@ import hashlib
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from builder.obi import content, log
+from builder.obi import key as key_
 from builder.obi import run as runs
-from builder.obi.content import Refipo
-from builder.obi.history import history, standing
+from builder.obi.content import Refipo, Version
+from builder.obi.history import COMMIT, DOCUMENTS, LOG, OPEN, history, standing
 from builder.obi.key import key
 from builder.redif import ingest as redif
 from builder.redif import spool
 from builder.sources.redif import template
+from builder.store.folder import FolderStore
 from functions.snapshot import layout
 from tests.bucket import Bucket
 from tests.builder.redif.samples import PERSON, SERIES
@@ -81,6 +85,9 @@ def test_another_encoding_other_line_ends_and_other_files_are_no_incidence(
     assert b"They tie" in text(home, first["run"], "RePEc:aaa:wpaper:17")
 
 
+MEMBERS = (OPEN, DOCUMENTS, LOG, COMMIT)
+
+
 def _files(folder: Path) -> list[tuple[str, bytes]]:
     return [
         (path.relative_to(folder).as_posix(), path.read_bytes())
@@ -103,7 +110,10 @@ def test_what_is_stored_of_a_template_is_its_text(home: Home, root: Path) -> Non
     (own,) = template.read_templates(io.BytesIO(stored))
     assert version.text_sha256 == own.sha256
     raw = versions(home, "redif")["RePEc-file:aaa/wpaper/p.rdf"]
-    assert store_of(home).read(raw.key) == data + b"\r\n\r\n"
+    assert content.read_version(store_of(home), raw) == data + b"\r\n\r\n"
+    assert list(store_of(home).keys("obi/")) == [
+        key_.pack(str(raw.pack)), *(key_.run(account["run"]) + name for name in sorted(MEMBERS))
+    ]  # fmt: skip
 
 
 def test_file_blocks_become_refipos_with_the_ids_of_files(home: Home, root: Path) -> None:
@@ -342,7 +352,7 @@ def interrupted_at(monkeypatch: pytest.MonkeyPatch, home: Home, step: str, sourc
     assert one_line(result.err) == "sheaf: interrupted; run the command again to finish its work"
 
 
-@pytest.mark.parametrize("step", ["turn", "put_all", "commit"])
+@pytest.mark.parametrize("step", ["turn", "put_pack", "commit_files"])
 def test_an_ingest_that_was_interrupted_goes_on_as_the_same_run(
     step: str, home: Home, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -375,7 +385,7 @@ def test_a_replay_that_lacked_its_commit_alone_is_done_by_the_next(
     assert len([r for r in rows(home) if r.row == "incidence"]) == 2
 
 
-@pytest.mark.parametrize("step", ["turn", "put_all", "commit"])
+@pytest.mark.parametrize("step", ["turn", "put_pack", "commit_files"])
 def test_where_its_sources_changed_meanwhile_the_run_is_abandoned(
     step: str, home: Home, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -408,12 +418,17 @@ def test_large_files_and_many_segments_give_the_same(
     (account,) = result.json["redif"]
     assert counts(account) == counts(whole)
     folders = [home.folder / name for name in ("store", "other")]
-    trees = [
-        {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("obi/**/*"))
-         if p.is_file() and p.name not in ("commit.json", "open.json")}
-        for folder in folders
-    ]  # fmt: skip
-    assert trees[0] == trees[1]
+    logs, texts = [], []
+    for store in map(FolderStore, folders):
+        (run,) = runs.history(store)
+        logged, told = log.read_rows(store, run), log.read_documents(store, run)
+        versions_ = [row for row in log.read_rows(store, run) if isinstance(row, Version)]
+        texts.append({row.key: content.read_version(store, row) for row in versions_})
+        packed = {"pack": None, "start": None}
+        logs.append([replace(r, **packed) if isinstance(r, Version) else r for r in logged])
+        logs[-1] += told
+    assert logs[0] == logs[1]
+    assert texts[0] == texts[1]
 
 
 def test_a_bucket_gets_the_same_objects(

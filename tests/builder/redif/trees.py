@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from builder.obi import log
+from builder.obi import content, log
 from builder.obi.content import Incidence, Row, Version
-from builder.obi.key import key
 from builder.obi.run import history
 from builder.store.folder import FolderStore
 from tests.builder.redif.samples import ARCHIVE, PAPER, SERIES
@@ -105,7 +104,8 @@ def faults(home: Home) -> Counter[str]:
 
 def text(home: Home, tist: int, handle: str) -> bytes:
     """Return what is stored of a template that was noted at `tist`."""
-    return store_of(home).read(key(tist, handle))
+    found = [r for r in rows(home, tist) if isinstance(r, Version) and r.id == handle]
+    return content.read_version(store_of(home), found[-1])
 
 
 def versions(home: Home, kind: str) -> dict[str, Version]:

@@ -1,0 +1,216 @@
+"""Logs and documents of runs as Parquet: their columns, their order, and how DuckDB writes them.
+
+A log has the members of all kinds of rows as columns. It is ordered by the kind of row and by the
+object that the row is about, in small row groups, so that one object is found with few reads.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from builder.obi import content
+from builder.obi.content import ROWS, Row, row_line
+from builder.obi.history import LOGS, Committed
+from builder.store.durable import read_chunks
+from functions.database import engine
+from functions.snapshot.errors import DamagedStore, StoreError
+from functions.snapshot.store import Reader
+
+LONGEST = 1 << 25
+"""Most bytes of a line of JSON; DuckDB holds two of that size for each thread."""
+_GROUP = 30_720  # rows of a row group
+_MEMORY = 512  # megabytes
+_TYPES = {
+    "str": "VARCHAR",
+    "int": "BIGINT",
+    "bool": "BOOLEAN",
+    "tuple[str, ...]": "VARCHAR[]",
+}
+
+
+def _members() -> dict[str, str]:
+    found = {"row": "VARCHAR"}
+    for kind in ROWS.values():
+        hints = get_type_hints(kind)
+        for name in (field.name for field in fields(kind)):
+            hint = hints[name]
+            text = hint.__name__ if isinstance(hint, type) else str(hint)
+            found[name] = _TYPES[text.removesuffix(" | None")]
+    return found
+
+
+MEMBERS: Mapping[str, str] = _members()
+"""The members of all kinds of log rows, with DuckDB's types."""
+DOCUMENT: Mapping[str, str] = {"id": "VARCHAR", "sets": "VARCHAR[]", "document": "VARCHAR"}
+"""The columns of documents; the document is JSON text."""
+SUBJECT = (
+    "CASE row WHEN 'refipo' THEN handle WHEN 'redirect' THEN origin WHEN 'archive' THEN home "
+    "WHEN 'fault' THEN source ELSE id END"
+)
+"""The object that a log row is about."""
+ORDER = (
+    f"row, {SUBJECT} NULLS FIRST, kind, position, place NULLS FIRST, code, field NULLS FIRST, "
+    "detail, what, status, target, url"
+)
+"""The order of the rows of a log, which leaves only equal rows side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenLog:
+    """A log or documents in a file: SHA-256 and size, and the rows counted by name."""
+
+    digest: str
+    bytes: int
+    counts: Mapping[str, int]
+
+    @staticmethod
+    def of(path: Path, counts: Mapping[str, int]) -> "WrittenLog":
+        """Describe a finished file. Raises OSError."""
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        return WrittenLog(found, path.stat().st_size, counts)
+
+
+def write_rows(path: Path, rows: Iterable[Row]) -> WrittenLog:
+    """Write a log of rows in any order; equal rows give equal bytes. Raises OSError, StoreError."""
+    lines, counts = path.with_suffix(".lines"), dict[str, int]()
+    with lines.open("wb") as out:
+        for row in rows:
+            out.write(row_line(row))
+            counts[row.row] = counts.get(row.row, 0) + 1
+    with closing(_connect(path.parent)) as connection:
+        copy_log(connection, f"FROM {read_lines_sql(MEMBERS, [str(lines)], packed=False)}", path)
+    lines.unlink()
+    return WrittenLog.of(path, counts)
+
+
+def write_documents(
+    path: Path, documents: Iterable[tuple[str, Sequence[str], Mapping[str, Any]]]
+) -> WrittenLog:
+    """Write documents (handle, sets, document) in any order. Raises OSError, StoreError."""
+    lines, many = path.with_suffix(".lines"), 0
+    with lines.open("wb") as out:
+        for identifier, sets, document in documents:
+            text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+            told = {"id": identifier, "sets": list(sets), "document": text}
+            out.write(json.dumps(told, ensure_ascii=False).encode() + b"\n")
+            many += 1
+    with closing(_connect(path.parent)) as connection:
+        copy_documents(
+            connection, f"FROM {read_lines_sql(DOCUMENT, [str(lines)], packed=False)}", path
+        )
+    lines.unlink()
+    return WrittenLog.of(path, {"document": many})
+
+
+def copy_log(connection: engine.Connection, query: str, path: Path) -> None:
+    """Write the log rows of a query, which may lack members, in their order. Raises StoreError."""
+    with engine.reading("the log of the run"):
+        there = {name for name, *_ in connection.execute(f"DESCRIBE {query}").fetchall()}
+        _copy(connection, f"SELECT {_select(there)} FROM ({query}) ORDER BY {ORDER}", path)
+
+
+def copy_documents(connection: engine.Connection, query: str, path: Path) -> None:
+    """Write the documents of a query, ordered by id. Raises StoreError."""
+    with engine.reading("the documents of the run"):
+        _copy(connection, f"SELECT {', '.join(DOCUMENT)} FROM ({query}) ORDER BY id", path)
+
+
+def _copy(connection: engine.Connection, query: str, path: Path) -> None:
+    connection.execute(
+        f"COPY ({query}) TO {engine.quote(str(path))} "
+        f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {_GROUP})"
+    )
+
+
+def _select(there: Iterable[str]) -> str:
+    """Return the columns of a log, with NULL for those that are not there."""
+    names = frozenset(there)
+    return ", ".join(
+        f'"{name}"' if name in names else f'NULL::{kind} AS "{name}"'
+        for name, kind in MEMBERS.items()
+    )
+
+
+def _connect(folder: Path) -> engine.Connection:
+    with engine.reading(str(folder)):
+        return engine.connect(memory_megabytes=_MEMORY, scratch=folder)
+
+
+def read_lines_sql(columns: Mapping[str, str], files: Sequence[str], *, packed: bool = True) -> str:
+    """Return the table expression over files of JSON lines; `log` is the name of a row's file."""
+    named = ", ".join(map(engine.quote, files))
+    return (
+        f"read_json([{named}], columns = {dict(columns)}, format = 'newline_delimited', "
+        f"compression = '{'gzip' if packed else 'none'}', filename = 'log', "
+        f"hive_partitioning = false, maximum_object_size = {LONGEST})"
+    )
+
+
+def logs_sql(connection: engine.Connection, form: int, files: Sequence[str]) -> str:
+    """Return the query of all rows of logs of one format; `log` is the name of a row's file."""
+    if form == 1:
+        return f"FROM {read_lines_sql(MEMBERS, files)}"
+    named = ", ".join(map(engine.quote, files))
+    found = (
+        f"read_parquet([{named}], union_by_name = true, filename = 'log', "
+        "hive_partitioning = false)"
+    )
+    there = {name for name, *_ in connection.execute(f"DESCRIBE FROM {found}").fetchall()}
+    return f"SELECT {_select(there)}, log FROM {found}"
+
+
+def documents_sql(form: int, file: str) -> str:
+    """Return the query of the documents in a file of a format: `id`, `sets`, `document` as text."""
+    if form == 1:
+        columns = {**DOCUMENT, "document": "JSON"}
+        found = read_lines_sql(columns, [file])
+        return f"SELECT id, sets, document::VARCHAR AS document FROM {found}"
+    return f"SELECT id, sets, document FROM {engine.table(f'[{engine.quote(file)}]')}"
+
+
+def local_log(store: Reader, run: Committed, scratch: Path) -> Path:
+    """Return a checked file of a run's log, as `local_file` does."""
+    return local_file(store, run.log_key, run.log, scratch / f"{run.tist}-{LOGS[run.format]}")
+
+
+def local_file(store: Reader, where: str, digest: str | None, copy: Path) -> Path:
+    """Return a file of the object: its own in a folder, else a `copy`.
+
+    Raises DamagedStore if its SHA-256 is not `digest`, StoreError if it cannot be copied.
+    """
+    own = Path(store.address) / where
+    if not own.is_file():
+        return fetch(store, where, digest, copy)
+    if content.digest_object(store, where)[0] != digest:
+        raise _differs(where)
+    return own
+
+
+def fetch(store: Reader, where: str, digest: str | None, path: Path) -> Path:
+    """Copy the object at `where` to `path`.
+
+    Raises DamagedStore if its SHA-256 is not `digest`, StoreError if `path` cannot be written.
+    """
+    found = hashlib.sha256()
+    try:
+        with path.open("wb") as copy, closing(store.open(where)) as source:
+            for part in read_chunks(source, where):
+                found.update(part)
+                copy.write(part)
+    except OSError as error:
+        raise StoreError(f"{where} cannot be copied to {path}: {error.strerror}") from error
+    if found.hexdigest() != digest:
+        path.unlink(missing_ok=True)
+        raise _differs(where)
+    return path
+
+
+def _differs(where: str) -> DamagedStore:
+    return DamagedStore(
+        f"{where} is damaged: it does not match the run's commit.json; restore a copy"
+    )

@@ -1,0 +1,187 @@
+"""Packs: objects that hold the bytes of many versions, one after the other.
+
+A pack is named by the SHA-256 of its bytes, and is written before the log that names it. It holds
+raw ReDIF files. A template is a range of its file. The text itself is added only where it cannot be
+had again from that range. Both readings of such a range stay within the pack.
+"""
+
+import hashlib
+import io
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, cast
+
+from builder.obi import key
+from functions.archive.redif_text import restore_text
+from functions.snapshot.errors import DamagedStore
+from functions.snapshot.store import Reader
+
+SIZE = 32 << 20
+"""Bytes from which a pack takes no further file."""
+_CHUNK = 1 << 20
+
+
+class PackedRow(Protocol):
+    """What a version in a pack must say; implemented by builder.obi.content.Version."""
+
+    @property
+    def key(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def bytes(self) -> int:
+        """Number of its bytes."""
+        ...
+
+    @property
+    def sha256(self) -> str:
+        """Digest of its bytes."""
+        ...
+
+    @property
+    def length(self) -> int | None:
+        """For a template, the number of its bytes in its file."""
+        ...
+
+    @property
+    def encoding(self) -> str | None:
+        """For a template, the encoding of its file's bytes."""
+        ...
+
+    @property
+    def pack(self) -> str | None:
+        """Digest of its pack."""
+        ...
+
+    @property
+    def start(self) -> int | None:
+        """Its first byte there."""
+        ...
+
+
+def read_packed(store: Reader, row: PackedRow) -> bytes:
+    """Return the bytes of a version in a pack. Raises MissingObject, DamagedStore."""
+    where, start = key.pack(row.pack or ""), row.start or 0
+
+    def read(size: int) -> bytes:
+        with store.local(where, [(start, size)]).open("rb") as file:
+            return os.pread(file.fileno(), size, start)
+
+    return restore(read, row)
+
+
+def open_packed(store: Reader, row: PackedRow) -> BinaryIO:
+    """Return the bytes of a version in a pack as a stream; those of a file are not checked.
+
+    Raises MissingObject, and DamagedStore for a template.
+    """
+    if row.length is not None:
+        return io.BytesIO(read_packed(store, row))
+    start = row.start or 0
+    file = store.local(key.pack(row.pack or ""), [(start, row.bytes)]).open("rb")
+    return cast(BinaryIO, _RangeStream(file, start, row.bytes))
+
+
+class _RangeStream(io.RawIOBase):
+    """A range of a file; closing it closes the file."""
+
+    def __init__(self, file: BinaryIO, start: int, size: int) -> None:
+        self._file, self._at, self._end = file, start, start + size
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = os.pread(self._file.fileno(), min(len(buffer), self._end - self._at), self._at)
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def restore(read: Callable[[int], bytes], row: PackedRow) -> bytes:
+    """Return the bytes of a version; `read` returns so many bytes of its pack from its start.
+
+    Raises DamagedStore if they differ from its digest.
+    """
+    if row.length is not None and row.encoding is not None:
+        found = restore_text(read, row.length, row.bytes, row.encoding, row.sha256)
+    else:
+        found = read(row.bytes)
+        found = found if hashlib.sha256(found).hexdigest() == row.sha256 else None
+    if found is None:
+        raise DamagedStore(
+            f"{row.key} is damaged: byte {row.start} of {key.pack(row.pack or '')} differs"
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPack:
+    """A pack in a local file, by its digest; `starts` are those of its parts, in order."""
+
+    path: Path
+    sha256: str
+    starts: Sequence[int]
+
+
+class PackWriter:
+    """Writes parts one after the other into packs of about SIZE bytes in `folder`.
+
+    `done` receives each finished pack; its file is removed afterwards. Raises OSError.
+    """
+
+    def __init__(self, folder: Path, done: Callable[[WrittenPack], None]) -> None:
+        self._path, self._done = folder / "pack", done
+        self._out: BinaryIO | None = None
+        self._digest = hashlib.sha256()
+        self._starts: list[int] = []
+        self._at = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the pack should take no further part."""
+        return self._at >= SIZE
+
+    def add(self, parts: Iterator[bytes]) -> None:
+        """Write a part."""
+        if self._out is None:
+            self._out, self._digest = self._path.open("wb"), hashlib.sha256()
+        self._starts.append(self._at)
+        for data in parts:
+            self._out.write(data)
+            self._digest.update(data)
+            self._at += len(data)
+
+    def close(self) -> None:
+        """Finish the last pack."""
+        if self._out is None:
+            return
+        self._out.close()
+        self._out = None
+        try:
+            self._done(WrittenPack(self._path, self._digest.hexdigest(), self._starts))
+        finally:
+            self._path.unlink(missing_ok=True)
+            self._starts, self._at = [], 0
+
+
+def pad_text(text: bytes, length: int) -> bytes:
+    """Return a text as a part of a pack: long enough for both readings of its range."""
+    return text.ljust(length, b"\n")
+
+
+def cut_file(file: BinaryIO, start: int, size: int) -> Iterator[bytes]:
+    """Yield a range of a file in chunks. Raises OSError, and EOFError at an early end."""
+    while size > 0:
+        data = os.pread(file.fileno(), min(size, _CHUNK), start)
+        if not data:
+            raise EOFError(f"it ends {size} bytes too early")
+        yield data
+        start, size = start + len(data), size - len(data)

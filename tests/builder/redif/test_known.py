@@ -1,0 +1,97 @@
+"""Files that have not changed since the last ingest of their folder are not read again."""
+
+import os
+from contextlib import closing
+from pathlib import Path
+
+from builder.obi import replay
+from builder.obi.history import history
+from builder.redif.stored_state import read_state
+from functions.database import engine
+from tests.builder.redif.trees import archive, counts, documents, ingested, paper, store_of, tree
+from tests.e2e.conftest import Home
+
+OLD = 1_700_000_000
+
+
+def aged(folder: Path, seconds: int = OLD) -> Path:
+    """Give all files of a tree an old time."""
+    for path in folder.rglob("*.rdf"):
+        os.utime(path, (seconds, seconds))
+    return folder
+
+
+def test_a_file_of_the_same_size_and_time_is_not_read(home: Home, tmp_path: Path) -> None:
+    files = {**archive(), "aaa/wpaper/1.rdf": paper(1, "On Rugs"), "aaa/wpaper/2.rdf": paper(2)}
+    source = aged(tree(tmp_path / "RePEc", files))
+    assert counts(ingested(home, source)) == (4, 0, 0, 0, 0)
+    (source / "aaa/wpaper/1.rdf").write_bytes(paper(1, "On Rags"))
+    again = ingested(home, aged(source))
+    assert (again["files"], again["templates"], counts(again)) == (4, 4, (0, 0, 0, 0, 4))
+    assert counts(ingested(home, source, "--again")) == (0, 0, 1, 0, 3)
+    (source / "aaa/wpaper/1.rdf").write_bytes(paper(1, "On Rugs"))
+    aged(source, OLD + 1)
+    assert counts(ingested(home, source)) == (0, 0, 1, 0, 3)
+    (source / "aaa/wpaper/2.rdf").unlink()
+    assert counts(ingested(home, source)) == (0, 0, 0, 1, 3)
+
+
+def test_a_file_that_was_just_written_is_read_again(home: Home, tmp_path: Path) -> None:
+    """A change within the same second would have given it the same time."""
+    source = tree(tmp_path / "RePEc", {**archive(), "aaa/wpaper/1.rdf": paper(1, "On Rugs")})
+    ingested(home, source)
+    path = source / "aaa/wpaper/1.rdf"
+    times = path.stat().st_mtime_ns
+    path.write_bytes(paper(1, "On Rags"))
+    os.utime(path, ns=(times, times))
+    assert counts(ingested(home, source)) == (0, 0, 1, 0, 2)
+
+
+def test_a_known_file_is_read_where_its_template_counts_again(home: Home, tmp_path: Path) -> None:
+    files = {
+        **archive(),
+        "aaa/wpaper/1.rdf": paper(1, "In its folder"),
+        "aaa/abooks/1.rdf": paper(1, "Elsewhere"),
+    }
+    source = aged(tree(tmp_path / "RePEc", files))
+    ingested(home, source)
+    (source / "aaa/wpaper/1.rdf").unlink()
+    account = ingested(home, source)
+    assert counts(account) == (0, 0, 1, 0, 2)
+    document = documents(home)["RePEc:aaa:wpaper:1"]["document"]
+    assert document["fields"]["title"] == ["Elsewhere"]
+    assert document["series_name"] == "Working Papers"
+    assert home("verify").code == 0
+
+
+def test_another_source_may_have_changed_the_store_meanwhile(home: Home, tmp_path: Path) -> None:
+    files = {**archive(), "aaa/wpaper/1.rdf": paper(1, "Old")}
+    source = aged(tree(tmp_path / "RePEc", files))
+    ingested(home, source)
+    files["aaa/wpaper/1.rdf"] = paper(1, "New")
+    assert counts(ingested(home, tree(tmp_path / "other" / "RePEc", files))) == (0, 0, 1, 0, 2)
+    assert counts(ingested(home, source)) == (0, 0, 1, 0, 2)
+    assert documents(home)["RePEc:aaa:wpaper:1"]["document"]["fields"]["title"] == ["Old"]
+
+
+def test_the_state_before_a_run_is_that_of_the_replay(home: Home, tmp_path: Path) -> None:
+    files = {**archive(), "aaa/wpaper/1.rdf": paper(1), "aaa/wpaper/2.rdf": paper(2)}
+    for change in (
+        {}, {"aaa/wpaper/1.rdf": paper(1, "X")}, {"aaa/wpaper/2.rdf": b"x"},
+        {"aaa/wpaper/2.rdf": paper(2)}, {"aaa/wpaper/2.rdf": b"", "bbb/x.rdf": paper(2)},
+    ):  # fmt: skip
+        files |= change
+        ingested(home, tree(tmp_path / "RePEc", files), "--accept-loss")
+    store, found = store_of(home), []
+    for name, read in (("fold", replay.fold), ("state", read_state)):
+        (scratch := tmp_path / name).mkdir()
+        with closing(engine.connect(scratch=scratch)) as connection:
+            read(connection, store, history(store), scratch)
+            sql = (
+                "SELECT o.id, o.kind, o.noted, o.lost, o.key, o.digest, o.home, v.source, v.pack, "
+                "v.start, (SELECT count(*) FROM seen) FROM obi o JOIN version v ON v.id = o.id "
+                "AND v.kind = o.kind AND v.tist = o.noted ORDER BY ALL"
+            )
+            found.append(connection.execute(sql).fetchall())
+    assert found[0] == found[1]
+    assert len(found[0]) > 8
