@@ -21,6 +21,7 @@ from builder.errors import UsageError
 from builder.publish.publish import NothingToPublish, publish
 from builder.publish.report import report_document
 from builder.store.s3 import S3Store
+from builder.withdraw.rebuild import rebuild
 from functions.config.configuration import Configuration
 from functions.oai.render import check
 from functions.snapshot.errors import DamagedStore, NothingPublished, SheafError
@@ -89,7 +90,9 @@ def _carry_out(context: Context, event: Mapping[str, Any]) -> dict[str, object]:
 
 def _publish(context: Context, settings: Configuration) -> dict[str, object]:
     try:
-        built = publish(context.store, settings, context.runtime(), check.digests(settings))
+        digests = check.digests(settings)
+        rebuild(context.store, settings, context.runtime(), digests)
+        built = publish(context.store, settings, context.runtime(), digests)
     except NothingToPublish as error:
         return {"snapshot": None, "records": 0, "message": str(error)}
     return report_document(built)

@@ -25,7 +25,7 @@ from builder.obi.run import ObiRuntime
 from builder.progress import IngestProgress, ProgressBar
 from builder.redif import ingest as redif
 from builder.redif.account import RedifReport
-from builder.redif.ingest import RedifJob, is_done
+from builder.redif.ingest import RedifJob, accept_held, is_done
 from builder.redif.read_files import NOTHING_NEW, leave_known, list_failed
 from builder.redif.source import STDIN, Sources, read_list, sort_sources
 from builder.redif.staging import Acceptance
@@ -103,18 +103,18 @@ def run(context: Context) -> int:
     if arguments.plan is not None or arguments.index is not None:
         raise UsageError("--run and --index expect `sheaf ingest part` or `sheaf ingest commit`")
     sets, accepted = _sets(context), Acceptance.of(arguments.accept_loss)
-    connection, asked = SourceAccess.of(context.configuration), _sources(context)
-    harvests = {source: _find_harvests(source) for source in asked}
-    sources = sort_sources([s for s in asked if not harvests[s]], connection, context.environment)
-    orders = redif.jobs(arguments.file, arguments.tist, sources.redif, accepted)
+    connection = SourceAccess.of(context.configuration)
+    harvests = {source: _find_harvests(source) for source in _sources(context)}
+    others = [source for source, found in harvests.items() if not found]
+    sources = sort_sources(others, connection, context.environment)
+    orders = redif.jobs(arguments.file, arguments.tist, sources, accepted)
     if arguments.collection and not sources.archives:
         raise UsageError("--collection needs an archive file: ReDIF has series")
     context.store.tag(layout.POINTER)  # an unreachable store is reported now, not after hours
     accounts = [account for order in orders if (account := _redif(context, order))]
-    told, document = [account.text() for account in accounts], dict[str, Any]()
-    if orders:
-        document["redif"] = [asdict(account) for account in accounts]
-    faults, failed = any(account.faults for account in accounts), False
+    told = [account.text() for account in accounts]
+    document: dict[str, Any] = {"redif": [*map(asdict, accounts)]} if orders else {}
+    faults = any(account.faults for account in accounts)
     if folders := [*dict.fromkeys(folder for found in harvests.values() for folder in found)]:
         from builder.harvest import aggregation
 
@@ -122,14 +122,14 @@ def run(context: Context) -> int:
         told.append(gathered.text(aggregation.list_offered(context)))
         document["harvested"] = asdict(gathered)
         faults = faults or gathered.unreadable > 0
-    done = _archives(context, sources, sets, connection) if sources.archives else None
-    if done:
+    failed = False
+    if done := sources.archives and _archives(context, sources, sets, connection):
         told.append(done.text())
         document |= done.document()
         faults = faults or any(s.faults for s in done.run.sources)
         failed = any(s.failed for s in done.run.sources)
-    nothing = "no file to read again" if arguments.retry else NOTHING_NEW
-    context.result("\n".join(told) or nothing, document)
+    told = told or ["no file to read again" if arguments.retry else NOTHING_NEW]
+    context.result("\n".join(told), document)
     return 1 if failed or (arguments.strict and faults) else 0
 
 
@@ -144,10 +144,9 @@ def _find_harvests(source: str) -> tuple[Path, ...]:
 
 def _sets(context: Context) -> tuple[str, ...]:
     """Return the sets of all captures."""
-    given = context.arguments.collection
-    if given and "collection" not in context.configuration["sets.by"]:
+    if context.arguments.collection and "collection" not in context.configuration["sets.by"]:
         raise UsageError("--collection is given, but sets.by does not name collection")
-    return ingest.collection_sets(given)
+    return ingest.collection_sets(context.arguments.collection)
 
 
 def _find_sources(context: Context) -> list[str]:
@@ -172,13 +171,12 @@ def _sources(context: Context) -> list[str]:
 
 def _redif(context: Context, order: RedifJob) -> RedifReport | None:
     """Ingest ReDIF as one run; return None for a replay that was done before."""
-    store, account = context.store, None
+    store, account, order = context.store, None, accept_held(context.store, order)
     if not is_done(store, order):
         runtime = ObiRuntime(context.now, context.sleep, context.say)
-        largest = context.configuration["redif.largest"] << 20
-        home, again = _home(context), context.arguments.again
-        jobs = context.arguments.jobs
-        means = redif.RedifRuntime(runtime, ProgressBar, jobs, largest, home, again)
+        most, codes = (context.configuration[f"redif.{k}"] for k in ("largest", "encodings"))
+        home, (jobs, again) = _home(context), (context.arguments.jobs, context.arguments.again)
+        means = redif.RedifRuntime(runtime, ProgressBar, jobs, most << 20, codes, home, again)
         folder = workdir.folder_of(home, json.dumps([store.address, order.fingerprint()]))
         with workdir.open_workdir(folder) as held:
             account = redif.ingest(store, order, held, means)
@@ -222,7 +220,7 @@ def _write_plan(context: Context, given: Sequence[str]) -> IngestPlan | None:
     if STDIN in given:
         raise UsageError("standard input cannot be read in parts: ingest it by itself")
     sources = sort_sources(given, connection, context.environment)
-    if sources.redif or not sources.files:
+    if sources.redif or sources.dated or not sources.files:
         raise UsageError("expected web archives or indexes: ingest other sources by themselves")
     places = [context.store.address, *(file.address for file in sources.files)]
     if arguments.engine == "lambda" and not all(place.startswith(S3_SCHEME) for place in places):
@@ -299,4 +297,4 @@ _STEPS = {"plan": _plan, "part": _part, "commit": _commit}
 
 def _home(context: Context) -> Path:
     """Return the folder for work in progress: from the arguments, else in the store's scratch."""
-    return Path(context.arguments.work) if context.arguments.work else context.scratch()
+    return Path(context.arguments.work or context.scratch())

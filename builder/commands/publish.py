@@ -5,6 +5,7 @@ import argparse
 from builder.context import Context
 from builder.publish.publish import publish
 from builder.publish.report import report_document, report_text
+from builder.withdraw.rebuild import rebuild
 from functions.oai.render import check
 
 
@@ -15,6 +16,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Publish the ingested data as the next snapshot."""
     digests = check.digests(context.configuration)
+    rebuild(context.store, context.configuration, context.runtime(), digests)
     built = publish(context.store, context.configuration, context.runtime(), digests)
     context.result(report_text(built), report_document(built))
     return 0

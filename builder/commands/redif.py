@@ -23,6 +23,7 @@ from builder.sources.redif.specification import CODES, ERROR, Diagnostic
 from builder.sources.redif.template import Template
 from builder.sources.redif.template_text import LEAST, LIMIT
 from builder.text import tally
+from functions.config.gathering import contains_ascii
 
 _SUFFIXES = {".rdf", ".redif"}
 _STDIN = "-"
@@ -43,6 +44,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--limit", type=int, default=LIMIT, metavar="BYTES",
         help=f"truncate templates that are longer (default: {LIMIT:,})",
     )  # fmt: skip
+    parser.add_argument(
+        "--encoding", metavar="NAME",
+        help="encoding of lines that are not UTF-8, such as koi8-r (default: windows-1252)",
+    )  # fmt: skip
     parser.add_argument("--strict", action="store_true", help="exit with 1 if there are errors")
 
 
@@ -54,13 +59,15 @@ def run(context: Context) -> int:
     arguments = context.arguments
     if arguments.limit < LEAST:
         raise UsageError(f"--limit {arguments.limit}: expected a number from {LEAST:,}")
+    if arguments.encoding and not contains_ascii(arguments.encoding):
+        raise UsageError(f"--encoding {arguments.encoding}: expected one such as windows-1251")
     paths = _find_files(arguments.files)
     account = SyntaxReport()
     escape = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
     encoder = json.JSONEncoder(ensure_ascii=escape)
     with show_bytes(sum(map(_size, paths))) as bar:
         for path in paths:
-            for event in _events(path, arguments.limit):
+            for event in _events(path, arguments.limit, arguments.encoding):
                 if isinstance(event, Template):
                     line = document(event, account.count(event), arguments.plain)
                     print(encoder.encode(line))
@@ -114,15 +121,15 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _events(path: Path, limit: int) -> Iterator[Template | Diagnostic]:
+def _events(path: Path, limit: int, encoding: str | None) -> Iterator[Template | Diagnostic]:
     """Yield the templates and diagnostics of a file; a read error is a diagnostic too."""
     label = os.fsencode(path).decode("utf-8", "replace")
     try:
         if str(path) == _STDIN:
-            yield from template.read_templates(sys.stdin.buffer, label, limit)
+            yield from template.read_templates(sys.stdin.buffer, label, limit, encoding)
             return
         with path.open("rb") as stream:
-            yield from template.read_templates(stream, label, limit)
+            yield from template.read_templates(stream, label, limit, encoding)
     except OSError as error:
         yield Diagnostic(label, 0, "unreadable", ERROR, error.strerror or str(error))
 

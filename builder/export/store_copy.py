@@ -17,6 +17,7 @@ from builder.filesets.strategies import replicate as filesets
 from builder.iceberg.index import INDEX
 from builder.iceberg.update import refresh_tables
 from builder.obi import key as obi
+from builder.obi.publishes import PUBLISHES
 from builder.runtime import Advance, Progress, Runtime
 from builder.snapshot import consistency, recovery, views
 from builder.snapshot.expiry import complete, retire, snapshots
@@ -35,6 +36,7 @@ from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
 _TRIES = 8
+_PREFIXES = (layout.RECORDS, layout.SNAPSHOTS)
 _SPOOLED = 32 << 20  # bytes of an object that are kept in memory
 _SETTLING = timedelta(seconds=10)
 """Time until a publish that has not confirmed its commit counts as crashed."""
@@ -181,6 +183,7 @@ class _Copy:
         recovery.write_witness(self._target, final)
         # Objects beside a snapshot refer to a pointer, which must therefore exist before.
         marks = [k for k in map(layout.settled_key, self._numbers) if self._source.tag(k)]
+        marks += self._source.keys(PUBLISHES)
         for key in marks:
             self._create(key)
         if self._source.tag(INDEX):
@@ -295,6 +298,3 @@ class _Copy:
         else:
             self._objects += 1
             self._bytes += len(data)
-
-
-_PREFIXES = (layout.RECORDS, layout.SNAPSHOTS)

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from builder.obi import content, key, log
 from builder.obi.history import (
+    ALIVE,
     COMMIT,
     DOCUMENT_FILES,
     FORMAT,
@@ -25,12 +26,15 @@ from builder.obi.history import (
     standing,
 )
 from builder.obi.log_table import WrittenLog
+from builder.store.lease import Leases
 from functions.snapshot import instant
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import Writer
 
 BEHIND = 3600
 """Seconds by which a clock may lag behind the last run."""
+LEASE = 60.0
+"""Seconds after which the run of a killed process no longer blocks others."""
 _TRIES = 20
 
 
@@ -119,6 +123,22 @@ class ObiRuntime:
     sleep: Callable[[float], None]
     say: Callable[[str], None]
 
+    def leases(self, store: Writer) -> Leases:
+        """Return the leases by which processes show that their runs go on."""
+        return Leases(store, lambda: self.clock().timestamp(), self.sleep, LEASE)
+
+
+def announce(store: Writer, run: OpenedRun, runtime: ObiRuntime) -> Callable[[], None]:
+    """Show that this process carries out the run; return what ends that."""
+    return runtime.leases(store).announce(key.run(run.tist) + ALIVE)
+
+
+def has_ended(store: Writer, run: OpenedRun, runtime: ObiRuntime) -> bool:
+    """Return whether the process of an open run has ended, as far as its lease tells."""
+    young = (runtime.clock() - run.begun).total_seconds() < LEASE
+    held = runtime.leases(store).is_valid(key.run(run.tist) + ALIVE)
+    return run.leased and not young and not held
+
 
 def claim_run(store: Writer, purpose: Purpose, runtime: ObiRuntime, tist: int | None) -> OpenedRun:
     """Continue the run that was cut off, or open a new one, and return it.
@@ -186,7 +206,7 @@ def _open_run(
         number += 1  # the time of an abandoned run
     after = max((other for other in runs if other < number), default=None)
     run = OpenedRun(
-        number, purpose.kind, purpose.source, purpose.asked, purpose.content, now, after
+        number, purpose.kind, purpose.source, purpose.asked, purpose.content, now, after, True
     )
     try:
         store.create(key.run(number) + OPEN, run.document())

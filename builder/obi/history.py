@@ -28,6 +28,8 @@ PACKED = "packed.json"
 """The record of a run of format 1 that was converted: it names the log and documents beside."""
 MEMBERS = (OPEN, *DOCUMENT_FILES.values(), *LOGS.values(), PACKED, COMMIT)
 """Names of the objects of a run in any format, in the order of writing."""
+ALIVE = "alive.json"
+"""The lease that the process of an open run renews until it ends the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ class OpenedRun:
     """The content of an open.json.
 
     `content` is a digest of the source's content, or empty. `after` is the highest tist that was
-    opened before its own, None for the first.
+    opened before its own, None for the first. `leased` says that its process renews ALIVE.
     """
 
     tist: int
@@ -157,6 +159,7 @@ class OpenedRun:
     content: str
     begun: datetime
     after: int | None
+    leased: bool = False
 
     @staticmethod
     def read(store: Writer, tist: int) -> "OpenedRun":
@@ -172,6 +175,7 @@ class OpenedRun:
                 str(told["content"]),
                 instant.from_text(told["begun"]),
                 None if told["after"] is None else int(told["after"]),
+                told.get("leased") is True,
             )
         except (ValueError, KeyError, TypeError) as error:
             raise DamagedStore(f"{where} is damaged: {error!r}") from error
@@ -187,6 +191,7 @@ class OpenedRun:
                 "content": self.content,
                 "begun": instant.to_text(self.begun),
                 "after": self.after,
+                "leased": self.leased,
             }
         )
 

@@ -6,6 +6,7 @@ see nothing of the run. An object that exists with the same bytes counts as writ
 
 import hashlib
 import tempfile
+import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +16,16 @@ from typing import Any
 
 from builder.intake.intake import writing
 from builder.obi import content, key, log_table
-from builder.obi.claim import ObiRuntime, Purpose, claim_run, commit_run, complete_run, give_up
+from builder.obi.claim import (
+    ObiRuntime,
+    Purpose,
+    announce,
+    claim_run,
+    commit_run,
+    complete_run,
+    give_up,
+    has_ended,
+)
 from builder.obi.content import Redirect, Row
 from builder.obi.history import (
     DOCUMENTS,
@@ -47,6 +57,7 @@ def claim(
     """Return a run with a time of its own: `tist`, or now, or one second after the last run.
 
     An open run that was asked for the same continues. `wait` is the seconds to wait for its turn.
+    A run before it whose process has ended is abandoned.
     Raises StoreError for a time that it cannot have and for a wrong clock. The same error is raised
     for a disk that cannot hold the store.
     """
@@ -62,7 +73,7 @@ def abandon(store: Writer, tist: int, why: str, runtime: ObiRuntime) -> None:
 
 
 class ObiRun:
-    """A run that was opened.
+    """A run that was opened. While it is neither committed nor abandoned, a lease shows that.
 
     Its methods raise StoreError, and Conflict if another process wrote different bytes for it.
     """
@@ -74,6 +85,8 @@ class ObiRun:
         self._runtime = runtime
         self._wait = wait
         self._before: tuple[Committed, ...] | None = None
+        # A run that is dropped on an error ends its lease, too: others need not wait for it.
+        self._end = weakref.finalize(self, announce(store, opened, runtime))
 
     def turn(self) -> tuple[Committed, ...]:
         """Wait until every run before it has ended, and return the runs that count, ascending."""
@@ -162,24 +175,35 @@ class ObiRun:
         self._create_file(prefix + LOG, folder / LOG)
         now = self._runtime.clock()
         digest = told.digest if told else None
-        return commit_run(self._store, self._opened, said, digest, self.turn(), now)
+        done = commit_run(self._store, self._opened, said, digest, self.turn(), now)
+        self._end()
+        return done
 
     def abandon(self, why: str) -> None:
         """Abandon the run: nothing of it counts. Raises StoreError if it is committed."""
         give_up(self._store, self.tist, why, self._runtime.clock())
+        self._end()
 
     def _await(self) -> None:
         end = self._runtime.clock() + timedelta(seconds=self._wait)
         told = False
         while before := list(self._open()):
-            named = OpenedRun.read(self._store, before[0]).name()
+            opened = OpenedRun.read(self._store, before[0])
+            named = opened.name()
+            if has_ended(self._store, opened, self._runtime):
+                give_up(self._store, opened.tist, "its process has ended", self._runtime.clock())
+                self._runtime.say(f"abandoned the run {named}: its process has ended")
+                continue
             if self._runtime.clock() >= end:
                 raise StoreError(
                     f"the run {named} is still open, and later runs wait for it: let it end, or "
-                    f"abandon it with `sheaf obi --abandon {before[0]}`"
+                    f"abandon it with `sheaf obi --abandon {opened.tist}`"
                 )
             if not told:
-                self._runtime.say(f"waiting for the run {named}")
+                self._runtime.say(
+                    f"waiting for the run {named}; if its process was killed, `sheaf obi --abandon "
+                    f"{opened.tist}` ends it now"
+                )
                 told = True
             self._runtime.sleep(_POLL)
 

@@ -9,14 +9,16 @@ of the snapshot.
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from builder.dump.derived import update_derived
 from builder.dump.update import check_names
 from builder.intake import intake
 from builder.obi import replay
 from builder.obi.history import Committed, history
+from builder.obi.publishes import record_publish
 from builder.publish import captures, collections, filesets, harvested, revisits, templates
+from builder.publish.counts import ChangeCounts
 from builder.publish.templates import write_obi_tables
 from builder.runtime import Runtime
 from builder.snapshot import figures, scratch_tables, words
@@ -60,50 +62,10 @@ def publish(
     check_names(configuration)
     change = _Intake(store, configuration, runtime, formats or {})
     built = revise(store, configuration, runtime, change)
+    manifest = built.manifest or Transaction.of(store, configuration, runtime).before
+    record_publish(store, change.history, manifest)
     update_derived(store, configuration, runtime)
     return built
-
-
-@dataclass
-class _Changes:
-    """The results of the parts of a publish."""
-
-    merged: captures.Merged
-    moved: int = 0
-    restated: int = 0
-    template_changes: templates.RevisedTemplates = field(default_factory=templates.RevisedTemplates)
-    fileset_changes: filesets.RevisedFilesets = field(default_factory=filesets.RevisedFilesets)
-    harvest_changes: harvested.RevisedHarvests = field(default_factory=harvested.RevisedHarvests)
-
-    @property
-    def _revised(
-        self,
-    ) -> tuple[templates.RevisedTemplates, filesets.RevisedFilesets, harvested.RevisedHarvests]:
-        return self.template_changes, self.fileset_changes, self.harvest_changes
-
-    @property
-    def new(self) -> int:
-        return self.merged.new + sum(one.new for one in self._revised)
-
-    @property
-    def changed(self) -> int:
-        return self.merged.changed + self.moved + sum(one.changed for one in self._revised)
-
-    def account(
-        self, manifest: Manifest | None, records: int, faults: int, keys: Sequence[str]
-    ) -> ChangeResult:
-        return ChangeResult(
-            manifest,
-            records,
-            self.new,
-            self.changed - self.moved,
-            self.merged.unchanged + self.fileset_changes.unchanged + self.harvest_changes.unchanged,
-            self.merged.copies,
-            faults,
-            moved=self.moved,
-            keys=tuple(keys),
-            deleted=sum(one.deleted for one in self._revised),
-        )
 
 
 class _Intake:
@@ -123,13 +85,15 @@ class _Intake:
         self._configuration = configuration
         self._digests = formats
         self._runtime = runtime
+        self.history: Sequence[Committed] = ()
+        """The runs of the obi store."""
         self._runs: list[intake.IntakeRun] = []
         self._keys: dict[str, list[str]] = {}
 
     def build(self, base: Transaction) -> ChangeResult:
         """Build on the newest snapshot from the runs that are there now."""
-        self._runs = list(intake.runs(self._store))
-        found = history(self._store)
+        self._runs = self._list_runs()
+        self.history = found = self._list_history()
         new_runs = found if found and found[-1].tist > base.before.run else ()
         if not self._runs and not new_runs and base.before.snapshot == 0:
             raise NothingToPublish("nothing to publish: run `sheaf ingest` first")
@@ -143,6 +107,12 @@ class _Intake:
             if self._keys != intake.keys_of(self._store, self._runs):
                 raise Conflict("another process published the intake") from error
             raise
+
+    def _list_runs(self) -> list[intake.IntakeRun]:
+        return list(intake.runs(self._store))
+
+    def _list_history(self) -> Sequence[Committed]:
+        return history(self._store)
 
     def _rebuild(self, base: Transaction) -> ChangeResult:
         """Build where nothing is new except, possibly, a format; figures that lack are counted."""
@@ -192,7 +162,7 @@ class _Intake:
             fileset_files = self._files("filesets")
             harvested_files = self._files("harvested")
             faults, sources = self._provenance(base, connection, draft, new_runs)
-            changes = _Changes(merged)
+            changes = ChangeCounts(merged)
             if sources or capture_files or new_runs or fileset_files or harvested_files:
                 if not capture_files:
                     _nothing(connection)
@@ -283,6 +253,27 @@ class _Intake:
 
     def _files(self, table: str) -> list[str]:
         return intake.files(self._store, self._runs, self._keys, table)
+
+
+class RunChange(_Intake):
+    """The change made by the runs of the obi store up to one of them, without the intake."""
+
+    def __init__(
+        self,
+        store: Writer,
+        configuration: Configuration,
+        runtime: Runtime,
+        formats: Mapping[str, str],
+        last: int,
+    ) -> None:
+        super().__init__(store, configuration, runtime, formats)
+        self._last = last
+
+    def _list_runs(self) -> list[intake.IntakeRun]:
+        return []
+
+    def _list_history(self) -> Sequence[Committed]:
+        return [run for run in history(self._store) if run.tist <= self._last]
 
 
 def _nothing(connection: engine.Connection) -> None:

@@ -5,9 +5,9 @@ comparison with the store and for the writing. Nothing is written before that.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,17 +15,19 @@ from builder.errors import UsageError
 from builder.ingest import pool
 from builder.ingest.workdir import Work
 from builder.intake.intake import writing
+from builder.obi import log
+from builder.obi.content import ArchiveRow
 from builder.obi.history import DOCUMENTS, LOG, Committed
 from builder.obi.key import DAY_START, parse_tist
 from builder.obi.run import ObiRun, ObiRuntime, Purpose, claim, history
 from builder.redif import tarball
 from builder.redif.account import RedifReport, build_report
 from builder.redif.entry import LogEntries, Parents
-from builder.redif.known_files import KnownFiles
+from builder.redif.known_files import KnownFiles, open_known
 from builder.redif.packing import PackStorage
 from builder.redif.parse import parse
-from builder.redif.source import open_member, tarballs, tree_members
-from builder.redif.spool import LARGEST, Flaw, RedifFile, Segment, Spool
+from builder.redif.source import Sources, open_member, tarballs, tree_members
+from builder.redif.spool import LARGEST, NO_ENCODINGS, Flaw, RedifFile, Segment, Spool
 from builder.redif.staging import (
     PREFIX,
     UNKNOWN,
@@ -43,7 +45,7 @@ from functions.snapshot.store import Writer
 
 T = TypeVar("T")
 _KIND = "ingest"
-_MEMORY = 1024  # megabytes for DuckDB
+_MEMORY = 512  # megabytes for DuckDB
 _FLAWS = 10_000  # most files left out that are listed one by one
 _VERSION = 1  # version of the fingerprint
 
@@ -72,16 +74,18 @@ class RedifJob:
 
 @dataclass(frozen=True, slots=True)
 class RedifRuntime:
-    """Settings and dependencies of an ingest; `largest` bounds the bytes of a file.
+    """Settings and dependencies of an ingest.
 
-    Files of folders that have not changed are not read again, unless `again`; `home` keeps what is
-    known of them, None keeps nothing.
+    `largest` bounds the bytes of a file. `encodings` has the encoding of undeclared text, by
+    archive. Files of folders that have not changed are not read again, unless `again`; `home` keeps
+    what is known of them, None keeps nothing.
     """
 
     runtime: ObiRuntime
     bar: Bar
     jobs: int = 1
     largest: int = LARGEST
+    encodings: Mapping[str, str] = field(default_factory=lambda: NO_ENCODINGS)
     home: Path | None = None
     again: bool = False
 
@@ -89,7 +93,7 @@ class RedifRuntime:
 def jobs(
     files: Sequence[str],
     time: str | None,
-    origins: tuple[FileOrigin, ...],
+    sources: Sources,
     accepted: Acceptance,
 ) -> list[RedifJob]:
     """Return the runs in order: of tarballs at their dates, and one of the other sources.
@@ -97,10 +101,11 @@ def jobs(
     `time` dates the one tarball, or else the sources. Raises UsageError.
     """
     tist = None if time is None else parse_tist(time, "--tist", DAY_START)
-    if tist is not None and len(files) + bool(origins) != 1:
+    states = [*files, *sources.dated]
+    if tist is not None and len(states) + bool(sources.redif) != 1:
         raise UsageError("--tist expects either one TARBALL or SOURCEs of ReDIF")
-    found = [RedifJob((origin,), at, accepted) for origin, at in tarballs(files, tist)]
-    return [*found, RedifJob(origins, tist, accepted)] if origins else found
+    found = [RedifJob((origin,), at, accepted) for origin, at in tarballs(states, tist)]
+    return [*found, RedifJob(sources.redif, tist, accepted)] if sources.redif else found
 
 
 def is_done(store: Writer, order: RedifJob) -> bool:
@@ -114,13 +119,31 @@ def is_done(store: Writer, order: RedifJob) -> bool:
     )
 
 
+def accept_held(store: Writer, order: RedifJob) -> RedifJob:
+    """Return the job a second later if it was done before and held losses that it now accepts.
+
+    Any other job is returned unchanged. Raises DamagedStore.
+    """
+    while is_done(store, order):
+        (run,) = (run for run in history(store) if run.tist == order.tist)
+        rows = log.read_rows(store, run)
+        held = {row.home for row in rows if isinstance(row, ArchiveRow) and row.held}
+        if not any(order.accepted.everything or home in order.accepted.archives for home in held):
+            break
+        order = replace(order, tist=run.tist + 1)
+    return order
+
+
 def ingest(store: Writer, order: RedifJob, work: Work, means: RedifRuntime) -> RedifReport | None:
     """Ingest the sources, commit the run, and return its report.
 
     A run that was cut off continues. If it lacked only its commit, it is committed and the result
     is None: there is no report. Raises UsageError if no source holds ReDIF, and StoreError.
     """
-    with work.scratch() as folder, _open_known(store, order, means) as known:
+    has_trees = any(origin.is_tree for origin in order.origins)
+    asked = json.dumps([store.address, order.fingerprint(), sorted(means.encodings.items())])
+    kept = open_known(means.home if has_trees else None, asked, trust=not means.again)
+    with work.scratch() as folder, kept as known:
         doing = _RedifIngest(store, order, means, folder, known)
         content = doing.read()
         purpose = Purpose(_KIND, order.label, order.fingerprint(), content)
@@ -142,19 +165,6 @@ def ingest(store: Writer, order: RedifJob, work: Work, means: RedifRuntime) -> R
                 run.abandon("its sources have changed since it began")
 
 
-@contextmanager
-def _open_known(store: Writer, order: RedifJob, means: RedifRuntime) -> Iterator[KnownFiles | None]:
-    if means.home is None or not any(origin.is_tree for origin in order.origins):
-        yield None
-        return
-    asked = json.dumps([store.address, order.fingerprint()])
-    known = KnownFiles(means.home, asked, trust=not means.again)
-    try:
-        yield known
-    finally:
-        known.close()
-
-
 class _RedifIngest:
     def __init__(
         self,
@@ -174,7 +184,7 @@ class _RedifIngest:
 
     def read(self) -> str:
         """Copy the files of the sources to this machine and parse them; return their digest."""
-        spool, known = Spool(self._folder, self._means.largest), self._known
+        spool, known = self._open_spool(), self._known
         with self._means.bar("reading", None, " files") as bar:
             for number, origin in enumerate(self._order.origins):
                 for found in _members(origin):
@@ -196,6 +206,10 @@ class _RedifIngest:
         self._parse(spool)
         return spool.digest()
 
+    def _open_spool(self) -> Spool:
+        means = self._means
+        return Spool(self._folder, means.largest, means.encodings, len(self._segments))
+
     def _parse(self, spool: Spool) -> None:
         with self._means.bar("parsing", spool.bytes, "B") as bar:
             told: Callable[[int, int], None] = lambda read, templates: bar(read)  # noqa: E731
@@ -204,7 +218,7 @@ class _RedifIngest:
 
     def _read_again(self, files: Sequence[tuple[int, int, str]]) -> None:
         """Read known files after all: each with its ordinal, its source and its path."""
-        spool = Spool(self._folder, self._means.largest, len(self._segments))
+        spool = self._open_spool()
         for ordinal, number, path in files:
             flaw: Flaw | None = None
             for found in open_member(self._order.origins[number].path, path):

@@ -118,7 +118,7 @@ class _Parsing:
         stream = io.BytesIO(data.read(file.bytes)) if small else data
         templates = archives = 0
         state: str | None = None
-        for event in template.read_templates(stream, file.path):
+        for event in template.read_templates(stream, file.path, other=file.encoding):
             if isinstance(event, Template):
                 templates += 1
                 archives += (event.type or _likely_type(event.type_written)) == ARCHIVE

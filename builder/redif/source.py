@@ -121,13 +121,15 @@ def _open_file(file: Path) -> AbstractContextManager[BinaryIO]:
 class Sources:
     """The content of the sources.
 
-    `redif` has the trees and tarballs of ReDIF. `files` has each file to be read as a web archive
+    `redif` has the trees and tarballs of ReDIF. `dated` are tarballs that lie in a folder together,
+    each a state of the templates at its own time. `files` has each file to be read as a web archive
     once, without standard input. `archives` are the sources of these files, and standard input.
     """
 
     redif: tuple[FileOrigin, ...]
     files: tuple[ArchiveFile, ...]
     archives: tuple[str, ...]
+    dated: tuple[str, ...] = ()
 
 
 def sort_sources(
@@ -141,6 +143,7 @@ def sort_sources(
     origins: list[FileOrigin] = []
     files: list[ArchiveFile] = []
     archives: list[str] = []
+    dated: list[str] = []
     names = list(dict.fromkeys(sources))
     remote = [source for source in names if remote_files.is_remote(source)]
 
@@ -159,11 +162,16 @@ def sort_sources(
             found = _beside(origin)
         else:
             is_named = not Path(source).is_dir()
-            found = [replace(ArchiveFile.of(p), named=is_named) for p in splits.find([source])]
+            paths = list(splits.find([source]))
+            states = [] if is_named else [str(path) for path in paths if _is_state(path)]
+            dated += states
+            found = [
+                replace(ArchiveFile.of(p), named=is_named) for p in paths if str(p) not in states
+            ]
         if found:
             archives.append(remote_files.name_source(source))
             files += found
-    return Sources(tuple(origins), _distinct(files), tuple(archives))
+    return Sources(tuple(origins), _distinct(files), tuple(archives), tuple(dated))
 
 
 def read_list(name: str, stdin: Iterable[str]) -> list[str]:
@@ -229,6 +237,11 @@ def _origin(source: str) -> FileOrigin | None:
     if path.is_file() and tarball.is_tar(path) and tarball.holds_redif(path):
         return FileOrigin(path, source, False)
     return None
+
+
+def _is_state(path: Path) -> bool:
+    """Return whether a file of a folder is a tarball of ReDIF."""
+    return tarball.names_tarball(path.name) and tarball.is_tar(path) and tarball.holds_redif(path)
 
 
 def _beside(origin: FileOrigin) -> list[ArchiveFile]:

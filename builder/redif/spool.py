@@ -8,9 +8,9 @@ is left out is a fault.
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -38,6 +38,7 @@ FAULT_CODES: dict[str, str] = {
 
 KEPT, LEFT_OUT = "kept", "left out"
 """What is done with the faulty file or template."""
+NO_ENCODINGS: Mapping[str, str] = {}
 LARGEST = 256 << 20
 """Default of the largest file that is read, in bytes."""
 _SUFFIX = re.compile(r"(?:.*/)?[^/]+\.(?:rdf|redif)", re.IGNORECASE | re.DOTALL)
@@ -101,6 +102,11 @@ class Spooled:
     bytes: int
     md5: str
     sha256: str
+    encoding: str | None = None
+    """The encoding of lines that declare none and are not UTF-8, if the operator named it."""
+
+
+_MEMBERS = [member.name for member in fields(Spooled)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,19 +131,28 @@ class Segment:
         """Yield the files in order."""
         with self.index.open("rb") as index:
             for line in index:
-                yield Spooled(**json.loads(line))
+                yield Spooled(*json.loads(line))
 
 
 class Spool:
     """Copies files, one after the other, into segments in a folder."""
 
-    def __init__(self, folder: Path, largest: int = LARGEST, first: int = 0) -> None:
-        """Copy files of up to `largest` bytes; segments are numbered from `first`."""
+    def __init__(
+        self,
+        folder: Path,
+        largest: int = LARGEST,
+        encodings: Mapping[str, str] = NO_ENCODINGS,
+        first: int = 0,
+    ) -> None:
+        """Copy files of up to `largest` bytes; segments are numbered from `first`.
+
+        `encodings` has the encoding of files by their archive's folder.
+        """
         self.segments: list[Segment] = []
         self._first = first
         self.files = self.bytes = 0
         self._digest = hashlib.sha256()
-        self._folder, self._largest = folder, largest
+        self._folder, self._largest, self._encodings = folder, largest, encodings
         self._open: ExitStack | None = None
         self._out: BinaryIO
         self._index: BinaryIO
@@ -182,6 +197,7 @@ class Spool:
                 self._at - start,
                 md5.hexdigest(),
                 sha256.hexdigest(),
+                self._encoding(member.path),
             )
         )
         return None
@@ -205,6 +221,11 @@ class Spool:
     def _hash(self, *said: str | int) -> None:
         self._digest.update(json.dumps(said).encode())
 
+    def _encoding(self, path: str) -> str | None:
+        """Return the encoding that the operator named for a folder on the path."""
+        folders = path.lower().split("/")[:-1] if self._encodings else []
+        return next((self._encodings[name] for name in folders if name in self._encodings), None)
+
     def _begin(self) -> None:
         self.close()
         segment = Segment(self._folder, self._number, 0)
@@ -220,7 +241,7 @@ class Spool:
         self._at += len(chunk)
 
     def _note(self, file: Spooled) -> None:
-        line = json.dumps(asdict(file)).encode() + b"\n"
+        line = json.dumps([getattr(file, name) for name in _MEMBERS]).encode() + b"\n"
         with writing(self._folder):
             self._index.write(line)
         self._hash(file.source, file.path, file.modified, file.bytes, file.sha256)

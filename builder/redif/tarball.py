@@ -29,6 +29,7 @@ _BZIP2, _XZ = b"BZh", b"\xfd7zXZ\x00"
 _MEMORY = 256 << 20  # bytes that xz may use: the file sets the size of its window
 _CHUNK = 1 << 17
 _DATE = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
+_NAME = re.compile(r"\.(?:tar(?:\.[A-Za-z0-9]+)?|t[bgx]z2?|tzst)\Z", re.IGNORECASE)
 _DAMAGE = (
     tarfile.TarError, OSError, EOFError, ValueError, LookupError, OverflowError, RecursionError
 )  # fmt: skip
@@ -163,6 +164,11 @@ def holds_redif(path: Path) -> bool:
             return any(isinstance(one, RedifFile) for one in found)
     except OSError:
         return False
+
+
+def names_tarball(name: str) -> bool:
+    """Return whether a file's name is that of a tarball."""
+    return _NAME.search(name) is not None
 
 
 def tist_of(name: str) -> int | None:

@@ -75,6 +75,8 @@ CODES: Mapping[str, tuple[str, str]] = {
     "obi-documents-edited": (DAMAGE, _COPY),
     "obi-run-edited": (DAMAGE, _COPY),
     "obi-run-removed": (DAMAGE, "restore the run, with all objects below this place, from a copy"),
+    "obi-publish-edited": (DAMAGE, _COPY),
+    "obi-stray": (DAMAGE, "find out where it came from, then remove it: no run wrote it"),
     "fileset-missing": (DAMAGE, _FETCH),
     "fileset-altered": (DAMAGE, f"remove it; then {_FETCH}"),
     "fileset-wrong": (DAMAGE, f"remove its dataset's fileset.json; then {_FETCH}"),
@@ -113,7 +115,6 @@ CODES: Mapping[str, tuple[str, str]] = {
         NOTE,
         "an ingest is running or was interrupted: run its command again, or remove that folder",
     ),
-    "obi-stray": (NOTE, "no reader uses it; find out where it came from"),
     "obi-pack-orphan": (
         NOTE,
         "an interrupted or abandoned run left it; a run that stores the same bytes will use it",

@@ -43,22 +43,49 @@ class Leases:
             waited = True
             go_on()
             self.sleep(_WAIT)
-        ended = threading.Event()
-        renewing = threading.Thread(target=self._renew, args=(key, holder, tag, ended), daemon=True)
-        renewing.start()
+        end = self._keep(key, holder, tag)
         try:
             yield waited
         finally:
+            end()
+
+    def announce(self, key: str) -> Callable[[], None]:
+        """Show at `key` that this process works; return what ends that. Raises StoreError.
+
+        Whoever announced the same before is replaced.
+        """
+        holder = secrets.token_hex(8)
+        while True:
+            try:
+                tag = self.store.replace(key, self._document(holder), self.store.tag(key))
+            except Conflict:
+                continue
+            return self._keep(key, holder, tag)
+
+    def is_valid(self, key: str) -> bool:
+        """Return whether a process holds the lease, as far as its clock and this one agree."""
+        until = self._read(key).get("until")
+        return isinstance(until, int | float) and self.wall() < until <= self.wall() + 2 * _SECONDS
+
+    def _keep(self, key: str, holder: str, tag: str) -> Callable[[], None]:
+        """Renew a lease in a thread; return a function that ends that and removes the lease."""
+        ended = threading.Event()
+        renewing = threading.Thread(target=self._renew, args=(key, holder, tag, ended), daemon=True)
+        renewing.start()
+
+        def end() -> None:
             ended.set()
             renewing.join()
             with contextlib.suppress(StoreError):  # it expires
                 if self._holder(key) == holder:
                     self.store.remove(key)
 
+        return end
+
     def _take(self, key: str, holder: str) -> str | None:
         """Write the lease if nobody holds it, and return its tag; None if another process does."""
         tag = self.store.tag(key)
-        if tag is not None and self._is_valid(key):
+        if tag is not None and self.is_valid(key):
             return None
         try:
             return self.store.replace(key, self._document(holder), tag)
@@ -76,11 +103,6 @@ class Leases:
 
     def _document(self, holder: str) -> bytes:
         return json.dumps({"holder": holder, "until": self.wall() + self.seconds}).encode()
-
-    def _is_valid(self, key: str) -> bool:
-        found = self._read(key)
-        until = found.get("until")
-        return isinstance(until, int | float) and self.wall() < until <= self.wall() + 2 * _SECONDS
 
     def _holder(self, key: str) -> object:
         return self._read(key).get("holder")

@@ -12,6 +12,7 @@ from builder.obi import content, key, log
 from builder.obi.content import Redirect, Row, Version
 from builder.obi.history import LOGS, Committed
 from builder.obi.key import KeySet
+from builder.obi.publishes import PUBLISHES, parse_record
 from builder.runtime import Advance
 from builder.store.findings import Finding
 from builder.threads import map_in_order
@@ -56,6 +57,7 @@ class ObiAudit:
         for place in found._places():
             if place not in places:
                 found._check_unopened(place)
+        found._check_publishes()
         packs = found._packs = PackAudit.begin(
             store, found._sound, chosen, whole=len(found._sound) == len(chain.runs)
         )
@@ -108,7 +110,7 @@ class ObiAudit:
                 )
             elif self.chosen(where):
                 self.bytes += size or 0
-        if run.original is not None:  # its objects may stay beside the packs
+        if not named.same(there):  # objects may lie beside the packs: converted runs have them
             for row in log.read_rows(self.store, run, "row = 'version' AND pack IS NOT NULL"):
                 named.add(str(_place(row, run.tist)[0]))
         if not named.same(there):
@@ -153,7 +155,8 @@ class ObiAudit:
         above = [key.ROOT]
         for _ in range(3):
             below = [where for place in above for where in self.store.folders(place)]
-            above = [w for w in below if w.endswith("/") and w not in (key.RUNS, key.PACKS)]
+            own = (key.RUNS, key.PACKS, PUBLISHES)
+            above = [w for w in below if w.endswith("/") and w not in own]
             for where in below:
                 if not where.endswith("/"):
                     self._find("obi-stray", where, "it belongs to no run")
@@ -171,6 +174,14 @@ class ObiAudit:
         elif tist is None:
             for where in keys:
                 self._find("obi-stray", where, "it belongs to no run")
+
+    def _check_publishes(self) -> None:
+        """Add findings on the records of publishes."""
+        for where in self.store.keys(PUBLISHES):
+            try:
+                parse_record(self.store.read(where), where)
+            except DamagedStore as error:
+                self._find("obi-publish-edited", where, str(error))
 
     def _objects(self) -> Iterator[Version | Redirect]:
         """Yield the rows of the objects to be read."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from builder.obi import key, replay
 from builder.obi.history import (
+    ALIVE,
     COMMIT,
     MEMBERS,
     OPEN,
@@ -58,7 +59,7 @@ class Chain:
             else:
                 chain._check_ended(store, tist, told)
         chain._link(told)
-        known = {key.run(tist) + name for tist in chain.members for name in MEMBERS}
+        known = {key.run(tist) + name for tist in chain.members for name in (*MEMBERS, ALIVE)}
         for where in keys:
             if where not in known:
                 chain.findings.append(Finding("obi-stray", where, "it belongs to no run"))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from builder.dump.derived import update_derived
 from builder.dump.update import check_names
+from builder.obi.publishes import REINSTATE, record_items
 from builder.publish import collections, filesets, revisits, templates
 from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
 from builder.publish.precedence import LEFT
@@ -37,8 +38,9 @@ def reinstate(
     Raises NothingSelectedError, DerivedError and the errors of transaction.revise.
     """
     check_names(configuration)
-    change = _Reinstatement(selection)
+    change = Reinstatement(selection)
     built = revise(store, configuration, runtime, change)
+    record_items(store, REINSTATE, built.manifest, change.identifiers)
     update_derived(store, configuration, runtime)
     return Withdrawn(built, change.identifiers)
 
@@ -63,8 +65,8 @@ def preview_selection(
 
 
 @dataclass
-class _Reinstatement:
-    """Implements transaction.Change."""
+class Reinstatement:
+    """The change that reinstates items. Implements transaction.Change."""
 
     selection: Selection
     identifiers: tuple[str, ...] = field(default=(), init=False)

@@ -16,6 +16,7 @@ from builder.dump.clean import remove_strays
 from builder.dump.derived import update_derived
 from builder.dump.update import check_names
 from builder.iceberg.clean import expire_tables
+from builder.obi.publishes import WITHDRAW, record_items
 from builder.publish import captures, collections, filesets, revisits
 from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
 from builder.runtime import Runtime
@@ -148,7 +149,7 @@ def withdraw(
     NothingSelectedError, DerivedError and the errors of transaction.revise and expiry.retire.
     """
     check_names(configuration)
-    change = _Withdrawal(selection, reason)
+    change = Withdrawal(selection, reason)
     built = revise(store, configuration, runtime, change)
     if purge:
         runtime.say(
@@ -156,6 +157,7 @@ def withdraw(
             'identifier or set: `sheaf query "SELECT identifier, reason FROM records WHERE '
             'deleted"` lists them'
         )
+    record_items(store, WITHDRAW, built.manifest, change.identifiers, reason)
     update_derived(store, configuration, runtime)
     retired: tuple[int, ...] = ()
     if purge:
@@ -185,8 +187,8 @@ def preview_selection(
 
 
 @dataclass
-class _Withdrawal:
-    """Implements transaction.Change."""
+class Withdrawal:
+    """The change that withdraws items. Implements transaction.Change."""
 
     selection: Selection
     reason: str

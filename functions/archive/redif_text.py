@@ -10,14 +10,15 @@ from collections.abc import Callable
 
 ASCII, UTF_8, WINDOWS, MIXED = "ascii", "utf-8", "windows-1252", "mixed"
 UTF_16 = ("utf-16le", "utf-16be")
-_UNMARKED = (ASCII, UTF_8, WINDOWS, MIXED)
+MARKED = "utf-8-bom"
+_PLAIN = (ASCII, UTF_8, MIXED)
 _LINE = re.compile(rb"[^\r\n]*[\r\n]*")
 
 
-def decode_lines(data: bytes, mark: str | None) -> tuple[str, str]:
+def decode_lines(data: bytes, mark: str | None, other: str = WINDOWS) -> tuple[str, str]:
     """Return whole lines of a source as text, and their encoding.
 
-    Invalid bytes become U+FFFD.
+    `other` is the encoding of lines that are not UTF-8. Invalid bytes become U+FFFD.
     """
     if mark is not None:
         return data.decode("utf-8", "replace"), mark
@@ -28,15 +29,15 @@ def decode_lines(data: bytes, mark: str | None) -> tuple[str, str]:
     except UnicodeDecodeError:
         pass
     texts: list[str] = []
-    encoding = WINDOWS
+    encoding = other
     for line in _LINE.findall(data):
         try:
             texts.append(line.decode("utf-8"))
         except UnicodeDecodeError:
-            texts.append(line.decode("cp1252", "replace"))
+            texts.append(line.decode(other, "replace"))
         else:
             if not line.isascii():
-                encoding = MIXED
+                encoding = MIXED if other == WINDOWS else f"{MIXED}-{other}"
     return "".join(texts), encoding
 
 
@@ -49,7 +50,9 @@ def make_text(data: bytes, encoding: str) -> bytes:
     """Return the stored text of a template from its bytes in a file: in UTF-8, with a final LF."""
     if encoding in UTF_16:
         data = data.decode(encoding, "replace").encode("utf-8", "replace")
-    text, _ = decode_lines(data, None if encoding in _UNMARKED else encoding)
+    mark = encoding if encoding in (MARKED, *UTF_16) else None
+    other = WINDOWS if encoding in _PLAIN else encoding.removeprefix(f"{MIXED}-")
+    text, _ = decode_lines(data, mark, other)
     return normalize_line_ends(text).encode("utf-8", "replace") + b"\n"
 
 

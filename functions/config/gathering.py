@@ -50,6 +50,24 @@ GATHER_KEYS: tuple[ConfigKey, ...] = (
         "also record a digest of each PDF's text; needs `pip install sheaf-archive[pdf]`",
     ),
 )
+
+
+def are_encodings(value: Any) -> bool:
+    """Return whether the value is a table from archives to encodings that contain ASCII."""
+    return isinstance(value, dict) and all(
+        re.fullmatch("[a-z0-9]{3}", archive) and isinstance(name, str) and contains_ascii(name)
+        for archive, name in value.items()
+    )
+
+
+def contains_ascii(encoding: str) -> bool:
+    """Return whether an encoding is known and has the bytes of ASCII."""
+    try:
+        return b"Handle: RePEc:".decode(encoding) == "Handle: RePEc:"
+    except (LookupError, UnicodeDecodeError, ValueError):
+        return False
+
+
 REPEC_KEYS: tuple[ConfigKey, ...] = (
     ConfigKey(
         "redif.directory",
@@ -64,6 +82,14 @@ REPEC_KEYS: tuple[ConfigKey, ...] = (
         check.between(1, 65_536),
         "megabytes from 1",
         "size limit of a ReDIF file; larger files are skipped and reported",
+    ),
+    ConfigKey(
+        "redif.encodings",
+        {},
+        are_encodings,
+        "a table from archives such as aaa to encodings of their bytes such as windows-1251",
+        "encoding of templates that declare none and are not UTF-8, by archive; otherwise "
+        "windows-1252",
     ),
     ConfigKey(
         "redif.origin",

@@ -15,7 +15,7 @@ from functions.snapshot import instant, layout
 from functions.snapshot.errors import VERSION
 from functions.store.catalog import Catalogue
 from functions.store.store_reader import FolderReader
-from tests.e2e.conftest import Home, leave_tables, make_home, sheaf, warc
+from tests.e2e.conftest import Home, make_home, sheaf, warc
 from tests.e2e.test_commands import PAGES, one_line
 from tests.functions.oai.gateways import http
 
@@ -25,7 +25,6 @@ def original(lasting_home: Home) -> Home:
     """A store with two snapshots, and a withdrawn item."""
     home = lasting_home
     # The tables of a copied folder name the place of the original, which `sheaf verify` notes.
-    leave_tables(home)
     home("ingest", warc(home.folder / "one.warc.gz", PAGES))
     assert home("publish").code == 0
     withdrawn = home("withdraw", "--set", "domain:cz:knihovna:blog", "--reason", "asked for")

@@ -96,6 +96,7 @@ CODES: dict[str, str] = {
     "bad-line": "a line before the first template is not ReDIF",
     "template-too-large": "a template exceeds the limit, and was cut off",
     "undecodable": "a template has undecodable bytes, or the character U+FFFD",
+    "other-encoding": "a template without a declared encoding looks like text of another alphabet",
     "control-character": "a template has control characters, which XML 1.0 forbids",
     "unknown-template-type": "Template-Type has a type unknown to ReDIF 1.0, or no version",
     "unknown-attribute": "neither this type of template nor its clusters have the attribute",

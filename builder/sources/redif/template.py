@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
+from builder.sources import charset
 from builder.sources.redif import notation
 from builder.sources.redif.cluster import Arrangement, Structure
 from builder.sources.redif.notation import Attribute, parse_attributes
@@ -25,11 +26,19 @@ from builder.sources.redif.template_text import (
     TemplateText,
     split_templates,
 )
-from functions.archive.redif_text import MIXED, UTF_8, decode_lines, normalize_line_ends
+from functions.archive.redif_text import (
+    ASCII,
+    MIXED,
+    WINDOWS,
+    decode_lines,
+    normalize_line_ends,
+)
 
 _BLANK = b" \t\r\n\x0b\x0c\x1a"  # with the end mark of DOS
 _CONTROLS = bytes(c for c in range(32) if c not in (9, 10, 13, 26)) + b"\x7f"
 _HTML = re.compile(rb"\s*<(?:!doctype|html|head|body|h\d|br|b>|script|meta|title)", re.IGNORECASE)
+_FOREIGN_WORD = re.compile(rb"[\x80-\xff]{4}")
+_HIGH_LINE = re.compile(rb"[^\r\n]*[\x80-\xff][^\r\n]*")
 _ATTRIBUTE = re.compile(r"[A-Za-z][A-Za-z0-9-]*:")
 
 
@@ -45,8 +54,9 @@ class Template:
     line: int
     """The line of its Template-Type, from 1."""
     encoding: str
-    """By a byte order mark utf-8-bom, utf-16le or utf-16be; else ascii, utf-8, windows-1252, or
-    mixed, for lines of UTF-8 and lines of windows-1252."""
+    """By a byte order mark utf-8-bom, utf-16le or utf-16be; else ascii, utf-8, windows-1252 or the
+    one that was given for its file; or mixed, for lines of UTF-8 and of windows-1252. With another
+    encoding than windows-1252, that is mixed-koi8-r and the like."""
     text: str
     """Its whole text, with comments and blank lines, and with LF as the end of lines."""
     attributes: tuple[Attribute, ...]
@@ -73,19 +83,20 @@ class Template:
 
 
 def read_templates(
-    stream: BinaryIO, file: str = "", limit: int = LIMIT
+    stream: BinaryIO, file: str = "", limit: int = LIMIT, other: str | None = None
 ) -> Iterator[Template | Diagnostic]:
     """Yield the templates of one file in order, and diagnostics of the file itself.
 
-    Diagnostics name the file `file`. At most `limit` bytes of a template are read, and about as
-    much of the file is held in memory. Raises only the stream's OSError.
+    Diagnostics name the file `file`. Lines that are not UTF-8 are decoded as `other`, by default as
+    windows-1252, if the file has no mark. At most `limit` bytes of a template are read, and about
+    as much of the file is held in memory. Raises only the stream's OSError.
     """
     empty, is_html, found = True, False, False
     for source, part in split_templates(stream, limit):
         empty = empty and not (part.data or source.start)
         if part.template:
             found = True
-            yield _build_template(source, part, file)
+            yield _build_template(source, part, file, other)
         else:
             for diagnostic in _check_preamble(source, part, file):
                 is_html = is_html or diagnostic.code == "html"
@@ -117,16 +128,20 @@ def _check_preamble(source: EncodedLines, part: TemplateText, file: str) -> Iter
             )
 
 
-def _build_template(source: EncodedLines, part: TemplateText, file: str) -> Template:
+def _build_template(
+    source: EncodedLines, part: TemplateText, file: str, other: str | None
+) -> Template:
     data = part.data.rstrip(_BLANK)
     if part.cut:  # keep whole lines
         data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1].rstrip() or data
-    text, encoding = decode_lines(data, source.mark)
+    text, encoding = decode_lines(data, source.mark, other or WINDOWS)
     text = normalize_line_ends(text)
     attributes, kept = parse_attributes(text, part.line)
     written = notation.collapse_space(attributes[0].value)
     specification = SPECIFICATIONS.get(written.lower())
     diagnostics = _check_text(data, text, part, file)
+    if other is None and encoding in (WINDOWS, MIXED):
+        diagnostics += _check_encoding(data, part, file)
     if specification is None:
         diagnostics.append(_unknown_type(written, part.line, file))
     arranged = Arrangement(specification or guess_type(written), attributes, file)
@@ -135,7 +150,9 @@ def _build_template(source: EncodedLines, part: TemplateText, file: str) -> Temp
         diagnostics.sort(key=lambda diagnostic: diagnostic.line)
     own = arranged.handle
     md5, sha256 = notation.lines_digest(kept)
-    other = source.mark is None and (encoding in (UTF_8, MIXED) or "\ufffd" in text)
+    is_reference = source.mark is not None or (
+        encoding in (ASCII, WINDOWS) and "\ufffd" not in text
+    )
     return Template(
         file,
         part.offset,
@@ -151,7 +168,7 @@ def _build_template(source: EncodedLines, part: TemplateText, file: str) -> Temp
         own,
         md5,
         sha256,
-        notation.reference_md5(data) if other else md5,
+        md5 if is_reference else notation.reference_md5(data),
         tuple(diagnostics),
     )
 
@@ -169,6 +186,20 @@ def _check_text(data: bytes, text: str, part: TemplateText, file: str) -> list[D
         message = "control characters in the text"
         found.append(Diagnostic(file, part.line, "control-character", WARNING, message))
     return found
+
+
+def _check_encoding(data: bytes, part: TemplateText, file: str) -> list[Diagnostic]:
+    """Report text of another alphabet: no word of windows-1252 has so many letters beyond ASCII."""
+    word = _FOREIGN_WORD.search(data)
+    if word is None:
+        return []
+    lines = (line for line in _HIGH_LINE.findall(data) if decode_lines(line, None)[1] == WINDOWS)
+    likely = charset.detect(b"\n".join(lines), None).name
+    if likely == WINDOWS:
+        return []
+    line = part.line + data.count(b"\n", 0, word.start())
+    message = f"the text looks like {likely}, but is read as {WINDOWS}: see redif.encodings"
+    return [Diagnostic(file, line, "other-encoding", WARNING, message, likely)]
 
 
 def _unknown_type(written: str, line: int, file: str) -> Diagnostic:

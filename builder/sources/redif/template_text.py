@@ -1,8 +1,8 @@
 """The text of templates in a file: their encodings and their boundaries.
 
 A byte order mark decides the encoding. Without one, UTF-16 is known by the NUL bytes of its first
-two characters. Otherwise each line is UTF-8 or windows-1252, so no knowledge of the whole file is
-needed.
+two characters. Otherwise each line is UTF-8 or of another encoding, windows-1252 by default, so no
+knowledge of the whole file is needed.
 
 A template runs from its Template-Type to the next one: a line that begins with `Template-Type:`, in
 any case. Indented lines and URLs do not count. CRLF, LF and CR each end a line.

@@ -168,9 +168,39 @@ def test_a_run_waits_for_those_before_it(store: Store, time: Time) -> None:
         second.turn()
     assert time.clock.now.timestamp() == 1795255200 + 30
     assert len(time.said) == 1
+    assert "`sheaf obi --abandon 1795255200` ends it now" in time.said[0]
     done = first.commit([])
     assert second.turn() == (done,)
     assert second.commit([]).previous == done.digest
+
+
+@pytest.mark.sampled(3)
+def test_the_run_of_a_process_that_ended_blocks_no_other(store: Store, time: Time) -> None:
+    """Neither does one that was killed: its lease is renewed no more."""
+    first = claim(store, INGEST, time.runtime)
+    alive = key.run(first.tist) + "alive.json"
+    lease = store.read(alive)
+    del first
+    assert not list(store.keys(alive))
+    store.create(alive, lease)  # as a killed process leaves it
+    later = claim(store, Purpose("gather", "all", "all"), time.runtime)
+    assert later.turn() == ()
+    assert 60 <= time.clock.now.timestamp() - 1795255200 < 70
+    assert "its process has ended" in time.said[-1]
+    later.commit([])
+    assert [run.tist for run in history(store)] == [later.tist]
+
+
+def test_a_run_that_goes_on_is_waited_for(tmp_path: Path, time: Time) -> None:
+    store = FolderStore(tmp_path)
+    first = claim(store, INGEST, time.runtime)
+    time.clock.sleep(3600)
+    again = claim(store, INGEST, time.runtime)  # announces itself anew
+    second = claim(store, Purpose("gather", "all", "all"), time.runtime, wait=30)
+    with pytest.raises(StoreError, match="still open"):
+        second.turn()
+    assert again.commit([]).tist == first.tist
+    assert len(second.turn()) == 1
 
 
 def test_a_run_that_lacks_its_commit_alone_is_completed_by_the_next(

@@ -136,6 +136,12 @@ def missing_documents(store: Store, runs: list[Committed]) -> str:
     return where
 
 
+def edited_publish(store: Store, runs: list[Committed]) -> str:
+    where = "obi/;publishes/01795255300.json"
+    store.create(where, b'{"kind": "publish"}')
+    return where
+
+
 def missing_beginning(store: Store, runs: list[Committed]) -> str:
     where = key.run(runs[1].tist) + "open.json"
     store.remove(where)
@@ -289,6 +295,7 @@ DEFECTS: dict[Callable[[Store, list[Committed]], str], str] = {
     missing_log: "obi-missing",
     missing_documents: "obi-missing",
     missing_beginning: "obi-missing",
+    edited_publish: "obi-publish-edited",
     altered_in_one_bit: "obi-altered",
     altered_in_size: "obi-altered",
     altered_redirect: "obi-altered",
@@ -319,6 +326,7 @@ BESIDE = {
     # what else follows of such a defect
     removed_run: {"obi-run-removed", "obi-pack-orphan"},
     wrong_key: {"obi-stray"},
+    altered_pack: {"obi-altered"},  # the versions in it
 }
 
 
@@ -349,7 +357,7 @@ def test_every_code_is_tried() -> None:
     """But `obi-tables`, which is of snapshots."""
     tried = {*DEFECTS.values(), "obi-run-unfinished"}
     assert tried | {"obi-tables"} == {code for code in CODES if code.startswith("obi-")}
-    noted = {"obi-stray", "obi-run-unfinished", "obi-pack-orphan"}
+    noted = {"obi-run-unfinished", "obi-pack-orphan"}
     assert {CODES[code][0] for code in tried - noted} == {"damage"}
     assert one({CODES[code][0] for code in noted}) == "note"
 

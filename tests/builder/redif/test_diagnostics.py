@@ -125,6 +125,10 @@ DEFECTS = {
     "broken-utf-8-behind-a-mark": (
         b"\xef\xbb\xbf" + PAPER.replace(b"On", b"\xab"), [(6, W, "undecodable")],
     ),
+    "cyrillic-without-a-declaration": (
+        PAPER.replace(b"On Rugs", "Российская Экономическая Школа".encode("cp1251")),
+        [(6, W, "other-encoding")],
+    ),
     "form-feed": (PAPER.replace(b"On", b"O\x0cn"), [(1, W, "control-character")]),
     "template-of-2000-lines": (
         PAPER + b"Note: a\n" * 2000 + SERIES, [(1, E, "template-too-large")],

@@ -464,3 +464,37 @@ def test_a_store_in_a_folder_named_as_a_column_of_hive(tmp_path: Path) -> None:
     home = make_home(tmp_path / "source=3" / "home")
     source = tree(tmp_path / "RePEc", {**archive(), "aaa/wpaper/a.rdf": papers(2)})
     assert counts(ingested(home, source)) == (4, 0, 0, 0, 0)
+
+
+def test_the_operator_names_the_encoding_of_an_archive(home: Home, root: Path) -> None:
+    title = "Российская Экономическая Школа"
+    coded = title.encode("koi8-r")
+    mixed = paper(2, title).replace(b"They tie", coded)
+    files = {**archive(), "aaa/wpaper/p.rdf": paper(1).replace(b"On Rugs", coded) + mixed}
+    ingested(home, tree(root, files))
+    assert faults(home)["other-encoding"] == 2
+    with home.config.open("a") as config:
+        config.write('[redif.encodings]\naaa = "koi8-r"\n')
+    again = ingested(home, root)
+    assert counts(again) == (0, 0, 2, 0, 2)
+    for number in (1, 2):
+        assert title.encode() in text(home, again["run"], f"RePEc:aaa:wpaper:{number}")
+    encodings = {row.encoding for row in versions(home, "tobi").values()}
+    assert encodings == {"koi8-r", "mixed-koi8-r"}
+    home.config.write_text(home.config.read_text().replace("koi8-r", "utf-16"))
+    assert "redif.encodings" in one_line(home("ingest", root).err)
+
+
+def test_tarballs_in_a_folder_are_replayed_at_their_dates(home: Home, tmp_path: Path) -> None:
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    for day, many in (("2025-01-07", 3), ("2025-01-05", 2)):
+        files = {**archive(), "aaa/wpaper/p.rdf": papers(many)}
+        tarball(folder / f"RePEc_{day}.tar.gz", files.items())
+    warc(folder / "a.warc.gz", PAGES)
+    done = home("ingest", "--json", folder).json
+    assert [counts(one) for one in done["redif"]] == [(4, 0, 0, 0, 0), (1, 0, 0, 0, 4)]
+    assert "captures" in str(done)
+    assert home("ingest", folder).err.count("already ingested, as of") == 2
+    tarball(folder / "other.tgz", files.items())
+    assert "other.tgz has no date in its name" in one_line(home("ingest", folder).err)

@@ -262,3 +262,16 @@ def test_an_archive_to_accept_that_is_none_is_one_line(home: Home, root: Path) -
     result = home("ingest", "--accept-loss", source)
     assert result.code == 2
     assert "expected an archive such as aaa" in one_line(result.err)
+
+
+def test_a_held_loss_of_a_tarball_is_accepted_at_its_own_date(home: Home, tmp_path: Path) -> None:
+    old = tarball(tmp_path / "RePEc_2025-01-05.tgz", whole(40).items())
+    new = tarball(tmp_path / "RePEc_2025-01-07.tgz", whole(4).items())
+    first, held = ingested(home, "-f", old), ingested(home, "-f", new)
+    assert (counts(held)[3], held["held"]) == (0, {"aaa": 36})
+    assert home("ingest", "-f", new, "--accept-loss", "bbb").err.count("already ingested") == 1
+    accepted = ingested(home, "-f", new, "--accept-loss", "aaa")
+    assert (accepted["run"], counts(accepted)[3]) == (held["run"] + 1, 36)
+    for loss in ((), ("--accept-loss",)):
+        assert "already ingested" in home("ingest", "-f", new, *loss).err
+    assert first["run"] + 2 * 86_400 == held["run"]

@@ -1,0 +1,129 @@
+"""A store of templates that is rebuilt from `obi/` alone: nothing changes for its harvesters."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from builder.obi.publishes import read_records
+from builder.withdraw import rebuild as rebuilding
+from builder.withdraw.rebuild import rebuild
+from builder.withdraw.reinstate import reinstate
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
+from functions.snapshot.errors import DamagedStore
+from tests.builder.conftest import capture
+from tests.builder.obi.archive import PREFIX, Repec, harvested, state
+from tests.builder.redif.trees import paper
+
+ONE, TWO, THREE = (f"{PREFIX}RePEc:aaa:wpaper:{n}" for n in (1, 2, 3))
+
+
+@pytest.fixture
+def lived(tmp_path: Path) -> Iterator[Repec]:
+    """A store in which templates appeared, changed, were lost, withdrawn and reinstated."""
+    (tmp_path / "old").mkdir()
+    old = Repec(tmp_path / "old" / "store")
+    old.take(a=paper(1), b=paper(2), c=paper(3))
+    old.publish()
+    old.take(a=None, b=paper(2, "Other Rugs"))
+    old.publish()
+    for item in (TWO, THREE):
+        chosen = Selection(identifiers=(item,))
+        old.clock.sleep(10)
+        withdraw(old.store, old.configuration(), old.runtime(), chosen, "asked for")
+    old.clock.sleep(10)
+    reinstate(old.store, old.configuration(), old.runtime(), chosen)
+    old.take(c=paper(3, "Third Rugs"))
+    old.publish()
+    yield old
+    old.close()
+
+
+@pytest.fixture
+def anew(lived: Repec, tmp_path: Path) -> Iterator[Repec]:
+    """An empty store with the same obi store, a day later."""
+    (tmp_path / "new").mkdir()
+    new = Repec(tmp_path / "new" / "store")
+    shutil.copytree(lived.root / "obi", new.root / "obi")
+    new.clock.now = lived.clock.now
+    new.clock.sleep(86_400)
+    new.files = lived.files
+    yield new
+    new.close()
+
+
+def rebuilt(world: Repec) -> int:
+    return rebuild(world.store, world.configuration(), world.runtime(), {})
+
+
+def test_items_tombstones_and_datestamps_are_the_same(lived: Repec, anew: Repec) -> None:
+    assert rebuilt(anew) == 6
+    with lived.asked() as before, anew.asked() as after:
+        found = state(after)
+        assert found == state(before)
+        assert {name: deleted for name, (_, deleted, *_) in found.items() if deleted} == {
+            ONE: True, TWO: True,
+        }  # fmt: skip
+        assert "Third Rugs" in found[THREE][3]
+        assert len({stamp for stamp, *_ in found.values()}) == 4
+
+
+def test_a_harvester_goes_on_with_the_rebuilt_store(lived: Repec, anew: Repec) -> None:
+    mirror: dict[str, object] = {}
+    with lived.asked() as client:
+        since = harvested(client, mirror, None)
+    anew.take(b=None, d=paper(4))
+    rebuilt(anew)
+    anew.publish()
+    with anew.asked() as client:
+        harvested(client, mirror, since)
+        assert mirror == state(client)
+
+
+def test_captures_are_published_now_and_not_at_those_dates(lived: Repec, anew: Repec) -> None:
+    anew.ingest([capture(1)])
+    rebuilt(anew)
+    anew.publish()
+    with lived.asked() as before, anew.asked() as after:
+        known, found = state(before), state(after)
+    (stamp,) = {stamp for name, (stamp, *_) in found.items() if name not in known}
+    assert stamp > max(one for one, *_ in known.values())
+    assert {name: found[name] for name in known} == known
+
+
+def test_an_interrupted_rebuild_goes_on(
+    lived: Repec, anew: Repec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(Exception):
+        pass
+
+    revise, done = rebuilding.revise, []
+
+    def fail(*given: object) -> None:
+        if len(done) == 2:
+            raise Killed
+        done.append(revise(*given))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(rebuilding, "revise", fail)
+    with pytest.raises(Killed):
+        rebuilt(anew)
+    monkeypatch.setattr(rebuilding, "revise", revise)
+    assert rebuilt(anew) == 4
+    assert rebuilt(anew) == 0
+    with lived.asked() as before, anew.asked() as after:
+        assert state(after) == state(before)
+
+
+def test_a_run_that_is_missing_is_no_change_to_be_left_out(anew: Repec) -> None:
+    last = [record for record in read_records(anew.store) if record.run][-1]
+    anew.store.remove(last.key)
+    forged = last.document().replace(str(last.run).encode(), b"1795255200")
+    anew.store.create(last.key, forged)
+    with pytest.raises(DamagedStore, match="run 1795255200, which is missing"):
+        rebuilt(anew)
+
+
+def test_a_store_that_has_its_snapshots_is_not_rebuilt(lived: Repec) -> None:
+    assert rebuilt(lived) == 0
