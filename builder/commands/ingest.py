@@ -174,10 +174,9 @@ def _redif(context: Context, order: RedifJob) -> RedifReport | None:
     store, account, order = context.store, None, accept_held(context.store, order)
     if not is_done(store, order):
         runtime = ObiRuntime(context.now, context.sleep, context.say)
-        largest = context.configuration["redif.largest"] << 20
-        home, settings = _home(context), context.configuration
-        options = (context.arguments.jobs, largest, settings["redif.encodings"], home)
-        means = redif.RedifRuntime(runtime, ProgressBar, *options, context.arguments.again)
+        most, codes = (context.configuration[f"redif.{k}"] for k in ("largest", "encodings"))
+        home, (jobs, again) = _home(context), (context.arguments.jobs, context.arguments.again)
+        means = redif.RedifRuntime(runtime, ProgressBar, jobs, most << 20, codes, home, again)
         folder = workdir.folder_of(home, json.dumps([store.address, order.fingerprint()]))
         with workdir.open_workdir(folder) as held:
             account = redif.ingest(store, order, held, means)

@@ -1,8 +1,8 @@
 """Bags of the obi store: a run with everything that it stored.
 
-The payload holds the run's own files, and the bytes of its versions under their keys. In the
-names, `=` stands for `%`. No key contains `=`, so the replacement is reversible. `bag-info.txt`
-describes the run.
+The payload holds the run's own files and packs, and the bytes of its versions under their keys.
+In the names, `=` stands for `%`. No key contains `=`, so the replacement is reversible.
+`bag-info.txt` describes the run.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,6 +38,8 @@ def bag_of_run(
             own[prefix + PACKED] = None
         for place, digest in {**own, prefix + COMMIT: run.digest}.items():
             yield _path(place), content.read_parts(store, place, digest)
+        for digest in obi_source.named_packs(connection, run.tist):
+            yield _path(key.pack(digest)), content.read_parts(store, key.pack(digest), digest)
         for place, version in obi_source.stored_keys(connection, run.tist):
             found = version and content.version_parts(store, version)
             yield _path(place), found or content.read_parts(store, place)

@@ -80,6 +80,14 @@ def stored_keys(connection: engine.Connection, run: int) -> Iterator[tuple[str, 
         yield noted.version.key, noted.version
 
 
+def named_packs(connection: engine.Connection, run: int) -> list[str]:
+    """Return the digests of the packs with versions of a run, ascending."""
+    statement = (
+        "SELECT DISTINCT pack FROM version WHERE tist = $run AND pack IS NOT NULL ORDER BY pack"
+    )
+    return [pack for (pack,) in _fetch(connection, statement, {"run": run})]
+
+
 def gather_runs(connection: engine.Connection) -> set[int]:
     """Return the runs that found a file at a URL."""
     statement = " UNION ".join(

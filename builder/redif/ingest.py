@@ -6,7 +6,7 @@ comparison with the store and for the writing. Nothing is written before that.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -23,7 +23,7 @@ from builder.obi.run import ObiRun, ObiRuntime, Purpose, claim, history
 from builder.redif import tarball
 from builder.redif.account import RedifReport, build_report
 from builder.redif.entry import LogEntries, Parents
-from builder.redif.known_files import KnownFiles
+from builder.redif.known_files import KnownFiles, open_known
 from builder.redif.packing import PackStorage
 from builder.redif.parse import parse
 from builder.redif.source import Sources, open_member, tarballs, tree_members
@@ -45,7 +45,7 @@ from functions.snapshot.store import Writer
 
 T = TypeVar("T")
 _KIND = "ingest"
-_MEMORY = 1024  # megabytes for DuckDB
+_MEMORY = 512  # megabytes for DuckDB
 _FLAWS = 10_000  # most files left out that are listed one by one
 _VERSION = 1  # version of the fingerprint
 
@@ -74,10 +74,11 @@ class RedifJob:
 
 @dataclass(frozen=True, slots=True)
 class RedifRuntime:
-    """Settings and dependencies of an ingest; `largest` bounds the bytes of a file.
+    """Settings and dependencies of an ingest.
 
-    `encodings` has the encoding of undeclared text, by archive. Files of folders that have not
-    changed are not read again, unless `again`; `home` keeps what is known of them, None nothing.
+    `largest` bounds the bytes of a file. `encodings` has the encoding of undeclared text, by
+    archive. Files of folders that have not changed are not read again, unless `again`; `home` keeps
+    what is known of them, None keeps nothing.
     """
 
     runtime: ObiRuntime
@@ -139,7 +140,10 @@ def ingest(store: Writer, order: RedifJob, work: Work, means: RedifRuntime) -> R
     A run that was cut off continues. If it lacked only its commit, it is committed and the result
     is None: there is no report. Raises UsageError if no source holds ReDIF, and StoreError.
     """
-    with work.scratch() as folder, _open_known(store, order, means) as known:
+    has_trees = any(origin.is_tree for origin in order.origins)
+    asked = json.dumps([store.address, order.fingerprint(), sorted(means.encodings.items())])
+    kept = open_known(means.home if has_trees else None, asked, trust=not means.again)
+    with work.scratch() as folder, kept as known:
         doing = _RedifIngest(store, order, means, folder, known)
         content = doing.read()
         purpose = Purpose(_KIND, order.label, order.fingerprint(), content)
@@ -161,19 +165,6 @@ def ingest(store: Writer, order: RedifJob, work: Work, means: RedifRuntime) -> R
                 run.abandon("its sources have changed since it began")
 
 
-@contextmanager
-def _open_known(store: Writer, order: RedifJob, means: RedifRuntime) -> Iterator[KnownFiles | None]:
-    if means.home is None or not any(origin.is_tree for origin in order.origins):
-        yield None
-        return
-    asked = json.dumps([store.address, order.fingerprint(), dict(means.encodings)])
-    known = KnownFiles(means.home, asked, trust=not means.again)
-    try:
-        yield known
-    finally:
-        known.close()
-
-
 class _RedifIngest:
     def __init__(
         self,
@@ -193,7 +184,7 @@ class _RedifIngest:
 
     def read(self) -> str:
         """Copy the files of the sources to this machine and parse them; return their digest."""
-        spool, known = self._spool(), self._known
+        spool, known = self._open_spool(), self._known
         with self._means.bar("reading", None, " files") as bar:
             for number, origin in enumerate(self._order.origins):
                 for found in _members(origin):
@@ -215,8 +206,9 @@ class _RedifIngest:
         self._parse(spool)
         return spool.digest()
 
-    def _spool(self, first: int = 0) -> Spool:
-        return Spool(self._folder, self._means.largest, first, self._means.encodings)
+    def _open_spool(self) -> Spool:
+        means = self._means
+        return Spool(self._folder, means.largest, means.encodings, len(self._segments))
 
     def _parse(self, spool: Spool) -> None:
         with self._means.bar("parsing", spool.bytes, "B") as bar:
@@ -226,7 +218,7 @@ class _RedifIngest:
 
     def _read_again(self, files: Sequence[tuple[int, int, str]]) -> None:
         """Read known files after all: each with its ordinal, its source and its path."""
-        spool = self._spool(len(self._segments))
+        spool = self._open_spool()
         for ordinal, number, path in files:
             flaw: Flaw | None = None
             for found in open_member(self._order.origins[number].path, path):

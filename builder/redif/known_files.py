@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import os
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from builder.intake.intake import KNOWN_PREFIX, writing
@@ -124,6 +124,19 @@ class KnownFiles:
     def close(self) -> None:
         """Remove what was not kept."""
         shutil.rmtree(self._draft, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def open_known(home: Path | None, asked: str, *, trust: bool) -> Iterator[KnownFiles | None]:
+    """Context of the known files of an ingest; None without a `home`."""
+    if home is None:
+        yield None
+        return
+    known = KnownFiles(home, asked, trust=trust)
+    try:
+        yield known
+    finally:
+        known.close()
 
 
 def _mark(source: int, path: str, size: int, modified: int) -> str:

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -106,6 +106,9 @@ class Spooled:
     """The encoding of lines that declare none and are not UTF-8, if the operator named it."""
 
 
+_MEMBERS = [member.name for member in fields(Spooled)]
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A segment in the folder of a spool, numbered from 0; `bytes` counts all its files."""
@@ -128,7 +131,7 @@ class Segment:
         """Yield the files in order."""
         with self.index.open("rb") as index:
             for line in index:
-                yield Spooled(**json.loads(line))
+                yield Spooled(*json.loads(line))
 
 
 class Spool:
@@ -138,8 +141,8 @@ class Spool:
         self,
         folder: Path,
         largest: int = LARGEST,
-        first: int = 0,
         encodings: Mapping[str, str] = NO_ENCODINGS,
+        first: int = 0,
     ) -> None:
         """Copy files of up to `largest` bytes; segments are numbered from `first`.
 
@@ -238,7 +241,7 @@ class Spool:
         self._at += len(chunk)
 
     def _note(self, file: Spooled) -> None:
-        line = json.dumps(asdict(file)).encode() + b"\n"
+        line = json.dumps([getattr(file, name) for name in _MEMBERS]).encode() + b"\n"
         with writing(self._folder):
             self._index.write(line)
         self._hash(file.source, file.path, file.modified, file.bytes, file.sha256)

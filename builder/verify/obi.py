@@ -111,7 +111,7 @@ class ObiAudit:
                 )
             elif self.chosen(where):
                 self.bytes += size or 0
-        if run.original is not None:  # its objects may stay beside the packs
+        if not named.same(there):  # objects may lie beside the packs: converted runs have them
             for row in log.read_rows(self.store, run, "row = 'version' AND pack IS NOT NULL"):
                 named.add(str(_place(row, run.tist)[0]))
         if not named.same(there):

@@ -92,9 +92,12 @@ class PackAudit:
         try:
             path = self.store.local(where)
             with path.open("rb") as file:
+                found = list(_check_ranges(file.fileno(), one[1]))
+                file.seek(0)
                 if hashlib.file_digest(file, "sha256").hexdigest() != one[0]:
-                    return where, [Finding("obi-altered", where, "its bytes are not of its name")]
-                return where, list(_check_ranges(file.fileno(), one[1]))
+                    problem = "its bytes differ from its name"
+                    found.insert(0, Finding("obi-altered", where, problem))
+                return where, found
         except MissingObject:
             return where, [Finding("obi-missing", where, "it was removed during the check")]
         except StoreError as error:

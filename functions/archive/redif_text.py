@@ -11,6 +11,7 @@ from collections.abc import Callable
 ASCII, UTF_8, WINDOWS, MIXED = "ascii", "utf-8", "windows-1252", "mixed"
 UTF_16 = ("utf-16le", "utf-16be")
 MARKED = "utf-8-bom"
+_PLAIN = (ASCII, UTF_8, MIXED)
 _LINE = re.compile(rb"[^\r\n]*[\r\n]*")
 
 
@@ -50,7 +51,7 @@ def make_text(data: bytes, encoding: str) -> bytes:
     if encoding in UTF_16:
         data = data.decode(encoding, "replace").encode("utf-8", "replace")
     mark = encoding if encoding in (MARKED, *UTF_16) else None
-    other = WINDOWS if encoding in (ASCII, UTF_8, MIXED) else encoding.removeprefix(f"{MIXED}-")
+    other = WINDOWS if encoding in _PLAIN else encoding.removeprefix(f"{MIXED}-")
     text, _ = decode_lines(data, mark, other)
     return normalize_line_ends(text).encode("utf-8", "replace") + b"\n"
 

@@ -326,6 +326,7 @@ BESIDE = {
     # what else follows of such a defect
     removed_run: {"obi-run-removed", "obi-pack-orphan"},
     wrong_key: {"obi-stray"},
+    altered_pack: {"obi-altered"},  # the versions in it
 }
 
 
