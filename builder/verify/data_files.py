@@ -11,7 +11,8 @@ from typing import Any
 
 from builder.snapshot import lookup, match_keys
 from builder.snapshot.consistency import DISTINCT
-from builder.snapshot.words import TABLE, cut_words
+from builder.snapshot.word_rows.cut import cut_words
+from builder.snapshot.words import TABLE
 from builder.store.durable import read_chunks
 from builder.store.findings import Finding
 from builder.verify.words import SUMS, sum_cut, sum_rows
