@@ -191,10 +191,16 @@ _DECLARED = (
     # Templates.
     _table("wanted_templates", "identifier VARCHAR, handle VARCHAR, noted BIGINT, lost BOOLEAN, "
         "fresh BOOLEAN", "Templates that may change: changed ones, others.", "publish.templates"),
-    _table("template_documents", "handle VARCHAR, sets VARCHAR[], document VARCHAR",
-        "Sets and documents of those that are not lost.", "publish.templates"),
-    _table("revised_templates", f"identifier VARCHAR, {_REVISED}",
-        "New versions of templates.", "publish.templates"),
+    _table("run_documents", "id VARCHAR, tist BIGINT, sets VARCHAR[], document VARCHAR",
+        "View of documents of runs.", "publish.template_documents", "publish.templates"),
+    _table("gathered_files", "handle VARCHAR, files VARCHAR", "Files of templates, as JSON.",
+        "publish.template_documents", "publish.templates"),
+    _table("compared_templates", "handle VARCHAR, sets VARCHAR[], digest VARCHAR",
+        "Changed templates that may be as they are published.", "publish.templates"),
+    _table("differing_templates", "handle VARCHAR", "Those that are not.", "publish.templates"),
+    _table("revised_templates", "number BIGINT, identifier VARCHAR, handle VARCHAR, noted BIGINT, "
+        "fresh BOOLEAN, deleted BOOLEAN, old_sets VARCHAR[], old_left_sets VARCHAR[], "
+        "old_position BIGINT", "New versions, without content.", "publish.templates"),
     # Filesets.
     _table("intake_results", _GIVEN_RESULT, "The intake's results, by `turn`.", "publish.filesets"),
     _table("requested_urls", "base_url VARCHAR", "URLs of these requests.", "publish.filesets"),
@@ -261,7 +267,7 @@ _DECLARED = (
     _table("set_files", "home INTEGER, first VARCHAR", "Files of the table of sets, and first set.",
         "snapshot.set_listings"),
     _table("earlier_sets", "listing VARCHAR, turns INTEGER[], name VARCHAR",
-        "Sets of the last snapshot in files that change.", "snapshot.set_listings"),
+        "Sets of the files that change.", "snapshot.set_listings"),
     _table("known_set_names", "listing VARCHAR, name VARCHAR",
         "Names of sets, given by templates and repositories.", "snapshot.set_listings"),
     _table("set_totals", "listing VARCHAR, live BIGINT, name VARCHAR, turns INTEGER[]",

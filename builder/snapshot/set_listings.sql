@@ -131,7 +131,7 @@ CREATE TABLE known_set_names AS
 SELECT listing, max(name) AS name FROM (
     SELECT unnest(list_filter(sets, lambda s: NOT starts_with(s, 'type:'))) AS listing,
         document ->> '$.fields.name[0]' AS name
-    FROM new_versions WHERE kind = 'template' AND NOT deleted
+    FROM {files} WHERE sequence = $sequence AND kind = 'template' AND NOT deleted
         AND list_has_any(sets, ['type:series', 'type:archive'])
     UNION ALL FROM repository_set_names
 ) WHERE name IS NOT NULL GROUP BY listing

@@ -41,7 +41,7 @@ COPY (
         [if({_WHOLE}, identifier, substr(identifier, length({_STEM}) + 1))],
         if(NOT {_WHOLE} AND ends_with(identifier, concat(':', read.handle)), [], [read.handle])
     ) AS texts
-    FROM (SELECT position, identifier, from_json(document, '{_SHAPE}') AS read
+    FROM (SELECT position, identifier, TRY(from_json(document, '{_SHAPE}')) AS read
           FROM {_RECORDS} WHERE kind = '{KIND}' AND NOT deleted AND $condition)
 ) TO $path (FORMAT parquet, COMPRESSION lz4)
 """
