@@ -143,7 +143,8 @@ def _compare(connection: engine.Connection, draft: Draft, since: int) -> str:
     A version that is newer than the last snapshot differs in any case. Returns the table expression
     of the new documents of those to which other files are linked.
     """
-    connection.execute(scratch_tables.create("differing_templates"))
+    for table in ("compared_templates", "differing_templates"):
+        connection.execute(scratch_tables.create(table))
     published: Query = (_PUBLISHED.replace("$since", str(int(since))), {})
     records = fetch_groups(connection, draft, "records", published)
     if not records:

@@ -13,7 +13,7 @@ COPY (
 
 -- name: compared_templates
 -- Templates that are as a published run had them, but were lost meanwhile.
-CREATE TABLE compared_templates AS
+INSERT INTO compared_templates
 SELECT m.handle, list_sort(d.sets) AS sets, md5({linked}) AS digest
 FROM run_documents d JOIN wanted_templates m ON m.handle = d.id AND m.noted = d.tist
 JOIN listed_versions o USING (identifier)

@@ -165,13 +165,17 @@ def _cut_templates(
     if not templates.read_texts(connection, records, condition, texts):
         texts.unlink()
         return {}
-    for row in templates.other_rows(connection, records, texts, _is_plain):
+    for row in templates.other_rows(connection, records, texts, _is_plain, _read_template):
         others.append(row)
     target = f"{engine.quote(str(path))} (FORMAT parquet, COMPRESSION lz4)"
     values = {"texts": [str(texts)]}
     ((count,),) = connection.execute(f"COPY ({_TEMPLATES}) TO {target}", values).fetchall()
     texts.unlink()
     return {path: int(count)}
+
+
+def _read_template(identifier: str, document: str) -> Sequence[str]:
+    return fields.document_texts(templates.KIND, identifier, fields.read_document(document))
 
 
 def _other_rows(

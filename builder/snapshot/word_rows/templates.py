@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from functions.database import engine
-from functions.search import fields, words
+from functions.search import words
 
 KIND = "template"
 _RECORDS, _TEXTS = engine.table("$records"), engine.table("$texts")
@@ -91,8 +91,12 @@ def other_rows(
     records: Sequence[str],
     texts: Path,
     plain: Callable[[str], str],
+    read: Callable[[str, str], Sequence[str]],
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield the rows of the other texts: word, position and 0. Some may come twice."""
+    """Yield the rows of the other texts: word, position and 0. Some may come twice.
+
+    `read` returns the texts of a template by its identifier and document.
+    """
     values = {"texts": [str(texts)]}
     sql = _OTHERS.replace("$plain", plain("text"))
     for text, position in chain.from_iterable(engine.batches(connection, sql, values)):
@@ -100,8 +104,7 @@ def other_rows(
     both: Mapping[str, Sequence[str]] = {**values, "records": list(records)}
     found = engine.batches(connection, _ODD_DOCUMENTS, both)
     for identifier, document, position in chain.from_iterable(found):
-        read = fields.read_document(document)
-        yield from _rows(fields.document_texts(KIND, identifier, read), position)
+        yield from _rows(read(identifier, document), position)
 
 
 def _rows(texts: Sequence[str], position: int) -> Iterator[tuple[str, int, int]]:
