@@ -128,29 +128,25 @@ def fold(
 def _find_logs(
     connection: engine.Connection, store: Reader, runs: Sequence[Committed], scratch: Path
 ) -> str:
-    """Return the query of all rows of the logs, each with its `tist`; copies stay in `scratch`."""
-    found = []
-    lines = [run for run in runs if run.format == 1]
-    for number, start in enumerate(range(0, len(lines), _AT_ONCE)):
-        some = lines[start : start + _AT_ONCE]
-        with logs(connection, store, some, scratch) as (query,), engine.reading(_name_runs(some)):
-            file = engine.quote(str(scratch / f"logs-{number}.parquet"))
-            connection.execute(
-                f"COPY (SELECT tist, {_QUOTED} FROM ({query})) TO {file} "
-                "(FORMAT parquet, COMPRESSION lz4)"
-            )
-        found.append(f"SELECT tist, {_QUOTED} FROM {engine.table(f'[{file}]')}")
-    columns = [run for run in runs if run.format != 1]
-    large = [run for run in columns if sum(run.counts.values()) >= _LARGE][:_ALONE]
-    for run in large:
+    """Return the query of all rows of the logs, each with its `tist`; copies stay in `scratch`.
+
+    A large log is read as it is. Others are joined, because each query opens all files.
+    """
+    large = [run for run in runs if run.format != 1 and sum(run.counts.values()) >= _LARGE]
+    found, alone = [], {run.tist for run in large[:_ALONE]}
+    for run in large[:_ALONE]:
         with engine.reading(_name_runs([run])):
             path = str(local_log(store, run, scratch))
             query = logs_sql(connection, run.format, [path])
         found.append(f"SELECT {run.tist}::BIGINT AS tist, {_QUOTED} FROM ({query})")
-    own = {run.tist for run in large}
-    if small := [run for run in columns if run.tist not in own]:
-        files = {str(local_log(store, run, scratch)): run.tist for run in small}
-        found.append(f"SELECT tist, {_QUOTED} FROM ({_name_logs(connection, files, small)})")
+    others = [run for run in runs if run.tist not in alone]
+    for number, start in enumerate(range(0, len(others), _AT_ONCE)):
+        some = others[start : start + _AT_ONCE]
+        with logs(connection, store, some, scratch) as queries, engine.reading(_name_runs(some)):
+            rows = " UNION ALL ".join(f"SELECT tist, {_QUOTED} FROM ({sql})" for sql in queries)
+            file = engine.quote(str(scratch / f"logs-{number}.parquet"))
+            connection.execute(f"COPY ({rows}) TO {file} (FORMAT parquet, COMPRESSION lz4)")
+        found.append(f"SELECT tist, {_QUOTED} FROM {engine.table(f'[{file}]')}")
     return " UNION ALL ".join(found) or f"SELECT 0::BIGINT AS tist, {_NONE} WHERE false"
 
 
