@@ -93,7 +93,7 @@ class SetIndex:
         with engine.reading("the index of sets"):
             connection.execute(_ITEM_GROUPS, {"files": files, **group})
             connection.execute(_PARENT_SETS)
-            connection.execute(_SET_CELLS, {"runs": numbers, "most": layout.FILE_GROUPS})
+            connection.execute(_SET_CELLS, {"runs": numbers})
             connection.execute("DROP TABLE item_groups")
             values = {"spread": SPREAD, "slack": _SLACK, "page": layout.GROUP_ROWS / 4}
             connection.execute(_SET_SPREAD, values)
