@@ -187,7 +187,7 @@ class FileStates:
     ) -> "FileStates":
         """Replay the logs of the runs. Raises DamagedStore, StoreError."""
         connection = engine.connect(threads=2, memory_megabytes=megabytes, scratch=scratch)
-        replay.fold(connection, store, runs, scratch)
+        replay.fold(connection, store, runs, scratch, held=True)
         return FileStates(connection, runs)
 
     def close(self) -> None:

@@ -22,7 +22,8 @@ from functions.snapshot.store import Reader
 
 LONGEST = 1 << 25
 """Most bytes of a line of JSON; DuckDB holds two of that size for each thread."""
-_GROUP = 30_720  # rows of a row group
+_GROUP = 30_720  # rows of a row group of a log
+_DOCUMENT_GROUP = 8192  # the same of documents, which are read in ranges
 _MEMORY = 512  # megabytes
 _TYPES = {
     "str": "VARCHAR",
@@ -111,19 +112,20 @@ def copy_log(connection: engine.Connection, query: str, path: Path) -> None:
     """Write the log rows of a query, which may lack members, in their order. Raises StoreError."""
     with engine.reading("the log of the run"):
         there = {name for name, *_ in connection.execute(f"DESCRIBE {query}").fetchall()}
-        _copy(connection, f"SELECT {_select(there)} FROM ({query}) ORDER BY {ORDER}", path)
+        _copy(connection, f"SELECT {_select(there)} FROM ({query}) ORDER BY {ORDER}", path, _GROUP)
 
 
 def copy_documents(connection: engine.Connection, query: str, path: Path) -> None:
     """Write the documents of a query, ordered by id. Raises StoreError."""
     with engine.reading("the documents of the run"):
-        _copy(connection, f"SELECT {', '.join(DOCUMENT)} FROM ({query}) ORDER BY id", path)
+        sql = f"SELECT {', '.join(DOCUMENT)} FROM ({query}) ORDER BY id"
+        _copy(connection, sql, path, _DOCUMENT_GROUP)
 
 
-def _copy(connection: engine.Connection, query: str, path: Path) -> None:
+def _copy(connection: engine.Connection, query: str, path: Path, group: int) -> None:
     connection.execute(
         f"COPY ({query}) TO {engine.quote(str(path))} "
-        f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {_GROUP})"
+        f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {group})"
     )
 
 

@@ -22,7 +22,11 @@ from functions.snapshot.store import Reader
 
 _AT_ONCE = 64  # logs on this machine's disk at a time
 _QUOTED = ", ".join(f'"{name}"' for name in MEMBERS)
+_NONE = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in MEMBERS.items())
 _TYPED = ", ".join(f'"{name}" {kind}' for name, kind in MEMBERS.items())
+_LARGE = 10_000
+"""Rows of a log that is read by a query of its own."""
+_ALONE = 16  # logs that are read so
 _LOGGED = f"CREATE TABLE logged (tist BIGINT, {_TYPED})"
 _DEFAULTS = {"again": "coalesce(again, false)", "flags": "coalesce(flags, [])"}
 _DEFAULTS |= {"detail": "coalesce(detail, '')", "held": "coalesce(held, 0)"}
@@ -41,56 +45,46 @@ _AS_LOGGED = {
     "fault": _FAULT,
 }
 
-# Each step may exceed memory: it only groups numbers, or joins.
+_HOME_BITS = 24
+"""Bits of the number of a home: a tist and a home are one integer."""
+# Each step may exceed memory: it only groups numbers, joins, or sorts.
 _OBI = f"""
-CREATE TABLE known AS
-SELECT id, kind, min(tist) AS found, max(tist) AS noted, count(*)::INTEGER AS versions
-FROM version GROUP BY id, kind;
+CREATE TABLE known_homes AS
+SELECT home, row_number() OVER (ORDER BY home) - 1 AS number
+FROM (SELECT home FROM version UNION SELECT home FROM seen) WHERE home IS NOT NULL;
 
-CREATE TABLE gone AS
-SELECT id, kind, i.tist AS lost FROM incidence i
-JOIN (SELECT id, kind, max(tist) AS tist FROM incidence GROUP BY id, kind) USING (id, kind, tist)
-WHERE what = '{DELETION}';
-
-CREATE TABLE sighted AS
-SELECT id, kind, max(tist) AS tist
-FROM (SELECT id, kind, tist FROM version UNION ALL SELECT id, kind, tist FROM seen
-      UNION ALL SELECT id, kind, tist FROM incidence WHERE what != '{DELETION}')
-GROUP BY id, kind;
-
-CREATE TABLE placed AS
-SELECT id, kind, tist, home FROM version WHERE home IS NOT NULL
-UNION SELECT id, kind, tist, home FROM seen WHERE home IS NOT NULL;
-
-CREATE TABLE housed AS
-SELECT id, kind, max(home) AS home FROM placed
-JOIN (SELECT id, kind, max(tist) AS tist FROM placed GROUP BY id, kind) USING (id, kind, tist)
-GROUP BY id, kind;
-
-CREATE TABLE present AS
-SELECT id, kind, k.found, k.noted, g.lost, s.tist AS seen, k.versions, h.home
-FROM known k JOIN sighted s USING (id, kind) LEFT JOIN gone g USING (id, kind)
-LEFT JOIN housed h USING (id, kind);
+CREATE TABLE known_objects AS
+SELECT id, kind, min(tist) FILTER (WHERE e = 0) AS found, max(tist) FILTER (WHERE e = 0) AS noted,
+    count(*) FILTER (WHERE e = 0)::INTEGER AS versions, max(tist) FILTER (WHERE e < 3) AS seen,
+    max(tist) FILTER (WHERE e = 3) AS lost, max(tist) FILTER (WHERE e >= 2) AS happened,
+    max((tist << {_HOME_BITS}) + number) AS placed
+FROM (SELECT id, kind, tist, 0 AS e, home FROM version
+      UNION ALL SELECT id, kind, tist, 1, home FROM seen
+      UNION ALL SELECT id, kind, tist, if(what = '{DELETION}', 3, 2), NULL FROM incidence)
+LEFT JOIN known_homes USING (home) GROUP BY id, kind HAVING count(*) FILTER (WHERE e = 0) > 0;
 
 CREATE TABLE obi AS
 SELECT p.id, p.kind, p.found, p.noted, p.lost,
     if(p.kind = '{TEMPLATE}', greatest(p.seen, w.tist), p.seen) AS seen, p.versions, v.key,
     if(p.kind = '{TEMPLATE}', v.text_sha256, v.sha256) AS digest, p.home
-FROM present p
+FROM (SELECT * EXCLUDE (lost), if(lost >= happened, lost, NULL) AS lost, h.home
+      FROM known_objects LEFT JOIN known_homes h ON h.number = placed % (1 << {_HOME_BITS})) p
 JOIN version v ON v.id = p.id AND v.kind = p.kind AND v.tist = p.noted
 ASOF LEFT JOIN (SELECT home, tist FROM archive WHERE complete AND held = 0) w
     ON w.home = p.home AND coalesce(p.lost, {10**12}) > w.tist;
 
-DROP TABLE known; DROP TABLE gone; DROP TABLE sighted; DROP TABLE placed; DROP TABLE housed;
-DROP TABLE present
+DROP TABLE known_homes; DROP TABLE known_objects
 """
-_CHECKSUM = """
-CREATE TABLE checksum AS
-SELECT sha256 AS digest, min(key) AS key, min(bytes) AS bytes, min(copies) AS copies,
-    arg_min_null(pack, key) AS pack, arg_min_null(start, key) AS start
-FROM version JOIN (SELECT sha256, min(tist) AS tist, count(*) AS copies FROM version
-                   GROUP BY sha256) USING (sha256, tist)
-GROUP BY sha256
+_FIRST_BYTES = (
+    "SELECT sha256 AS digest, key, bytes, copies, pack, start FROM version JOIN first_seen"
+)
+_CHECKSUM = f"""
+CREATE {{kind}} checksum AS
+WITH first_seen AS (
+    SELECT sha256, min(tist) AS tist, count(*) AS copies FROM version GROUP BY sha256)
+{_FIRST_BYTES} USING (sha256, tist) WHERE copies = 1
+UNION ALL {_FIRST_BYTES} USING (sha256, tist) WHERE copies > 1
+QUALIFY row_number() OVER (PARTITION BY sha256 ORDER BY key, pack NULLS LAST, start) = 1
 """
 _REFIPO = f"""
 CREATE TABLE refipo AS
@@ -104,25 +98,68 @@ WHERE r.row = 'refipo'
 
 
 def fold(
-    connection: engine.Connection, store: Reader, runs: Sequence[Committed], scratch: Path
+    connection: engine.Connection,
+    store: Reader,
+    runs: Sequence[Committed],
+    scratch: Path,
+    *,
+    held: bool = False,
 ) -> None:
     """Create the tables of functions.snapshot.obi from the logs of all `runs` that count.
 
     It also creates `archive`, `fault` and `seen` from the rows of these names. The tables are
-    unordered; `order` gives the order for writing. Logs lie in `scratch` while they are read.
-    Raises DamagedStore, which names the log, and StoreError.
+    unordered; `order` gives the order for writing. Some are views of the logs, copies of which stay
+    in `scratch`. With `held`, all are tables that can be changed. Raises DamagedStore, which names
+    the log, and StoreError.
     """
-    read(connection, store, runs, scratch)
+    kind = "TABLE" if held else "VIEW"
+    connection.execute(f"CREATE VIEW logged AS {_find_logs(connection, store, runs, scratch)}")
     with engine.reading("the logs of the runs"):
         for table, names in _AS_LOGGED.items():
             found = ", ".join(_DEFAULTS.get(name, name) + f" AS {name}" for name in names)
             connection.execute(
-                f"CREATE TABLE {table} AS SELECT {found} FROM logged WHERE row = $row",
-                {"row": table},
+                f"CREATE {kind} {table} AS SELECT {found} FROM logged WHERE row = '{table}'"
             )
-        for statements in (_OBI, _CHECKSUM, _REFIPO, "DROP TABLE logged"):
+        for statements in (_OBI, _CHECKSUM.format(kind=kind), _REFIPO):
             connection.execute(statements)
         _runs(connection, runs)
+
+
+def _find_logs(
+    connection: engine.Connection, store: Reader, runs: Sequence[Committed], scratch: Path
+) -> str:
+    """Return the query of all rows of the logs, each with its `tist`; copies stay in `scratch`.
+
+    A large log is read as it is. Others are joined, because each query opens all files.
+    """
+    large = [run for run in runs if run.format != 1 and sum(run.counts.values()) >= _LARGE]
+    found, alone = [], {run.tist for run in large[:_ALONE]}
+    for run in large[:_ALONE]:
+        with engine.reading(_name_runs([run])):
+            path = str(local_log(store, run, scratch))
+            query = logs_sql(connection, run.format, [path])
+        found.append(f"SELECT {run.tist}::BIGINT AS tist, {_QUOTED} FROM ({query})")
+    others = [run for run in runs if run.tist not in alone]
+    for number, start in enumerate(range(0, len(others), _AT_ONCE)):
+        some = others[start : start + _AT_ONCE]
+        with logs(connection, store, some, scratch) as queries, engine.reading(_name_runs(some)):
+            rows = " UNION ALL ".join(f"SELECT tist, {_QUOTED} FROM ({sql})" for sql in queries)
+            file = engine.quote(str(scratch / f"logs-{number}.parquet"))
+            connection.execute(f"COPY ({rows}) TO {file} (FORMAT parquet, COMPRESSION lz4)")
+        found.append(f"SELECT tist, {_QUOTED} FROM {engine.table(f'[{file}]')}")
+    return " UNION ALL ".join(found) or f"SELECT 0::BIGINT AS tist, {_NONE} WHERE false"
+
+
+def _name_logs(
+    connection: engine.Connection, files: Mapping[str, int], runs: Sequence[Committed]
+) -> str:
+    """Return the query of the rows of logs of one format, in `files` with their tists."""
+    with engine.reading(_name_runs(runs)):
+        given = ", ".join(f"({engine.quote(f)}, {t}::BIGINT)" for f, t in files.items())
+        return (
+            f"SELECT * FROM ({logs_sql(connection, runs[0].format, list(files))}) "
+            f"JOIN (VALUES {given}) named(log, tist) USING (log)"
+        )
 
 
 def read(
@@ -163,11 +200,7 @@ def logs(
                 files = {str(local_log(store, run, scratch)): run.tist for run in own}
                 copies += [path for path in map(Path, files) if path.parent == scratch]
                 if files:
-                    given = ", ".join(f"({engine.quote(f)}, {t}::BIGINT)" for f, t in files.items())
-                    found.append(
-                        f"SELECT * FROM ({logs_sql(connection, form, list(files))}) "
-                        f"JOIN (VALUES {given}) named(log, tist) USING (log)"
-                    )
+                    found.append(_name_logs(connection, files, own))
             yield found
     finally:
         for path in copies:

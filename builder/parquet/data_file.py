@@ -8,7 +8,7 @@ when cut out. builder.parquet.writer writes the files; here nothing needs pyarro
 
 import hashlib
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -33,6 +33,8 @@ _BY_TYPE = {
 # A higher level makes digests larger, and most other columns no smaller.
 _THOROUGH = ("url", "url_surtkey", "surt", "refers_to_url", "title", "document", "manifest")
 T = TypeVar("T")
+FILE_BYTES = 96 << 20
+"""Bytes in memory of the rows of a file, about: captures stay below it, templates do not."""
 _NOTHING = memoryview(bytes(1 << 20))
 _CHUNK = 1 << 20  # bytes
 
@@ -92,14 +94,24 @@ class Gate:
         self._last = last
 
 
-def files_of(groups: Iterator[T], size: int) -> Iterator[Iterator[T]]:
-    """Yield groups of `size` for each file. Each must be used up before the next is requested."""
+def files_of(
+    groups: Iterator[T], size: int, bytes_of: Callable[[T], int] = lambda group: 0
+) -> Iterator[Iterator[T]]:
+    """Yield groups for each file: `size` of them, or fewer if they have FILE_BYTES.
+
+    Each must be used up before the next is requested.
+    """
     for first in groups:
 
         def run(first: T = first) -> Iterator[T]:
             yield first
-            for _, group in zip(range(size - 1), groups, strict=False):
+            taken, held = 1, bytes_of(first)
+            while taken < size and held < FILE_BYTES:
+                group = next(groups, None)
+                if group is None:
+                    return
                 yield group
+                taken, held = taken + 1, held + bytes_of(group)
 
         yield run()
 

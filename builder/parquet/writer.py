@@ -45,6 +45,7 @@ _TYPES: dict[str, pa.DataType] = {
 
 _SEARCHED = ("url_surtkey", "url_host_registered_domain", "fetch_time")
 """Columns with bounds in the footer, for analysts; bounds of every column would bloat it."""
+_ENCODERS = 4  # files that are encoded at once; each is in memory as a whole
 
 
 class ParquetStream(Protocol):
@@ -184,9 +185,8 @@ def write_table(
 ) -> Iterator[Written]:
     """Write a table's sorted rows as data files in `folder`, and yield them in order.
 
-    While `threads` files are encoded and compressed, the rows of the next one are read; so one file
-    more is in memory. `constants` may give `position` and `sequence` for batches without these
-    columns:
+    While up to `threads` files are encoded, the rows of the next one are read; so one more is in
+    memory. `constants` may give `position` and `sequence` for batches without these columns:
     `position` is that of the first such row and increases by one, `sequence` is the same for all.
     """
     target = arrow_schema(schema.TABLES[table])
@@ -194,8 +194,11 @@ def write_table(
     grouped = _rechunk(_conform(rows, target, dict(constants or {})), layout.group_rows(table))
     files = (
         (folder / f"{table}-{number}.parquet", [_pass_gate(gate, group) for group in groups])
-        for number, groups in enumerate(files_of(grouped, layout.file_groups(table)))
+        for number, groups in enumerate(
+            files_of(grouped, layout.file_groups(table), lambda group: int(group.nbytes))
+        )
     )
+    threads = min(threads, _ENCODERS)
     return map_in_order(lambda file: _write_file(*file, table, target), files, threads, threads + 1)
 
 

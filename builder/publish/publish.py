@@ -190,7 +190,10 @@ class _Intake:
                 self._runtime.say(
                     f"writing {changes.new:,} new and {changes.changed:,} changed records"
                 )
-                after = SnapshotTables(connection, draft, before).items(self._runtime.progress)
+                rows = {templates.KIND: templates.rows(connection, changes.template_changes)}
+                after = SnapshotTables(connection, draft, before, rows if new_runs else None).items(
+                    self._runtime.progress
+                )
             words.complete(connection, draft)
             manifest, formats = None, self._formats(before)
             has_words = draft.tables.get(words.TABLE) != before.tables.get(words.TABLE)

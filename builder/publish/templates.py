@@ -9,23 +9,23 @@ The tables are the result of the replay, in full and in one order. The same runs
 files. So a publish shares unchanged files, and anyone can rebuild them from the store.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from builder.obi import log_table, replay
+from builder.obi import replay
 from builder.obi.content import FILE, SOURCE, TEMPLATE
 from builder.obi.history import Committed, history
 from builder.publish.precedence import LEFT
+from builder.publish.template_documents import LINKED, find_documents
 from builder.snapshot import scratch_tables
-from builder.snapshot.draft import Draft
-from builder.snapshot.lookup import find
+from builder.snapshot.draft import Draft, Query
+from builder.snapshot.lookup import fetch_groups, find
 from builder.snapshot.sql import Statements
 from builder.snapshot.transaction import Transaction
 from functions.config.configuration import Configuration
 from functions.database import engine
 from functions.snapshot import oai_name, obi, schema
-from functions.snapshot.errors import ConfigurationError, DamagedStore
+from functions.snapshot.errors import ConfigurationError
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Reader
 
@@ -57,21 +57,39 @@ o.id IN (SELECT handle FROM refipo WHERE id IN (
     SELECT id FROM version WHERE kind = '{FILE}' AND tist > {{since}}
     UNION ALL SELECT origin FROM redirect WHERE tist > {{since}}))
 """
-_PUBLISHED = _SQL.get("published_documents")
-_LINKED = _SQL.get("linked_documents", kind=FILE, member=obi.GATHERED)
-_LEFT = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="t.sets")
-_REVISED_TEMPLATES = _SQL.get("revised_templates", left=_LEFT)
+_PUBLISHED = """
+SELECT position FROM listed_versions o JOIN wanted_templates m USING (identifier)
+WHERE NOT m.lost AND NOT o.deleted AND (NOT m.fresh OR m.noted <= $since)
+"""
+_RECORDS = engine.table("$records")
+_COMPARED = _SQL.get("compared_templates", linked=LINKED)
+_DIFFERING = _SQL.get("differing_templates", records=_RECORDS)
+_REVISED_TEMPLATES = _SQL.get("revised_templates")
 _ADDED = _SQL.get("prepared_versions", kind=KIND)
 _REPLACED = _SQL.get("superseded_versions", superseded=schema.SUPERSEDED)
+_RECOVERED = _SQL.get("recovered_versions", linked=LINKED)
+_RANGES = _SQL.get("template_ranges")
+_NOTHING = "SELECT ''::VARCHAR AS id, 0::BIGINT AS tist, []::VARCHAR[] AS sets, '' AS document"
+_LEFT = LEFT.format(earlier="list_concat(k.old_sets, k.old_left_sets)", now="d.sets")
+_OTHERS = ", ".join(f"NULL::{column.type} AS {column.name}" for column in schema.CAPTURE)
+_RANGE_BYTES = 4096
+"""Bytes that a template of a range takes, about."""
+_RANGE_SHARE = 8
+"""One range takes this part of the memory."""
+_RANGE_MOST = 32_768  # templates
 
 
 @dataclass(frozen=True, slots=True)
 class RevisedTemplates:
-    """Numbers of templates: new items, changed items, and deleted ones among these."""
+    """Numbers of templates: new items, changed items, and deleted ones among these.
+
+    `touched` is the table expression of documents that `rows` reads.
+    """
 
     new: int = 0
     changed: int = 0
     deleted: int = 0
+    touched: str = ""
 
 
 def prefix(configuration: Configuration, before: Manifest) -> str:
@@ -99,25 +117,65 @@ def revise(
 ) -> RevisedTemplates:
     """Add the templates that runs after `since` changed, or whose files they stored.
 
-    They go to `prepared_versions` and `superseded_versions`. The replay of all `runs` is in the
-    database; `begin` is the text before handles. Raises DamagedStore if a run lacks the document of
-    a template.
+    They go to `prepared_versions`, without their content, and `superseded_versions`. The replay of
+    all `runs` is in the database; `begin` is the text before handles. Raises DamagedStore if a run
+    lacks the document of a template.
     """
     fresh = f"o.id IN (SELECT id FROM incidence WHERE kind = '{TEMPLATE}' AND tist > {int(since)})"
-    touched = _TOUCHED.format(since=int(since))
-    meet(connection, store, runs, begin, fresh, draft.folder, touched)
+    _want(connection, begin, fresh, _TOUCHED.format(since=int(since)))
+    find_documents(connection, store, runs, draft.folder)
     with engine.reading("the last snapshot"):
-        find(connection, draft, "wanted_templates")
-        connection.execute(_PUBLISHED)
-        connection.execute(_LINKED)
-        connection.execute(_REVISED_TEMPLATES)
+        find(connection, draft, "wanted_templates", without=("document",))
+        touched = _compare(connection, draft, since)
+        connection.execute(_REVISED_TEMPLATES, {"since": since})
         connection.execute(_ADDED)
         connection.execute(_REPLACED)
         ((new, changed, deleted),) = connection.execute(
             "SELECT count(*) FILTER (WHERE old_position IS NULL), count(old_position), "
             "count(*) FILTER (WHERE deleted) FROM revised_templates"
         ).fetchall()
-    return RevisedTemplates(int(new), int(changed), int(deleted))
+    return RevisedTemplates(int(new), int(changed), int(deleted), touched)
+
+
+def _compare(connection: engine.Connection, draft: Draft, since: int) -> str:
+    """Make `differing_templates`: published ones whose content must be compared and differs.
+
+    A version that is newer than the last snapshot differs in any case. Returns the table expression
+    of the new documents of those to which other files are linked.
+    """
+    for table in ("compared_templates", "differing_templates"):
+        connection.execute(scratch_tables.create(table))
+    published: Query = (_PUBLISHED.replace("$since", str(int(since))), {})
+    records = fetch_groups(connection, draft, "records", published)
+    if not records:
+        return f"({_NOTHING} WHERE false)"
+    target = engine.quote(str(draft.folder / "touched.parquet"))
+    sql = _SQL.get("touched_templates", records=_RECORDS, linked=LINKED, target=target)
+    connection.execute(sql, {"records": records})
+    found = engine.table(f"[{target}]")
+    connection.execute(f"INSERT INTO differing_templates SELECT id FROM {found}")
+    connection.execute(_COMPARED, {"since": since})
+    connection.execute(_DIFFERING, {"records": records})
+    return found
+
+
+def rows(connection: engine.Connection, revised: RevisedTemplates) -> Iterator[Query]:
+    """Yield queries that give the new versions with their content, by identifier.
+
+    Each query takes a part of the memory.
+    """
+    size = engine.find_memory(connection) // (_RANGE_SHARE * _RANGE_BYTES)
+    ranges = connection.execute(_RANGES, {"rows": min(size, _RANGE_MOST)}).fetchall()
+    sql = _SQL.get(
+        "template_rows",
+        kind=KIND,
+        left=_LEFT,
+        linked=LINKED,
+        others=_OTHERS,
+        touched=revised.touched,
+    )
+    for start, end, first, last in ranges:
+        yield sql, {"start": start, "end": end, "first": first, "last": last}
 
 
 def recover(connection: engine.Connection, draft: Draft, base: Transaction) -> None:
@@ -135,57 +193,17 @@ def recover(connection: engine.Connection, draft: Draft, base: Transaction) -> N
     runs = [run for run in history(base.store) if run.tist <= base.before.run]
     replay.fold(connection, base.store, runs, draft.folder)
     name = oai_name.template_identifier_sql(engine.quote(begin), "o.id")
-    meet(connection, base.store, runs, begin, f"{name} IN ({wanted})", draft.folder)
+    _want(connection, begin, f"{name} IN ({wanted})")
+    find_documents(connection, base.store, runs, draft.folder)
     with engine.reading("the last snapshot"):
-        connection.execute(_LINKED)
-        connection.execute(
-            "INSERT INTO recovered_versions SELECT w.* REPLACE (false AS deleted, NULL AS reason, "
-            "t.sets AS sets, t.document AS document) FROM withdrawn_items w "
-            "JOIN wanted_templates USING (identifier) JOIN template_documents t USING (handle)"
-        )
+        connection.execute(_RECOVERED)
 
 
-def meet(
-    connection: engine.Connection,
-    store: Reader,
-    runs: Sequence[Committed],
-    begin: str,
-    fresh: str,
-    folder: Path,
-    touched: str = "false",
-) -> None:
-    """Make `wanted_templates` and, from the runs, `template_documents` of the fresh ones.
-
-    `fresh` and `touched` are conditions on `obi o`; templates for which one holds are wanted.
-    Raises DamagedStore.
-    """
+def _want(connection: engine.Connection, begin: str, fresh: str, touched: str = "false") -> None:
+    """Make `wanted_templates`: those for which one of these conditions on `obi o` holds."""
     with engine.reading("the logs of the runs"):
         name = oai_name.template_identifier_sql(engine.quote(begin), "o.id")
         connection.execute(_WANTED_TEMPLATES.format(identifier=name, fresh=fresh, touched=touched))
-        connection.execute(scratch_tables.create("template_documents"))
-        noted = connection.execute(
-            "SELECT DISTINCT noted FROM wanted_templates WHERE fresh AND NOT lost ORDER BY noted"
-        ).fetchall()
-    by_tist = {run.tist: run for run in runs}
-    for (tist,) in noted:
-        run, copy = by_tist[tist], folder / "documents"
-        path = log_table.local_file(store, run.documents_key, run.documents, copy)
-        try:
-            with engine.reading(f"the documents of the run {tist}"):
-                documents = log_table.documents_sql(run.format, str(path))
-                sql = _SQL.get("template_documents", documents=documents)
-                connection.execute(sql, {"tist": tist})
-        finally:
-            copy.unlink(missing_ok=True)
-    with engine.reading("the logs of the runs"):
-        lacking = connection.execute(
-            "SELECT handle, noted FROM wanted_templates ANTI JOIN template_documents "
-            "USING (handle) WHERE fresh AND NOT lost ORDER BY ALL LIMIT 1"
-        ).fetchall()
-    for handle, tist in lacking:
-        raise DamagedStore(
-            f"{by_tist[tist].documents_key} is damaged: it lacks the document of {handle}"
-        )
 
 
 def write_obi_tables(draft: Draft) -> None:

@@ -1,58 +1,76 @@
--- name: template_documents
-INSERT INTO template_documents SELECT d.id, list_sort(d.sets), d.document FROM ({documents}) d
-JOIN wanted_templates m ON m.handle = d.id AND m.noted = $tist AND m.fresh AND NOT m.lost
+-- name: touched_templates
+-- Published documents to which files are linked now, or others than before.
+COPY (
+    SELECT handle AS id, noted AS tist, sets, linked AS document
+    FROM (
+        SELECT m.handle, m.noted, d.sets, d.document, {linked} AS linked
+        FROM {records} d JOIN listed_versions o USING (position)
+        JOIN wanted_templates m ON m.identifier = o.identifier
+        LEFT JOIN gathered_files g ON g.handle = m.handle
+        WHERE NOT m.fresh AND NOT m.lost AND NOT o.deleted AND o.reason IS NULL
+    ) WHERE linked != document
+) TO {target} (FORMAT parquet, COMPRESSION lz4, ROW_GROUP_SIZE 8192)
 
--- name: published_documents
-INSERT INTO template_documents SELECT m.handle, o.sets, o.document
-FROM wanted_templates m JOIN listed_versions o USING (identifier)
-WHERE NOT m.fresh AND NOT m.lost AND NOT o.deleted
+-- name: compared_templates
+-- Templates that are as a published run had them, but were lost meanwhile.
+INSERT INTO compared_templates
+SELECT m.handle, list_sort(d.sets) AS sets, md5({linked}) AS digest
+FROM run_documents d JOIN wanted_templates m ON m.handle = d.id AND m.noted = d.tist
+JOIN listed_versions o USING (identifier)
+LEFT JOIN gathered_files g ON g.handle = m.handle
+WHERE m.fresh AND NOT m.lost AND m.noted <= $since AND NOT o.deleted
 
--- name: linked_documents
--- A redirect that is newer than the last sight of the URL itself leads to the newest bytes.
-WITH named AS (
-    SELECT DISTINCT r.handle, r.url, r.id
-    FROM refipo r JOIN template_documents USING (handle) WHERE r.id IS NOT NULL
-), hops AS (
-    SELECT origin, tist, target_key FROM redirect
-    WHERE target_key IS NOT NULL AND origin IN (SELECT id FROM named)
-    QUALIFY row_number() OVER (PARTITION BY origin ORDER BY tist DESC, target_key) = 1
-), reached AS (
-    SELECT h.origin, h.tist, min(v.id) AS id
-    FROM hops h JOIN version v ON v.key = h.target_key AND v.kind = '{kind}' GROUP BY ALL
-), held AS (
-    SELECT n.handle, n.url,
-        CASE WHEN h.id IS NULL OR o.seen >= h.tist THEN o.id ELSE h.id END AS id
-    FROM named n LEFT JOIN obi o ON o.id = n.id AND o.kind = '{kind}'
-    LEFT JOIN reached h ON h.origin = n.id
-), gathered AS (
-    SELECT handle, concat('{"{member}":{',
-        string_agg(concat(to_json(url), ':', to_json(id)), ',' ORDER BY url), '}}') AS files
-    FROM held WHERE id IS NOT NULL GROUP BY handle
-)
-UPDATE template_documents d
-SET document = json_merge_patch(json_merge_patch(d.document, '{"{member}":null}'),
-    coalesce(g.files, '{}'))::VARCHAR
-FROM template_documents t LEFT JOIN gathered g USING (handle)
-WHERE t.handle = d.handle AND (g.files IS NOT NULL OR json_exists(d.document, '$.{member}'))
+-- name: differing_templates
+INSERT INTO differing_templates SELECT m.handle
+FROM {records} r JOIN listed_versions o USING (position)
+JOIN wanted_templates m ON m.identifier = o.identifier
+JOIN compared_templates c ON c.handle = m.handle
+WHERE o.sets != c.sets OR md5(r.document) IS DISTINCT FROM c.digest
 
 -- name: revised_templates
 CREATE TABLE revised_templates AS
-SELECT m.identifier, m.lost AS deleted, NULL::VARCHAR AS reason,
-    if(m.lost, o.sets, t.sets) AS sets,
-    CASE WHEN o.identifier IS NULL THEN [] WHEN m.lost OR o.sets = t.sets THEN o.left_sets
-        ELSE {left} END AS left_sets,
-    t.document, o.position AS old_position
-FROM wanted_templates m LEFT JOIN template_documents t USING (handle)
-LEFT JOIN listed_versions o USING (identifier)
-WHERE CASE WHEN o.identifier IS NULL THEN t.handle IS NOT NULL
-    ELSE o.reason IS NULL AND (o.deleted != m.lost OR NOT m.lost AND (
-        o.sets != t.sets OR o.document IS DISTINCT FROM t.document)) END
+SELECT row_number() OVER (ORDER BY identifier) AS number, m.identifier, m.handle, m.noted, m.fresh,
+    m.lost AS deleted, o.sets AS old_sets, o.left_sets AS old_left_sets,
+    o.position AS old_position
+FROM wanted_templates m LEFT JOIN listed_versions o USING (identifier)
+WHERE CASE WHEN o.identifier IS NULL THEN m.fresh AND NOT m.lost
+    ELSE o.reason IS NULL AND (m.lost AND NOT o.deleted OR NOT m.lost AND (
+        m.fresh AND (o.deleted OR m.noted > $since)
+        OR m.handle IN (SELECT handle FROM differing_templates))) END
 
 -- name: prepared_versions
+-- Without their content: template_rows adds it.
 INSERT INTO prepared_versions BY NAME
-SELECT identifier, '{kind}' AS kind, deleted, reason, sets, left_sets, document
-FROM revised_templates
+SELECT identifier, '{kind}' AS kind, deleted FROM revised_templates
 
 -- name: superseded_versions
 INSERT INTO superseded_versions BY NAME SELECT {superseded} FROM listed_versions
 WHERE position IN (SELECT old_position FROM revised_templates)
+
+-- name: template_ranges
+SELECT min(number), max(number), min(handle), max(handle) FROM revised_templates
+GROUP BY (number - 1) // $rows ORDER BY 1
+
+-- name: template_rows
+SELECT k.identifier, '{kind}' AS kind, k.deleted, NULL::VARCHAR AS reason,
+    if(k.deleted, k.old_sets, d.sets) AS sets,
+    CASE WHEN k.old_position IS NULL THEN []
+        WHEN k.deleted OR k.old_sets = d.sets THEN k.old_left_sets ELSE {left} END AS left_sets,
+    if(k.fresh, {linked}, d.document) AS document, {others}
+FROM (FROM revised_templates WHERE number BETWEEN $start AND $end) k
+LEFT JOIN (
+    SELECT id, tist, list_sort(sets) AS sets, document, true AS fresh FROM run_documents
+    WHERE id BETWEEN $first AND $last
+    UNION ALL
+    SELECT id, tist, sets, document, false FROM {touched} WHERE id BETWEEN $first AND $last
+) d ON d.id = k.handle AND d.tist = k.noted AND d.fresh = k.fresh AND NOT k.deleted
+LEFT JOIN gathered_files g ON g.handle = k.handle
+ORDER BY k.number
+
+-- name: recovered_versions
+INSERT INTO recovered_versions SELECT w.* REPLACE (false AS deleted, NULL AS reason,
+    list_sort(d.sets) AS sets, {linked} AS document)
+FROM withdrawn_items w JOIN wanted_templates m USING (identifier)
+JOIN run_documents d ON d.id = m.handle AND d.tist = m.noted
+LEFT JOIN gathered_files g ON g.handle = m.handle
+WHERE m.fresh AND NOT m.lost

@@ -25,6 +25,9 @@ from functions.store.catalog import Catalogue
 
 Query = tuple[str, Mapping[str, Any]]
 """A statement and the values of its parameters."""
+_RECORDS = ("records", "copies")
+_WIDE = 8192
+"""Rows of a batch of these, which may have documents."""
 _RECORD_BYTES, _KEY_BYTES = 450, 50
 """Bytes that a row of records or copies, and of a table of keys, takes while it is sorted."""
 
@@ -86,7 +89,7 @@ class Draft:
         """
         files = []
         with engine.reading(f"the table {table}"):
-            rows = self._rows(queries)
+            rows = self._rows(queries, _WIDE if table in _RECORDS else None)
             if table == layout.WORDS:
                 rows = join_ranges(rows)
             for written in write_table(rows, table, self._folder, constants, self._threads):
@@ -101,7 +104,7 @@ class Draft:
 
         About `expected` rows are sorted.
         """
-        size = expected * (_RECORD_BYTES if table in ("records", "copies") else _KEY_BYTES)
+        size = expected * (_RECORD_BYTES if table in _RECORDS else _KEY_BYTES)
         return sort.sort(self._connection, self._folder, rows, order, size, united)
 
     def write_segments(
@@ -118,10 +121,11 @@ class Draft:
                     found.setdefault(value, []).append(self._put(table, written))
         return found
 
-    def _rows(self, queries: Iterable[Query]) -> Iterator[Any]:
-        """Yield the rows of the queries in batches."""
+    def _rows(self, queries: Iterable[Query], size: int | None = None) -> Iterator[Any]:
+        """Yield the rows of the queries in batches, of `size` rows if it is given."""
+        given = {} if size is None else {"rows": size}
         for sql, values in queries:
-            yield from batches(engine.stream(self._connection, sql, values))
+            yield from batches(engine.stream(self._connection, sql, values, **given))
 
     def leaves(
         self, files: Sequence[DataFile], span: Span | None = None

@@ -6,7 +6,7 @@ Its rows of superseded versions stay until more than half of the table is stale.
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
@@ -88,18 +88,28 @@ class VersionCounts:
         return VersionCounts({row[: len(by)]: row[len(by)] for row in rows}, met)
 
 
-def find(connection: engine.Connection, draft: Draft, wanted: str, *, newest: bool = False) -> None:
+def find(
+    connection: engine.Connection,
+    draft: Draft,
+    wanted: str,
+    *,
+    newest: bool = False,
+    without: Collection[str] = (),
+) -> None:
     """Make `listed_versions`: the listed versions of the items in the table `wanted`.
 
     Each row of `wanted` has an `identifier`. Only those row groups of the last snapshot are read
     that can hold the items. With `newest`, only those that can hold the version with the highest
-    position. That is for items with very many versions.
+    position. That is for items with very many versions. The columns `without` are NULL.
     """
     records = locate(connection, draft, wanted, newest=newest)
     if not records:
         connection.execute(scratch_tables.create("listed_versions"))
         return
-    columns = ", ".join(f"r.{name}" for name in schema.names("records"))
+    columns = ", ".join(
+        f"NULL::{c.type} AS {c.name}" if c.name in without else f"r.{c.name}"
+        for c in schema.TABLES["records"]
+    )
     values = {"records": records}
     dead = fetch_groups(connection, draft, "dead", _POSITIONS)
     live = ""

@@ -55,7 +55,7 @@ _EARLIER_COUNTS = _SQL.get("earlier_counts", sets=_SETS)
 _EARLIER_SETS = _SQL.get("earlier_sets", sets=_SETS)
 _EARLIER_RANGES = _SQL.get("earlier_ranges", sets=_SETS)
 _SET_TOTALS = _SQL.get("set_totals")
-_SET_NAMES = _SQL.get("known_set_names")
+_SET_NAMES = _SQL.get("known_set_names", files=_FILES)
 _EMPTY_SETS = _SQL.get("empty_sets")
 _SET_PARTS = _SQL.get("set_parts")
 _SET_ROWS = _SQL.get(
@@ -93,7 +93,7 @@ class SetIndex:
         with engine.reading("the index of sets"):
             connection.execute(_ITEM_GROUPS, {"files": files, **group})
             connection.execute(_PARENT_SETS)
-            connection.execute(_SET_CELLS, {"runs": numbers, "most": layout.FILE_GROUPS})
+            connection.execute(_SET_CELLS, {"runs": numbers})
             connection.execute("DROP TABLE item_groups")
             values = {"spread": SPREAD, "slack": _SLACK, "page": layout.GROUP_ROWS / 4}
             connection.execute(_SET_SPREAD, values)
@@ -128,7 +128,8 @@ class SetIndex:
                 for sql in (_EARLIER_COUNTS, _EARLIER_RANGES, _EARLIER_SETS):
                     self._connection.execute(sql, values)
             self._connection.execute(scratch_tables.ensure("repository_set_names"))
-            self._connection.execute(_SET_NAMES)
+            files = [path for run in self._runs for path in run.paths]
+            self._connection.execute(_SET_NAMES, {"files": files, "sequence": self._sequence})
             self._connection.execute(_SET_TOTALS, {"sequence": self._sequence})
             most = layout.GROUP_ROWS * layout.SETS_GROUPS
             parts = self._connection.execute(_SET_PARTS, {"most": float(most)}).fetchall()

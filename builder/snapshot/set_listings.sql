@@ -21,9 +21,13 @@ FROM (
 
 -- name: set_cells
 -- An item may be in two sets of one parent, but counts once there: such items are counted
--- separately.
+-- separately. Row groups are numbered on from one file to the next.
 CREATE TABLE set_cells AS
-WITH plain AS (
+WITH bases AS (
+    SELECT file_index, sum(parts) OVER (ORDER BY file_index)::BIGINT - parts AS base
+    FROM (SELECT file_index, max(part) + 1 AS parts FROM item_groups GROUP BY file_index)
+),
+plain AS (
     SELECT file_index, part, sequence, kind, spec, sum(size) AS records,
         sum(if(deleted, 0, size)) AS live, min(first) AS first, max(last) AS last
     FROM (SELECT *, unnest(sets) AS spec FROM item_groups WHERE NOT several) GROUP BY ALL
@@ -34,7 +38,7 @@ several AS (
     FROM {several_items} JOIN parent_sets USING (spec) GROUP BY ALL
 )
 SELECT listing, $runs[file_index::BIGINT + 1]::BIGINT AS run,
-    file_index::BIGINT * $most + part AS cell, sequence, kind,
+    base + part AS cell, sequence, kind,
     sum(records)::BIGINT AS records, sum(live)::BIGINT AS live,
     min(first) AS first, max(last) AS last
 FROM (
@@ -43,7 +47,7 @@ FROM (
     UNION ALL
     SELECT listing, file_index, part, sequence, kind, records, live, first, last FROM several
 )
-GROUP BY ALL
+JOIN bases USING (file_index) GROUP BY ALL
 
 -- name: set_spread
 CREATE TABLE set_spread AS
@@ -131,7 +135,7 @@ CREATE TABLE known_set_names AS
 SELECT listing, max(name) AS name FROM (
     SELECT unnest(list_filter(sets, lambda s: NOT starts_with(s, 'type:'))) AS listing,
         document ->> '$.fields.name[0]' AS name
-    FROM new_versions WHERE kind = 'template' AND NOT deleted
+    FROM {files} WHERE sequence = $sequence AND kind = 'template' AND NOT deleted
         AND list_has_any(sets, ['type:series', 'type:archive'])
     UNION ALL FROM repository_set_names
 ) WHERE name IS NOT NULL GROUP BY listing

@@ -59,10 +59,21 @@ _THERE = f"WHERE position IN (SELECT position FROM {engine.table('$there')})"
 
 
 class SnapshotTables:
-    """One attempt to build on the snapshot `before`."""
+    """One attempt to build on the snapshot `before`.
 
-    def __init__(self, connection: engine.Connection, draft: Draft, before: Manifest) -> None:
+    `sorted_rows` gives sorted queries of new versions, by kind. Rows of these kinds in
+    `new_versions` need no content.
+    """
+
+    def __init__(
+        self,
+        connection: engine.Connection,
+        draft: Draft,
+        before: Manifest,
+        sorted_rows: Mapping[str, Iterable[Query]] | None = None,
+    ) -> None:
         self._connection = connection
+        self._sorted_rows = sorted_rows or {}
         self._draft = draft
         self._before = before
         self._base = before.last_position + 1
@@ -166,7 +177,8 @@ class SnapshotTables:
             if rewrite.fresh:
                 united = rows_of(self._connection, "prepared_versions") > 0
                 queries += (
-                    self._draft.sort(
+                    self._sorted_rows.get(kind)
+                    or self._draft.sort(
                         "records", (_FRESH, {"kind": kind}), WITHIN_KIND, count, united
                     )
                     for kind, count in kinds.items()

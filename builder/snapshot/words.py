@@ -4,110 +4,32 @@ Its runs are those of the records, and it is made of their files: a run of recor
 anew gets its words anew. So no word outlives the last version that has it. A row says that all
 items at `following` + 1 positions from `position` on have the word.
 
-Plain texts are cut into words in SQL, the others in Python (functions.search.words); for plain
-texts, both give the same. Captures of one host lie side by side, so its words are rows of its
-captures. Everything passes through scratch files, and little is in memory.
+The rows come from builder.snapshot.word_rows.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain
-from pathlib import Path
+from collections.abc import Collection, Sequence
 
-from builder.parquet.writer import RowWriter
 from builder.snapshot.compaction import leaf_runs
 from builder.snapshot.draft import Draft, Query
-from builder.snapshot.lookup import fetch_groups, rows_of
+from builder.snapshot.lookup import fetch_groups
+from builder.snapshot.word_rows.cut import ALL_ROWS, cut_words
 from functions.database import engine
-from functions.search import fields, words
+from functions.search import words
 from functions.snapshot import layout, schema
 from functions.snapshot.manifest import DataFile, Key, Span
 
 TABLE = layout.WORDS
 
-_AT_ONCE = 8
-"""Files of records whose titles are in memory at once."""
-_EACH = 6
-"""Rows of a record, about."""
 # Columns beside the key, and long numbers, make the sort much slower.
 _NARROW = (
     "SELECT word, position::UINTEGER AS position, following::UINTEGER AS following FROM ($rows)"
 )
-_ALL_ROWS = f"FROM {engine.table('$words')}"
 
-_RECORDS = engine.table("$records")
-_PLAIN = (
-    r"[\x00-\x7f\x{a0}\x{ab}\x{b0}\x{b7}\x{bb}\x{c0}-\x{c5}\x{c7}-\x{cf}\x{d1}-\x{d6}\x{d9}-\x{dd}"
-    r"\x{e0}-\x{e5}\x{e7}-\x{ef}\x{f1}-\x{f6}\x{f9}-\x{fd}\x{ff}-\x{10f}\x{112}-\x{125}"
-    r"\x{128}-\x{12f}\x{134}-\x{137}\x{139}-\x{13e}\x{143}-\x{148}\x{14c}-\x{151}\x{154}-\x{165}"
-    r"\x{168}-\x{17e}\x{400}-\x{481}\x{2013}\x{2014}\x{2018}-\x{201f}]*"
-)
-"""Texts of these characters are cut in SQL: of letters, those that lower and strip_accents fold."""
-_PATH = (
-    "if(contains(url, '://'), substr(url, nullif(strpos(substr(url, strpos(url, '://') + 3), '/'), "
-    "0) + strpos(url, '://') + 3), url)"
-)
-_CAPTURES = (
-    f"(SELECT position, url_host_name AS host, url, title FROM {_RECORDS} "
-    "WHERE kind = 'capture' AND NOT deleted AND $condition)"
-)
-# A scan without ORDER BY keeps the order of the rows, and so do windows without it.
-_HOSTS = (
-    "(SELECT host, position AS first, coalesce(lead(before) OVER (), "
-    f"(SELECT max(position) FROM {_CAPTURES})) AS last FROM ("
-    "SELECT host, position, lag(position) OVER () AS before, lag(host) OVER () AS other "
-    f"FROM {_CAPTURES}) WHERE host IS DISTINCT FROM other OR before IS DISTINCT FROM position - 1)"
-)
-_PATHS = f"(SELECT {_PATH} AS path, url, position FROM {_CAPTURES})"
-
-
-def _is_plain(text: str) -> str:
-    return f"(strlen({text}) = length({text}) OR regexp_full_match({text}, '{_PLAIN}'))"
-
-
-def _list_of(text: str) -> str:
-    folded = f"if(strlen({text}) = length({text}), lower({text}), strip_accents(lower({text})))"
-    letters = r"[0-9a-z\x{400}-\x{52f}]+"
-    return f"list_slice(regexp_extract_all({folded}, '{letters}'), 1, {words.MOST})"
-
-
-def _words_of(text: str) -> str:
-    return f"unnest({_list_of(text)}) AS word"
-
-
-_PLAIN_HOST = f"(NOT contains(host, 'xn--') AND {_is_plain('host')})"
-_PLAIN_TITLE = _is_plain("title")
-_PLAIN_URL = f"(NOT contains(url, '%') AND {_is_plain('url')})"
-_CUT = f"if(strlen(word) > {words.LONGEST}, left(word, {words.LONGEST}), word) AS word"
-_SHORT = f"(strlen(word) <= {words.LONGEST_NUMBER} OR NOT regexp_matches(word, '[0-9]'))"
-# Titles repeat, so that each is cut once. Paths hardly do.
-_TITLES = f"(SELECT title, position FROM {_CAPTURES} WHERE {_PLAIN_TITLE})"
-_PLAIN_ROWS = (
-    f"SELECT {_CUT}, first AS position, last - first AS following "
-    f"FROM (SELECT {_words_of('host')}, first, last FROM {_HOSTS} WHERE {_PLAIN_HOST}) "
-    f"UNION ALL SELECT {_CUT}, position, 0 FROM (SELECT unnest(found) AS word, position "
-    f"FROM {_TITLES} JOIN (SELECT title, {_list_of('title')} AS found "
-    f"FROM (SELECT DISTINCT title FROM {_TITLES})) USING (title)) "
-    f"UNION ALL SELECT {_CUT}, position, 0 "
-    f"FROM (SELECT {_words_of('path')}, position FROM {_PATHS} WHERE {_PLAIN_URL}) WHERE {_SHORT}"
-)
-_OTHER_TEXTS = (
-    f"SELECT 'host' AS what, host AS text, first, last FROM {_HOSTS} WHERE NOT {_PLAIN_HOST} "
-    f"UNION ALL SELECT 'title', title, position, position FROM {_CAPTURES} "
-    f"WHERE NOT {_PLAIN_TITLE} UNION ALL SELECT 'path', url, position, position FROM {_CAPTURES} "
-    f"WHERE NOT {_PLAIN_URL}"
-)
-_CUTS = {"host": words.host_pieces, "title": words.pieces, "path": words.path_pieces}
-_DOCUMENTS = (
-    f"SELECT kind, identifier, position, document FROM {_RECORDS} "
-    "WHERE kind != 'capture' AND NOT deleted AND $condition"
-)
-_ALL_DOCUMENTS = (
-    "SELECT kind, identifier, position, coalesce(r.document, d.document) "
-    f"FROM ({_DOCUMENTS}) r LEFT JOIN {engine.table('$documents')} d USING (identifier)"
-)
 _HOLDING = engine.texts(sorted(schema.DOCUMENTED | {"capture"}))
-_ELSEWHERE = f"SELECT identifier FROM {_RECORDS} WHERE kind NOT IN {_HOLDING} AND NOT deleted"
+_ELSEWHERE = (
+    f"SELECT identifier FROM {engine.table('$records')} "
+    f"WHERE kind NOT IN {_HOLDING} AND NOT deleted"
+)
 _WITHDRAWN = "SELECT position FROM item_versions"
 # Of a row with withdrawn positions, what lies between these becomes rows of their own.
 _KEPT = (
@@ -124,7 +46,7 @@ _KEPT = (
 
 # The last row of a row group may reach beyond its last bound, up to the next row group.
 _MEETS = (
-    f"SELECT 1 {_ALL_ROWS} WHERE word BETWEEN $first AND $last "
+    f"SELECT 1 {ALL_ROWS} WHERE word BETWEEN $first AND $last "
     "AND (word > $first OR position + following >= $place) "
     "AND (word < $last OR position < $limit) LIMIT 1"
 )
@@ -146,13 +68,12 @@ def renew(connection: engine.Connection, draft: Draft, spans: Collection[Span]) 
             with engine.reading("the words"):
                 documents = _find_documents(connection, draft, records)
                 rows = cut_words(connection, draft.folder, records, documents)
-                united = len(rows.paths) == 1
                 sql = (
                     _NARROW.replace("$rows", rows.query[0])
                     if run.span.last >> 32 == 0
                     else rows.query[0]
                 )
-                sorts = draft.sort(TABLE, (sql, rows.query[1]), "ALL", rows.count, united)
+                sorts = draft.sort(TABLE, (sql, rows.query[1]), "ALL", rows.count, rows.united)
                 files = draft.write(TABLE, sorts)
             rows.remove()
             found[run.span.first] = draft.leaves(files, run.span)
@@ -168,76 +89,6 @@ def _find_documents(
 
 def _is_within(span: Span, spans: Collection[Span]) -> bool:
     return any(s.first <= span.first and span.last <= s.last for s in spans)
-
-
-@dataclass(frozen=True, slots=True)
-class WordRows:
-    """Rows of the table, unsorted: a query, about how many rows it has, and its scratch files."""
-
-    query: Query
-    count: int
-    paths: Sequence[Path]
-
-    def remove(self) -> None:
-        """Remove the scratch files."""
-        for path in self.paths:
-            path.unlink()
-
-
-def cut_words(
-    connection: engine.Connection,
-    folder: Path,
-    records: Sequence[str],
-    documents: Sequence[str] = (),
-    condition: str = "true",
-) -> WordRows:
-    """Return the words of the records that meet a condition; some rows may overlap.
-
-    `records` are local files of records, in the order of positions, and `documents` those of the
-    table of documents. `folder` gets scratch files.
-    """
-    others = folder / "cut-others.parquet"
-    writer = RowWriter(others, schema.TABLES[TABLE])
-    for row in _other_rows(connection, records, documents, condition):
-        writer.append(row)
-    writer.close()
-    paths = [others]
-    plain = _with(_PLAIN_ROWS, condition)
-    values = {"records": list(records), "words": [str(others)]}
-    for number, start in enumerate(range(0, len(records), _AT_ONCE)):
-        if len(records) > _AT_ONCE:
-            paths.append(folder / f"cut-{number}.parquet")
-            target = f"{engine.quote(str(paths[-1]))} (FORMAT parquet, COMPRESSION lz4)"
-            some = {"records": list(records[start : start + _AT_ONCE])}
-            connection.execute(f"COPY ({plain}) TO {target}", some)
-    count = _EACH * rows_of(connection, engine.table(f"[{', '.join(map(engine.quote, records))}]"))
-    if len(paths) == 1:
-        return WordRows((f"{plain} UNION ALL {_ALL_ROWS}", values), count, paths)
-    return WordRows((_ALL_ROWS, {"words": [str(path) for path in paths]}), count, paths)
-
-
-def _other_rows(
-    connection: engine.Connection, records: Sequence[str], documents: Sequence[str], condition: str
-) -> Iterator[tuple[str, int, int]]:
-    """Yield the rows of texts that are cut in Python."""
-    values = {"records": list(records)}
-    texts = engine.batches(connection, _with(_OTHER_TEXTS, condition), values)
-    for what, text, first, last in chain.from_iterable(texts):
-        for word in {*words.table_words(_CUTS[what](text))}:
-            yield word, first, last - first
-    sql = _with(_ALL_DOCUMENTS if documents else _DOCUMENTS, condition)
-    if documents:
-        values["documents"] = list(documents)
-    found = engine.batches(connection, sql, values)
-    for kind, identifier, position, document in chain.from_iterable(found):
-        read = fields.read_document(kind, document)
-        texts_ = fields.document_texts(kind, identifier, read)
-        for word in {w for text in texts_ for w in words.table_words(words.pieces(text))}:
-            yield word, position, 0
-
-
-def _with(sql: str, condition: str) -> str:
-    return sql.replace("$condition", condition)
 
 
 def scrub(connection: engine.Connection, draft: Draft) -> None:

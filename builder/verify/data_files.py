@@ -11,7 +11,7 @@ from typing import Any
 
 from builder.snapshot import lookup, match_keys
 from builder.snapshot.consistency import DISTINCT
-from builder.snapshot.words import TABLE, cut_words
+from builder.snapshot.word_rows.cut import cut_words
 from builder.store.durable import read_chunks
 from builder.store.findings import Finding
 from builder.verify.words import SUMS, sum_cut, sum_rows
@@ -192,7 +192,7 @@ class DataFileIndex:
                         "datasets without content, or other items with content"
                     )
                     yield Finding("template-wrong", file.key, problem)
-            if keep and table == TABLE:
+            if keep and table == layout.WORDS:
                 self.keys.append(file.key)
                 sum_rows(self.connection, len(self.keys) - 1, self._path)
             if keep and table in _TABLES:
@@ -265,7 +265,7 @@ class DataFileIndex:
                 return
 
     def _order(self, table: str) -> str | None:
-        is_whole = table in ("lookup", lookup.URLS, TABLE)
+        is_whole = table in ("lookup", lookup.URLS, layout.WORDS)
         names = schema.ORDER[table] if is_whole else schema.ORDER[table][: schema.KEY[table]]
         distinct = table in DISTINCT or is_whole
         key = f"row({', '.join(names)})"

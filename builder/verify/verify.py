@@ -16,7 +16,6 @@ from pathlib import Path
 from builder.obi.history import history
 from builder.runtime import Advance
 from builder.snapshot import recovery
-from builder.snapshot.words import TABLE
 from builder.store.findings import DAMAGE, Finding
 from builder.store.web_store import WebStore
 from builder.verify import lookups, obi_history
@@ -272,7 +271,7 @@ def _check_tables(evidence: DataFileIndex, inventory: Inventory) -> Iterator[Fin
         except DamagedStore as error:
             yield Finding("manifest-damaged", key, str(error))
             continue
-        proved = held.files(*PROVED, TABLE)
+        proved = held.files(*PROVED, layout.WORDS)
         if not held.whole or any(file.key in evidence.broken for file in proved):
             yield Finding(
                 "unchecked", key, "its listings were not checked, as files of it are damaged"

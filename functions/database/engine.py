@@ -122,9 +122,11 @@ def texts(given: Iterable[str]) -> str:
     return f"({', '.join(map(quote, given))})"
 
 
-def stream(connection: Connection, sql: str, values: Mapping[str, Any] | None = None) -> Any:
-    """Execute a statement and return its rows as an Arrow stream, read batch by batch."""
-    return connection.sql(sql, params=dict(values or {})).to_arrow_reader(_BATCH)
+def stream(
+    connection: Connection, sql: str, values: Mapping[str, Any] | None = None, rows: int = _BATCH
+) -> Any:
+    """Execute a statement and return its rows as an Arrow stream, read in batches of `rows`."""
+    return connection.sql(sql, params=dict(values or {})).to_arrow_reader(rows)
 
 
 def batches(

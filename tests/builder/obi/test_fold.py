@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from builder.obi import key, replay
+from builder.obi import key, log_table, replay
 from builder.obi.content import ArchiveRow, FailureRow, FaultRow, Redirect, Refipo, Row, SeenRow
-from builder.obi.history import LOGS, Committed
+from builder.obi.history import FORMAT, LOG, LOGS, Committed
 from builder.store.folder import FolderStore
 from functions.database import engine
 from functions.snapshot import obi, schema
@@ -224,3 +227,95 @@ def test_a_log_that_is_no_log_is_named(store: FolderStore, tmp_path: Path) -> No
     store.put(place, BytesIO(data))
     with pytest.raises(DamagedStore, match=f"the log of run {T} is damaged"):
         Folded(store, [replace(run, log=hashlib.sha256(data).hexdigest())], tmp_path / "scratch")
+
+
+_HOMES = st.sampled_from([None, "aaa", "bbb"])
+_OBJECTS = st.sampled_from([(P, "tobi"), (Q, "tobi"), (U, "fobi")])
+_EVENT = st.one_of(
+    st.tuples(st.just("version"), _OBJECTS, st.sampled_from("ab"), _HOMES),
+    st.tuples(st.just("seen"), _OBJECTS, st.just(""), _HOMES),
+    st.tuples(st.just("incidence"), _OBJECTS, st.sampled_from(["appearance", "deletion"]), _HOMES),
+    st.tuples(st.just("archive"), _OBJECTS, st.sampled_from("01"), st.sampled_from(["aaa", "bbb"])),
+)
+Event = tuple[str, tuple[str, str], str, str | None]
+
+
+def _row(tist: int, event: Event) -> Row:
+    name, (id_, kind), text, home = event
+    if name == "version":
+        return version(tist, id_, text, kind, home=home)
+    if name == "seen":
+        return SeenRow(id=id_, kind=kind, home=home)
+    if name == "incidence":
+        return incidence(tist, id_, text, kind)
+    return ArchiveRow(home=str(home), complete=True, files=1, templates=1, held=int(text))
+
+
+def _expect(runs: dict[int, list[Event]], id_: str, kind: str) -> dict[str, Any] | None:
+    """Return the row of an object as its definition says."""
+    own = [(t, e) for t, some in runs.items() for e in some if e[1] == (id_, kind)]
+    noted = [(t, e) for t, e in own if e[0] == "version"]
+    if not noted:
+        return None
+    newest, (_, _, text, _) = max(noted)
+    happened = [(t, e[2]) for t, e in own if e[0] == "incidence"]
+    last = max((t for t, _ in happened), default=0)
+    lost = last if (last, "deletion") in happened else None
+    seen = max(t for t, e in own if e[0] != "archive" and e[2] != "deletion")
+    placed = [(t, e[3]) for t, e in own if e[0] in ("version", "seen") and e[3]]
+    home = max(placed)[1] if placed else None
+    walks = [
+        t
+        for t, some in runs.items()
+        for e in some
+        if e[0] == "archive" and e[3] == home and e[2] == "0" and t < (lost or 10**12)
+    ]
+    made = version(newest, id_, text, kind)
+    digest = made.text_sha256 if kind == "tobi" else made.sha256
+    seen = max([seen, *walks]) if kind == "tobi" else seen
+    names = [column.name for column in obi.OBI]
+    first = min(t for t, _ in noted)
+    values = (id_, kind, first, newest, lost, seen, len(noted), made.key, digest, home)
+    return dict(zip(names, values, strict=True))
+
+
+def _commit(store: FolderStore, tist: int, rows: Sequence[Row], folder: Path) -> Committed:
+    """Put a run of format 2 into the store."""
+    run = logged(store, tist, rows)
+    said = log_table.write_rows(folder / f"{tist}.parquet", rows)
+    with (folder / f"{tist}.parquet").open("rb") as file:
+        store.put(key.run(tist) + LOG, file)
+    return replace(run, log=said.digest, format=FORMAT)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    some=st.lists(st.lists(_EVENT, max_size=4, unique_by=lambda e: e[:2]), min_size=1, max_size=4),
+    forms=st.lists(st.booleans(), min_size=4, max_size=4),
+    large=st.sampled_from([0, 10_000]),
+)
+def test_the_tables_are_as_their_definitions_say(
+    some: list[list[Event]], forms: list[bool], large: int
+) -> None:
+    runs = {T + 10 * n: events for n, events in enumerate(some)}
+    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replay, "_LARGE", large)
+        folder = Path(name)
+        store = FolderStore(folder / "store")
+        committed = [
+            _commit(store, t, rows, folder) if columns else logged(store, t, rows)
+            for (t, events), columns in zip(runs.items(), forms, strict=False)
+            for rows in ([_row(t, event) for event in events],)
+        ]
+        done = Folded(store, committed, folder / "scratch")
+        objects = [(P, "tobi"), (Q, "tobi"), (U, "fobi")]
+        rows = sorted(filter(None, (_expect(runs, *one) for one in objects)), key=lambda r: r["id"])
+        assert done.rows("obi") == rows
+        versions = done.rows("version")
+        for row in done.rows("checksum"):
+            first, *_ = own = sorted(
+                (v["tist"], v["key"]) for v in versions if v["sha256"] == row["digest"]
+            )
+            assert (row["key"], row["copies"]) == (first[1], len(own))
+        assert {v["sha256"] for v in versions} == {r["digest"] for r in done.rows("checksum")}
+        done.connection.close()

@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+import shutil
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from dataclasses import replace
@@ -13,6 +14,8 @@ import pytest
 from builder.obi import replay
 from builder.obi.content import FailureRow, Incidence, Version
 from builder.obi.history import history
+from builder.parquet import data_file
+from builder.publish import template_documents, templates
 from builder.publish.publish import publish
 from builder.store.s3 import S3Store
 from builder.verify import obi_history
@@ -64,6 +67,11 @@ def manifest(repec: Repec) -> Manifest:
     newest = catalogue.pointer().newest()
     assert newest is not None
     return catalogue.manifest(newest.snapshot)
+
+
+def rows_of(repec: Repec, table: str) -> list[dict[str, Any]]:
+    """Return the rows of a table of the newest snapshot, in order."""
+    return [row for file in files(repec, table) for row in table_of(repec, file.key).to_pylist()]
 
 
 def sound(repec: Repec) -> list[str]:
@@ -303,6 +311,30 @@ def test_the_tables_can_be_made_anew_byte_for_byte_out_of_the_store(
                 made = obi_history.table_keys(database, table, scratch)
                 assert made == [f.key for f in catalogue.files(shown, table)], table
                 assert made or table == "redirect"
+
+
+def test_the_size_of_ranges_and_files_changes_no_record(
+    repec: Repec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Documents of several runs, gathered files and a lost template, read in ranges and at once."""
+    texts = {name: paper(n) for n, name in enumerate("bcdef", 2)}
+    repec.take(a=paper(1))
+    repec.take(**texts)
+    repec.take(b=paper(2, "Other rugs"), c=None, g=paper(7))
+    url = "http://example.org/rugs.pdf"
+    repec.gathered(Version(id=url, kind="fobi", key="obi/x", bytes=1, md5="0", sha256="0"))
+    shutil.copytree(repec.root, tmp_path / "whole" / "store")
+    whole = Repec(tmp_path / "whole" / "store", clock=repec.clock)
+    monkeypatch.setattr(layout, "GROUP_ROWS", 3)
+    assert whole.publish().new == 8
+    monkeypatch.setattr(templates, "_RANGE_MOST", 2)
+    monkeypatch.setattr(template_documents, "_AT_ONCE", 2)
+    monkeypatch.setattr(data_file, "FILE_BYTES", 1)
+    assert repec.publish().new == 8
+    assert len(files(repec, "records")) == 3
+    assert (found := rows_of(repec, "records")) == rows_of(whole, "records")
+    assert sum('"gathered"' in row["document"] for row in found) == 6
+    assert rows_of(repec, "sets") == rows_of(whole, "sets")
 
 
 def test_files_of_tables_that_are_as_they_were_are_shared(

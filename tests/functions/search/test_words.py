@@ -1,5 +1,6 @@
 """Texts become words, in Python and in SQL alike, and queries become terms."""
 
+import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -7,11 +8,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from builder.snapshot.words import _PLAIN, cut_words
+from builder.snapshot.word_rows.cut import _PLAIN, cut_words
 from functions.database import engine
 from functions.search import fields, words
 from functions.search.query import LONGEST, SearchQueryError, WordQuery, mark, parse
-from functions.snapshot import schema
+from functions.snapshot import oai_name, schema
 
 
 @pytest.mark.parametrize(
@@ -38,8 +39,14 @@ def test_the_words_of_a_url() -> None:
     assert words.url_pieces(None, "dns:a.cz") == ["dns", "a", "cz"]
 
 
-def cut(folder: Path, rows: list[tuple[object, ...]]) -> set[tuple[str, int]]:
-    """Return what a publish makes of records: kind, host, URL, title, document."""
+def cut(
+    folder: Path, rows: list[tuple[object, ...]], names: list[str] | None = None
+) -> set[tuple[str, int]]:
+    """Return what a publish makes of records: kind, host, URL, title, document.
+
+    `names` are their identifiers.
+    """
+    names = names or [f"oai:{n}" for n in range(1, len(rows) + 1)]
     path = folder / "records.parquet"
     connection = engine.connect()
     columns = ", ".join(f"{c.name} {c.type}" for c in schema.TABLES["records"])
@@ -47,7 +54,7 @@ def cut(folder: Path, rows: list[tuple[object, ...]]) -> set[tuple[str, int]]:
     connection.executemany(
         "INSERT INTO records (position, identifier, kind, deleted, url_host_name, url, title, "
         "document) VALUES ($1, $2, $3, false, $4, $5, $6, $7)",
-        [(n, f"oai:{n}", *row) for n, row in enumerate(rows, 1)],
+        [(n, name, *row) for n, (name, row) in enumerate(zip(names, rows, strict=True), 1)],
     )
     connection.execute(f"COPY (FROM records ORDER BY position) TO '{path}'")
     found = cut_words(connection, folder, [str(path)])
@@ -84,6 +91,44 @@ def test_sql_and_python_cut_alike(rows: list[tuple[str | None, str, str | None]]
     }
     with TemporaryDirectory() as folder:
         assert cut(Path(folder), [("capture", *row, None) for row in rows]) == expected
+
+
+_TEXTS = st.lists(st.one_of(_TEXT, st.sampled_from(["", "[A] b", "{}"])), max_size=3)
+_PEOPLE = st.lists(
+    st.one_of(_TEXTS.map(lambda names: {"name": names}), st.just("A name")), max_size=2
+)
+_FIELDS = st.fixed_dictionaries(
+    {},
+    optional={
+        **dict.fromkeys(("title", "name", "name-full"), st.one_of(_TEXTS, st.just([{"a": ["b"]}]))),
+        **dict.fromkeys(("primary", "author", "editor"), _PEOPLE),
+    },
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.sampled_from(["RePEc:aaa:s:1", "RePEc:aaa:s:2", "RePEc:aaa:s:a b", "x" * 300]),
+            _FIELDS,
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_sql_and_python_cut_templates_alike(rows: list[tuple[str, dict[str, object]]]) -> None:
+    names = [oai_name.template_identifier("oai:a-b.cz:", handle) for handle, _ in rows]
+    documents = [{"handle": handle, "fields": found} for handle, found in rows]
+    expected = {
+        (word, position)
+        for position, (name, document) in enumerate(zip(names, documents, strict=True), 1)
+        for text in fields.document_texts("template", name, document)
+        for word in words.table_words(words.pieces(text))
+    }
+    given = [("template", None, None, None, json.dumps(document)) for document in documents]
+    with TemporaryDirectory() as folder:
+        assert cut(Path(folder), given, names) == expected
 
 
 def test_each_letter_that_sql_folds_is_folded_alike() -> None:

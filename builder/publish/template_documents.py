@@ -1,0 +1,93 @@
+"""Documents of templates: from the runs that recorded them, with links to gathered files.
+
+The documents of a run are a local file sorted by id. Whoever needs them reads ranges of ids. So
+they are never in memory or in a table as a whole.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from builder.obi import log_table
+from builder.obi.content import FILE
+from builder.obi.history import Committed
+from builder.snapshot import scratch_tables
+from builder.snapshot.sql import Statements
+from functions.database import engine
+from functions.snapshot import obi
+from functions.snapshot.errors import DamagedStore
+from functions.snapshot.store import Reader
+
+_SQL = Statements(__file__)
+_GATHERED = _SQL.get("gathered_files", kind=FILE, member=obi.GATHERED)
+LINKED = _SQL.get("linked_document", member=obi.GATHERED)
+"""SQL for the document of `d` with the links of `g`, a row of `gathered_files` or NULLs."""
+_AT_ONCE = 32  # files that a range is read from
+_NEEDED = "SELECT DISTINCT noted FROM wanted_templates WHERE fresh AND NOT lost ORDER BY noted"
+_LACKING = (
+    "SELECT handle, noted FROM wanted_templates "
+    "ANTI JOIN run_documents ON handle = id AND noted = tist "
+    "WHERE fresh AND NOT lost ORDER BY ALL LIMIT 1"
+)
+_FILE = "SELECT id, {tist}::BIGINT AS tist, sets, document FROM {file}"
+_PARQUET = "(FORMAT parquet, COMPRESSION lz4, ROW_GROUP_SIZE 8192)"
+_JOINED = (
+    "COPY (FROM ({rows}) SEMI JOIN wanted_templates ON id = handle AND tist = noted "
+    f"ORDER BY id, tist) TO {{target}} {_PARQUET}"
+)
+# The documents of a run have the order of their ids, and so does the file.
+_CONVERTED = (
+    "COPY (FROM ({rows}) SEMI JOIN (FROM wanted_templates WHERE noted = {tist}) ON id = handle) "
+    f"TO {{target}} {_PARQUET}"
+)
+
+
+def find_documents(
+    connection: engine.Connection, store: Reader, runs: Sequence[Committed], folder: Path
+) -> None:
+    """Make `run_documents` of the fresh ones of `wanted_templates`, and `gathered_files` of all.
+
+    Files are put into `folder`, where they stay. Raises DamagedStore if a run lacks the document of
+    a template.
+    """
+    with engine.reading("the logs of the runs"):
+        noted = [tist for (tist,) in connection.execute(_NEEDED).fetchall()]
+    by_tist = {run.tist: run for run in runs}
+    found = [_fetch(connection, store, by_tist[tist], folder) for tist in noted]
+    with engine.reading("the documents of the runs"):
+        _join(connection, found, folder)
+        rows = " UNION ALL ".join(found)
+        if found:
+            connection.execute(f"CREATE OR REPLACE VIEW run_documents AS {rows}")
+        else:
+            connection.execute(scratch_tables.create("run_documents"))
+        lacking = connection.execute(_LACKING).fetchall()
+        connection.execute(_GATHERED)
+    for handle, tist in lacking:
+        raise DamagedStore(
+            f"{by_tist[tist].documents_key} is damaged: it lacks the document of {handle}"
+        )
+
+
+def _fetch(connection: engine.Connection, store: Reader, run: Committed, folder: Path) -> str:
+    """Return the query of a run's documents, in a local file."""
+    copy = folder / f"documents-{run.tist}"
+    path = log_table.local_file(store, run.documents_key, run.documents, copy)
+    if run.format == 1:
+        lines, path = path, folder / f"documents-{run.tist}.parquet"
+        documents = log_table.documents_sql(run.format, str(lines))
+        target = engine.quote(str(path))
+        with engine.reading(f"the documents of the run {run.tist}"):
+            connection.execute(_CONVERTED.format(rows=documents, tist=run.tist, target=target))
+        copy.unlink(missing_ok=True)
+    return _FILE.format(tist=run.tist, file=engine.table(f"[{engine.quote(str(path))}]"))
+
+
+def _join(connection: engine.Connection, found: list[str], folder: Path) -> None:
+    """Join the first files, until few are left."""
+    number = 0
+    while len(found) > _AT_ONCE:
+        file = engine.quote(str(folder / f"joined-{number}.parquet"))
+        connection.execute(_JOINED.format(rows=" UNION ALL ".join(found[:_AT_ONCE]), target=file))
+        found[:_AT_ONCE] = []
+        found.append(_FILE.format(tist="tist", file=engine.table(f"[{file}]")))
+        number += 1

@@ -1,0 +1,203 @@
+"""Rows of words: of captures, and of all other items.
+
+Plain texts of captures and templates are cut into words in SQL, the others in Python
+(functions.search.words); for plain texts, both give the same. Captures of one host lie side by
+side, so its words are rows of its captures. Everything passes through scratch files, and little is
+in memory.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from builder.parquet.writer import RowWriter
+from builder.snapshot.draft import Query
+from builder.snapshot.lookup import rows_of
+from builder.snapshot.word_rows import templates
+from functions.database import engine
+from functions.search import fields, words
+from functions.snapshot import layout, schema
+
+_AT_ONCE = 8
+"""Files of records whose titles are in memory at once."""
+_EACH = 6
+"""Rows of a record, about."""
+ALL_ROWS = f"FROM {engine.table('$words')}"
+_RECORDS = engine.table("$records")
+_PLAIN = (
+    r"[\x00-\x7f\x{a0}\x{ab}\x{b0}\x{b7}\x{bb}\x{c0}-\x{c5}\x{c7}-\x{cf}\x{d1}-\x{d6}\x{d9}-\x{dd}"
+    r"\x{e0}-\x{e5}\x{e7}-\x{ef}\x{f1}-\x{f6}\x{f9}-\x{fd}\x{ff}-\x{10f}\x{112}-\x{125}"
+    r"\x{128}-\x{12f}\x{134}-\x{137}\x{139}-\x{13e}\x{143}-\x{148}\x{14c}-\x{151}\x{154}-\x{165}"
+    r"\x{168}-\x{17e}\x{400}-\x{481}\x{2013}\x{2014}\x{2018}-\x{201f}]*"
+)
+"""Texts of these characters are cut in SQL: of letters, those that lower and strip_accents fold."""
+_PATH = (
+    "if(contains(url, '://'), substr(url, nullif(strpos(substr(url, strpos(url, '://') + 3), '/'), "
+    "0) + strpos(url, '://') + 3), url)"
+)
+_CAPTURES = (
+    f"(SELECT position, url_host_name AS host, url, title FROM {_RECORDS} "
+    "WHERE kind = 'capture' AND NOT deleted AND $condition)"
+)
+# A scan without ORDER BY keeps the order of the rows, and so do windows without it.
+_HOSTS = (
+    "(SELECT host, position AS first, coalesce(lead(before) OVER (), "
+    f"(SELECT max(position) FROM {_CAPTURES})) AS last FROM ("
+    "SELECT host, position, lag(position) OVER () AS before, lag(host) OVER () AS other "
+    f"FROM {_CAPTURES}) WHERE host IS DISTINCT FROM other OR before IS DISTINCT FROM position - 1)"
+)
+_PATHS = f"(SELECT {_PATH} AS path, url, position FROM {_CAPTURES})"
+
+
+def _is_plain(text: str) -> str:
+    return f"(strlen({text}) = length({text}) OR regexp_full_match({text}, '{_PLAIN}'))"
+
+
+def _list_of(text: str) -> str:
+    folded = f"if(strlen({text}) = length({text}), lower({text}), strip_accents(lower({text})))"
+    letters = r"[0-9a-z\x{400}-\x{52f}]+"
+    return f"list_slice(regexp_extract_all({folded}, '{letters}'), 1, {words.MOST})"
+
+
+def _words_of(text: str) -> str:
+    return f"unnest({_list_of(text)}) AS word"
+
+
+_PLAIN_HOST = f"(NOT contains(host, 'xn--') AND {_is_plain('host')})"
+_PLAIN_TITLE = _is_plain("title")
+_PLAIN_URL = f"(NOT contains(url, '%') AND {_is_plain('url')})"
+_CUT = f"if(strlen(word) > {words.LONGEST}, left(word, {words.LONGEST}), word) AS word"
+_SHORT = f"(strlen(word) <= {words.LONGEST_NUMBER} OR NOT regexp_matches(word, '[0-9]'))"
+# Titles repeat, so that each is cut once. Paths hardly do.
+_TITLES = f"(SELECT title, position FROM {_CAPTURES} WHERE {_PLAIN_TITLE})"
+_PLAIN_ROWS = (
+    f"SELECT {_CUT}, first AS position, last - first AS following "
+    f"FROM (SELECT {_words_of('host')}, first, last FROM {_HOSTS} WHERE {_PLAIN_HOST}) "
+    f"UNION ALL SELECT {_CUT}, position, 0 FROM (SELECT unnest(found) AS word, position "
+    f"FROM {_TITLES} JOIN (SELECT title, {_list_of('title')} AS found "
+    f"FROM (SELECT DISTINCT title FROM {_TITLES})) USING (title)) "
+    f"UNION ALL SELECT {_CUT}, position, 0 "
+    f"FROM (SELECT {_words_of('path')}, position FROM {_PATHS} WHERE {_PLAIN_URL}) WHERE {_SHORT}"
+)
+_OTHER_TEXTS = (
+    f"SELECT 'host' AS what, host AS text, first, last FROM {_HOSTS} WHERE NOT {_PLAIN_HOST} "
+    f"UNION ALL SELECT 'title', title, position, position FROM {_CAPTURES} "
+    f"WHERE NOT {_PLAIN_TITLE} UNION ALL SELECT 'path', url, position, position FROM {_CAPTURES} "
+    f"WHERE NOT {_PLAIN_URL}"
+)
+_CUTS = {"host": words.host_pieces, "title": words.pieces, "path": words.path_pieces}
+_DOCUMENTS = (
+    f"SELECT kind, identifier, position, document FROM {_RECORDS} "
+    f"WHERE kind NOT IN ('capture', '{templates.KIND}') AND NOT deleted AND $condition"
+)
+_TEMPLATES = (
+    f"SELECT {_CUT}, position, following FROM "
+    f"({templates.plain_rows(_words_of, _is_plain)}) WHERE word IS NOT NULL"
+)
+_ALL_DOCUMENTS = (
+    "SELECT kind, identifier, position, coalesce(r.document, d.document) "
+    f"FROM ({_DOCUMENTS}) r LEFT JOIN {engine.table('$documents')} d USING (identifier)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WordRows:
+    """Rows of the table, unsorted: a query, about how many rows it has, and its scratch files."""
+
+    query: Query
+    count: int
+    paths: Sequence[Path]
+    united: bool = False
+
+    def remove(self) -> None:
+        """Remove the scratch files."""
+        for path in self.paths:
+            path.unlink()
+
+
+def cut_words(
+    connection: engine.Connection,
+    folder: Path,
+    records: Sequence[str],
+    documents: Sequence[str] = (),
+    condition: str = "true",
+) -> WordRows:
+    """Return the words of the records that meet a condition; some rows may overlap.
+
+    `records` are local files of records, in the order of positions, and `documents` those of the
+    table of documents. `folder` gets scratch files.
+    """
+    others = folder / "cut-others.parquet"
+    writer = RowWriter(others, schema.TABLES[layout.WORDS])
+    for row in _other_rows(connection, records, documents, condition):
+        writer.append(row)
+    own = _cut_templates(connection, folder, records, condition, writer)
+    writer.close()
+    paths = [others, *own]
+    plain = _with(_PLAIN_ROWS, condition)
+    values = {"records": list(records), "words": [str(path) for path in paths]}
+    for number, start in enumerate(range(0, len(records), _AT_ONCE)):
+        if len(records) > _AT_ONCE:
+            paths.append(folder / f"cut-{number}.parquet")
+            target = f"{engine.quote(str(paths[-1]))} (FORMAT parquet, COMPRESSION lz4)"
+            some = {"records": list(records[start : start + _AT_ONCE])}
+            connection.execute(f"COPY ({plain}) TO {target}", some)
+    count = _EACH * rows_of(connection, engine.table(f"[{', '.join(map(engine.quote, records))}]"))
+    count += sum(own.values())
+    if len(records) <= _AT_ONCE:
+        return WordRows((f"{plain} UNION ALL {ALL_ROWS}", values), count, paths, united=True)
+    return WordRows((ALL_ROWS, {"words": [str(path) for path in paths]}), count, paths)
+
+
+def _cut_templates(
+    connection: engine.Connection,
+    folder: Path,
+    records: Sequence[str],
+    condition: str,
+    others: RowWriter,
+) -> dict[Path, int]:
+    """Write the rows of templates: those of other texts to `others`, the rest to files.
+
+    Returns the number of rows of each file.
+    """
+    texts, path = folder / "cut-texts.parquet", folder / "cut-templates.parquet"
+    if not templates.read_texts(connection, records, condition, texts):
+        texts.unlink()
+        return {}
+    for row in templates.other_rows(connection, records, texts, _is_plain, _read_template):
+        others.append(row)
+    target = f"{engine.quote(str(path))} (FORMAT parquet, COMPRESSION lz4)"
+    values = {"texts": [str(texts)]}
+    ((count,),) = connection.execute(f"COPY ({_TEMPLATES}) TO {target}", values).fetchall()
+    texts.unlink()
+    return {path: int(count)}
+
+
+def _read_template(identifier: str, document: str) -> Sequence[str]:
+    read = fields.read_document(templates.KIND, document)
+    return fields.document_texts(templates.KIND, identifier, read)
+
+
+def _other_rows(
+    connection: engine.Connection, records: Sequence[str], documents: Sequence[str], condition: str
+) -> Iterator[tuple[str, int, int]]:
+    """Yield the rows of texts that are cut in Python."""
+    values = {"records": list(records)}
+    texts = engine.batches(connection, _with(_OTHER_TEXTS, condition), values)
+    for what, text, first, last in chain.from_iterable(texts):
+        for word in {*words.table_words(_CUTS[what](text))}:
+            yield word, first, last - first
+    sql = _with(_ALL_DOCUMENTS if documents else _DOCUMENTS, condition)
+    if documents:
+        values["documents"] = list(documents)
+    found = engine.batches(connection, sql, values)
+    for kind, identifier, position, document in chain.from_iterable(found):
+        read = fields.read_document(kind, document)
+        texts_ = fields.document_texts(kind, identifier, read)
+        for word in {w for text in texts_ for w in words.table_words(words.pieces(text))}:
+            yield word, position, 0
+
+
+def _with(sql: str, condition: str) -> str:
+    return sql.replace("$condition", condition)

@@ -1,0 +1,115 @@
+"""Rows of the words of templates.
+
+DuckDB reads the texts from the documents and cuts the plain ones, with the expressions of
+builder.snapshot.word_rows.cut. Neighbours share all of their identifiers but the ends, so words of
+the rest are rows of many positions. Python cuts the other texts (functions.search.words).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+
+from functions.database import engine
+from functions.search import words
+
+KIND = "template"
+_RECORDS, _TEXTS = engine.table("$records"), engine.table("$texts")
+_CLUSTERS = ("primary", "author", "editor")
+_SHAPE = (
+    '{"handle": "VARCHAR", "fields": {"title": ["VARCHAR"], "name": ["VARCHAR"], '
+    '"name-full": ["VARCHAR"], ' + ", ".join(f'"{c}": [{{"name": ["VARCHAR"]}}]' for c in _CLUSTERS)
+) + "}}"
+_NAMES = {
+    cluster: f"flatten(list_transform(read.fields.{cluster}, lambda one: one.name))"
+    for cluster in _CLUSTERS
+}
+_TITLES = (
+    "CASE WHEN array_to_string(read.fields.title, '') != '' THEN read.fields.title "
+    "WHEN array_to_string(read.fields.name, '') != '' THEN read.fields.name "
+    """WHEN array_to_string(read.fields."name-full", '') != '' THEN read.fields."name-full" """
+    f"ELSE {_NAMES['primary']} END"
+)
+_LONG = 2 * words.MOST
+"""From so many characters on, a text may have words that do not count."""
+_WHOLE = f"(length(identifier) >= {_LONG} OR strlen(identifier) != length(identifier))"
+_STEM = r"regexp_extract(identifier, '^.*:')"
+# The handle is the end of the identifier, unless characters of it are escaped there.
+_READ_TEXTS = f"""
+COPY (
+    SELECT position, if({_WHOLE}, NULL, {_STEM}) AS stem, list_concat({_TITLES}, {_NAMES["author"]},
+        {_NAMES["editor"]},
+        [if({_WHOLE}, identifier, substr(identifier, length({_STEM}) + 1))],
+        if(NOT {_WHOLE} AND ends_with(identifier, concat(':', read.handle)), [], [read.handle])
+    ) AS texts
+    FROM (SELECT position, identifier, TRY(from_json(document, '{_SHAPE}')) AS read
+          FROM {_RECORDS} WHERE kind = '{KIND}' AND NOT deleted AND $condition)
+) TO $path (FORMAT parquet, COMPRESSION lz4)
+"""
+_STEMS = (
+    "(SELECT stem, position AS first, coalesce(lead(before) OVER (), "
+    f"(SELECT max(position) FROM {_TEXTS})) AS last FROM ("
+    "SELECT stem, position, lag(position) OVER () AS before, lag(stem) OVER () AS other "
+    f"FROM {_TEXTS}) WHERE stem IS DISTINCT FROM other OR before IS DISTINCT FROM position - 1)"
+)
+_EVERY = f"(SELECT position, unnest(texts) AS text FROM {_TEXTS})"
+_ODD = (
+    "(starts_with(text, '{') OR starts_with(text, '[') OR contains(text, '<') "
+    "OR contains(text, '&'))"
+)
+"""It may be JSON of no text, which has no words, or may have markup, which is removed first."""
+_OTHERS = f"SELECT text, position FROM {_EVERY} WHERE NOT $plain AND NOT {_ODD}"
+_ODD_DOCUMENTS = (
+    f"SELECT identifier, document, position FROM {_RECORDS} "
+    f"WHERE position IN (SELECT position FROM {_EVERY} WHERE {_ODD})"
+)
+
+
+def read_texts(
+    connection: engine.Connection, records: Sequence[str], condition: str, path: Path
+) -> int:
+    """Write the texts of the templates in files of records to `path`, and return their number.
+
+    `condition` chooses records.
+    """
+    target = engine.quote(str(path))
+    sql = _READ_TEXTS.replace("$condition", condition).replace("$path", target)
+    ((count,),) = connection.execute(sql, {"records": list(records)}).fetchall()
+    return int(count)
+
+
+def plain_rows(words_of: Callable[[str], str], plain: Callable[[str], str]) -> str:
+    """Return the query of the rows of plain texts in the files $texts.
+
+    `words_of` gives the expression of the words of a text, `plain` that of whether it is plain.
+    """
+    return (
+        f"SELECT {words_of('stem')}, first AS position, last - first AS following FROM {_STEMS} "
+        "UNION ALL "
+        f"SELECT {words_of('text')}, position, 0 FROM {_EVERY} WHERE {plain('text')} AND NOT {_ODD}"
+    )
+
+
+def other_rows(
+    connection: engine.Connection,
+    records: Sequence[str],
+    texts: Path,
+    plain: Callable[[str], str],
+    read: Callable[[str, str], Sequence[str]],
+) -> Iterator[tuple[str, int, int]]:
+    """Yield the rows of the other texts: word, position and 0. Some may come twice.
+
+    `read` returns the texts of a template by its identifier and document.
+    """
+    values = {"texts": [str(texts)]}
+    sql = _OTHERS.replace("$plain", plain("text"))
+    for text, position in chain.from_iterable(engine.batches(connection, sql, values)):
+        yield from _rows([text], position)
+    both: Mapping[str, Sequence[str]] = {**values, "records": list(records)}
+    found = engine.batches(connection, _ODD_DOCUMENTS, both)
+    for identifier, document, position in chain.from_iterable(found):
+        yield from _rows(read(identifier, document), position)
+
+
+def _rows(texts: Sequence[str], position: int) -> Iterator[tuple[str, int, int]]:
+    for word in {w for text in texts for w in words.table_words(words.pieces(text))}:
+        yield word, position, 0
