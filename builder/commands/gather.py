@@ -7,9 +7,9 @@ from dataclasses import replace
 from builder.context import Context
 from builder.errors import UsageError
 from builder.gather import pdf_text
+from builder.gather.choice import DAY, FileChoice, OwnLimits
 from builder.gather.fetch_file import FileFetcher
 from builder.gather.session import GatherJob, GatherReport, GatherSession, Hold, hold_store
-from builder.gather.state import DAY, FileChoice, OwnLimits
 from builder.http.addresses import PublicAddresses, networks
 from builder.http.client import HttpClient, check_contact, user_agent
 from builder.http.errors import OUTCOMES

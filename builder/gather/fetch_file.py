@@ -141,6 +141,8 @@ class FileFetcher:
                     if len(head) < HEAD:
                         head += chunk[: HEAD - len(head)]
                     file.write(chunk)
+                if not many:
+                    raise FetchError("empty", status=200)
             except BaseException:
                 path.unlink(missing_ok=True)
                 raise

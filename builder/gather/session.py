@@ -19,8 +19,9 @@ from pathlib import Path
 
 from builder.errors import UsageError
 from builder.gather.batch import Batch, Pace
+from builder.gather.choice import FileChoice
 from builder.gather.fetch_file import FileFetcher
-from builder.gather.state import DueFile, FileChoice, FileStates, Left
+from builder.gather.state import DueFile, FileStates, HostWork
 from builder.intake.intake import writing
 from builder.obi.content import (
     CHANGE,
@@ -148,6 +149,13 @@ class GatherReport:
             elif isinstance(row, Redirect):
                 self.counts["redirects"] += 1
 
+    def note_rest(self, hosts: Iterable[HostWork]) -> None:
+        """Count what the session leaves."""
+        for host in hosts:
+            self.left += host.due
+            self.left_hosts += bool(host.due)
+            self.put_off += host.put_off
+
 
 def _count_name(row: Incidence) -> str:
     if row.what in {CHANGE, DELETION}:
@@ -187,7 +195,7 @@ class GatherSession:
         state, choice = self._load_states(runs), self.order.choice
         if (choice.handle or choice.pattern) and not state.matches(choice):
             raise UsageError(f"--only {visible(self.order.source)}: no template or URL matches")
-        due = state.count_due(choice, self._now(), self._begun).due
+        due = sum(host.due for host in state.work(choice, self._now(), self._begun))
         return due if self.order.limit is None else min(due, self.order.limit)
 
     def gather(self) -> GatherReport:
@@ -195,19 +203,17 @@ class GatherSession:
         try:
             while self._batch():
                 pass
-            left = self._count_due()
-            account = self.account
-            account.left, account.left_hosts, account.put_off = left.due, left.hosts, left.put_off
+            self.account.note_rest(self._work())
         finally:
             if self._state is not None:
                 self._state.close()
                 self._state = None
         return self.account
 
-    def _count_due(self) -> Left:
+    def _work(self) -> list[HostWork]:
         if self.interrupted or self._state is None:
-            return Left()
-        return self._state.count_due(self.order.choice, self._now(), self._begun)
+            return []
+        return self._state.work(self.order.choice, self._now(), self._begun)
 
     def _batch(self) -> bool:
         """Run one more batch; False if it was the last, or no file was due."""
@@ -270,5 +276,5 @@ class GatherSession:
         folder = self.hold.scratch / "state"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        self._state = FileStates.replay(self.store, runs, folder, self.order.megabytes)
+        self._state = FileStates.load(self.store, runs, folder, self.order.megabytes)
         return self._state

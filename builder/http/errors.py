@@ -103,6 +103,7 @@ OUTCOMES = _table(
             "cut-short", "the connection ended before the response was complete", soon=True
         ),
         FetchOutcome("bad-answer", "the response is not HTTP", soon=True),
+        FetchOutcome("empty", "the response has no bytes (200)", soon=True),
         FetchOutcome("too-large", "the file is larger than http.max_bytes", ours=True),
         FetchOutcome(
             "content-coding", "the response has a content coding, although identity was requested"

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from builder.gather.choice import DAY, FileChoice
 from builder.gather.fetch_file import FileFetcher
 from builder.gather.session import GatherJob, GatherReport, GatherSession, hold_store
-from builder.gather.state import DAY, FileChoice
 from builder.http import url
 from builder.http.addresses import PublicAddresses, networks
 from builder.http.client import HttpClient
@@ -61,6 +61,14 @@ class World:
         done = run.commit(self.referring(run, urls, format_, handle))
         self.clock.sleep(1)
         return done.tist
+
+    def remove(self, handle: str) -> None:
+        """Record the loss of a template."""
+        run = claim(self.store, Purpose("ingest", "test", f"{self.clock.now}"), self.runtime)
+        run.turn()
+        ((where,),) = self.ask(f"SELECT key FROM obi WHERE id = '{handle}'")
+        run.commit([Incidence(id=handle, kind=TEMPLATE, what="deletion", key=where)])
+        self.clock.sleep(1)
 
     def referring(
         self, run: ObiRun, urls: Sequence[str], format_: str | None = None, handle: str = HANDLE

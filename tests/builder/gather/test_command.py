@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+import tarfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,6 +66,20 @@ class Archive:
         return FolderStore(self.folder / "store")
 
     def ingest(self, *papers: bytes) -> None:
+        self.write(*papers)
+        done = self("ingest", self.tree)
+        assert done.code == 0, done.err
+
+    def replay(self, day: str, *papers: bytes) -> None:
+        """Ingest a tarball as of a day."""
+        self.write(*papers)
+        path = self.folder / f"RePEc_{day}.tar.gz"
+        with tarfile.open(path, "w:gz") as packed:
+            packed.add(self.tree, "RePEc")
+        done = self("ingest", "-f", path, "--accept-loss")
+        assert done.code == 0, done.err
+
+    def write(self, *papers: bytes) -> None:
         for name, data in {
             "aaa/aaaarch.rdf": ARCHIVE,
             "aaa/aaaseri.rdf": SERIES,
@@ -73,8 +88,6 @@ class Archive:
             path = self.tree / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
-        done = self("ingest", self.tree)
-        assert done.code == 0, done.err
 
     def start(self, command: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
@@ -124,6 +137,18 @@ def test_from_templates_to_files(archive: Archive, site: Site) -> None:
     strict = archive("gather", "--again", "--strict")
     assert strict.code == 1
     assert "1 not-found: the server has no such file (404)" in strict.out
+
+
+def test_full_texts_of_replayed_history(archive: Archive, site: Site) -> None:
+    """Also of a version that was replaced, and of a template that was removed later."""
+    names = ("/1.pdf", "/1v2.pdf", "/2.pdf")
+    site.pages |= {name: web.text(f"%PDF {name}") for name in names}
+    first, second, other = map(site.url, names)
+    archive.replay("2020-01-01", paper(1, first), paper(2, other))
+    archive.replay("2021-01-01", paper(1, second))
+    done = archive("gather", "--json")
+    assert json.loads(done.out)["appearances"] == 3, done.err
+    assert {row.id for row in archive.versions()} == {first, second, other}
 
 
 def test_this_machine_is_not_asked_unless_that_is_allowed(archive: Archive, site: Site) -> None:
