@@ -9,7 +9,8 @@ from builder.errors import UsageError
 from builder.gather import pdf_text
 from builder.gather.choice import DAY, FileChoice, OwnLimits
 from builder.gather.fetch_file import FileFetcher
-from builder.gather.session import GatherJob, GatherReport, GatherSession, Hold, hold_store
+from builder.gather.hold import Hold, hold_store
+from builder.gather.session import GatherJob, GatherReport, GatherSession
 from builder.http.addresses import PublicAddresses, networks
 from builder.http.client import HttpClient, check_contact, user_agent
 from builder.http.errors import OUTCOMES
@@ -80,7 +81,9 @@ def fetcher_of(settings: Configuration, hold: Hold) -> tuple[FileFetcher, OwnLim
         stop=stop,
     )
     limits = http.limits()
-    fetcher = FileFetcher(client=client, limits=limits, scratch=hold.scratch, obey=http.robots)
+    fetcher = FileFetcher(
+        client=client, limits=limits, scratch=hold.journal.files, obey=http.robots
+    )
     return fetcher, OwnLimits(guard, limits, http.robots)
 
 

@@ -1,28 +1,21 @@
 """A gathering session: runs batches until no file is due or the limit is reached.
 
-One process of a machine gathers for a store: it holds a lock, in its own folder. The request of a
-run is written down there before the run is opened, so a run that was cut off can be recognised.
-The next process ends such a run, so that other runs do not wait for it.
+After a kill, the next session of the machine continues the open run from its journal.
 """
 
 import contextlib
-import hashlib
-import os
-import secrets
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from builder.errors import UsageError
 from builder.gather.batch import Batch, Pace
 from builder.gather.choice import FileChoice
 from builder.gather.fetch_file import FileFetcher
+from builder.gather.hold import Hold
 from builder.gather.state import DueFile, FileStates, HostWork
-from builder.intake.intake import writing
 from builder.obi.content import (
     CHANGE,
     DELETION,
@@ -33,72 +26,11 @@ from builder.obi.content import (
     SeenRow,
     Version,
 )
-from builder.obi.history import OpenedRun, is_open, log_format, standing
-from builder.obi.run import Committed, ObiRun, ObiRuntime, Purpose, abandon, claim, history
+from builder.obi.history import OpenedRun
+from builder.obi.run import Committed, ObiRun, ObiRuntime, Purpose, claim, history
 from builder.text import visible
 from functions.snapshot.errors import SheafError
 from functions.snapshot.store import Writer
-from functions.store.folder_lock import lock_folder
-
-_ASKED, _SCRATCH = "asked", "scratch"
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """The folder of the process that holds the lock."""
-
-    folder: Path
-
-    @property
-    def scratch(self) -> Path:
-        """A folder for temporary files; it is emptied when the lock is taken."""
-        return self.folder / _SCRATCH
-
-    def next_run_id(self) -> str:
-        """Return a unique request for the next run of this machine, and write it down."""
-        token = f"gather {secrets.token_hex(16)}"
-        with writing(self.folder):
-            (self.folder / _ASKED).write_text(token)
-        return token
-
-    def end_run(self) -> None:
-        """Delete the request of the last run, because that run has ended."""
-        (self.folder / _ASKED).unlink(missing_ok=True)
-
-    def end_cut_off(self, store: Writer, runtime: ObiRuntime) -> None:
-        """Abandon the run that this machine opened last, if it was cut off."""
-        path = self.folder / _ASKED
-        token = path.read_text() if path.exists() else None
-        for tist, members in standing(store).items():
-            if token and is_open(members) and log_format(members) is None:
-                opened = OpenedRun.read(store, tist)
-                if opened.asked == token:
-                    abandon(store, tist, "it was cut off", runtime)
-                    runtime.say(f"abandoned the interrupted run {opened.name()}")
-
-
-@contextmanager
-def hold_store(home: Path, address: str) -> Iterator[Hold]:
-    """Hold the lock on gathering for the store at `address`; its folder lies in `home`.
-
-    Raises UsageError if another process holds it, StoreError if nothing can be written.
-    """
-    folder = home / f"gather-{hashlib.sha256(os.fsencode(address)).hexdigest()[:16]}"
-    with writing(folder):
-        lock = lock_folder(folder)
-    if lock is None:
-        raise UsageError(f"another process is gathering for {address}: wait until it ends")
-    with lock:
-        hold = Hold(folder)
-        shutil.rmtree(hold.scratch, ignore_errors=True)
-        with writing(folder):
-            hold.scratch.mkdir()
-        try:
-            yield hold
-        finally:
-            shutil.rmtree(hold.scratch, ignore_errors=True)
-            if not (folder / _ASKED).exists():
-                shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,15 +115,19 @@ class GatherSession:
     _put_off: dict[str, int] = field(init=False, default_factory=dict)
     _begun: int = field(init=False, default=0)
     _done: int = field(init=False, default=0)
+    _cut_off: OpenedRun | None = field(init=False, default=None)
 
     def due(self) -> int:
         """Return the number of due files, at most the limit.
 
         Raises DamagedStore, and UsageError if nothing matches the choice.
         """
-        self.hold.end_cut_off(self.store, self.runtime)
+        self._cut_off = self.hold.find_cut_off(self.store, self.runtime)
         runs = history(self.store)
         self._begun = max(self._now(), runs[-1].tist + 1 if runs else 0)
+        if self._cut_off is not None:
+            self._begun = min(self._begun, self._cut_off.tist)
+            self.runtime.say(f"continuing the interrupted run {self._cut_off.name()}")
         state, choice = self._load_states(runs), self.order.choice
         if (choice.handle or choice.pattern) and not state.matches(choice):
             raise UsageError(f"--only {visible(self.order.source)}: no template or URL matches")
@@ -218,40 +154,53 @@ class GatherSession:
     def _batch(self) -> bool:
         """Run one more batch; False if it was the last, or no file was due."""
         until = time.monotonic() + self.order.seconds
-        state = self._load_states(history(self.store))
-        wanted = self._next(state, until)
-        if not wanted:
+        cut_off, self._cut_off = self._cut_off, None
+        if cut_off is None and not self._next(self._load_states(history(self.store)), until):
             return False
-        run = claim(self.store, self._purpose(), self.runtime)
+        token = self.hold.next_run_id() if cut_off is None else cut_off.asked
+        run = claim(self.store, Purpose("gather", self.order.source, token), self.runtime)
         try:
-            now = self._load_states(run.turn())
-            if now is not state:  # another machine gathered in between
-                wanted = self._next(now, until)
-            committed = self._fetch_run(run, now, wanted, until)
+            state = self._load_states(run.turn())
+            committed = self._fetch_run(run, state, cut_off, until)
         except BaseException:
-            with contextlib.suppress(SheafError):  # the next process of this machine will end it
+            with contextlib.suppress(SheafError):  # the next process of this machine continues it
                 run.abandon("it was interrupted or failed")
                 self.hold.end_run()
             raise
         self.hold.end_run()
-        if committed is None:
-            return False
-        self.account.add(*committed)
-        return self.interrupted is None
+        if committed is not None:
+            self.account.add(*committed)
+        return self.interrupted is None and (committed is not None or cut_off is not None)
 
     def _fetch_run(
-        self, run: ObiRun, state: FileStates, wanted: list[DueFile], until: float
+        self, run: ObiRun, state: FileStates, cut_off: OpenedRun | None, until: float
     ) -> tuple[Committed, list[Row]] | None:
-        """Fetch within a run and commit it; None if there is nothing to commit."""
+        """Fetch within a run and commit it; None if there is nothing to commit.
+
+        An old run that was cut off fetches no further files, because they would get its time.
+        """
         pace = Pace(until, self.order.threads, self.order.pdf_text)
-        batch = Batch(run, state, self.fetcher, pace, self._put_off, self.advance)
+        batch = Batch(
+            run, state, self.fetcher, self.hold.journal, pace, self._put_off, self.advance
+        )
+        wanted = {one.url: one for one in batch.begun()}
+        if cut_off is None or self._now() < cut_off.tist + self.order.seconds:
+            self._done += len(wanted)
+            more = self._next(state, until)
+            self._done -= len(wanted)
+            wanted |= {one.url: one for one in more}
+        failure: SheafError | None = None
         try:
-            self._done += batch.fetch(wanted)
+            self._done += batch.fetch(list(wanted.values()))
         except KeyboardInterrupt as interrupt:
             self.interrupted = interrupt
+        except SheafError as error:
+            failure = error
         committed = batch.commit()
         if committed is not None:
             state.extend(*committed)
+        if failure is not None:
+            raise failure
         return committed
 
     def _next(self, state: FileStates, until: float) -> list[DueFile]:
@@ -260,9 +209,6 @@ class GatherSession:
             most = min(most, self.order.limit - self._done)
         resting = self.fetcher.client.hosts.resting(until)
         return state.next(self.order.choice, self._now(), self._begun, most, resting)
-
-    def _purpose(self) -> Purpose:
-        return Purpose("gather", self.order.source, self.hold.next_run_id())
 
     def _now(self) -> int:
         return int(self.runtime.clock().timestamp())

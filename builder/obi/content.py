@@ -156,6 +156,24 @@ class FailureRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeRow:
+    """The request and the response that brought a version of a file, or a redirect, of the URL.
+
+    `at` is the time of the response in seconds since 1970. `sent` and `headers` are the fields of
+    the request and of the response, as `Name: value` in their order. `address` is the server's.
+    """
+
+    row: ClassVar[str] = "exchange"
+    id: str
+    at: int
+    status: int
+    reason: str = ""
+    address: str | None = None
+    sent: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveRow:
     """The reading of an archive's folder: whether it was complete, and what is missing.
 
@@ -183,11 +201,24 @@ class FaultRow:
     done: str
 
 
-Row = Version | Incidence | Refipo | SeenRow | Redirect | FailureRow | ArchiveRow | FaultRow
+Row = (
+    Version | Incidence | Refipo | SeenRow | Redirect | FailureRow | ExchangeRow | ArchiveRow
+    | FaultRow
+)  # fmt: skip
 
 ROWS: Mapping[str, type[Any]] = {
     kind.row: kind
-    for kind in (Version, Incidence, Refipo, SeenRow, Redirect, FailureRow, ArchiveRow, FaultRow)
+    for kind in (
+        Version,
+        Incidence,
+        Refipo,
+        SeenRow,
+        Redirect,
+        FailureRow,
+        ExchangeRow,
+        ArchiveRow,
+        FaultRow,
+    )
 }
 """The values of the member `row` of a line, with the class of each."""
 

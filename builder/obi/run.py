@@ -136,6 +136,10 @@ class ObiRun:
         with suppress(Conflict):
             self._store.create_file(key.pack(sha256), path)
 
+    def size(self, identifier: str) -> int | None:
+        """Return the size in bytes of an object that the run has written, None if it has not."""
+        return self._store.size(key.key(self.tist, identifier))
+
     def redirect(self, origin: str, target: str, status: int, target_key: str | None) -> str:
         """Record that a URL led to another, and return the key of the record."""
         told = Redirect(origin=origin, target=target, status=status, target_key=target_key)
