@@ -103,7 +103,11 @@ def export_warc(context: Context) -> int:
         target = target_path(context.store, arguments.target)
         gathered = obi_source.gather_runs(connection)
         files = [
-            warc.FetchedFile(run.tist, partial(obi_source.sightings, connection, run.tist))
+            warc.FetchedFile(
+                run.tist,
+                partial(obi_source.sightings, connection, run.tist),
+                partial(obi_source.list_exchanges, context.published_store(), run),
+            )
             for run in chosen
             if run.tist in gathered
         ]
@@ -115,7 +119,8 @@ def export_warc(context: Context) -> int:
             done = warc.export(context.store, files, target, advance)
     text = (
         f"{tally(done.files, 'WARC file')} written with "
-        f"{tally(done.resources, 'resource')} and {tally(done.revisits, 'revisit')}; "
+        f"{tally(done.responses, 'response')}, {tally(done.resources, 'resource')} and "
+        f"{tally(done.revisits, 'revisit')}; "
         f"{tally(done.there, 'was there', 'were there')}"
     )
     return _report(context, "warc", target, text, asdict(done))
