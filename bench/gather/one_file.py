@@ -53,8 +53,11 @@ def main() -> None:
     url = f"http://127.0.0.1:{server.server_port}/one.pdf"
     for checkout in (*given.beside, Path(__file__).parents[2]):
         for _ in range(given.calls):
-            seconds, megabytes, out = measure(checkout, given.folder, url)
-            print(f"{checkout}: {seconds:.2f} s, {megabytes:,.0f} MB: {out}", flush=True)
+            seconds, cpu, megabytes, out = measure(checkout, given.folder, url)
+            print(
+                f"{checkout}: {seconds:.2f} s, {cpu:.2f} s of CPU, {megabytes:,.0f} MB: {out}",
+                flush=True,
+            )
     server.shutdown()
 
 
@@ -107,8 +110,8 @@ def seen(urls: list[str]) -> Iterator[Row]:
         yield SeenRow(id=url, kind=FILE, status=304, etag='"x"')
 
 
-def measure(checkout: Path, folder: Path, url: str) -> tuple[float, float, str]:
-    """Return seconds and megabytes of a call of `sheaf gather` for one file, and its output."""
+def measure(checkout: Path, folder: Path, url: str) -> tuple[float, float, float, str]:
+    """Return seconds, seconds of CPU and megabytes of `sheaf gather` for one file, and output."""
     command = [sys.executable, "-m", "builder", "gather", "--config", str(folder / "sheaf.toml")]
     begun = time.monotonic()
     process = subprocess.Popen(
@@ -117,7 +120,8 @@ def measure(checkout: Path, folder: Path, url: str) -> tuple[float, float, str]:
     assert process.stdout is not None
     out = process.stdout.read().partition("\n")[0]
     _, _, used = os.wait4(process.pid, 0)
-    return time.monotonic() - begun, used.ru_maxrss / 1000, out
+    cpu = used.ru_utime + used.ru_stime
+    return time.monotonic() - begun, cpu, used.ru_maxrss / 1000, out
 
 
 class _Handler(BaseHTTPRequestHandler):
