@@ -102,14 +102,11 @@ def export_warc(context: Context) -> int:
         chosen = choose_runs(runs, arguments.runs)
         target = target_path(context.store, arguments.target)
         gathered = obi_source.gather_runs(connection)
+        found, heads = obi_source.sightings, partial(obi_source.list_exchanges, context.store)
         files = [
-            warc.FetchedFile(
-                run.tist,
-                partial(obi_source.sightings, connection, run.tist),
-                partial(obi_source.list_exchanges, context.published_store(), run),
-            )
-            for run in chosen
-            if run.tist in gathered
+            warc.FetchedFile(r.tist, partial(found, connection, r.tist), partial(heads, r))
+            for r in chosen
+            if r.tist in gathered
         ]
         if not files:
             raise NothingPublished(

@@ -150,7 +150,7 @@ class Batch:
     def __post_init__(self) -> None:
         self.recorded = self.journal.begin(self.run.tist)
 
-    def begun(self) -> list[DueFile]:
+    def list_begun(self) -> list[DueFile]:
         """Return the files that the run began to fetch before it was cut off."""
         return [DueFile(url, host_of(url), pdf) for url, pdf in self.recorded.asked.items()]
 

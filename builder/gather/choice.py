@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
 
+from builder.gather.rules import NO_RULES, GatherRules
 from builder.http.addresses import PublicAddresses, is_public
 from builder.http.limits import Limits
 
@@ -27,6 +28,7 @@ class OwnLimits:
     guard: PublicAddresses
     limits: Limits
     obey: bool
+    rules: GatherRules = NO_RULES
 
     def lift(self, code: str, detail: str) -> bool:
         """Return whether a failure with this detail would not happen now, as far as is known.
@@ -40,6 +42,8 @@ class OwnLimits:
             return port is not None and int(port[1]) in self.guard.ports
         if code == "robots-disallowed":
             return not self.obey
+        if code == "excluded":
+            return not self.rules.excludes(detail)
         found = _BYTES.search(detail) if code == "too-large" else None
         if found is None or not (digits := found[1].replace(",", "")):
             return False
@@ -61,7 +65,7 @@ class FileChoice:
 
     `handle` selects an archive or a series, `pattern` the URLs that match it. `interval` and
     `retry` are in seconds; `retry` doubles with each failure. `lifted` returns, for a code and a
-    detail, whether the configuration no longer causes that failure.
+    detail, whether the configuration no longer causes that failure. `rules` exclude files.
     """
 
     interval: int
@@ -70,7 +74,7 @@ class FileChoice:
     handle: str | None = None
     pattern: str | None = None
     lifted: Callable[[str, str], bool] = lambda code, detail: False
-    pause: str = "0"
+    rules: GatherRules = NO_RULES
 
     def condition(self) -> str:
         """Return the choice as an SQL condition on the table of files; see `values`."""

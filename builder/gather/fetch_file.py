@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from builder.gather.rules import NO_RULES, GatherRules
 from builder.http.client import FetchRequest, HttpClient
 from builder.http.errors import FetchError
 from builder.http.limits import Limits, parse_http_date
@@ -96,6 +97,7 @@ class FileFetcher:
     limits: Limits
     scratch: Path
     obey: bool = True
+    rules: GatherRules = NO_RULES
 
     def fetch(self, url: str, known: Known, until: float) -> Result:
         """Request a URL in normal form once, and return the result; failures are values.
@@ -103,7 +105,12 @@ class FileFetcher:
         Raises Deferred if its host must not be asked before `until`.
         """
         request = FetchRequest(url=url, limits=self.limits, headers=_ACCEPT, until=until)
+        host = urlsplit(url).hostname or ""
         try:
+            if self.rules.excludes(host):
+                raise FetchError("excluded", host)
+            if seconds := self.rules.seconds(host):
+                self.client.hosts.slow_down(host, seconds)
             if self.obey:
                 self.client.obey(request)
             return self._ask(request, known)

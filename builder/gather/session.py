@@ -7,7 +7,7 @@ import contextlib
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from builder.errors import UsageError
@@ -15,7 +15,7 @@ from builder.gather.batch import Batch, Pace
 from builder.gather.choice import FileChoice
 from builder.gather.fetch_file import FileFetcher
 from builder.gather.hold import Hold
-from builder.gather.state import DueFile, FileStates, HostWork
+from builder.gather.state import DueFile, FileStates, HostEstimate, HostWork, estimate
 from builder.obi.content import (
     CHANGE,
     DELETION,
@@ -55,7 +55,8 @@ class GatherJob:
 class GatherReport:
     """The results of a session: `counts` by kind, and `failures` by code.
 
-    `left` files of `left_hosts` are still due. `put_off` files wait, because they failed before.
+    `planned` files were due, and `left` files of `left_hosts` still are. `put_off` files wait,
+    because they failed before. `hosts` have an estimate of each host, the slowest first.
     """
 
     runs: list[int] = field(default_factory=list)
@@ -65,6 +66,9 @@ class GatherReport:
     left: int = 0
     left_hosts: int = 0
     put_off: int = 0
+    planned: int = 0
+    excluded: int = 0
+    hosts: Sequence[HostEstimate] = ()
 
     def add(self, run: Committed, rows: Iterable[Row]) -> None:
         """Count the rows of a run."""
@@ -81,12 +85,18 @@ class GatherReport:
             elif isinstance(row, Redirect):
                 self.counts["redirects"] += 1
 
-    def note_rest(self, hosts: Iterable[HostWork]) -> None:
+    def note_plan(self, hosts: Sequence[HostEstimate]) -> None:
+        """Count what is due at the beginning."""
+        self.planned = sum(one.work.due for one in hosts)
+        self.excluded = sum(one.work.excluded for one in hosts)
+        self.hosts = hosts
+
+    def note_rest(self, hosts: Sequence[HostEstimate]) -> None:
         """Count what the session leaves."""
-        for host in hosts:
-            self.left += host.due
-            self.left_hosts += bool(host.due)
-            self.put_off += host.put_off
+        self.hosts = hosts
+        self.left = sum(one.work.due for one in hosts)
+        self.left_hosts = sum(bool(one.work.due) for one in hosts)
+        self.put_off = sum(one.work.put_off for one in hosts)
 
 
 def _count_name(row: Incidence) -> str:
@@ -131,7 +141,8 @@ class GatherSession:
         state, choice = self._load_states(runs), self.order.choice
         if (choice.handle or choice.pattern) and not state.matches(choice):
             raise UsageError(f"--only {visible(self.order.source)}: no template or URL matches")
-        due = sum(host.due for host in state.work(choice, self._now(), self._begun))
+        self.account.note_plan(self._estimate(state.work(choice, self._now(), self._begun)))
+        due = self.account.planned
         return due if self.order.limit is None else min(due, self.order.limit)
 
     def gather(self) -> GatherReport:
@@ -139,7 +150,7 @@ class GatherSession:
         try:
             while self._batch():
                 pass
-            self.account.note_rest(self._work())
+            self.account.note_rest(self._estimate(self._work()))
         finally:
             if self._state is not None:
                 self._state.close()
@@ -183,7 +194,7 @@ class GatherSession:
         batch = Batch(
             run, state, self.fetcher, self.hold.journal, pace, self._put_off, self.advance
         )
-        wanted = {one.url: one for one in batch.begun()}
+        wanted = {one.url: one for one in batch.list_begun()}
         if cut_off is None or self._now() < cut_off.tist + self.order.seconds:
             self._done += len(wanted)
             more = self._next(state, until)
@@ -207,8 +218,16 @@ class GatherSession:
         most = self.order.files
         if self.order.limit is not None:
             most = min(most, self.order.limit - self._done)
-        resting = self.fetcher.client.hosts.resting(until)
-        return state.next(self.order.choice, self._now(), self._begun, most, resting)
+        hosts = self.fetcher.client.hosts
+        found = state.next(self.order.choice, self._now(), self._begun, most, hosts.resting(until))
+        for one in found:
+            if one.pause:
+                hosts.slow_down(one.host, one.pause)
+        return found
+
+    def _estimate(self, hosts: Iterable[HostWork]) -> list[HostEstimate]:
+        interval = self.fetcher.client.hosts.interval
+        return estimate(hosts, interval)
 
     def _now(self) -> int:
         return int(self.runtime.clock().timestamp())

@@ -1,7 +1,7 @@
 """State of files: what earlier runs know of each file, and which files are due now."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,23 @@ class HostWork:
     put_off: int
     excluded: int
     pause: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HostEstimate:
+    """A host's files, and the seconds until all that are due will have been requested."""
+
+    work: HostWork
+    seconds: float
+
+
+def estimate(hosts: Iterable[HostWork], interval: Callable[[str], float]) -> list[HostEstimate]:
+    """Return an estimate of each host, the slowest first, by the pause between its requests.
+
+    Hosts are asked side by side. The time of the responses themselves is not known.
+    """
+    found = [HostEstimate(one, one.due * max(one.pause or 0, interval(one.host))) for one in hosts]
+    return sorted(found, key=lambda one: (-one.seconds, -one.work.due, one.work.host))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +165,9 @@ class FileStates:
         with engine.reading("the files that are due"):
             refused = self._connection.execute(STATEMENTS.get("refused"), {"ours": _OURS})
             lifted = [f"{c} {d}" for c, d in refused.fetchall() if choice.lifted(c, d)]
-            chosen = STATEMENTS.get("chosen", pause=choice.pause, condition=choice.condition())
+            chosen = STATEMENTS.get(
+                "chosen", pause=choice.rules.pause(), condition=choice.condition()
+            )
             values = {
                 "interval": choice.interval,
                 "retry": choice.retry,

@@ -108,6 +108,7 @@ OUTCOMES = _table(
         FetchOutcome(
             "content-coding", "the response has a content coding, although identity was requested"
         ),
+        FetchOutcome("excluded", "gather.rules exclude the host", ours=True),
         FetchOutcome("address-refused", "the host's address is not public", ours=True),
         FetchOutcome("port-refused", "the port is not in http.ports", ours=True),
         FetchOutcome("robots-disallowed", "the host's robots.txt forbids it", ours=True),
