@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from builder.errors import UsageError
@@ -184,9 +185,11 @@ class _Records:
             kind,
             payload=block,
             length=length,
+            http_headers=StatusAndHeaders("200", []),  # else it would write its own
             warc_content_type=f"{_HTTP}; msgtype={kind}",
             warc_headers_dict=headers,
         )
+        record.http_headers = None
         self._writer.write_record(record)
 
     def _resource(self, noted: LoggedObject) -> None:

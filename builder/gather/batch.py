@@ -25,7 +25,7 @@ from builder.gather.fetch_file import (
     follow_redirects,
 )
 from builder.gather.incidences import Before, IncidenceRules, names_pdf
-from builder.gather.journal import Recorded, ResponseJournal
+from builder.gather.journal import JournalContent, ResponseJournal
 from builder.gather.pdf_text import PdfText
 from builder.gather.state import DueFile, FileStates
 from builder.http.errors import Deferred, FetchError
@@ -139,7 +139,7 @@ class Batch:
     put_off: dict[str, int]
     advance: Callable[[int], None]
     """Called with the number of results since the last call."""
-    recorded: Recorded = field(init=False)
+    recorded: JournalContent = field(init=False)
     """What the journal of the run had at its begin."""
     _pdf: set[str] = field(init=False, default_factory=set)
     _before: dict[str, Before] = field(init=False, default_factory=dict)

@@ -26,7 +26,7 @@ _LINES, _FILES = "responses", "files"
 
 
 @dataclass(slots=True)
-class Recorded:
+class JournalContent:
     """What a journal has: results by URL, the URLs that were asked for, and texts by SHA-256.
 
     `asked` maps each URL to whether a template says that it is a PDF. `stored` are the URLs whose
@@ -54,9 +54,9 @@ class ResponseJournal:
         """The folder of temporary files."""
         return self.folder / _FILES
 
-    def begin(self, tist: int) -> Recorded:
+    def begin(self, tist: int) -> JournalContent:
         """Return what is recorded for the run `tist`, and forget what belongs to others."""
-        found, own = Recorded(), False
+        found, own = JournalContent(), False
         for line in self._lines.lines():
             with suppress(ValueError, TypeError, KeyError):
                 told = json.loads(line)
@@ -66,7 +66,7 @@ class ResponseJournal:
                     _add(found, told, self.files)
         if not own:
             self.clear()
-            found = Recorded()
+            found = JournalContent()
             self._add({"tist": tist})
         named = {r.path for r in found.results.values() if isinstance(r, FileContent)}
         with writing(self.files):
@@ -111,7 +111,7 @@ def _encode(result: Result) -> dict[str, Any]:
     return {"moved" if isinstance(result, Moved) else "unchanged": asdict(result)}
 
 
-def _add(found: Recorded, told: Mapping[str, Any], files: Path) -> None:
+def _add(found: JournalContent, told: Mapping[str, Any], files: Path) -> None:
     """Add a line of the journal. Raises KeyError, TypeError or ValueError for another one."""
     if "stored" in told:
         found.stored.add(told["stored"])
