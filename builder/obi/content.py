@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, BinaryIO, ClassVar, cast
+from typing import Any, BinaryIO, ClassVar, cast, get_args
 
 from builder.obi.pack import open_packed, read_packed
 from builder.store.durable import read_chunks
@@ -157,10 +157,9 @@ class FailureRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExchangeRow:
-    """The request and the response that brought a version of a file, or a redirect, of the URL.
+    """The request and the response, at `at` in seconds since 1970, of a new version or redirect.
 
-    `at` is the time of the response in seconds since 1970. `sent` and `headers` are the fields of
-    the request and of the response, as `Name: value` in their order. `address` is the server's.
+    `sent` and `headers` are the fields of both, as `Name: value`. `address` is the server's.
     """
 
     row: ClassVar[str] = "exchange"
@@ -206,20 +205,7 @@ Row = (
     | FaultRow
 )  # fmt: skip
 
-ROWS: Mapping[str, type[Any]] = {
-    kind.row: kind
-    for kind in (
-        Version,
-        Incidence,
-        Refipo,
-        SeenRow,
-        Redirect,
-        FailureRow,
-        ExchangeRow,
-        ArchiveRow,
-        FaultRow,
-    )
-}
+ROWS: Mapping[str, type[Any]] = {kind.row: kind for kind in get_args(Row)}
 """The values of the member `row` of a line, with the class of each."""
 
 
