@@ -30,7 +30,7 @@ from builder.gather.pdf_text import PdfText
 from builder.gather.state import DueFile, FileStates
 from builder.http.errors import Deferred, FetchError
 from builder.http.url import check_scheme
-from builder.obi.content import Row
+from builder.obi.content import Redirect, Row, SeenRow
 from builder.obi.run import Committed, ObiRun
 from builder.threads import ThreadCrew
 
@@ -200,13 +200,18 @@ class Batch:
             return False
         return True
 
-    def commit(self) -> tuple[Committed, list[Row]] | None:
-        """Commit the run, and return it with its rows. Without results, abandon it: None."""
-        if not self._outcomes:
+    def commit(self, unchanged: Sequence[SeenRow] = ()) -> tuple[Committed, list[Row]] | None:
+        """Commit the run, and return it with its rows. Without results, abandon it: None.
+
+        `unchanged` are rows of files that were not requested.
+        """
+        if not self._outcomes and not unchanged:
             self.run.abandon("nothing was fetched")
             return None
         rules = IncidenceRules(self.run.tist, self.before, self._is_pdf, self._hop, self._texts)
         rows = rules.rows(self._outcomes)
+        known = {row.id for row in rows if not isinstance(row, Redirect) and hasattr(row, "id")}
+        rows += [row for row in unchanged if row.id not in known]
         return self.run.commit(rows), rows
 
     def before(self, url: str) -> Before:

@@ -5,6 +5,10 @@ CREATE OR REPLACE VIEW base AS FROM recent WHERE false;
 CREATE OR REPLACE VIEW file AS
 FROM recent UNION ALL BY NAME SELECT * FROM base ANTI JOIN recent USING (host, id)
 
+-- name: listed
+-- Times of changes, as sitemaps say.
+CREATE OR REPLACE TABLE listed (id VARCHAR, changed BIGINT, source VARCHAR)
+
 -- name: rebase
 CREATE OR REPLACE VIEW base AS FROM read_parquet({path}, hive_partitioning = false);
 DELETE FROM recent
@@ -79,7 +83,10 @@ DROP TABLE merged
 -- name: chosen
 -- A file that was never tried is due, others after some time. `pause` is negative for a file that a
 -- rule excludes.
-SELECT id, host, pdf, tried, code, times, pause,
+-- `sure` are stored files that their own servers still had some intervals ago.
+SELECT id, host, pdf, tried, answered, code, times, pause, etag, last_modified,
+    coalesce(NOT $again AND noted IS NOT NULL AND NOT lost AND code IS NULL
+        AND answered > $now - 6 * $interval, false) AS sure,
     pause >= 0 AND (tried IS NULL OR (tried < $begun AND ($again OR tried <= $now - $interval
         OR coalesce(list_contains($lifted::VARCHAR[], code || ' ' || detail), false)
         OR coalesce(list_contains($soon, code)
@@ -89,7 +96,7 @@ FROM (SELECT *, {pause} AS pause FROM file WHERE restricted IS NOT NULL AND {con
 -- name: work
 SELECT host, count(*), count(*) FILTER (due), count(*) FILTER (code IS NOT NULL
     AND tried < $begun AND pause >= 0 AND NOT due), count(*) FILTER (pause < 0),
-    max(pause) FILTER (due)
+    max(pause) FILTER (due), count(*) FILTER (due AND sure)
 FROM ({chosen}) GROUP BY host ORDER BY host
 
 -- name: next
@@ -100,6 +107,12 @@ SELECT id, host, pdf, pause FROM (
     FROM ({chosen}) WHERE due AND list_contains($hosts::VARCHAR[], host)
     QUALIFY turn <= $depth)
 ORDER BY turn, id LIMIT $most
+
+-- name: unchanged
+-- Due files that did not change since their server last answered, as their sitemaps say.
+SELECT id, any_value(etag), any_value(last_modified), min(source)
+FROM ({chosen}) JOIN listed USING (id) WHERE due AND sure GROUP BY id
+HAVING max(changed) < any_value(answered) ORDER BY id LIMIT $most
 
 -- name: refused
 SELECT DISTINCT code, detail FROM file

@@ -15,7 +15,9 @@ from builder.gather.batch import Batch, Pace
 from builder.gather.choice import FileChoice
 from builder.gather.fetch_file import FileFetcher
 from builder.gather.hold import Hold
+from builder.gather.sitemaps import SitemapReader
 from builder.gather.state import DueFile, FileStates, HostEstimate, HostWork, estimate
+from builder.http.client import origin_of
 from builder.obi.content import (
     CHANGE,
     DELETION,
@@ -29,8 +31,13 @@ from builder.obi.content import (
 from builder.obi.history import OpenedRun
 from builder.obi.run import Committed, ObiRun, ObiRuntime, Purpose, claim, history
 from builder.text import visible
+from builder.threads import map_in_order
 from functions.snapshot.errors import SheafError
 from functions.snapshot.store import Writer
+
+_MANY = 20  # due files of a host for which its sitemaps are read
+_ORIGINS, _AHEAD = 64, 4  # whose sitemaps a batch reads, and of which it holds entries at once
+_UNCHANGED = 50_000  # files that a batch takes for unchanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +132,7 @@ class GatherSession:
     _put_off: dict[str, int] = field(init=False, default_factory=dict)
     _begun: int = field(init=False, default=0)
     _done: int = field(init=False, default=0)
+    _sitemaps: set[str] = field(init=False, default_factory=set)
     _cut_off: OpenedRun | None = field(init=False, default=None)
 
     def due(self) -> int:
@@ -194,12 +202,15 @@ class GatherSession:
         batch = Batch(
             run, state, self.fetcher, self.hold.journal, pace, self._put_off, self.advance
         )
-        wanted = {one.url: one for one in batch.list_begun()}
+        begun, unchanged = batch.list_begun(), list[SeenRow]()
+        wanted = {one.url: one for one in begun}
         if cut_off is None or self._now() < cut_off.tist + self.order.seconds:
-            self._done += len(wanted)
+            self._done += len(begun)
             more = self._next(state, until)
-            self._done -= len(wanted)
-            wanted |= {one.url: one for one in more}
+            self._done -= len(begun)
+            unchanged = self._read_sitemaps(state, more, until)
+            skipped = {row.id for row in unchanged}
+            wanted |= {one.url: one for one in more if one.url not in skipped}
         failure: SheafError | None = None
         try:
             self._done += batch.fetch(list(wanted.values()))
@@ -207,7 +218,8 @@ class GatherSession:
             self.interrupted = interrupt
         except SheafError as error:
             failure = error
-        committed = batch.commit()
+        committed = batch.commit(unchanged)
+        self.advance(len(unchanged))
         if committed is not None:
             state.extend(*committed)
         if failure is not None:
@@ -224,6 +236,21 @@ class GatherSession:
             if one.pause:
                 hosts.slow_down(one.host, one.pause)
         return found
+
+    def _read_sitemaps(
+        self, state: FileStates, wanted: Iterable[DueFile], until: float
+    ) -> list[SeenRow]:
+        """Return rows of due files that did not change, as the sitemaps of their hosts say."""
+        choice, now = self.order.choice, self._now()
+        many = {h.host for h in state.work(choice, now, self._begun) if h.sure >= _MANY}
+        origins = {origin_of(one.url) for one in wanted if one.host in many} - self._sitemaps
+        reader = SitemapReader(self.fetcher.client, self.fetcher.limits, until, self.fetcher.obey)
+        asked = sorted(origins)[:_ORIGINS]
+        self._sitemaps |= set(asked)
+        for found in map_in_order(reader.read, asked, self.order.threads, _AHEAD):
+            for sitemap in found:
+                state.add_sitemap(sitemap)
+        return state.list_unchanged(choice, now, self._begun, _UNCHANGED) if many else []
 
     def _estimate(self, hosts: Iterable[HostWork]) -> list[HostEstimate]:
         interval = self.fetcher.client.hosts.interval

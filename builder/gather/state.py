@@ -10,9 +10,10 @@ from builder.gather import file_table
 from builder.gather.choice import FileChoice, host_of
 from builder.gather.file_table import STATEMENTS
 from builder.gather.incidences import Before
+from builder.gather.sitemaps import Sitemap
 from builder.http.errors import OUTCOMES
 from builder.obi import key, replay
-from builder.obi.content import TEMPLATE, Row
+from builder.obi.content import FILE, TEMPLATE, Row, SeenRow
 from builder.obi.run import Committed
 from functions.database import engine
 from functions.snapshot.store import Reader, Writer
@@ -25,7 +26,8 @@ _OURS = sorted(code for code, outcome in OUTCOMES.items() if outcome.ours)
 class HostWork:
     """Numbers of a host's files: all, due ones, ones that wait because they failed, excluded ones.
 
-    `pause` is the longest pause in seconds that a rule demands for one of the due files.
+    `pause` is the longest pause in seconds that a rule demands for one of the due files. `sure`
+    counts the due files of which a sitemap may say that they are unchanged.
     """
 
     host: str
@@ -33,7 +35,8 @@ class HostWork:
     due: int
     put_off: int
     excluded: int
-    pause: float = 0
+    pause: float | None = 0
+    sure: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,27 @@ class FileStates:
         values = {"hosts": hosts, "depth": depth, "most": most}
         rows = self._ask("next", choice, now, begun, values)
         return [DueFile(*row) for row in rows]
+
+    def add_sitemap(self, sitemap: Sitemap) -> None:
+        """Add what a sitemap says of its files, until the state is closed."""
+        values = {
+            "ids": list(sitemap.changed),
+            "changed": list(sitemap.changed.values()),
+            "source": sitemap.url,
+        }
+        with engine.reading("the sitemaps"):
+            self._connection.execute(
+                "INSERT INTO listed SELECT unnest($ids::VARCHAR[]), unnest($changed::BIGINT[]), "
+                "$source", values
+            )  # fmt: skip
+
+    def list_unchanged(self, choice: FileChoice, now: int, begun: int, most: int) -> list[SeenRow]:
+        """Return rows of due files that are unchanged as their sitemaps say, by URL."""
+        rows = self._ask("unchanged", choice, now, begun, {"most": most})
+        return [
+            SeenRow(id=url, kind=FILE, etag=etag, last_modified=modified, source=source)
+            for url, etag, modified, source in rows
+        ]
 
     def work(self, choice: FileChoice, now: int, begun: int) -> list[HostWork]:
         """Return the numbers of files of each host; files tried since `begun` are not due."""

@@ -226,6 +226,10 @@ class RobotRules:
         """Return whether the agent, by its product's name, may request the URL."""
         return self.parsed.can_fetch(url, agent)
 
+    def sitemaps(self) -> list[str]:
+        """Return the URLs of the sitemaps that it names."""
+        return list(self.parsed.sitemaps)
+
     def delay(self, agent: str) -> float:
         """Return the seconds to leave between two requests, at most 120; 0 without a demand."""
         return min(self.parsed.crawl_delay(agent) or 0.0, _LONGEST_DELAY)
