@@ -47,7 +47,10 @@ _GROUP = 16_384  # rows
 _LEAST, _FRACTION = 1 << 18, 16
 """A table is written once the logs since the last one have more bytes than `_LEAST`, and more than
 this fraction of its bytes. So its cost is a fixed part of that of the logs."""
-_ROWS = f"row IN ('refipo', 'redirect', 'failure') OR kind = '{FILE}'"
+_ROWS = (
+    "row IN ('refipo', 'redirect', 'failure')",
+    f"row IN ('version', 'seen', 'incidence') AND kind = '{FILE}'",
+)
 
 
 @dataclass(frozen=True, slots=True)

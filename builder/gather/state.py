@@ -19,6 +19,7 @@ from functions.database import engine
 from functions.snapshot.store import Reader, Writer
 
 _SOON = sorted(code for code, outcome in OUTCOMES.items() if outcome.soon)
+_FRESH = 30  # seconds
 _OURS = sorted(code for code, outcome in OUTCOMES.items() if outcome.ours)
 
 
@@ -77,6 +78,7 @@ class FileStates:
     ) -> None:
         self._connection, self._store, self._scratch = connection, store, scratch
         self.runs = tuple(runs)
+        self._counted: tuple[FileChoice, int, int, list[HostWork]] | None = None
 
     @staticmethod
     def load(
@@ -113,6 +115,7 @@ class FileStates:
             file_table.merge(self._connection)
             self._connection.execute("DROP TABLE logged")
         self.runs = (*self.runs, run)
+        self._counted = None
 
     def next(
         self, choice: FileChoice, now: int, begun: int, most: int, resting: Sequence[str]
@@ -154,8 +157,15 @@ class FileStates:
         ]
 
     def work(self, choice: FileChoice, now: int, begun: int) -> list[HostWork]:
-        """Return the numbers of files of each host; files tried since `begun` are not due."""
-        return [HostWork(*row) for row in self._ask("work", choice, now, begun, {})]
+        """Return the numbers of files of each host; files tried since `begun` are not due.
+
+        They are counted again once rows were added, and after half a minute.
+        """
+        known = self._counted
+        if known is None or known[:2] != (choice, begun) or not 0 <= now - known[2] < _FRESH:
+            rows = self._ask("work", choice, now, begun, {})
+            known = self._counted = choice, begun, now, [HostWork(*row) for row in rows]
+        return known[3]
 
     def matches(self, choice: FileChoice) -> bool:
         """Return whether any file or template matches the choice, due or not."""
@@ -166,7 +176,8 @@ class FileStates:
 
     def _has_template(self, handle: str) -> bool:
         """Return whether a template matches, which has no files. All logs are read."""
-        condition = f"kind = '{TEMPLATE}' AND (id = $handle OR starts_with(id, $handle || ':'))"
+        fits = "(id = $handle OR starts_with(id, $handle || ':'))"
+        condition = (f"row = 'version' AND kind = '{TEMPLATE}' AND {fits}",)
         values = {"handle": handle}
         replay.read(self._connection, self._store, self.runs, self._scratch, condition, values)
         with engine.reading("the templates"):
