@@ -182,12 +182,20 @@ class Batch:
         known = self.recorded
         self._texts |= known.texts
         for url, result in list(known.results.items()):
-            if isinstance(result, FileContent) and url not in known.stored:
-                if not result.path.exists() and self._is_new(url, result):
-                    if self.run.size(url) != result.size:
-                        del known.results[url]  # its temporary file was removed: fetch it again
-                else:
-                    self._keep(url, result)
+            if not isinstance(result, FileContent) or known.stored.get(url) == self.run.tist:
+                continue
+            if result.path.exists() or not self._is_new(url, result):
+                self._keep(url, result)
+            elif self.run.size(url) != result.size and not self._copy(url, result):
+                del known.results[url]  # its bytes are gone: fetch it again
+
+    def _copy(self, url: str, result: FileContent) -> bool:
+        """Store a file that a run stored which was abandoned since; False if it is not there."""
+        tist = self.recorded.stored.get(url)
+        if tist is None or not self.run.copy_object(tist, url, result.sha256, result.path):
+            return False
+        self._keep(url, result)
+        return True
 
     def _is_complete(self, url: str) -> bool:
         """Return whether the journal has the result of a file, and take it then."""

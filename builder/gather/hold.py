@@ -19,7 +19,7 @@ from builder.gather.journal import ResponseJournal
 from builder.intake.intake import writing
 from builder.obi.claim import complete_run
 from builder.obi.history import OpenedRun, is_open, log_format, standing
-from builder.obi.run import ObiRuntime
+from builder.obi.run import ObiRuntime, history
 from functions.snapshot.store import Writer
 from functions.store.folder_lock import lock_folder
 
@@ -68,7 +68,11 @@ class Hold:
                     return opened
                 if opened.asked == token:
                     complete_run(store, tist, runtime.clock())
-        self.end_run()
+        tist = self.journal.read().tist
+        if any(run.tist == tist for run in history(store)):
+            self.end_run()  # it was cut off after its commit
+        else:  # the responses of a run that was abandoned are for the next one
+            (self.folder / _ASKED).unlink(missing_ok=True)
         return None
 
 
@@ -93,5 +97,5 @@ def hold_store(home: Path, address: str) -> Iterator[Hold]:
             yield hold
         finally:
             shutil.rmtree(hold.scratch, ignore_errors=True)
-            if not (folder / _ASKED).exists():
+            if not (folder / _ASKED).exists() and not hold.journal.read().results:
                 shutil.rmtree(folder, ignore_errors=True)

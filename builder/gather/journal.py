@@ -29,14 +29,15 @@ _LINES, _FILES = "responses", "files"
 class JournalContent:
     """What a journal has: results by URL, the URLs that were asked for, and texts by SHA-256.
 
-    `asked` maps each URL to whether a template says that it is a PDF. `stored` are the URLs whose
-    files are in the store.
+    `asked` maps each URL to whether a template says that it is a PDF. `stored` maps URLs to the run
+    that stored their files, which may have been abandoned since. `tist` is the last run.
     """
 
     results: dict[str, Result] = field(default_factory=dict)
     asked: dict[str, bool] = field(default_factory=dict)
     texts: dict[str, PdfText] = field(default_factory=dict)
-    stored: set[str] = field(default_factory=set)
+    stored: dict[str, int] = field(default_factory=dict)
+    tist: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +56,9 @@ class ResponseJournal:
         return self.folder / _FILES
 
     def begin(self, tist: int) -> JournalContent:
-        """Return what is recorded for the run `tist`, and forget what belongs to others."""
-        found, own = JournalContent(), False
-        for line in self._lines.lines():
-            with suppress(ValueError, TypeError, KeyError):
-                told = json.loads(line)
-                if "tist" in told:
-                    own = told["tist"] == tist
-                else:
-                    _add(found, told, self.files)
-        if not own:
-            self.clear()
-            found = JournalContent()
+        """Return what is recorded, and record further responses for the run `tist`."""
+        found = self.read()
+        if found.tist != tist:
             self._add({"tist": tist})
         named = {r.path for r in found.results.values() if isinstance(r, FileContent)}
         with writing(self.files):
@@ -74,6 +66,14 @@ class ResponseJournal:
             for path in self.files.iterdir():
                 if path not in named:
                     path.unlink(missing_ok=True)
+        return found
+
+    def read(self) -> JournalContent:
+        """Return what is recorded."""
+        found = JournalContent()
+        for line in self._lines.lines():
+            with suppress(ValueError, TypeError, KeyError):
+                _add(found, json.loads(line), self.files)
         return found
 
     def add(self, url: str, asked: str, pdf: bool, result: Result, text: PdfText | None) -> None:
@@ -113,8 +113,11 @@ def _encode(result: Result) -> dict[str, Any]:
 
 def _add(found: JournalContent, told: Mapping[str, Any], files: Path) -> None:
     """Add a line of the journal. Raises KeyError, TypeError or ValueError for another one."""
+    if "tist" in told:
+        found.tist = int(told["tist"])
+        return
     if "stored" in told:
-        found.stored.add(told["stored"])
+        found.stored[told["stored"]] = found.tist
         return
     result = _decode(told, files)
     if "text" in told and isinstance(result, FileContent):

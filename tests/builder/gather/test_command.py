@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -318,6 +319,27 @@ def test_a_killed_one_is_gone_on_with(archive: Archive, site: Site, gate: Gate) 
     assert len(archive.versions()) == 8
     assert all(len(site.asked(f"/{n}")) == 1 for n in range(5))
     assert len(standing(archive.store)) == len(history(archive.store)) == 2
+    assert not list((archive.folder / "store" / ".tmp").glob("gather-*"))
+
+
+def test_what_an_abandoned_run_had_is_not_requested_again(
+    archive: Archive, site: Site, gate: Gate
+) -> None:
+    archive.ingest(paper(1, *gate.urls))
+    process = archive.start("gather")
+    assert gate.asked.wait(60)
+    until(lambda: sum(k.endswith("%2F4") for k in archive.store.keys("obi/")) == 1)
+    time.sleep(0.5)
+    process.kill()
+    process.communicate()
+    gate.open.set()
+    *_, tist = standing(archive.store)
+    assert archive("obi", "--abandon", tist).code == 0
+    done = archive("gather", "--json")
+    assert json.loads(done.out)["appearances"] == 8, done.err
+    assert all(len(site.asked(f"/{n}")) == 1 for n in range(5))
+    for row in archive.versions():
+        assert archive.store.read(row.key) in {b"0", b"1", b"2", b"3", b"4", b"slow"}
     assert not list((archive.folder / "store" / ".tmp").glob("gather-*"))
 
 
