@@ -102,10 +102,11 @@ def export_warc(context: Context) -> int:
         chosen = choose_runs(runs, arguments.runs)
         target = target_path(context.store, arguments.target)
         gathered = obi_source.gather_runs(connection)
+        found, heads = obi_source.sightings, partial(obi_source.list_exchanges, context.store)
         files = [
-            warc.FetchedFile(run.tist, partial(obi_source.sightings, connection, run.tist))
-            for run in chosen
-            if run.tist in gathered
+            warc.FetchedFile(r.tist, partial(found, connection, r.tist), partial(heads, r))
+            for r in chosen
+            if r.tist in gathered
         ]
         if not files:
             raise NothingPublished(
@@ -115,7 +116,8 @@ def export_warc(context: Context) -> int:
             done = warc.export(context.store, files, target, advance)
     text = (
         f"{tally(done.files, 'WARC file')} written with "
-        f"{tally(done.resources, 'resource')} and {tally(done.revisits, 'revisit')}; "
+        f"{tally(done.responses, 'response')}, {tally(done.resources, 'resource')} and "
+        f"{tally(done.revisits, 'revisit')}; "
         f"{tally(done.there, 'was there', 'were there')}"
     )
     return _report(context, "warc", target, text, asdict(done))

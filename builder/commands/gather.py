@@ -7,9 +7,11 @@ from dataclasses import replace
 from builder.context import Context
 from builder.errors import UsageError
 from builder.gather import pdf_text
+from builder.gather.choice import DAY, FileChoice, OwnLimits
 from builder.gather.fetch_file import FileFetcher
-from builder.gather.session import GatherJob, GatherReport, GatherSession, Hold, hold_store
-from builder.gather.state import DAY, FileChoice, OwnLimits
+from builder.gather.hold import Hold, hold_store
+from builder.gather.rules import GatherRules
+from builder.gather.session import GatherJob, GatherReport, GatherSession
 from builder.http.addresses import PublicAddresses, networks
 from builder.http.client import HttpClient, check_contact, user_agent
 from builder.http.errors import OUTCOMES
@@ -22,6 +24,8 @@ from functions.config.configuration import Configuration
 
 _ARCHIVE = "repec:"
 _WILD = frozenset("*?[")
+_LONG = 60  # seconds of an estimate that is reported
+_SHOWN = 10  # hosts of a plan
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +37,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--only", metavar="WHICH",
         help="only the files of an archive or series (RePEc:aaa, RePEc:aaa:ssssss), or URLs "
         "that match a pattern (https://example.org/*)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--plan", action="store_true",
+        help="fetch nothing: report what is due, and how long it will take, by host",
     )  # fmt: skip
     parser.add_argument("--limit", type=int, metavar="N", help="fetch at most N files")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if there are failures")
@@ -56,9 +64,13 @@ def run(context: Context) -> int:
     with hold_store(context.scratch(), store.address) as hold:
         runtime = ObiRuntime(context.now, context.sleep, context.say)
         fetcher, own = fetcher_of(settings, hold)
-        choice = replace(order.choice, lifted=own.lift)
+        choice = replace(order.choice, lifted=own.lift, rules=own.rules)
         session = GatherSession(store, hold, runtime, fetcher, replace(order, choice=choice))
-        with ProgressBar("", session.due(), " files") as bar:
+        due = session.due()
+        if arguments.plan:
+            context.result(plan_text(session.account), plan_json(session.account))
+            return 0
+        with ProgressBar("", due, " files") as bar:
             session.advance = bar
             account = session.gather()
     if session.interrupted is not None:
@@ -80,8 +92,11 @@ def fetcher_of(settings: Configuration, hold: Hold) -> tuple[FileFetcher, OwnLim
         stop=stop,
     )
     limits = http.limits()
-    fetcher = FileFetcher(client=client, limits=limits, scratch=hold.scratch, obey=http.robots)
-    return fetcher, OwnLimits(guard, limits, http.robots)
+    rules = GatherRules.parse(settings["gather.rules"])
+    fetcher = FileFetcher(
+        client=client, limits=limits, scratch=hold.journal.files, obey=http.robots, rules=rules
+    )
+    return fetcher, OwnLimits(guard, limits, http.robots, rules)
 
 
 def _order(arguments: argparse.Namespace, settings: Configuration) -> GatherJob:
@@ -134,12 +149,65 @@ def text(account: GatherReport) -> str:
             f"{tally(account.left, 'file is', 'files are')} still due, of "
             f"{tally(account.left_hosts, 'host')}: run the command again to continue"
         )
+        lines += _slowest(account)
     if account.put_off:
         lines.append(
             f"{tally(account.put_off, 'file')} failed before and "
             f"{'is' if account.put_off == 1 else 'are'} postponed: --again tries them now"
         )
     return "\n".join(lines)
+
+
+def _slowest(account: GatherReport) -> list[str]:
+    """Return a line about the host that takes longest, if it takes more than a minute."""
+    one = next(iter(account.hosts), None)
+    if one is None or one.seconds < _LONG:
+        return []
+    return [
+        f"all will have been requested in about {_duration(one.seconds)}: "
+        f"{tally(one.work.due, 'file')} of {one.work.host}"
+    ]
+
+
+def _duration(seconds: float) -> str:
+    for length, unit in ((DAY, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * length:
+            return f"{seconds / length:,.0f} {unit}"
+    return f"{seconds:,.0f} seconds"
+
+
+def plan_text(account: GatherReport) -> str:
+    """Return what is due as text, by host."""
+    due = [one for one in account.hosts if one.work.due]
+    lines = [
+        f"{tally(account.planned, 'file is', 'files are')} due, of {tally(len(due), 'host')}; "
+        f"{account.excluded:,} excluded by gather.rules",
+        *_slowest(account),
+    ]
+    lines += [
+        f"  {one.work.due:,} of {one.work.host}: {_duration(one.seconds)}" for one in due[:_SHOWN]
+    ]
+    return "\n".join([*lines, *(["  ..."] if len(due) > _SHOWN else [])])
+
+
+def plan_json(account: GatherReport) -> dict[str, object]:
+    """Return what is due as a JSON document."""
+    hosts = [
+        {
+            "host": one.work.host,
+            "files": one.work.files,
+            "due": one.work.due,
+            "put_off": one.work.put_off,
+            "excluded": one.work.excluded,
+            "seconds": round(one.seconds),
+        }
+        for one in account.hosts
+    ]
+    return {"due": account.planned, "seconds": _seconds(account), "hosts": hosts}
+
+
+def _seconds(account: GatherReport) -> int:
+    return max((round(one.seconds) for one in account.hosts), default=0)
 
 
 def report_json(account: GatherReport) -> dict[str, object]:
@@ -152,4 +220,5 @@ def report_json(account: GatherReport) -> dict[str, object]:
         "bytes": account.bytes,
         "left": account.left,
         "put_off": account.put_off,
+        "left_seconds": _seconds(account),
     }

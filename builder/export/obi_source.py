@@ -15,13 +15,14 @@ from typing import Any
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.obi.content import FILE, Version
+from builder.obi.content import FILE, ExchangeRow, Version
+from builder.obi.log import read_rows
 from builder.obi.replay import fold
 from builder.obi.run import Committed, history
 from builder.store.folder import FolderStore
 from functions.database import engine
 from functions.snapshot.errors import NothingPublished
-from functions.snapshot.store import Writer
+from functions.snapshot.store import Reader, Writer
 
 _MEMBERS = [field.name for field in fields(Version)]
 _VERSIONS = (
@@ -110,6 +111,11 @@ def sightings(connection: engine.Connection, run: int) -> Iterator[LoggedObject]
         "QUALIFY row_number() OVER (PARTITION BY v.id ORDER BY v.tist DESC) = 1 ORDER BY v.id"
     )
     yield from map(_of, _fetch(connection, statement, {"kind": FILE, "run": run}))
+
+
+def list_exchanges(store: Reader, run: Committed) -> Iterator[ExchangeRow]:
+    """Yield the exchanges whose headers a run kept, by URL."""
+    return (row for row in read_rows(store, run) if isinstance(row, ExchangeRow))
 
 
 def _fetch(

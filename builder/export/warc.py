@@ -1,24 +1,31 @@
 """WARC/1.1 files of the files at URLs as a run found them, for web archive tools.
 
-A version that a run logged becomes a resource record: its block is the file's bytes. The header of
-the response is not kept, except for the log, and therefore not invented. An unchanged file becomes
-a revisit record, which refers to the record with its bytes.
+A version that a run logged becomes a response record with its header and its request, or, if these
+were not kept, a resource record with the file's bytes alone. A new redirect becomes a response
+record without a body, which is not kept. An unchanged file becomes a revisit record, which refers
+to the record with its bytes. The date of each record is that of the run.
 """
 
+import hashlib
+import io
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
+from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from builder.errors import UsageError
 from builder.export import staging
 from builder.export.obi_source import LoggedObject
+from builder.filesets.item import HttpExchange
+from builder.filesets.strategies.warc import http_head, request_head
+from builder.http.responses import REDIRECTS
 from builder.obi import content
-from builder.obi.content import Version
+from builder.obi.content import ExchangeRow, Version
 from builder.runtime import Advance
 from builder.store.durable import sync_file
 from functions import distribution
@@ -32,20 +39,25 @@ _HTTP = "application/http"  # says that the block begins with a header, whatever
 
 @dataclass(frozen=True, slots=True)
 class FetchedFile:
-    """A run that found files: its tist, and the files as obi_objects.sightings yields them."""
+    """A run that found files: its tist, files and exchanges, as obi_source yields them."""
 
     tist: int
     files: Callable[[], Iterable[LoggedObject]]
+    exchanges: Callable[[], Iterable[ExchangeRow]] = tuple
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Result: number of WARC files, resource and revisit records; `there` counts existing files."""
+    """Result: number of WARC files, resource, revisit and response records.
+
+    `there` counts existing files.
+    """
 
     files: int
     resources: int
     revisits: int
     there: int
+    responses: int = 0
 
 
 def is_file(target: Path) -> bool:
@@ -62,7 +74,7 @@ def export(store: Reader, runs: Sequence[FetchedFile], target: Path, advance: Ad
     whole = is_file(target)
     if whole and target.exists():
         raise UsageError(f"{target} already exists: choose another file, or a folder to add to")
-    files = resources = revisits = 0
+    files = resources = revisits = responses = 0
     with staging.beside(target) as scratch:
         if not whole:
             target.mkdir(exist_ok=True)
@@ -80,8 +92,9 @@ def export(store: Reader, runs: Sequence[FetchedFile], target: Path, advance: Ad
             (scratch / path.name).rename(path)
             files, resources = files + 1, resources + records.resources
             revisits += records.revisits
+            responses += records.responses
         staging.sync()
-    return Recorded(files, resources, revisits, len(groups) - files)
+    return Recorded(files, resources, revisits, len(groups) - files, responses)
 
 
 class _Records:
@@ -90,7 +103,7 @@ class _Records:
     def __init__(self, store: Reader, out: BinaryIO, name: str, last: int) -> None:
         self._store = store
         self._writer = WARCWriter(out, gzip=name.endswith(".gz"), warc_version="1.1")
-        self.resources = self.revisits = 0
+        self.resources = self.revisits = self.responses = 0
         about = {
             "software": f"Sheaf {distribution.version()}",
             "format": "WARC File Format 1.1",
@@ -103,14 +116,81 @@ class _Records:
         self._writer.write_record(record)
 
     def add(self, run: FetchedFile) -> None:
-        """Write a record for each file that the run found."""
+        """Write a record for each file that the run found, and for each new redirect."""
+        known = {one.id: one for one in run.exchanges()}
+        for one in known.values():
+            if one.status in REDIRECTS:
+                self._redirect(run.tist, one)
+                self.responses += 1
         for noted in run.files():
-            if noted.tist == run.tist:
+            exchange = known.get(noted.version.id)
+            if noted.tist == run.tist and exchange is not None:
+                self._response(noted, exchange)
+                self.responses += 1
+            elif noted.tist == run.tist:
                 self._resource(noted)
                 self.resources += 1
             else:
                 self._revisit(run.tist, noted)
                 self.revisits += 1
+
+    def _response(self, noted: LoggedObject, found: ExchangeRow) -> None:
+        version, one = noted.version, _exchange(found)
+        head = http_head(one, version.bytes, unpacked=False)
+        block = hashlib.sha256(head)
+        for data in content.read_parts(self._store, version.key, version.sha256):
+            block.update(data)
+        digests = {
+            "WARC-Block-Digest": f"sha256:{block.hexdigest()}",
+            "WARC-Payload-Digest": _digest(version),
+        }
+        with content.open_version(self._store, version) as payload:
+            block_stream = cast(BinaryIO, _Joined(head, payload))
+            self._http(
+                "response", noted.tist, one, block_stream, len(head) + version.bytes, digests
+            )
+        self._request(noted.tist, one)
+
+    def _redirect(self, tist: int, found: ExchangeRow) -> None:
+        one = _exchange(found)
+        head = http_head(one, 0, unpacked=False)
+        digests = {
+            "WARC-Block-Digest": f"sha256:{hashlib.sha256(head).hexdigest()}",
+            "WARC-Payload-Digest": f"sha256:{hashlib.sha256().hexdigest()}",
+            "WARC-Truncated": "unspecified",
+        }
+        self._http("response", tist, one, io.BytesIO(head), len(head), digests)
+        self._request(tist, one)
+
+    def _request(self, tist: int, one: HttpExchange) -> None:
+        head = request_head(one)
+        digests = {
+            "WARC-Block-Digest": f"sha256:{hashlib.sha256(head).hexdigest()}",
+            "WARC-Payload-Digest": f"sha256:{hashlib.sha256().hexdigest()}",
+            "WARC-Concurrent-To": _name(tist, one.url),
+        }
+        self._http("request", tist, one, io.BytesIO(head), len(head), digests)
+
+    def _http(
+        self, kind: str, tist: int, one: HttpExchange, block: BinaryIO, length: int,
+        more: Mapping[str, str],
+    ) -> None:  # fmt: skip
+        """Write a record whose block begins with a header."""
+        name = one.url if kind == "response" else f"{kind} {one.url}"
+        headers = {"WARC-Record-ID": _name(tist, name), "WARC-Date": _date(tist), **more}
+        if one.address:
+            headers["WARC-IP-Address"] = one.address
+        record = self._writer.create_warc_record(
+            one.url,
+            kind,
+            payload=block,
+            length=length,
+            http_headers=StatusAndHeaders("200", []),  # else it would write its own
+            warc_content_type=f"{_HTTP}; msgtype={kind}",
+            warc_headers_dict=headers,
+        )
+        record.http_headers = None
+        self._writer.write_record(record)
 
     def _resource(self, noted: LoggedObject) -> None:
         version = noted.version
@@ -147,6 +227,30 @@ class _Records:
             warc_headers_dict=headers,
         )
         self._writer.write_record(record)
+
+
+class _Joined:
+    """A header and the bytes behind it, as one stream."""
+
+    def __init__(self, head: bytes, body: BinaryIO) -> None:
+        self._head, self._body = head, body
+
+    def read(self, size: int = -1) -> bytes:
+        if self._head:
+            found, self._head = self._head, b""
+            return found
+        return self._body.read(size)
+
+
+def _exchange(row: ExchangeRow) -> HttpExchange:
+    def parse(lines: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        return tuple((name, value.strip()) for name, _, value in (x.partition(":") for x in lines))
+
+    at = datetime.fromtimestamp(row.at, UTC).strftime("%Y%m%d%H%M%S")
+    return HttpExchange(
+        url=row.id, at=at, status=row.status, reason=row.reason, sent=parse(row.sent),
+        headers=parse(row.headers), address=row.address,
+    )  # fmt: skip
 
 
 def _name(tist: int, identifier: str) -> str:

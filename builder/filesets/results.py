@@ -25,7 +25,7 @@ from builder.filesets.item import IngestOutcome
 from builder.intake import intake
 from builder.intake.intake import writing
 from builder.intake.lines import LineWriter
-from builder.store.durable import sync_file
+from builder.store.journal import LineJournal
 from functions.snapshot.store import Writer
 from functions.store.folder_lock import lock_folder
 
@@ -47,23 +47,23 @@ class Journal:
 
     def add(self, outcome: IngestOutcome) -> None:
         """Append an outcome and sync it. Raises StoreError if that fails."""
-        with writing(self.folder), (self.folder / _LINES).open("ab") as file:
-            file.write(
-                b"\n" + outcome_line(outcome)
-            )  # a full disk may have cut off the line before
-            sync_file(file)
+        with writing(self.folder):
+            self._lines.add(outcome_line(outcome).rstrip())
 
     def clear(self) -> None:
         """Delete all outcomes, once an intake run has them."""
         with writing(self.folder):
-            (self.folder / _LINES).unlink(missing_ok=True)
+            self._lines.clear()
+
+    @property
+    def _lines(self) -> LineJournal:
+        return LineJournal(self.folder / _LINES)
 
     def outcomes(self) -> Iterator[IngestOutcome]:
         """Yield the outcomes in the journal. Incomplete lines of a killed process are skipped."""
-        with contextlib.suppress(FileNotFoundError), (self.folder / _LINES).open("rb") as file:
-            for data in file:
-                with contextlib.suppress(ValueError, TypeError):
-                    yield parse_outcome(data)
+        for data in self._lines.lines():
+            with contextlib.suppress(ValueError, TypeError):
+                yield parse_outcome(data)
 
 
 @contextmanager

@@ -1,17 +1,19 @@
 """A batch: one run of the obi store, which fetches files for some minutes.
 
-Threads fetch files side by side and pass on one result after the other. New bytes are stored as
-they arrive. Their rows are committed at the end, and count only then. A batch that is ended by
-Ctrl-C commits the results so far.
+Threads fetch files side by side and pass on one result after the other. Each response is recorded
+in a journal, and new bytes are stored, as they arrive. Their rows are committed at the end, and
+count only then. A batch that is ended by Ctrl-C commits the results so far; one that was killed
+goes on from its journal.
 """
 
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
 from builder.gather import pdf_text
+from builder.gather.choice import host_of
 from builder.gather.fetch_file import (
     Fetched,
     FileContent,
@@ -23,11 +25,12 @@ from builder.gather.fetch_file import (
     follow_redirects,
 )
 from builder.gather.incidences import Before, IncidenceRules, names_pdf
+from builder.gather.journal import JournalContent, ResponseJournal
 from builder.gather.pdf_text import PdfText
 from builder.gather.state import DueFile, FileStates
 from builder.http.errors import Deferred, FetchError
 from builder.http.url import check_scheme
-from builder.obi.content import Row
+from builder.obi.content import Redirect, Row, SeenRow
 from builder.obi.run import Committed, ObiRun
 from builder.threads import ThreadCrew
 
@@ -39,13 +42,16 @@ _PUT_OFF = 3
 class Crew:
     """Fetches files until `until`, on the clock of the hosts.
 
-    `known` returns the validators for a conditional request; it is called from threads. `put_off`
+    `known` returns the validators for a conditional request, and `record` gets a URL, the one that
+    led to it, and its result. Both are called from threads. `results` are known already. `put_off`
     counts how often each URL was put off, over all batches. Such a URL may also be the target of a
     redirect.
     """
 
     fetcher: FileFetcher
     known: Callable[[str], Known]
+    record: Callable[[str, str, Result], None]
+    results: Mapping[str, Result]
     until: float
     threads: int
     put_off: dict[str, int]
@@ -62,7 +68,7 @@ class Crew:
         """
         for one in wanted:
             self._tasks.setdefault(one.host, deque()).append(one.url)
-        once = Once(self._ask)
+        once = Once(self._ask, self.results)
         crew: ThreadCrew[Fetched] = ThreadCrew("gather", self.fetcher.client.stop)
         self.rest = crew.rest
         yield from crew.results(lambda: self._work(once), min(self.threads, len(wanted)))
@@ -86,7 +92,7 @@ class Crew:
                 return True
             try:
                 check_scheme(url)
-                return follow_redirects(url, once)
+                return once.follow(url)
             except FetchError as failure:
                 return Fetched(url, (), url, failure)
             except Deferred:
@@ -100,7 +106,7 @@ class Crew:
             if self._again[url] <= _PUT_OFF:
                 self._tasks[host].append(url)
 
-    def _ask(self, url: str) -> Result:
+    def _ask(self, url: str, asked: str) -> Result:
         result = self.fetcher.fetch(url, self.known(url), self.until)
         if isinstance(result, FetchError) and result.retry_after is not None:
             with self._lock:
@@ -108,6 +114,7 @@ class Crew:
                 self.put_off[url] = often + 1
             if often < _PUT_OFF:
                 raise Deferred(f"{url}: the server asks to retry later")
+        self.record(url, asked, result)
         return result
 
 
@@ -127,17 +134,25 @@ class Batch:
     run: ObiRun
     state: FileStates
     fetcher: FileFetcher
+    journal: ResponseJournal
     pace: Pace
     put_off: dict[str, int]
     advance: Callable[[int], None]
     """Called with the number of results since the last call."""
+    recorded: JournalContent = field(init=False)
+    """What the journal of the run had at its begin."""
     _pdf: set[str] = field(init=False, default_factory=set)
     _before: dict[str, Before] = field(init=False, default_factory=dict)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
     _outcomes: list[Fetched] = field(init=False, default_factory=list)
-    _kept: set[str] = field(init=False, default_factory=set)
     _texts: dict[str, PdfText] = field(init=False, default_factory=dict)
-    _pending: list[Fetched] = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.recorded = self.journal.begin(self.run.tist)
+
+    def list_begun(self) -> list[DueFile]:
+        """Return the files that the run began to fetch before it was cut off."""
+        return [DueFile(url, host_of(url), pdf) for url, pdf in self.recorded.asked.items()]
 
     def fetch(self, wanted: Sequence[DueFile]) -> int:
         """Fetch the files, and return the number of results.
@@ -146,25 +161,65 @@ class Batch:
         """
         self._pdf = {one.url for one in wanted if one.pdf}
         self._before = self.state.before(one.url for one in wanted)
+        self._restore()
+        left = [one for one in wanted if not self._is_complete(one.url)]
         pace = self.pace
-        crew = Crew(self.fetcher, self._find_known, pace.until, pace.threads, self.put_off)
+        crew = Crew(
+            self.fetcher, self._find_known, self._record, self.recorded.results,
+            pace.until, pace.threads, self.put_off,
+        )  # fmt: skip
         try:
-            with closing(crew.fetch(wanted)) as outcomes:
+            with closing(crew.fetch(left)) as outcomes:
                 for fetched in outcomes:
-                    self._pending.append(fetched)
-                    self._take()
+                    self._take(fetched)
         finally:
-            self._pending += crew.rest
+            for fetched in crew.rest:
+                self._take(fetched)
         return len(self._outcomes)
 
-    def commit(self) -> tuple[Committed, list[Row]] | None:
-        """Commit the run, and return it with its rows. Without results, abandon it: None."""
-        self._take()
-        if not self._outcomes:
+    def _restore(self) -> None:
+        """Store the recorded files that were not stored before the run was cut off."""
+        known = self.recorded
+        self._texts |= known.texts
+        for url, result in list(known.results.items()):
+            if not isinstance(result, FileContent) or known.stored.get(url) == self.run.tist:
+                continue
+            if result.path.exists() or not self._is_new(url, result):
+                self._keep(url, result)
+            elif self.run.size(url) != result.size and not self._copy(url, result):
+                del known.results[url]  # its bytes are gone: fetch it again
+
+    def _copy(self, url: str, result: FileContent) -> bool:
+        """Store a file that a run stored which was abandoned since; False if it is not there."""
+        tist = self.recorded.stored.get(url)
+        if tist is None or not self.run.copy_object(tist, url, result.sha256, result.path):
+            return False
+        self._keep(url, result)
+        return True
+
+    def _is_complete(self, url: str) -> bool:
+        """Return whether the journal has the result of a file, and take it then."""
+        results = self.recorded.results
+        if url not in results:
+            return False
+        try:
+            self._take(follow_redirects(url, lambda one: results[one]))
+        except KeyError:  # a redirect whose target is not recorded
+            return False
+        return True
+
+    def commit(self, unchanged: Sequence[SeenRow] = ()) -> tuple[Committed, list[Row]] | None:
+        """Commit the run, and return it with its rows. Without results, abandon it: None.
+
+        `unchanged` are rows of files that were not requested.
+        """
+        if not self._outcomes and not unchanged:
             self.run.abandon("nothing was fetched")
             return None
         rules = IncidenceRules(self.run.tist, self.before, self._is_pdf, self._hop, self._texts)
         rows = rules.rows(self._outcomes)
+        known = {row.id for row in rows if not isinstance(row, Redirect) and hasattr(row, "id")}
+        rows += [row for row in unchanged if row.id not in known]
         return self.run.commit(rows), rows
 
     def before(self, url: str) -> Before:
@@ -185,23 +240,28 @@ class Batch:
     def _hop(self, hop: Hop, target_key: str | None) -> str:
         return self.run.redirect(hop.origin, hop.target, hop.status, target_key)
 
-    def _take(self) -> None:
-        """Process the pending results. May be called again after an interrupt."""
-        while self._pending:
-            fetched = self._pending[0]
-            final, last = fetched.final, fetched.last
-            if isinstance(final, FileContent) and last not in self._kept:
-                self._keep(last, final)
-            self._outcomes.append(fetched)
-            del self._pending[0]
-            self.advance(1)
+    def _take(self, fetched: Fetched) -> None:
+        self._outcomes.append(fetched)
+        self.advance(1)
+
+    def _record(self, url: str, asked: str, result: Result) -> None:
+        """Record a response, and store its file. Called from threads."""
+        text = None
+        if isinstance(result, FileContent) and self.pace.pdf_text and self._is_new(url, result):
+            text = pdf_text.text(result)
+        with self._lock:
+            if text is not None and isinstance(result, FileContent):
+                self._texts[result.sha256] = text
+        self.journal.add(url, asked, asked in self._pdf, result, text)
+        if isinstance(result, FileContent):
+            self._keep(url, result)
+
+    def _is_new(self, url: str, content: FileContent) -> bool:
+        return content.sha256 != self.before(url).digest
 
     def _keep(self, url: str, content: FileContent) -> None:
         """Store the bytes of a URL if they changed."""
-        if content.sha256 != self.before(url).digest:
+        if self._is_new(url, content):
             self.run.put_file(url, content.path)
-            text = pdf_text.text(content) if self.pace.pdf_text else None
-            if text is not None:
-                self._texts[content.sha256] = text
-        self._kept.add(url)
+        self.journal.note_stored(url)
         content.path.unlink(missing_ok=True)

@@ -12,15 +12,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from builder.gather.rules import NO_RULES, GatherRules
 from builder.http.client import FetchRequest, HttpClient
 from builder.http.errors import FetchError
 from builder.http.limits import Limits, parse_http_date
-from builder.http.responses import REDIRECTS, Response
+from builder.http.responses import REDIRECTS, Fields, Response
 from builder.http.url import Redirects
 from builder.intake.intake import writing
+from builder.obi.content import ExchangeRow
 
 HEAD = 1024
 _LONGEST = 1000  # most characters of a header field that are kept
+_MOST = 16_384  # most characters of all header fields that are kept
+_UNPRINTABLE = dict.fromkeys((*range(32), *range(0xD800, 0xE000)), " ")
 _CODED = {"gzip": (".gz", ".tgz"), "x-gzip": (".gz", ".tgz"), "compress": (".z",)}
 
 
@@ -47,6 +51,7 @@ class FileContent:
     modified: int | None = None
     coding: str | None = None
     status: int = 200
+    exchange: ExchangeRow | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,7 @@ class Moved:
 
     location: str
     status: int
+    exchange: ExchangeRow | None = None
 
 
 Final = FileContent | Unchanged | FetchError
@@ -91,6 +97,7 @@ class FileFetcher:
     limits: Limits
     scratch: Path
     obey: bool = True
+    rules: GatherRules = NO_RULES
 
     def fetch(self, url: str, known: Known, until: float) -> Result:
         """Request a URL in normal form once, and return the result; failures are values.
@@ -98,7 +105,12 @@ class FileFetcher:
         Raises Deferred if its host must not be asked before `until`.
         """
         request = FetchRequest(url=url, limits=self.limits, headers=_ACCEPT, until=until)
+        host = urlsplit(url).hostname or ""
         try:
+            if self.rules.excludes(host):
+                raise FetchError("excluded", host)
+            if seconds := self.rules.seconds(host):
+                self.client.hosts.slow_down(host, seconds)
             if self.obey:
                 self.client.obey(request)
             return self._ask(request, known)
@@ -114,7 +126,7 @@ class FileFetcher:
             if status in REDIRECTS:
                 if response.location is None:
                     raise FetchError("bad-redirect", "no Location", status)
-                return Moved(response.location, status)
+                return Moved(response.location, status, self._exchange(response))
             if status != 200:
                 raise self.client.refusal(response)
             return self._store(response)
@@ -141,6 +153,8 @@ class FileFetcher:
                     if len(head) < HEAD:
                         head += chunk[: HEAD - len(head)]
                     file.write(chunk)
+                if not many:
+                    raise FetchError("empty", status=200)
             except BaseException:
                 path.unlink(missing_ok=True)
                 raise
@@ -155,6 +169,18 @@ class FileFetcher:
             last_modified=_short(said.get("last-modified")),
             modified=parse_http_date(said.get("last-modified")),
             coding=coding,
+            exchange=self._exchange(response),
+        )
+
+    def _exchange(self, response: Response) -> ExchangeRow:
+        return ExchangeRow(
+            id=response.url,
+            at=int(self.client.wall()),
+            status=response.status,
+            reason=response.reason,
+            address=response.address,
+            sent=_lines(response.sent),
+            headers=_lines(response.raw),
         )
 
 
@@ -169,6 +195,17 @@ def _coding(url: str, said: Mapping[str, str]) -> str | None:
     raise FetchError("content-coding", coding, 200)
 
 
+def _lines(fields: Fields) -> tuple[str, ...]:
+    """Return header fields as text; those beyond `_MOST` characters are left out."""
+    found, left = [], _MOST
+    for name, value in fields:
+        left -= len(name) + len(value)
+        if left < 0:
+            break
+        found.append(f"{name}: {value}".translate(_UNPRINTABLE))
+    return tuple(found)
+
+
 def _short(text: str | None) -> str | None:
     return text if text and len(text) <= _LONGEST else None
 
@@ -180,6 +217,7 @@ class Hop:
     origin: str
     target: str
     status: int
+    exchange: ExchangeRow | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,16 +234,25 @@ class Fetched:
 class Once:
     """Requests each URL once. Safe to use from threads.
 
-    A thread may wait for a URL that another thread is requesting. A requesting thread waits for no
-    other URL, so there is no deadlock.
+    `ask` gets the URL, and the one whose redirects led to it. A thread may wait for a URL that
+    another thread is requesting. A requesting thread waits for no other URL, so there is no
+    deadlock.
     """
 
-    ask: Callable[[str], Result]
+    ask: Callable[[str, str], Result]
+    known: Mapping[str, Result] = field(default_factory=dict)
+    """Results that are known already."""
     _asked: dict[str, "Future[Result]"] = field(init=False, default_factory=dict)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
-    def __call__(self, url: str) -> Result:
+    def follow(self, url: str) -> Fetched:
+        """Return the result of a URL and of its redirects. Raises Deferred."""
+        return follow_redirects(url, lambda one: self(one, url))
+
+    def __call__(self, url: str, asked: str) -> Result:
         """Return the result of the URL. Raises Deferred if its host must not be asked now."""
+        if url in self.known:
+            return self.known[url]
         with self._lock:
             known = self._asked.get(url)
             mine: Future[Result] = Future()
@@ -214,7 +261,7 @@ class Once:
         if known is not None:
             return known.result()
         try:
-            result = self.ask(url)
+            result = self.ask(url, asked)
         except BaseException as error:
             with self._lock:
                 del self._asked[url]
@@ -240,4 +287,4 @@ def follow_redirects(url: str, ask: Callable[[str], Result]) -> Fetched:
             target = way.follow(result.location, result.status)
         except FetchError as failure:
             return Fetched(url, tuple(hops), origin, failure.copy())
-        hops.append(Hop(origin, target, result.status))
+        hops.append(Hop(origin, target, result.status, result.exchange))

@@ -113,13 +113,16 @@ class IncidenceRules:
                 if found.get(hop.origin, (hop, None))[1] is None:
                     found[hop.origin] = hop, target_key
         for hop, target_key in found.values():
+            where = self._write_hop(hop, target_key)
             yield Redirect(
                 origin=hop.origin,
                 target=hop.target,
                 status=hop.status,
-                key=self._write_hop(hop, target_key),
+                key=where,
                 target_key=target_key,
             )
+            if hop.exchange and where == key.redirect(self.tist, hop.origin):
+                yield hop.exchange
 
     def _write_hop(self, hop: Hop, target_key: str | None) -> str | None:
         if hop.origin + "/" == hop.target or hop.target + "/" == hop.origin:
@@ -140,6 +143,8 @@ class IncidenceRules:
             again = known.lost
             where = key.key(self.tist, url)
             yield Incidence(id=url, kind=FILE, what=what, key=where, again=again)
+            if final.exchange:
+                yield final.exchange
             return
         if known.lost and known.key:
             yield Incidence(id=url, kind=FILE, what=APPEARANCE, key=known.key, again=True)

@@ -1,27 +1,23 @@
 """A gathering session: runs batches until no file is due or the limit is reached.
 
-One process of a machine gathers for a store: it holds a lock, in its own folder. The request of a
-run is written down there before the run is opened, so a run that was cut off can be recognised.
-The next process ends such a run, so that other runs do not wait for it.
+After a kill, the next session of the machine continues the open run from its journal.
 """
 
 import contextlib
-import hashlib
-import os
-import secrets
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from builder.errors import UsageError
 from builder.gather.batch import Batch, Pace
+from builder.gather.choice import FileChoice
 from builder.gather.fetch_file import FileFetcher
-from builder.gather.state import DueFile, FileChoice, FileStates, Left
-from builder.intake.intake import writing
+from builder.gather.hold import Hold
+from builder.gather.sitemaps import SitemapReader
+from builder.gather.state import DueFile, FileStates, HostEstimate, HostWork, estimate
+from builder.http.client import origin_of
 from builder.obi.content import (
     CHANGE,
     DELETION,
@@ -32,72 +28,16 @@ from builder.obi.content import (
     SeenRow,
     Version,
 )
-from builder.obi.history import OpenedRun, is_open, log_format, standing
-from builder.obi.run import Committed, ObiRun, ObiRuntime, Purpose, abandon, claim, history
+from builder.obi.history import OpenedRun
+from builder.obi.run import Committed, ObiRun, ObiRuntime, Purpose, claim, history
 from builder.text import visible
+from builder.threads import map_in_order
 from functions.snapshot.errors import SheafError
 from functions.snapshot.store import Writer
-from functions.store.folder_lock import lock_folder
 
-_ASKED, _SCRATCH = "asked", "scratch"
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """The folder of the process that holds the lock."""
-
-    folder: Path
-
-    @property
-    def scratch(self) -> Path:
-        """A folder for temporary files; it is emptied when the lock is taken."""
-        return self.folder / _SCRATCH
-
-    def next_run_id(self) -> str:
-        """Return a unique request for the next run of this machine, and write it down."""
-        token = f"gather {secrets.token_hex(16)}"
-        with writing(self.folder):
-            (self.folder / _ASKED).write_text(token)
-        return token
-
-    def end_run(self) -> None:
-        """Delete the request of the last run, because that run has ended."""
-        (self.folder / _ASKED).unlink(missing_ok=True)
-
-    def end_cut_off(self, store: Writer, runtime: ObiRuntime) -> None:
-        """Abandon the run that this machine opened last, if it was cut off."""
-        path = self.folder / _ASKED
-        token = path.read_text() if path.exists() else None
-        for tist, members in standing(store).items():
-            if token and is_open(members) and log_format(members) is None:
-                opened = OpenedRun.read(store, tist)
-                if opened.asked == token:
-                    abandon(store, tist, "it was cut off", runtime)
-                    runtime.say(f"abandoned the interrupted run {opened.name()}")
-
-
-@contextmanager
-def hold_store(home: Path, address: str) -> Iterator[Hold]:
-    """Hold the lock on gathering for the store at `address`; its folder lies in `home`.
-
-    Raises UsageError if another process holds it, StoreError if nothing can be written.
-    """
-    folder = home / f"gather-{hashlib.sha256(os.fsencode(address)).hexdigest()[:16]}"
-    with writing(folder):
-        lock = lock_folder(folder)
-    if lock is None:
-        raise UsageError(f"another process is gathering for {address}: wait until it ends")
-    with lock:
-        hold = Hold(folder)
-        shutil.rmtree(hold.scratch, ignore_errors=True)
-        with writing(folder):
-            hold.scratch.mkdir()
-        try:
-            yield hold
-        finally:
-            shutil.rmtree(hold.scratch, ignore_errors=True)
-            if not (folder / _ASKED).exists():
-                shutil.rmtree(folder, ignore_errors=True)
+_MANY = 20  # due files of a host for which its sitemaps are read
+_ORIGINS, _AHEAD = 64, 4  # whose sitemaps a batch reads, and of which it holds entries at once
+_UNCHANGED = 50_000  # files that a batch takes for unchanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +62,8 @@ class GatherJob:
 class GatherReport:
     """The results of a session: `counts` by kind, and `failures` by code.
 
-    `left` files of `left_hosts` are still due. `put_off` files wait, because they failed before.
+    `planned` files were due, and `left` files of `left_hosts` still are. `put_off` files wait,
+    because they failed before. `hosts` have an estimate of each host, the slowest first.
     """
 
     runs: list[int] = field(default_factory=list)
@@ -132,6 +73,9 @@ class GatherReport:
     left: int = 0
     left_hosts: int = 0
     put_off: int = 0
+    planned: int = 0
+    excluded: int = 0
+    hosts: Sequence[HostEstimate] = ()
 
     def add(self, run: Committed, rows: Iterable[Row]) -> None:
         """Count the rows of a run."""
@@ -147,6 +91,19 @@ class GatherReport:
                 self.counts["seen"] += 1
             elif isinstance(row, Redirect):
                 self.counts["redirects"] += 1
+
+    def note_plan(self, hosts: Sequence[HostEstimate]) -> None:
+        """Count what is due at the beginning."""
+        self.planned = sum(one.work.due for one in hosts)
+        self.excluded = sum(one.work.excluded for one in hosts)
+        self.hosts = hosts
+
+    def note_rest(self, hosts: Sequence[HostEstimate]) -> None:
+        """Count what the session leaves."""
+        self.hosts = hosts
+        self.left = sum(one.work.due for one in hosts)
+        self.left_hosts = sum(bool(one.work.due) for one in hosts)
+        self.put_off = sum(one.work.put_off for one in hosts)
 
 
 def _count_name(row: Incidence) -> str:
@@ -175,19 +132,25 @@ class GatherSession:
     _put_off: dict[str, int] = field(init=False, default_factory=dict)
     _begun: int = field(init=False, default=0)
     _done: int = field(init=False, default=0)
+    _sitemaps: set[str] = field(init=False, default_factory=set)
+    _cut_off: OpenedRun | None = field(init=False, default=None)
 
     def due(self) -> int:
         """Return the number of due files, at most the limit.
 
         Raises DamagedStore, and UsageError if nothing matches the choice.
         """
-        self.hold.end_cut_off(self.store, self.runtime)
+        self._cut_off = self.hold.find_cut_off(self.store, self.runtime)
         runs = history(self.store)
         self._begun = max(self._now(), runs[-1].tist + 1 if runs else 0)
+        if self._cut_off is not None:
+            self._begun = min(self._begun, self._cut_off.tist)
+            self.runtime.say(f"continuing the interrupted run {self._cut_off.name()}")
         state, choice = self._load_states(runs), self.order.choice
         if (choice.handle or choice.pattern) and not state.matches(choice):
             raise UsageError(f"--only {visible(self.order.source)}: no template or URL matches")
-        due = state.count_due(choice, self._now(), self._begun).due
+        self.account.note_plan(self._estimate(state.work(choice, self._now(), self._begun)))
+        due = self.account.planned
         return due if self.order.limit is None else min(due, self.order.limit)
 
     def gather(self) -> GatherReport:
@@ -195,68 +158,103 @@ class GatherSession:
         try:
             while self._batch():
                 pass
-            left = self._count_due()
-            account = self.account
-            account.left, account.left_hosts, account.put_off = left.due, left.hosts, left.put_off
+            self.account.note_rest(self._estimate(self._work()))
         finally:
             if self._state is not None:
                 self._state.close()
                 self._state = None
         return self.account
 
-    def _count_due(self) -> Left:
+    def _work(self) -> list[HostWork]:
         if self.interrupted or self._state is None:
-            return Left()
-        return self._state.count_due(self.order.choice, self._now(), self._begun)
+            return []
+        return self._state.work(self.order.choice, self._now(), self._begun)
 
     def _batch(self) -> bool:
         """Run one more batch; False if it was the last, or no file was due."""
         until = time.monotonic() + self.order.seconds
-        state = self._load_states(history(self.store))
-        wanted = self._next(state, until)
-        if not wanted:
+        cut_off, self._cut_off = self._cut_off, None
+        if cut_off is None and not self._next(self._load_states(history(self.store)), until):
             return False
-        run = claim(self.store, self._purpose(), self.runtime)
+        token = self.hold.next_run_id() if cut_off is None else cut_off.asked
+        run = claim(self.store, Purpose("gather", self.order.source, token), self.runtime)
         try:
-            now = self._load_states(run.turn())
-            if now is not state:  # another machine gathered in between
-                wanted = self._next(now, until)
-            committed = self._fetch_run(run, now, wanted, until)
+            state = self._load_states(run.turn())
+            committed = self._fetch_run(run, state, cut_off, until)
         except BaseException:
-            with contextlib.suppress(SheafError):  # the next process of this machine will end it
+            with contextlib.suppress(SheafError):  # the next process of this machine continues it
                 run.abandon("it was interrupted or failed")
                 self.hold.end_run()
             raise
         self.hold.end_run()
-        if committed is None:
-            return False
-        self.account.add(*committed)
-        return self.interrupted is None
+        if committed is not None:
+            self.account.add(*committed)
+        return self.interrupted is None and (committed is not None or cut_off is not None)
 
     def _fetch_run(
-        self, run: ObiRun, state: FileStates, wanted: list[DueFile], until: float
+        self, run: ObiRun, state: FileStates, cut_off: OpenedRun | None, until: float
     ) -> tuple[Committed, list[Row]] | None:
-        """Fetch within a run and commit it; None if there is nothing to commit."""
+        """Fetch within a run and commit it; None if there is nothing to commit.
+
+        An old run that was cut off fetches no further files, because they would get its time.
+        """
         pace = Pace(until, self.order.threads, self.order.pdf_text)
-        batch = Batch(run, state, self.fetcher, pace, self._put_off, self.advance)
+        batch = Batch(
+            run, state, self.fetcher, self.hold.journal, pace, self._put_off, self.advance
+        )
+        begun, unchanged = batch.list_begun(), list[SeenRow]()
+        wanted = {one.url: one for one in begun}
+        if cut_off is None or self._now() < cut_off.tist + self.order.seconds:
+            self._done += len(begun)
+            more = self._next(state, until)
+            self._done -= len(begun)
+            unchanged = self._read_sitemaps(state, more, until)
+            skipped = {row.id for row in unchanged}
+            wanted |= {one.url: one for one in more if one.url not in skipped}
+        failure: SheafError | None = None
         try:
-            self._done += batch.fetch(wanted)
+            self._done += batch.fetch(list(wanted.values()))
         except KeyboardInterrupt as interrupt:
             self.interrupted = interrupt
-        committed = batch.commit()
+        except SheafError as error:
+            failure = error
+        committed = batch.commit(unchanged)
+        self.advance(len(unchanged))
         if committed is not None:
             state.extend(*committed)
+        if failure is not None:
+            raise failure
         return committed
 
     def _next(self, state: FileStates, until: float) -> list[DueFile]:
         most = self.order.files
         if self.order.limit is not None:
             most = min(most, self.order.limit - self._done)
-        resting = self.fetcher.client.hosts.resting(until)
-        return state.next(self.order.choice, self._now(), self._begun, most, resting)
+        hosts = self.fetcher.client.hosts
+        found = state.next(self.order.choice, self._now(), self._begun, most, hosts.resting(until))
+        for one in found:
+            if one.pause:
+                hosts.slow_down(one.host, one.pause)
+        return found
 
-    def _purpose(self) -> Purpose:
-        return Purpose("gather", self.order.source, self.hold.next_run_id())
+    def _read_sitemaps(
+        self, state: FileStates, wanted: Iterable[DueFile], until: float
+    ) -> list[SeenRow]:
+        """Return rows of due files that did not change, as the sitemaps of their hosts say."""
+        choice, now = self.order.choice, self._now()
+        many = {h.host for h in state.work(choice, now, self._begun) if h.sure >= _MANY}
+        origins = {origin_of(one.url) for one in wanted if one.host in many} - self._sitemaps
+        reader = SitemapReader(self.fetcher.client, self.fetcher.limits, until, self.fetcher.obey)
+        asked = sorted(origins)[:_ORIGINS]
+        self._sitemaps |= set(asked)
+        for found in map_in_order(reader.read, asked, self.order.threads, _AHEAD):
+            for sitemap in found:
+                state.add_sitemap(sitemap)
+        return state.list_unchanged(choice, now, self._begun, _UNCHANGED) if many else []
+
+    def _estimate(self, hosts: Iterable[HostWork]) -> list[HostEstimate]:
+        interval = self.fetcher.client.hosts.interval
+        return estimate(hosts, interval)
 
     def _now(self) -> int:
         return int(self.runtime.clock().timestamp())
@@ -270,5 +268,5 @@ class GatherSession:
         folder = self.hold.scratch / "state"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        self._state = FileStates.replay(self.store, runs, folder, self.order.megabytes)
+        self._state = FileStates.load(self.store, runs, folder, self.order.megabytes)
         return self._state

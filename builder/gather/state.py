@@ -1,194 +1,100 @@
 """State of files: what earlier runs know of each file, and which files are due now."""
 
 import json
-import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
+from builder.gather import file_table
+from builder.gather.choice import FileChoice, host_of
+from builder.gather.file_table import STATEMENTS
 from builder.gather.incidences import Before
-from builder.http.addresses import PublicAddresses, is_public
+from builder.gather.sitemaps import Sitemap
 from builder.http.errors import OUTCOMES
-from builder.http.limits import Limits
-from builder.obi import replay
-from builder.obi.content import DELETION, FILE, TEMPLATE, Row
+from builder.obi import key, replay
+from builder.obi.content import FILE, TEMPLATE, Row, SeenRow
 from builder.obi.run import Committed
 from functions.database import engine
-from functions.snapshot.store import Reader
+from functions.snapshot.store import Reader, Writer
 
-DAY = 86_400
-
-_PORT = re.compile(r":([0-9]+)\Z")
-_BYTES = re.compile(r"([0-9,]+) bytes\Z")
-_BETWEEN = re.compile(r"[\s,]+")
-_UNREACHABLE = sorted(code for code, outcome in OUTCOMES.items() if outcome.unreachable)
 _SOON = sorted(code for code, outcome in OUTCOMES.items() if outcome.soon)
+_FRESH = 30  # seconds
 _OURS = sorted(code for code, outcome in OUTCOMES.items() if outcome.ours)
-_TABLES = ("version", "seen", "incidence", "redirect", "failure")
-
-_HAD = f"""
-SELECT id, tist FROM version WHERE kind = '{FILE}' UNION ALL
-SELECT id, tist FROM seen WHERE kind = '{FILE}' UNION ALL
-SELECT origin, tist FROM redirect WHERE target_key IS NOT NULL
-"""
-_TRIED = f"""
-{_HAD} UNION ALL SELECT origin, tist FROM redirect WHERE target_key IS NULL
-UNION ALL SELECT id, tist FROM failure UNION ALL SELECT id, tist FROM incidence
-WHERE kind = '{FILE}'
-"""
-_STANDING = f"""
-WITH tried AS (SELECT id, max(tist) AS tried FROM ({_TRIED}) GROUP BY id),
-had AS (SELECT id, max(tist) AS had FROM ({_HAD}) GROUP BY id),
-bad AS (
-    SELECT f.id, count(DISTINCT f.tist) AS times, arg_max(f.code, f.tist) AS code,
-        arg_max(f.detail, f.tist) AS detail
-    FROM failure f LEFT JOIN had h USING (id) WHERE f.tist > coalesce(h.had, 0) GROUP BY f.id),
-wanted AS (
-    SELECT id, bool_or(lower(trim(format)) = 'application/pdf') AS pdf
-    FROM refipo WHERE id IS NOT NULL
-    AND ($handle IS NULL OR handle = $handle OR starts_with(handle, $handle || ':'))
-    AND ($pattern IS NULL OR id GLOB $pattern) GROUP BY id)
-SELECT w.id, trim(regexp_extract(w.id, '^[a-z]+://(\\[[^\\]]*\\]|[^/:?#]*)', 1), '[]') AS host,
-    coalesce(w.pdf, false) AS pdf, t.tried, b.id IS NOT NULL AS failed,
-    t.tried IS NULL OR (t.tried < $begun AND ($again OR t.tried <= $now - $interval
-        OR coalesce((b.code || ' ' || b.detail) IN (SELECT unnest($lifted::VARCHAR[])), false)
-        OR coalesce(list_contains($soon, b.code)
-            AND t.tried <= $now - $retry * 2 ** least(b.times - 1, 16), false))) AS due
-FROM wanted w LEFT JOIN tried t USING (id) LEFT JOIN bad b USING (id)
-"""
-_NEXT = f"""
-SELECT id, host, pdf FROM ({_STANDING})
-WHERE due AND NOT list_contains($resting::VARCHAR[], host)
-ORDER BY row_number() OVER (PARTITION BY host ORDER BY tried NULLS FIRST, id), id LIMIT $most
-"""
-_LEFT = f"""
-SELECT count(*) FILTER (due), count(DISTINCT host) FILTER (due),
-    count(*) FILTER (failed AND tried < $begun AND NOT due)
-FROM ({_STANDING})
-"""
-_MATCHED = f"""
-SELECT EXISTS (FROM ({_STANDING})) OR EXISTS (FROM version WHERE kind = '{TEMPLATE}'
-    AND (id = $handle OR starts_with(id, $handle || ':')))
-"""
-_REFUSED = """
-SELECT DISTINCT code, detail FROM failure WHERE list_contains($ours, code) AND detail IS NOT NULL
-"""
-
-_BEFORE = f"""
-WITH want AS (SELECT unnest($ids) AS id),
-v AS (SELECT id, arg_max({{key: key, digest: sha256, text_sha256: text_sha256,
-    text_method: text_method}}, tist) AS v
-    FROM version SEMI JOIN want USING (id) WHERE kind = '{FILE}' GROUP BY id),
-i AS (SELECT id, arg_max(what, tist) AS what
-    FROM incidence SEMI JOIN want USING (id) WHERE kind = '{FILE}' GROUP BY id),
-s AS (SELECT id, arg_max({{etag: etag, last_modified: last_modified}}, tist) AS s
-    FROM (SELECT id, etag, last_modified, tist FROM version WHERE kind = '{FILE}' UNION ALL
-          SELECT id, etag, last_modified, tist FROM seen WHERE kind = '{FILE}')
-    SEMI JOIN want USING (id) GROUP BY id),
-r AS (SELECT origin AS id, arg_max({{target: target, status: status, key: key}}, tist) AS r
-    FROM redirect SEMI JOIN want ON want.id = redirect.origin GROUP BY origin),
-heard AS (SELECT id, max(tist) AS heard FROM ({_HAD}
-    UNION ALL SELECT id, tist FROM incidence WHERE kind = '{FILE}' UNION ALL
-    SELECT id, tist FROM failure WHERE NOT list_contains($unreachable, code))
-    SEMI JOIN want USING (id) GROUP BY id),
-u AS (SELECT f.id, count(DISTINCT f.tist) AS unreached, min(f.tist) AS since
-    FROM failure f SEMI JOIN want USING (id) LEFT JOIN heard h ON h.id = f.id
-    WHERE list_contains($unreachable, f.code) AND f.tist > coalesce(h.heard, 0) GROUP BY f.id)
-SELECT id, v.key, v.digest, v.text_sha256, v.text_method,
-    coalesce(i.what = '{DELETION}', false), s.etag, s.last_modified, coalesce(u.unreached, 0),
-    u.since, r.target, r.status, r.key
-FROM want LEFT JOIN v USING (id) LEFT JOIN i USING (id) LEFT JOIN s USING (id)
-LEFT JOIN r USING (id) LEFT JOIN u USING (id)
-"""
 
 
 @dataclass(frozen=True, slots=True)
-class OwnLimits:
-    """The limits of the configuration, which may no longer cause some earlier failures."""
+class HostWork:
+    """Numbers of a host's files: all, due ones, ones that wait because they failed, excluded ones.
 
-    guard: PublicAddresses
-    limits: Limits
-    obey: bool
-
-    def lift(self, code: str, detail: str) -> bool:
-        """Return whether a failure with this detail would not happen now, as far as is known.
-
-        Nothing is looked up: addresses, port and size are those of the last attempt.
-        """
-        if code == "address-refused":
-            return any(map(self._allows, _BETWEEN.split(detail)))
-        if code == "port-refused":
-            port = _PORT.search(detail)
-            return port is not None and int(port[1]) in self.guard.ports
-        if code == "robots-disallowed":
-            return not self.obey
-        found = _BYTES.search(detail) if code == "too-large" else None
-        if found is None or not (digits := found[1].replace(",", "")):
-            return False
-        # If its size was unknown, the file exceeded the limit of that time.
-        least = int(digits) + ("more than" in detail)
-        return least <= self.limits.bytes
-
-    def _allows(self, word: str) -> bool:
-        try:
-            ip_address(word.partition("%")[0])
-        except ValueError:  # the host's name, or other words
-            return False
-        return is_public(word, self.guard.allowed)
-
-
-@dataclass(frozen=True, slots=True)
-class FileChoice:
-    """Which files to fetch, and when to fetch them again.
-
-    `handle` selects an archive or a series, `pattern` the URLs that match it. `interval` and
-    `retry` are in seconds; `retry` doubles with each failure. `lifted` returns, for a code and a
-    detail, whether the configuration no longer causes that failure.
+    `pause` is the longest pause in seconds that a rule demands for one of the due files. `sure`
+    counts the due files of which a sitemap may say that they are unchanged.
     """
 
-    interval: int
-    retry: int
-    again: bool = False
-    handle: str | None = None
-    pattern: str | None = None
-    lifted: Callable[[str, str], bool] = lambda code, detail: False
+    host: str
+    files: int
+    due: int
+    put_off: int
+    excluded: int
+    pause: float | None = 0
+    sure: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """Numbers of due files, of their hosts, and of files that wait because they failed before."""
+class HostEstimate:
+    """A host's files, and the seconds until all that are due will have been requested."""
 
-    due: int = 0
-    hosts: int = 0
-    put_off: int = 0
+    work: HostWork
+    seconds: float
+
+
+def estimate(hosts: Iterable[HostWork], interval: Callable[[str], float]) -> list[HostEstimate]:
+    """Return an estimate of each host, the slowest first, by the pause between its requests.
+
+    Hosts are asked side by side. The time of the responses themselves is not known.
+    """
+    found = [HostEstimate(one, one.due * max(one.pause or 0, interval(one.host))) for one in hosts]
+    return sorted(found, key=lambda one: (-one.seconds, -one.work.due, one.work.host))
 
 
 @dataclass(frozen=True, slots=True)
 class DueFile:
-    """A file to fetch, its host, and whether a template says that it is a PDF."""
+    """A file to fetch, its host, and whether a template says that it is a PDF.
+
+    `pause` is the time in seconds to leave between requests to its host, by the rules.
+    """
 
     url: str
     host: str
     pdf: bool
+    pause: float = 0
 
 
 class FileStates:
-    """The replay of all runs, in a database of its own. Not safe to use from threads."""
+    """The table of files in a database of its own. Not safe to use from threads."""
 
-    def __init__(self, connection: engine.Connection, runs: Sequence[Committed]) -> None:
-        self._connection = connection
+    def __init__(
+        self, connection: engine.Connection, store: Reader, runs: Sequence[Committed], scratch: Path
+    ) -> None:
+        self._connection, self._store, self._scratch = connection, store, scratch
         self.runs = tuple(runs)
+        self._counted: tuple[FileChoice, int, int, list[HostWork]] | None = None
 
     @staticmethod
-    def replay(
-        store: Reader, runs: Sequence[Committed], scratch: Path, megabytes: int
+    def load(
+        store: Writer, runs: Sequence[Committed], scratch: Path, megabytes: int
     ) -> "FileStates":
-        """Replay the logs of the runs. Raises DamagedStore, StoreError."""
+        """Read the newest table of files and the logs of the runs since.
+
+        A new table is written to the store if these logs are long. Raises DamagedStore, StoreError.
+        """
         connection = engine.connect(threads=2, memory_megabytes=megabytes, scratch=scratch)
-        replay.fold(connection, store, runs, scratch, held=True)
-        return FileStates(connection, runs)
+        table = file_table.find(store, runs)
+        later = file_table.load(connection, table, runs)
+        file_table.add_runs(connection, store, later, scratch)
+        if file_table.is_outdated(table, later):
+            file_table.save(connection, store, runs[-1], scratch)
+        return FileStates(connection, store, runs, scratch)
 
     def close(self) -> None:
         """Close the database."""
@@ -196,19 +102,20 @@ class FileStates:
 
     def extend(self, run: Committed, rows: Iterable[Row]) -> None:
         """Add the rows of a run that was committed after the others."""
-        by_table: dict[str, list[dict[str, object]]] = defaultdict(list)
-        for row in rows:
-            by_table[row.row].append({"tist": run.tist, **asdict(row)})
+        told = [{"tist": run.tist, "row": row.row, **asdict(row)} for row in rows]
         with engine.reading("the outcomes of a run"):
-            for table in sorted(by_table.keys() & set(_TABLES)):
-                described = self._connection.execute(f"DESCRIBE {table}").fetchall()
-                shape = json.dumps([{name: kind for name, kind, *_ in described}])
-                self._connection.execute(
-                    f"INSERT INTO {table} BY NAME SELECT unnest(told) FROM "
-                    f"(SELECT unnest(from_json($told, '{shape}')) AS told)",
-                    {"told": json.dumps(by_table[table])},
-                )
+            replay.read(self._connection, self._store, (), self._scratch)
+            described = self._connection.execute("DESCRIBE logged").fetchall()
+            shape = json.dumps([{name: kind for name, kind, *_ in described}])
+            self._connection.execute(
+                f"INSERT INTO logged BY NAME SELECT unnest(told) FROM "
+                f"(SELECT unnest(from_json($told, '{shape}')) AS told)",
+                {"told": json.dumps(told)},
+            )
+            file_table.merge(self._connection)
+            self._connection.execute("DROP TABLE logged")
         self.runs = (*self.runs, run)
+        self._counted = None
 
     def next(
         self, choice: FileChoice, now: int, begun: int, most: int, resting: Sequence[str]
@@ -218,52 +125,114 @@ class FileStates:
         Files that were never tried come first, then those tried longest ago. Times are in seconds
         since 1970. Files tried since `begun` are left out.
         """
-        values = {**self._values(choice, now, begun), "most": most, "resting": list(resting)}
-        with engine.reading("the files that are due"):
-            rows = self._connection.execute(_NEXT, values).fetchall()
+        rests = frozenset(resting)
+        due = {h.host: h.due for h in self.work(choice, now, begun) if h.due}
+        hosts = [host for host in due if host not in rests][:most]
+        if not hosts or most < 1:
+            return []
+        depth = _find_depth([due[host] for host in hosts], most)
+        values = {"hosts": hosts, "depth": depth, "most": most}
+        rows = self._ask("next", choice, now, begun, values)
         return [DueFile(*row) for row in rows]
 
-    def count_due(self, choice: FileChoice, now: int, begun: int) -> Left:
-        """Return the numbers of due and waiting files; files tried since `begun` do not count."""
-        with engine.reading("the files that are due"):
-            values = self._values(choice, now, begun)
-            row = self._connection.execute(_LEFT, values).fetchone()
-        assert row is not None
-        return Left(*row)
+    def add_sitemap(self, sitemap: Sitemap) -> None:
+        """Add what a sitemap says of its files, until the state is closed."""
+        values = {
+            "ids": list(sitemap.changed),
+            "changed": list(sitemap.changed.values()),
+            "source": sitemap.url,
+        }
+        with engine.reading("the sitemaps"):
+            self._connection.execute(
+                "INSERT INTO listed SELECT unnest($ids::VARCHAR[]), unnest($changed::BIGINT[]), "
+                "$source", values
+            )  # fmt: skip
+
+    def list_unchanged(self, choice: FileChoice, now: int, begun: int, most: int) -> list[SeenRow]:
+        """Return rows of due files that are unchanged as their sitemaps say, by URL."""
+        rows = self._ask("unchanged", choice, now, begun, {"most": most})
+        return [
+            SeenRow(id=url, kind=FILE, etag=etag, last_modified=modified, source=source)
+            for url, etag, modified, source in rows
+        ]
+
+    def work(self, choice: FileChoice, now: int, begun: int) -> list[HostWork]:
+        """Return the numbers of files of each host; files tried since `begun` are not due.
+
+        They are counted again once rows were added, and after half a minute.
+        """
+        known = self._counted
+        if known is None or known[:2] != (choice, begun) or not 0 <= now - known[2] < _FRESH:
+            rows = self._ask("work", choice, now, begun, {})
+            known = self._counted = choice, begun, now, [HostWork(*row) for row in rows]
+        return known[3]
 
     def matches(self, choice: FileChoice) -> bool:
         """Return whether any file or template matches the choice, due or not."""
+        statement = STATEMENTS.get("named", condition=choice.condition())
         with engine.reading("the files that are due"):
-            row = self._connection.execute(_MATCHED, self._values(choice, 0, 0)).fetchone()
-        assert row is not None
-        return bool(row[0])
+            ((found,),) = self._connection.execute(statement, choice.values()).fetchall()
+        return bool(found) or (choice.handle is not None and self._has_template(choice.handle))
+
+    def _has_template(self, handle: str) -> bool:
+        """Return whether a template matches, which has no files. All logs are read."""
+        fits = "(id = $handle OR starts_with(id, $handle || ':'))"
+        condition = (f"row = 'version' AND kind = '{TEMPLATE}' AND {fits}",)
+        values = {"handle": handle}
+        replay.read(self._connection, self._store, self.runs, self._scratch, condition, values)
+        with engine.reading("the templates"):
+            ((found,),) = self._connection.execute("SELECT EXISTS (FROM logged)").fetchall()
+            self._connection.execute("DROP TABLE logged")
+        return bool(found)
 
     def before(self, urls: Iterable[str]) -> dict[str, Before]:
         """Return what is known of each URL."""
-        values = {"ids": sorted(set(urls)), "unreachable": _UNREACHABLE}
+        wanted = sorted(set(urls))
+        values: dict[str, object] = {"ids": wanted, "hosts": sorted({*map(host_of, wanted)})}
         with engine.reading("the state of files"):
-            rows = self._connection.execute(_BEFORE, values).fetchall()
-        return {row[0]: _before(row) for row in rows}
+            rows = self._connection.execute(STATEMENTS.get("states"), values).fetchall()
+        found = {row[0]: _before(row) for row in rows}
+        return {url: found.get(url, Before()) for url in wanted}
 
-    def _values(self, choice: FileChoice, now: int, begun: int) -> dict[str, object]:
-        refused = self._connection.execute(_REFUSED, {"ours": _OURS}).fetchall()
-        return {
-            "interval": choice.interval,
-            "retry": choice.retry,
-            "again": choice.again,
-            "handle": choice.handle,
-            "pattern": choice.pattern,
-            "soon": _SOON,
-            "lifted": [f"{c} {d}" for c, d in refused if choice.lifted(c, d)],
-            "now": now,
-            "begun": begun,
-        }
+    def _ask(
+        self, name: str, choice: FileChoice, now: int, begun: int, more: Mapping[str, object]
+    ) -> list[Any]:
+        with engine.reading("the files that are due"):
+            refused = self._connection.execute(STATEMENTS.get("refused"), {"ours": _OURS})
+            lifted = [f"{c} {d}" for c, d in refused.fetchall() if choice.lifted(c, d)]
+            chosen = STATEMENTS.get(
+                "chosen", pause=choice.rules.pause(), condition=choice.condition()
+            )
+            values = {
+                "interval": choice.interval,
+                "retry": choice.retry,
+                "again": choice.again,
+                "soon": _SOON,
+                "lifted": lifted,
+                "now": now,
+                "begun": begun,
+                **choice.values(),
+                **more,
+            }
+            return self._connection.execute(STATEMENTS.get(name, chosen=chosen), values).fetchall()
 
 
-def _before(row: Sequence[object]) -> Before:
+def _find_depth(due: Sequence[int], most: int) -> int:
+    """Return how many files of each host make up `most` files, taken in turns."""
+    low, high = 1, most
+    while low < high:
+        middle = (low + high) // 2
+        if sum(min(many, middle) for many in due) >= most:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _before(row: Sequence[Any]) -> Before:
     names = (
-        "key", "digest", "text_sha256", "text_method", "lost", "etag", "last_modified",
-        "unreached", "since", "target", "status", "redirect",
+        "digest", "text_sha256", "text_method", "lost", "etag", "last_modified", "unreached",
+        "since", "target", "status", "redirect",
     )  # fmt: skip
-    held: Mapping[str, object] = dict(zip(names, row[1:], strict=True))
-    return Before(**held)  # type: ignore[arg-type]
+    held: Mapping[str, Any] = dict(zip(names, row[2:], strict=True))
+    return Before(key=None if row[1] is None else key.key(row[1], row[0]), **held)

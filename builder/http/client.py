@@ -143,14 +143,17 @@ class HttpClient:
 
     def obey(self, request: FetchRequest) -> None:
         """Raise FetchError if the robots.txt of the URL's host forbids it, or cannot be fetched."""
-        parts = urlsplit(request.url)
-        origin = f"{parts.scheme}://{parts.netloc}"
-        there = replace(request, url=f"{origin}/robots.txt", headers=_ROBOTS, within=())
-        rules = self.robots.rules(origin, lambda: self._rules(there))
+        rules = self.read_robots(request)
         if delay := rules.delay(PRODUCT):
-            self.hosts.slow_down(parts.hostname or "", delay)
+            self.hosts.slow_down(urlsplit(request.url).hostname or "", delay)
         if not rules.allow(request.url, PRODUCT):
-            raise FetchError("robots-disallowed", there.url)
+            raise FetchError("robots-disallowed", f"{origin_of(request.url)}/robots.txt")
+
+    def read_robots(self, request: FetchRequest) -> RobotRules:
+        """Return the rules of the robots.txt of the URL's host. Raises FetchError, Deferred."""
+        origin = origin_of(request.url)
+        there = replace(request, url=f"{origin}/robots.txt", headers=_ROBOTS, within=())
+        return self.robots.rules(origin, lambda: self._rules(there))
 
     def refusal(self, response: Response) -> FetchError:
         """Return the error to raise for a response of an unwanted status."""
@@ -228,6 +231,12 @@ class HttpClient:
                 raise
             detail = f"robots.txt: {failure}".removesuffix(": ")
             raise FetchError("robots-unreachable", detail, failure.status) from failure
+
+
+def origin_of(url: str) -> str:
+    """Return scheme, host and port of a URL."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _with_query(location: str, url: str) -> str:

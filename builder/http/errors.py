@@ -103,10 +103,12 @@ OUTCOMES = _table(
             "cut-short", "the connection ended before the response was complete", soon=True
         ),
         FetchOutcome("bad-answer", "the response is not HTTP", soon=True),
+        FetchOutcome("empty", "the response has no bytes (200)", soon=True),
         FetchOutcome("too-large", "the file is larger than http.max_bytes", ours=True),
         FetchOutcome(
             "content-coding", "the response has a content coding, although identity was requested"
         ),
+        FetchOutcome("excluded", "gather.rules exclude the host", ours=True),
         FetchOutcome("address-refused", "the host's address is not public", ours=True),
         FetchOutcome("port-refused", "the port is not in http.ports", ours=True),
         FetchOutcome("robots-disallowed", "the host's robots.txt forbids it", ours=True),

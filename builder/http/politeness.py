@@ -127,9 +127,15 @@ class HostQueue:
             return sorted(n for n, h in self._hosts.items() if h.ready >= until and not h.given_up)
 
     def slow_down(self, host: str, seconds: float) -> None:
-        """Keep this many seconds between requests to the host, as its robots.txt demands."""
+        """Keep at least this many seconds between requests to the host from now on."""
         with self._changed:
-            self._host(host).interval = min(seconds, _LONGEST_DELAY)
+            found = self._host(host)
+            found.interval = max(found.interval, seconds)
+
+    def interval(self, host: str) -> float:
+        """Return the seconds between requests to the host, as far as it was asked."""
+        with self._changed:
+            return max(self.policy.interval, self._host(host).interval)
 
     def has_given_up(self, host: str) -> bool:
         """Return whether a host was unreachable too often, and is not requested at present."""
@@ -220,9 +226,13 @@ class RobotRules:
         """Return whether the agent, by its product's name, may request the URL."""
         return self.parsed.can_fetch(url, agent)
 
+    def sitemaps(self) -> list[str]:
+        """Return the URLs of the sitemaps that it names."""
+        return list(self.parsed.sitemaps)
+
     def delay(self, agent: str) -> float:
-        """Return the seconds to leave between two requests; 0 if no delay is demanded."""
-        return self.parsed.crawl_delay(agent) or 0.0
+        """Return the seconds to leave between two requests, at most 120; 0 without a demand."""
+        return min(self.parsed.crawl_delay(agent) or 0.0, _LONGEST_DELAY)
 
 
 def parse_robots(status: int, body: bytes) -> RobotRules:

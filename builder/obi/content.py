@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, BinaryIO, ClassVar, cast
+from typing import Any, BinaryIO, ClassVar, cast, get_args
 
 from builder.obi.pack import open_packed, read_packed
 from builder.store.durable import read_chunks
@@ -156,6 +156,23 @@ class FailureRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeRow:
+    """The request and the response, at `at` in seconds since 1970, of a new version or redirect.
+
+    `sent` and `headers` are the fields of both, as `Name: value`. `address` is the server's.
+    """
+
+    row: ClassVar[str] = "exchange"
+    id: str
+    at: int
+    status: int
+    reason: str = ""
+    address: str | None = None
+    sent: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveRow:
     """The reading of an archive's folder: whether it was complete, and what is missing.
 
@@ -183,12 +200,12 @@ class FaultRow:
     done: str
 
 
-Row = Version | Incidence | Refipo | SeenRow | Redirect | FailureRow | ArchiveRow | FaultRow
+Row = (
+    Version | Incidence | Refipo | SeenRow | Redirect | FailureRow | ExchangeRow | ArchiveRow
+    | FaultRow
+)  # fmt: skip
 
-ROWS: Mapping[str, type[Any]] = {
-    kind.row: kind
-    for kind in (Version, Incidence, Refipo, SeenRow, Redirect, FailureRow, ArchiveRow, FaultRow)
-}
+ROWS: Mapping[str, type[Any]] = {kind.row: kind for kind in get_args(Row)}
 """The values of the member `row` of a line, with the class of each."""
 
 

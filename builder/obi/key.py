@@ -24,6 +24,9 @@ RUNS = f"{ROOT};runs/"
 """Prefix of the runs. Escaped ids have no semicolon, so no object can be mistaken for a run."""
 PACKS = obi.PACKS
 
+FILES = f"{ROOT};files/"
+"""Prefix of the derived tables of files, see builder.gather.file_table."""
+
 LONGEST = 240
 """Longest escaped id, in characters, that is a name unshortened; file systems allow 255."""
 SHORTENED = 160
@@ -32,6 +35,7 @@ _MARK = ";"
 REDIRECT = ";redirect"
 """Suffix of the name of a redirect."""
 _DIGITS = range(9, 12)
+_TABLE = re.compile(r"([0-9]{9,11})-([0-9a-f]{64})\.parquet")
 _DOTS = {".": "%2E", "..": "%2E%2E"}  # not valid as file names; no other id gives these
 _TIST_SECONDS = re.compile(r"[0-9]{9,11}")
 _TIST_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -100,6 +104,17 @@ def run_of(key: str) -> int | None:
     if not (key.startswith(RUNS) and slash and rest):
         return None
     return _tist(turned)
+
+
+def file_table(tist: int, digest: str) -> str:
+    """Return the key of the table of files after the run `tist`, by the SHA-256 of its bytes."""
+    return f"{FILES}{tist}-{digest}.parquet"
+
+
+def parse_file_table(key: str) -> tuple[int, str] | None:
+    """Return the tist and the SHA-256 of a key of a table of files; None for any other key."""
+    found = _TABLE.fullmatch(key.removeprefix(FILES)) if key.startswith(FILES) else None
+    return None if found is None else (int(found[1]), found[2])
 
 
 def parse(key: str) -> tuple[int, str | None] | None:

@@ -111,6 +111,9 @@ class ObiReplication:
             self.there += there
             if objects:
                 self._missing[tist] = runs.get(tist)
+        self._tables = self._list_tables()
+        self.objects += len(self._tables)
+        self.bytes += sum(entry.bytes for entry in self._tables)
 
     def __call__(self, advance: Advance) -> None:
         """Copy the objects. Raises DamagedStore if bytes of the source differ from its logs."""
@@ -126,6 +129,17 @@ class ObiReplication:
             self._target.remove(*one.damaged)
             for stage in one.stages:
                 self._copy(stage, known, advance)
+        known = _LoggedBytes()
+        for entry in self._tables:
+            _, digest = key.parse_file_table(entry.key) or (0, "")
+            known.add(entry.key, digest)
+        self._copy(self._tables, known, advance)
+
+    def _list_tables(self) -> list[ListedObject]:
+        """Return the derived tables that the target lacks."""
+        there = frozenset(self._target.keys(key.FILES))
+        tables = (e for e in self._source.entries(key.FILES) if key.parse_file_table(e.key))
+        return [entry for entry in tables if entry.key not in there]
 
     def _find_packs(self, runs: Sequence[Committed]) -> list[ListedObject]:
         """Return the packs that a run names and that the target lacks or has damaged."""

@@ -37,7 +37,7 @@ from builder.obi.history import (
     log_format,
     standing,
 )
-from functions.snapshot.errors import Conflict, StoreError
+from functions.snapshot.errors import Conflict, DamagedStore, MissingObject, StoreError
 from functions.snapshot.store import Writer
 
 __all__ = ["Committed", "ObiRun", "ObiRuntime", "Purpose", "abandon", "claim", "history"]
@@ -135,6 +135,22 @@ class ObiRun:
         """Write a pack, unless the store has it: a name stands for the same bytes."""
         with suppress(Conflict):
             self._store.create_file(key.pack(sha256), path)
+
+    def copy_object(self, tist: int, identifier: str, sha256: str, path: Path) -> bool:
+        """Copy an object of another run to a file; False if it does not exist, or differs."""
+        where = key.key(tist, identifier)
+        try:
+            with writing(path.parent), path.open("wb") as out:
+                for chunk in content.read_parts(self._store, where, sha256):
+                    out.write(chunk)
+        except (MissingObject, DamagedStore):
+            path.unlink(missing_ok=True)
+            return False
+        return True
+
+    def size(self, identifier: str) -> int | None:
+        """Return the size in bytes of an object that the run has written, None if it has not."""
+        return self._store.size(key.key(self.tist, identifier))
 
     def redirect(self, origin: str, target: str, status: int, target_key: str | None) -> str:
         """Record that a URL led to another, and return the key of the record."""

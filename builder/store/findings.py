@@ -77,6 +77,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     "obi-run-removed": (DAMAGE, "restore the run, with all objects below this place, from a copy"),
     "obi-publish-edited": (DAMAGE, _COPY),
     "obi-stray": (DAMAGE, "find out where it came from, then remove it: no run wrote it"),
+    "files-table-wrong": (DAMAGE, "remove it: `sheaf gather` makes it again from the logs"),
     "fileset-missing": (DAMAGE, _FETCH),
     "fileset-altered": (DAMAGE, f"remove it; then {_FETCH}"),
     "fileset-wrong": (DAMAGE, f"remove its dataset's fileset.json; then {_FETCH}"),

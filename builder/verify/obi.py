@@ -16,6 +16,7 @@ from builder.obi.publishes import PUBLISHES, parse_record
 from builder.runtime import Advance
 from builder.store.findings import Finding
 from builder.threads import map_in_order
+from builder.verify.file_tables import file_table_findings
 from builder.verify.obi_history import Chain
 from builder.verify.obi_packs import PackAudit
 from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
@@ -23,8 +24,8 @@ from functions.snapshot.store import Writer
 
 _THREADS = 8
 _AHEAD = 64
-_OTHERS = frozenset({key.RUNS, key.PACKS, PUBLISHES})  # folders without content of runs
 _STORED = "row IN ('version', 'redirect')"
+_OTHERS = (key.RUNS, key.PACKS, key.FILES, PUBLISHES)  # folders without content of runs
 
 
 @dataclass
@@ -67,13 +68,15 @@ class ObiAudit:
         return found
 
     def finish(self, advance: Advance) -> None:
-        """Read the chosen objects and add findings on their content."""
+        """Read the chosen objects and add findings on their content, and on derived tables."""
         for row, data in map_in_order(self._digest, self._objects(), _THREADS, _AHEAD):
             advance(self._check_object(row, data))
         if self._packs is not None:
             self._packs.finish(advance)
             self.read += self._packs.read
             self.findings += self._packs.findings
+        if self.chain.runs:
+            self.findings += file_table_findings(self.store)
 
     def _digest(
         self, row: Version | Redirect

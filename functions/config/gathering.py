@@ -17,6 +17,43 @@ BATCH = Fields(
     }
 )
 
+_RULE: dict[str, Field] = {
+    "host": Field(None, check.is_text, "a host's name, or a pattern such as *.example.org"),
+    "publisher": Field(
+        None,
+        lambda v: (
+            isinstance(v, str) and re.fullmatch(r"(?i)repec:[a-z]{3}(:[^:\s]+)?", v) is not None
+        ),
+        "RePEc:aaa or RePEc:aaa:ssssss",
+    ),
+    "restricted": Field(None, check.is_flag, "true or false"),
+    "exclude": Field(False, check.is_flag, "true or false"),
+    "seconds": Field(0, check.seconds(0, 3600), "seconds from 0 to 3600"),
+}
+_EFFECTS = frozenset({"exclude", "seconds"})
+RULES_EXPECTED = (
+    "a list of tables, each with host, publisher or restricted, and with exclude or seconds"
+)
+
+
+def gather_rules_problem(value: Any) -> tuple[str, Any, str] | None:
+    """Return the first wrong part of `gather.rules`, as `Fields.problem` does."""
+    if not isinstance(value, list):
+        return "", value, RULES_EXPECTED
+    for number, rule in enumerate(value):
+        where = f"[{number}]"
+        if not isinstance(rule, dict):
+            return where, rule, "a table"
+        for name, given in rule.items():
+            if name not in _RULE:
+                return f"{where}.{name}", given, f"one of the keys {', '.join(_RULE)}"
+            if not _RULE[name].test(given):
+                return f"{where}.{name}", given, _RULE[name].expected
+        if not (rule.keys() - _EFFECTS and len(rule.keys() & _EFFECTS) == 1):
+            return where, rule, "host, publisher or restricted, and one of exclude and seconds"
+    return None
+
+
 GATHER_KEYS: tuple[ConfigKey, ...] = (
     ConfigKey(
         "gather.batch",
@@ -41,6 +78,14 @@ GATHER_KEYS: tuple[ConfigKey, ...] = (
         "days from 0 to 3650",
         "when a file is tried again after a temporary failure; doubles each time, up to "
         "gather.interval_days",
+    ),
+    ConfigKey(
+        "gather.rules",
+        [],
+        lambda v: gather_rules_problem(v) is None,
+        RULES_EXPECTED,
+        "files to exclude or to request less often (docs/guide/repec.md, Rules)",
+        gather_rules_problem,
     ),
     ConfigKey(
         "gather.pdf_text",

@@ -80,7 +80,7 @@ class WarcRecords:
             status=received.terminal_status_code, reason=received.reason, sent=received.sent,
             headers=received.headers, address=received.address,
         )  # fmt: skip
-        http = _http_head(last, received.size, received.unpacked)
+        http = http_head(last, received.size, received.unpacked)
         pieces = iter(payload())
         first = next(pieces, b"")
         block = hashlib.sha1(http, usedforsecurity=False)
@@ -108,7 +108,7 @@ class WarcRecords:
 
     def _whole(self, one: HttpExchange, body: bytes | None, unpacked: bool, why: str) -> None:
         """Write an exchange whose body is in memory, or was not kept (None), and `why` not."""
-        block = _http_head(one, len(body or b""), unpacked) + (body or b"")
+        block = http_head(one, len(body or b""), unpacked) + (body or b"")
         head = _begin_fields("response", one) | {
             "WARC-Block-Digest": _digest(block),
             "WARC-Payload-Digest": _digest(body or b""),
@@ -120,9 +120,7 @@ class WarcRecords:
 
     def _request(self, one: HttpExchange) -> None:
         """Write the request of the response that was written last."""
-        parts = urlsplit(one.url)
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        block = f"GET {_line(target)} HTTP/1.1\r\n".encode() + _fields(one.sent) + b"\r\n"
+        block = request_head(one)
         head = _begin_fields("request", one) | {
             "WARC-Concurrent-To": self._id(),
             "WARC-Block-Digest": _digest(block),
@@ -205,7 +203,14 @@ def _level(first: bytes) -> int:
     return _LEVEL if len(zlib.compress(first, 1)) <= _SHRINKS * len(first) else _STORED
 
 
-def _http_head(one: HttpExchange, length: int, unpacked: bool) -> bytes:
+def request_head(one: HttpExchange) -> bytes:
+    """Return a request's line and header."""
+    parts = urlsplit(one.url)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return f"GET {_line(target)} HTTP/1.1\r\n".encode() + _fields(one.sent) + b"\r\n"
+
+
+def http_head(one: HttpExchange, length: int, unpacked: bool) -> bytes:
     """Return a response's header, with fields that describe the stored bytes."""
     size = str(length)
     untrue = {"transfer-encoding"} | ({"content-encoding"} if unpacked else set())

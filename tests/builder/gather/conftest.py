@@ -12,16 +12,17 @@ from typing import Any
 
 import pytest
 
+from builder.gather.choice import DAY, FileChoice
 from builder.gather.fetch_file import FileFetcher
-from builder.gather.session import GatherJob, GatherReport, GatherSession, hold_store
-from builder.gather.state import DAY, FileChoice
+from builder.gather.hold import hold_store
+from builder.gather.session import GatherJob, GatherReport, GatherSession
 from builder.http import url
 from builder.http.addresses import PublicAddresses, networks
 from builder.http.client import HttpClient
 from builder.http.limits import Limits
 from builder.http.politeness import HostPolicy, HostQueue
 from builder.obi import log, replay
-from builder.obi.content import TEMPLATE, Incidence, Refipo, Row, Version
+from builder.obi.content import TEMPLATE, ExchangeRow, Incidence, Refipo, Row, Version
 from builder.obi.run import ObiRun, ObiRuntime, Purpose, claim, history
 from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store
@@ -62,6 +63,14 @@ class World:
         self.clock.sleep(1)
         return done.tist
 
+    def remove(self, handle: str) -> None:
+        """Record the loss of a template."""
+        run = claim(self.store, Purpose("ingest", "test", f"{self.clock.now}"), self.runtime)
+        run.turn()
+        ((where,),) = self.ask(f"SELECT key FROM obi WHERE id = '{handle}'")
+        run.commit([Incidence(id=handle, kind=TEMPLATE, what="deletion", key=where)])
+        self.clock.sleep(1)
+
     def referring(
         self, run: ObiRun, urls: Sequence[str], format_: str | None = None, handle: str = HANDLE
     ) -> list[Row]:
@@ -97,7 +106,7 @@ class World:
             agent="Sheaf/test", addresses=PublicAddresses(ports, networks(["127.0.0.0/8"])),
             hosts=HostQueue(self.policy, stop), stop=stop,
         )  # fmt: skip
-        fetcher = FileFetcher(client=client, limits=self.limits, scratch=hold.scratch)
+        fetcher = FileFetcher(client=client, limits=self.limits, scratch=hold.journal.files)
         order = GatherJob(FileChoice(30 * DAY, DAY, again=again, **choice), "test", **given)
         return GatherSession(self.store, hold, self.runtime, fetcher, order)
 
@@ -118,7 +127,9 @@ class World:
         return account
 
     def rows(self, run: int = -1) -> list[Row]:
-        return list(log.read_rows(self.store, history(self.store)[run]))
+        """Return the rows of a run, without those that tell of headers."""
+        found = log.read_rows(self.store, history(self.store)[run])
+        return [row for row in found if not isinstance(row, ExchangeRow)]
 
     def ask(self, sql: str) -> list[Any]:
         """Ask the tables that the logs come to."""

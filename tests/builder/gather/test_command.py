@@ -4,7 +4,9 @@ import json
 import signal
 import subprocess
 import sys
+import tarfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -65,6 +67,20 @@ class Archive:
         return FolderStore(self.folder / "store")
 
     def ingest(self, *papers: bytes) -> None:
+        self.write(*papers)
+        done = self("ingest", self.tree)
+        assert done.code == 0, done.err
+
+    def replay(self, day: str, *papers: bytes) -> None:
+        """Ingest a tarball as of a day."""
+        self.write(*papers)
+        path = self.folder / f"RePEc_{day}.tar.gz"
+        with tarfile.open(path, "w:gz") as packed:
+            packed.add(self.tree, "RePEc")
+        done = self("ingest", "-f", path, "--accept-loss")
+        assert done.code == 0, done.err
+
+    def write(self, *papers: bytes) -> None:
         for name, data in {
             "aaa/aaaarch.rdf": ARCHIVE,
             "aaa/aaaseri.rdf": SERIES,
@@ -73,8 +89,6 @@ class Archive:
             path = self.tree / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
-        done = self("ingest", self.tree)
-        assert done.code == 0, done.err
 
     def start(self, command: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
@@ -124,6 +138,18 @@ def test_from_templates_to_files(archive: Archive, site: Site) -> None:
     strict = archive("gather", "--again", "--strict")
     assert strict.code == 1
     assert "1 not-found: the server has no such file (404)" in strict.out
+
+
+def test_full_texts_of_replayed_history(archive: Archive, site: Site) -> None:
+    """Also of a version that was replaced, and of a template that was removed later."""
+    names = ("/1.pdf", "/1v2.pdf", "/2.pdf")
+    site.pages |= {name: web.text(f"%PDF {name}") for name in names}
+    first, second, other = map(site.url, names)
+    archive.replay("2020-01-01", paper(1, first), paper(2, other))
+    archive.replay("2021-01-01", paper(1, second))
+    done = archive("gather", "--json")
+    assert json.loads(done.out)["appearances"] == 3, done.err
+    assert {row.id for row in archive.versions()} == {first, second, other}
 
 
 def test_this_machine_is_not_asked_unless_that_is_allowed(archive: Archive, site: Site) -> None:
@@ -288,11 +314,33 @@ def test_a_killed_one_is_gone_on_with(archive: Archive, site: Site, gate: Gate) 
     gate.open.set()
     done = archive("gather", "--json")
     assert done.code == 0, done.err
-    assert "abandoned the interrupted run" in done.err
+    assert "continuing the interrupted run" in done.err
     assert json.loads(done.out)["appearances"] == 8
     assert len(archive.versions()) == 8
-    assert len(standing(archive.store)) == len(history(archive.store)) + 1  # the abandoned one
-    assert not list((archive.folder / "store" / ".tmp").iterdir())
+    assert all(len(site.asked(f"/{n}")) == 1 for n in range(5))
+    assert len(standing(archive.store)) == len(history(archive.store)) == 2
+    assert not list((archive.folder / "store" / ".tmp").glob("gather-*"))
+
+
+def test_what_an_abandoned_run_had_is_not_requested_again(
+    archive: Archive, site: Site, gate: Gate
+) -> None:
+    archive.ingest(paper(1, *gate.urls))
+    process = archive.start("gather")
+    assert gate.asked.wait(60)
+    until(lambda: sum(k.endswith("%2F4") for k in archive.store.keys("obi/")) == 1)
+    time.sleep(0.5)
+    process.kill()
+    process.communicate()
+    gate.open.set()
+    *_, tist = standing(archive.store)
+    assert archive("obi", "--abandon", tist).code == 0
+    done = archive("gather", "--json")
+    assert json.loads(done.out)["appearances"] == 8, done.err
+    assert all(len(site.asked(f"/{n}")) == 1 for n in range(5))
+    for row in archive.versions():
+        assert archive.store.read(row.key) in {b"0", b"1", b"2", b"3", b"4", b"slow"}
+    assert not list((archive.folder / "store" / ".tmp").glob("gather-*"))
 
 
 def test_one_process_at_a_time(archive: Archive, gate: Gate) -> None:

@@ -24,7 +24,6 @@ from builder.gather.fetch_file import (
     Once,
     Result,
     Unchanged,
-    follow_redirects,
 )
 from builder.http.addresses import PublicAddresses, networks
 from builder.http.client import HttpClient
@@ -81,7 +80,7 @@ def code(result: Result) -> str:
 
 
 def chain(fetcher: FileFetcher, url: str) -> Fetched:
-    return follow_redirects(url, Once(lambda u: ask(fetcher, u)))
+    return Once(lambda u, _: ask(fetcher, u)).follow(url)
 
 
 def test_a_file(site: Site, fetcher: FileFetcher) -> None:
@@ -344,10 +343,10 @@ def test_ten_redirects_and_no_more(site: Site, fetcher: FileFetcher) -> None:
 def test_a_url_is_asked_for_once(site: Site, fetcher: FileFetcher) -> None:
     site.pages |= {f"/{n}": web.redirect("/end") for n in range(8)}
     site.pages["/end"] = web.text("x")
-    once = Once(lambda url: ask(fetcher, url))
+    once = Once(lambda url, _: ask(fetcher, url))
     found: list[Fetched] = []
     threads = [
-        threading.Thread(target=lambda n=n: found.append(follow_redirects(site.url(f"/{n}"), once)))
+        threading.Thread(target=lambda n=n: found.append(once.follow(site.url(f"/{n}"))))
         for n in range(8)
     ]
     for thread in threads:
@@ -520,7 +519,11 @@ def test_a_wait_ends_when_the_work_does(site: Site, fetcher: FileFetcher) -> Non
 
 def test_a_move_is_told(site: Site, fetcher: FileFetcher) -> None:
     site.pages["/a"] = web.redirect("/b")
-    assert ask(fetcher, site.url("/a")) == Moved("/b", 302)
+    found = ask(fetcher, site.url("/a"))
+    assert isinstance(found, Moved)
+    assert (found.location, found.status) == ("/b", 302)
+    assert found.exchange is not None
+    assert "Location: /b" in found.exchange.headers
 
 
 @pytest.mark.parametrize("robots", [404, 503])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builder.gather.state import OwnLimits
+from builder.gather.choice import OwnLimits
 from builder.http.addresses import PublicAddresses, networks
 from builder.http.errors import OUTCOMES
 from builder.http.limits import Limits

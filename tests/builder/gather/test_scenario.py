@@ -300,7 +300,6 @@ def test_flags(world: World) -> None:
         ("/a", PAGE, "Application/PDF", ("landing-page", "soft-404")),
         ("/a", PAGE, "text/html", ("landing-page",)),
         ("/a.pdf", web.text(A, "text/html"), None, ()),
-        ("/a.pdf", web.text("", "application/pdf"), None, ()),
         ("/a.txt", web.text("plain", "text/plain"), None, ()),
     ]  # fmt: skip
     expected = {}
@@ -344,11 +343,37 @@ def test_nothing_due_opens_no_run(world: World) -> None:
     assert len(history(world.store)) == runs
 
 
-def test_only_what_templates_still_refer_to(world: World) -> None:
-    world.refer([world.site.url("/a")])
-    world.refer([world.site.url("/b")])
-    world.gather()
-    assert world.site.paths() == ["/robots.txt", "/b"]
+def test_what_templates_ever_referred_to(world: World) -> None:
+    """Files of an earlier version and of a removed template are fetched, rechecked, and lost."""
+    urls = {path: world.site.url(path) for path in ("/a", "/b", "/c")}
+    world.site.pages |= {path: web.text(path) for path in urls}
+    world.refer([urls["/a"]])
+    world.refer([urls["/b"]])
+    world.refer([urls["/c"]], handle="RePEc:aaa:wpaper:2")
+    world.remove("RePEc:aaa:wpaper:2")
+    assert world.ask("SELECT handle, id FROM refipo") == [("RePEc:aaa:wpaper:1", urls["/b"])]
+    assert world.gather().counts == {"appearances": 3}
+    world.days(31)
+    assert world.gather().counts == {"seen": 3}
+    world.site.pages["/a"] = world.site.pages["/c"] = web.status(404)
+    assert world.gather(again=True).counts == {"deletions": 2, "seen": 1}
+    assert world.ask("SELECT id FROM obi WHERE kind = 'fobi' AND lost IS NOT NULL ORDER BY id") == [
+        (urls["/a"],), (urls["/c"],),
+    ]  # fmt: skip
+
+
+def test_an_empty_answer_is_a_failure(world: World) -> None:
+    """Stored bytes stay as they are; a later good answer is a change."""
+    url = world.site.url("/a")
+    world.refer([url])
+    world.site.pages["/a"] = web.text("")
+    assert world.gather().failures == {"empty": 1}
+    for answer, counts in (
+        (A, {"appearances": 1}), (b"", {}), (A, {"seen": 1}), (b"", {}), (B, {"changes": 1})
+    ):  # fmt: skip
+        world.site.pages["/a"] = web.text(answer)
+        assert world.gather(again=True).counts == counts
+    assert world.ask("SELECT versions, lost FROM obi WHERE kind = 'fobi'") == [(2, None)]
 
 
 def test_what_came_while_a_batch_waited_for_its_turn_counts(world: World) -> None:
@@ -364,7 +389,7 @@ def test_what_came_while_a_batch_waited_for_its_turn_counts(world: World) -> Non
 
     world.clock.sleep = sleep  # type: ignore[method-assign]
     world.gather()
-    assert world.site.paths() == ["/robots.txt", "/b"]
+    assert world.site.paths() == ["/robots.txt", "/a", "/b"]
 
 
 def test_a_choice(world: World) -> None:
@@ -415,9 +440,9 @@ def test_a_batch_that_fails_holds_nobody_up(world: World) -> None:
             session.gather()
     finally:
         world.end()
-    assert len(standing(world.store)) == 2
+    assert len(history(world.store)) == 2  # with what had come
     assert not any(is_open(members) for members in standing(world.store).values())
-    assert world.gather().counts == {"appearances": 1}
+    assert world.gather().counts == {}
 
 
 def test_again_tries_each_file_once(world: World) -> None:
@@ -439,7 +464,7 @@ def test_logs_do_not_depend_on_the_order_of_answers(site: web.Site, tmp_path: Pa
         world.folder.mkdir()
         world.refer([site.url(f"/{n}") for n in range(20)])
         world.gather(threads=threads)
-        logs.append(history(world.store)[-1].log)
+        logs.append(world.rows())
     assert logs[0] == logs[1]
 
 

@@ -1,0 +1,1 @@
+"""Benchmarks of gathering full texts."""

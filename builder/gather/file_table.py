@@ -1,0 +1,201 @@
+"""The table of files: the state of each file that templates named or that was requested.
+
+A state follows from the logs of all runs. It is kept in the store as a Parquet file of the states
+after a run, so that later sessions read only the logs since. That file is derived: it may be
+deleted, and is then made again from the logs. Its name has its own SHA-256, and its metadata names
+the commit of the run. Rows are ordered by host and URL, so a few reads find one URL.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.http.errors import OUTCOMES
+from builder.obi import key, replay
+from builder.obi.content import FILE
+from builder.obi.history import Committed
+from builder.snapshot.sql import Statements
+from functions.database import engine
+from functions.snapshot.errors import Conflict, MissingObject
+from functions.snapshot.store import Reader, Writer
+
+COLUMNS = {
+    "id": "VARCHAR", "host": "VARCHAR", "handles": "VARCHAR[]", "pdf": "BOOLEAN",
+    "restricted": "BOOLEAN", "tried": "BIGINT", "had": "BIGINT", "answered": "BIGINT",
+    "times": "BIGINT", "code": "VARCHAR", "detail": "VARCHAR", "noted": "BIGINT",
+    "digest": "BLOB", "text_sha256": "VARCHAR", "text_method": "VARCHAR", "lost": "BOOLEAN",
+    "etag": "VARCHAR", "last_modified": "VARCHAR", "unreached": "BIGINT", "since": "BIGINT",
+    "target": "VARCHAR", "status": "BIGINT", "redirect": "VARCHAR",
+}  # fmt: skip
+"""Columns and types.
+
+`handles` are the templates that ever named the file; `pdf` and `restricted` are NULL if there are
+none. `tried`, `had` and `answered` are the last runs that requested the file, that found it, and
+that found it by a response of its own server. It failed `times` in a row since, last with `code`.
+Its newest bytes were noted by the run `noted`. Its server was `unreached` in so many runs `since`.
+It last led to `target`.
+"""
+
+STATEMENTS = Statements(__file__)
+NAMES = ", ".join(COLUMNS)
+_UNREACHABLE = sorted(code for code, outcome in OUTCOMES.items() if outcome.unreachable)
+
+_VERSION = "1"
+_GROUP = 16_384  # rows
+_LEAST, _FRACTION = 1 << 18, 16
+"""A table is written once the logs since the last one have more bytes than `_LEAST`, and more than
+this fraction of its bytes. So its cost is a fixed part of that of the logs."""
+_ROWS = (
+    "row IN ('refipo', 'redirect', 'failure')",
+    f"row IN ('version', 'seen', 'incidence') AND kind = '{FILE}'",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """A table in the store: its key, a local file with its bytes, and the run that it shows."""
+
+    key: str
+    path: Path
+    run: Committed
+
+
+def create(connection: engine.Connection) -> None:
+    """Create an empty table `file`."""
+    typed = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+    connection.execute(STATEMENTS.get("empty", columns=typed))
+    connection.execute(STATEMENTS.get("listed"))
+
+
+def load(
+    connection: engine.Connection, table: StoredTable | None, runs: Sequence[Committed]
+) -> Sequence[Committed]:
+    """Create `file` with the states of a stored table, and return the runs that it lacks."""
+    create(connection)
+    if table is None:
+        return runs
+    with engine.reading(table.key):
+        _rebase(connection, table.path)
+    shown = _ancestors(table.run, runs)
+    return [run for run in runs if run.digest not in shown]
+
+
+def add_runs(
+    connection: engine.Connection, store: Reader, runs: Sequence[Committed], scratch: Path
+) -> None:
+    """Add what the logs of later runs say of files. Raises DamagedStore, StoreError."""
+    if runs:
+        connection.execute("DROP TABLE IF EXISTS logged")
+        replay.read(connection, store, runs, scratch, _ROWS)
+        merge(connection)
+        connection.execute("DROP TABLE logged")
+
+
+def merge(connection: engine.Connection) -> None:
+    """Add what the rows of the table `logged` say of files."""
+    with engine.reading("the state of files"):
+        connection.execute(STATEMENTS.get("merge", unreachable=engine.texts(_UNREACHABLE)))
+
+
+def find(store: Writer, runs: Sequence[Committed]) -> StoredTable | None:
+    """Return the newest sound table of one of the runs; None if there is none."""
+    found = (read(store, where, runs) for where in reversed(list_tables(store)))
+    return next((table for table in found if table is not None), None)
+
+
+def read(store: Reader, where: str, runs: Sequence[Committed]) -> StoredTable | None:
+    """Return the table at a key; None if it is damaged, or of none of the runs."""
+    named = key.parse_file_table(where)
+    run = next((run for run in runs if named is not None and run.tist == named[0]), None)
+    if named is None or run is None:
+        return None
+    try:
+        path = store.local(where)
+    except MissingObject:
+        return None
+    with path.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != named[1]:
+            return None
+    about = {"version": _VERSION, "commit": run.digest}
+    return StoredTable(where, path, run) if _read_metadata(path) == about else None
+
+
+def is_outdated(table: StoredTable | None, later: Sequence[Committed]) -> bool:
+    """Return whether the logs since a table have grown so far that a new one pays."""
+    least = 0 if table is None else table.path.stat().st_size // _FRACTION
+    return sum(run.log_bytes for run in later) > max(_LEAST, least)
+
+
+def save(
+    connection: engine.Connection, store: Writer, run: Committed, scratch: Path
+) -> StoredTable:
+    """Write the states after `run` to the store, and remove tables before the last one.
+
+    A reader may still use the last one. Raises StoreError.
+    """
+    path = scratch / f"files-{run.tist}.parquet"
+    rows = STATEMENTS.get("rows", columns=NAMES)
+    about = f"{{version: '{_VERSION}', commit: '{run.digest}'}}"
+    with engine.reading("the table of files"):
+        connection.execute(
+            f"COPY ({rows}) TO {engine.quote(str(path))} (FORMAT parquet, COMPRESSION zstd, "
+            f"ROW_GROUP_SIZE {_GROUP}, KV_METADATA {about})"
+        )
+        _rebase(connection, path)
+    with path.open("rb") as file:
+        where = key.file_table(run.tist, hashlib.file_digest(file, "sha256").hexdigest())
+    before = list_tables(store)
+    with suppress(Conflict):  # its name says that it has the same bytes
+        store.create_file(where, path)
+    store.remove(*[one for one in before[:-1] if one != where])
+    return StoredTable(where, path, run)
+
+
+def count_differences(
+    connection: engine.Connection,
+    store: Reader,
+    table: StoredTable,
+    runs: Sequence[Committed],
+    scratch: Path,
+) -> int:
+    """Return the number of rows in which a table differs from the logs of the runs it shows."""
+    shown = _ancestors(table.run, runs)
+    create(connection)
+    add_runs(connection, store, [run for run in runs if run.digest in shown], scratch)
+    other = f"read_parquet({engine.quote(str(table.path))}, hive_partitioning = false)"
+    statement = STATEMENTS.get("differences", columns=NAMES, other=other)
+    with engine.reading(table.key):
+        ((count,),) = connection.execute(statement).fetchall()
+    return int(count)
+
+
+def _rebase(connection: engine.Connection, path: Path) -> None:
+    connection.execute(STATEMENTS.get("rebase", path=engine.quote(str(path))))
+
+
+def _ancestors(run: Committed, runs: Sequence[Committed]) -> set[str]:
+    """Return the digests of a run and of all runs that were committed before it."""
+    by_digest = {one.digest: one for one in runs}
+    found: set[str] = set()
+    last: Committed | None = run
+    while last is not None:
+        found.add(last.digest)
+        last = by_digest.get(last.previous or "")
+    return found
+
+
+def _read_metadata(path: Path) -> dict[str, str]:
+    statement = (
+        "SELECT decode(key), decode(value) FROM parquet_kv_metadata($path) "
+        "WHERE decode(key) IN ('version', 'commit')"
+    )
+    with closing(engine.connect()) as connection, engine.reading(str(path)):
+        return dict(connection.execute(statement, {"path": str(path)}).fetchall())
+
+
+def list_tables(store: Writer) -> list[str]:
+    """Return the keys of the tables in the store, the newest last."""
+    named = ((key.parse_file_table(where), where) for where in store.keys(key.FILES))
+    return [where for found, where in sorted((n, w) for n, w in named if n is not None)]

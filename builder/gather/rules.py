@@ -1,0 +1,92 @@
+"""Rules of the operator: which hosts, publishers and restricted files are excluded or slowed down.
+
+They are the rows of `gather.rules`. The first row that fits a file counts. A row without publisher
+and restriction also counts for a host to which a redirect leads.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from functions.database import engine
+
+_EXCLUDED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class GatherRule:
+    """A row: all its conditions must hold. `seconds` are left between requests to the host.
+
+    `host` is a pattern, `publisher` the handle of an archive or a series.
+    """
+
+    host: str | None = None
+    publisher: str | None = None
+    restricted: bool | None = None
+    exclude: bool = False
+    seconds: float = 0
+
+    def condition(self) -> str:
+        """Return the conditions as SQL on the table of files."""
+        found = ["true"]
+        if self.host is not None:
+            found.append(f"host GLOB {engine.quote(self.host)}")
+        if self.publisher is not None:
+            handle = engine.quote(self.publisher)
+            below = engine.quote(self.publisher + ":")
+            fits = f"list_filter(handles, lambda h: h = {handle} OR starts_with(h, {below}))"
+            found.append(f"len({fits}) > 0")
+        if self.restricted is not None:
+            found.append("restricted" if self.restricted else "NOT restricted")
+        return " AND ".join(found)
+
+    def fits_host(self, host: str) -> bool:
+        """Return whether the row concerns all files of the host."""
+        alone = self.publisher is None and self.restricted is None
+        return alone and self.host is not None and fnmatchcase(host, self.host)
+
+
+@dataclass(frozen=True, slots=True)
+class GatherRules:
+    """All rows, in order."""
+
+    rows: Sequence[GatherRule] = ()
+
+    @staticmethod
+    def parse(value: Sequence[Mapping[str, Any]]) -> "GatherRules":
+        """Return the rules of a valid value of `gather.rules`."""
+        rows = (dict(row) for row in value)
+        return GatherRules(tuple(GatherRule(**(row | _normalise(row))) for row in rows))
+
+    def pause(self) -> str:
+        """Return the seconds between requests as SQL on the table of files; -1: excluded."""
+        if not self.rows:
+            return "0"
+        cases = (
+            f"WHEN {row.condition()} THEN {_EXCLUDED if row.exclude else row.seconds}"
+            for row in self.rows
+        )
+        return f"(CASE {' '.join(cases)} ELSE 0 END)::DOUBLE"
+
+    def excludes(self, host: str) -> bool:
+        """Return whether a host is excluded, whatever leads to it."""
+        found = next((row for row in self.rows if row.fits_host(host)), None)
+        return found is not None and found.exclude
+
+    def seconds(self, host: str) -> float:
+        """Return the seconds between requests to a host, whatever leads to it; 0 without a rule."""
+        found = next((row for row in self.rows if row.fits_host(host)), None)
+        return 0 if found is None else found.seconds
+
+
+NO_RULES = GatherRules()
+
+
+def _normalise(row: Mapping[str, Any]) -> dict[str, str]:
+    found = {}
+    if "host" in row:
+        found["host"] = row["host"].lower()
+    if "publisher" in row:
+        found["publisher"] = "RePEc:" + row["publisher"][len("RePEc:") :].strip(":").lower()
+    return found
