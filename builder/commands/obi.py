@@ -6,12 +6,10 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 from urllib.parse import unquote
 
 from builder.context import Context
@@ -19,23 +17,29 @@ from builder.errors import UsageError
 from builder.http.url import normalise
 from builder.obi import content, log
 from builder.obi.claim import ObiRuntime
-from builder.obi.content import FailureRow, Incidence, Redirect, Row, SeenRow, Version
+from builder.obi.content import Version
 from builder.obi.conversion import convert_run, find_unpacked
-from builder.obi.history import Committed, OpenedRun, history, is_open, standing
+from builder.obi.history import OpenedRun, history, is_open, standing
 from builder.obi.key import DAY_END, parse_tist
 from builder.obi.log import ItemHistory
+from builder.obi.report import (
+    describe_absence,
+    describe_item,
+    describe_store,
+    find_redirect_target,
+    item_document,
+    run_document,
+)
 from builder.obi.run import abandon
 from builder.progress import ProgressBar
 from builder.text import tally, visible
 from builder.verify.obi_packs import PackAudit
 from functions.database import engine
-from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore, StoreError
 from functions.snapshot.oai_name import canonical_handle
 from functions.url import redirects
 from functions.url.redirects import RedirectChainError
 
-_SHOWN = 5  # runs
 _IDENTIFIER = re.compile(r"oai:(?:[A-Za-z][A-Za-z0-9-]*(?:\.[A-Za-z][A-Za-z0-9-]*)+:)?(.+)")
 
 
@@ -83,10 +87,10 @@ def run(context: Context) -> int:
     if arguments.bytes:
         source = chain[-1].at(at) or held  # bytes of an earlier time are better than none
         if source is None:
-            raise UsageError(visible(_absence(chain, at)))
+            raise UsageError(visible(describe_absence(chain, at)))
         _write(context, source[1], arguments.bytes)
     if arguments.bytes != "-":
-        context.result(_account(chain, at), _document(chain, at))
+        context.result(describe_item(chain, at), item_document(chain, at))
     return 0
 
 
@@ -146,7 +150,7 @@ def _follow(context: Context, found: ItemHistory, at: int) -> list[ItemHistory]:
     seen = {found.id: found}
 
     def step(url: str) -> str | None:
-        target = _redirect_target(seen[url], at)
+        target = find_redirect_target(seen[url], at)
         if target is not None and target not in seen:
             seen[target] = _read_item(context, target)
         return target
@@ -190,83 +194,6 @@ def _copy(source: BinaryIO, target: BinaryIO) -> None:
     target.flush()
 
 
-def _account(chain: Sequence[ItemHistory], at: int) -> str:
-    found, held = chain[0], chain[0].at(at)
-    lines = [found.id]
-    for tist, row in found.events():
-        lines.append(f"  {_text(tist)}  {_row_text(row, found.id)}")
-    blocks = found.blocks()
-    for _, block in blocks:
-        other = block.url if block.handle == found.id else block.handle
-        lines.append(f"  {'file' if block.handle == found.id else 'named by'}  {other}")
-    led = "".join(f": redirected to {one.id}" for one in chain[1:])
-    if held is None:
-        lines.append(f"absent at {_text(at)}{led}")
-    else:
-        lines.append(_held_text(held, at) + led)
-    if led and (end := chain[-1].at(at)):
-        lines.append(f"  {_held_text(end, at)}")
-    return "\n".join(map(visible, lines))
-
-
-def _held_text(held: tuple[int, Version], at: int) -> str:
-    tist, version = held
-    return f"at {_text(at)}: {tally(version.bytes, 'byte')} of {_text(tist)}, {version.key}"
-
-
-def _absence(chain: Sequence[ItemHistory], at: int) -> str:
-    """Return why there are no bytes."""
-    found, last = chain[0].id, chain[-1].id
-    if found != last:
-        return f"{found} led to {last} at {_text(at)}, which has no bytes of that time"
-    return f"{found} was absent at {_text(at)}: `sheaf obi ID` shows its history"
-
-
-def _redirect_target(found: ItemHistory, at: int) -> str | None:
-    """Return the target of a URL at a time, if a redirect is the last that it was seen as."""
-    last: Row | None = None
-    for tist, row in found.rows:
-        own = getattr(row, "id", getattr(row, "origin", None)) == found.id
-        if tist <= at and own and isinstance(row, Version | SeenRow | Redirect):
-            last = row
-    return last.target if isinstance(last, Redirect) else None
-
-
-def _row_text(row: Row, own: str) -> str:
-    if isinstance(row, Version):
-        told = f"version     {tally(row.bytes, 'byte')}, sha256 {row.sha256}"
-        return ", ".join((told, *row.flags))
-    if isinstance(row, Incidence):
-        return f"{row.what:<10}  again" if row.again else row.what
-    if isinstance(row, Redirect):
-        to = f"to {row.target}" if row.origin == own else f"from {row.origin}"
-        return f"redirect    {row.status} {to}"
-    if isinstance(row, FailureRow):
-        return f"failure     {row.code}" + (f": {said}" if (said := _failure_text(row)) else "")
-    return str(row)
-
-
-def _failure_text(failure: FailureRow) -> str:
-    """Return the status of a failure and its detail, without repeating the status."""
-    status, detail = failure.status, failure.detail or ""
-    if status is None or str(status) in detail.split():
-        return detail
-    return f"HTTP status {status}" + (f", {detail}" if detail else "")
-
-
-def _document(chain: Sequence[ItemHistory], at: int) -> dict[str, Any]:
-    found, held, end = chain[0], chain[0].at(at), chain[-1].at(at)
-    return {
-        "id": found.id,
-        "events": [{"tist": t, "row": row.row, **asdict(row)} for t, row in found.events()],
-        "files": [{"tist": t, **asdict(block)} for t, block in found.blocks()],
-        "as_of": at,
-        "version": held and {"tist": held[0], **asdict(held[1])},
-        "redirected": [one.id for one in chain[1:]],
-        "target": None if len(chain) == 1 or not end else {"tist": end[0], **asdict(end[1])},
-    }
-
-
 def _summary(context: Context) -> int:
     """Print a list of the store's runs with the counts of their logs."""
     store = context.store
@@ -277,42 +204,10 @@ def _summary(context: Context) -> int:
     counts: Counter[str] = Counter()
     for run_ in runs:
         counts.update(run_.counts)
-    context.result(_lines(store.address, runs, unended, counts), {
+    context.result(describe_store(store.address, runs, unended, counts), {
         "store": store.address,
-        "runs": [_of_run(run_) for run_ in runs],
+        "runs": [run_document(run_) for run_ in runs],
         "open": [{"tist": one.tist, "kind": one.kind, "source": one.source} for one in unended],
         "rows": dict(sorted(counts.items())),
     })  # fmt: skip
     return 0
-
-
-def _lines(
-    address: str, runs: tuple[Committed, ...], unended: list[OpenedRun], counts: Counter[str]
-) -> str:
-    lines = [f"store      {address}", f"runs       {tally(len(runs), 'run')}"]
-    lines += [
-        f"           {run_.tist} of {_text(run_.tist)}: {run_.kind} of {run_.source}"
-        for run_ in reversed(runs[-_SHOWN:])
-    ]
-    if len(runs) > _SHOWN:
-        lines.append(f"           and {tally(len(runs) - _SHOWN, 'earlier one')}")
-    lines += [
-        f"open       {one.name()}; `sheaf obi --abandon {one.tist}` ends it" for one in unended
-    ]
-    lines += [f"{name:<10} {tally(count, 'row')}" for name, count in sorted(counts.items())]
-    return "\n".join(map(visible, lines))
-
-
-def _of_run(run_: Committed) -> dict[str, Any]:
-    return {
-        "tist": run_.tist,
-        "kind": run_.kind,
-        "source": run_.source,
-        "begun": instant.to_text(run_.begun),
-        "committed": instant.to_text(run_.committed),
-        "rows": dict(run_.counts),
-    }
-
-
-def _text(tist: int) -> str:
-    return instant.to_text(datetime.fromtimestamp(tist, UTC))

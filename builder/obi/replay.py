@@ -79,7 +79,7 @@ _FIRST_BYTES = (
     "SELECT sha256 AS digest, key, bytes, copies, pack, start FROM version JOIN first_seen"
 )
 _CHECKSUM = f"""
-CREATE {{kind}} checksum AS
+CREATE VIEW checksum AS
 WITH first_seen AS (
     SELECT sha256, min(tist) AS tist, count(*) AS copies FROM version GROUP BY sha256)
 {_FIRST_BYTES} USING (sha256, tist) WHERE copies = 1
@@ -102,25 +102,21 @@ def fold(
     store: Reader,
     runs: Sequence[Committed],
     scratch: Path,
-    *,
-    held: bool = False,
 ) -> None:
     """Create the tables of functions.snapshot.obi from the logs of all `runs` that count.
 
     It also creates `archive`, `fault` and `seen` from the rows of these names. The tables are
     unordered; `order` gives the order for writing. Some are views of the logs, copies of which stay
-    in `scratch`. With `held`, all are tables that can be changed. Raises DamagedStore, which names
-    the log, and StoreError.
+    in `scratch`. Raises DamagedStore, which names the log, and StoreError.
     """
-    kind = "TABLE" if held else "VIEW"
     connection.execute(f"CREATE VIEW logged AS {_find_logs(connection, store, runs, scratch)}")
     with engine.reading("the logs of the runs"):
         for table, names in _AS_LOGGED.items():
             found = ", ".join(_DEFAULTS.get(name, name) + f" AS {name}" for name in names)
             connection.execute(
-                f"CREATE {kind} {table} AS SELECT {found} FROM logged WHERE row = '{table}'"
+                f"CREATE VIEW {table} AS SELECT {found} FROM logged WHERE row = '{table}'"
             )
-        for statements in (_OBI, _CHECKSUM.format(kind=kind), _REFIPO):
+        for statements in (_OBI, _CHECKSUM, _REFIPO):
             connection.execute(statements)
         _runs(connection, runs)
 
