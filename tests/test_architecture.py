@@ -27,7 +27,7 @@ FULL = 20
 """The most modules of a folder."""
 CHAIN = 15
 """The most modules that import one another, one after the other."""
-DEPLOYED = {"duckdb", "jinja2", "markupsafe", "obstore"}  # markupsafe is a part of jinja2
+DEPLOYED = {"duckdb", "jinja2", "markupsafe", "msgspec", "obstore"}  # jinja2 has markupsafe
 OPTIONAL = {"brotli", "isal", "zstandard"}  # what is deployed does without them
 HEAVY = {
     # package: the one file that imports it, or two where each has a use of its own
@@ -39,7 +39,8 @@ HEAVY = {
     "duckdb": "functions/database/engine.py",
     "fastavro": "builder/iceberg/avro.py",
     "jinja2": (
-        "builder/parquet/pieces.py functions/oai/render/loop.py functions/oai/render/template.py"
+        "builder/parquet/pieces.py functions/oai/render/loop.py functions/oai/render/loop_tree.py "
+        "functions/oai/render/template.py"
     ),
     "obstore": "functions/store/client.py",
     "pyarrow": (
@@ -51,7 +52,7 @@ HEAVY = {
     "httpcore2": "builder/http/addresses.py builder/http/connections.py",
     "internetarchive": "builder/filesets/strategies/archiveorg_client.py",
     "isal": "builder/serve/server.py functions/archive/inflate.py",
-    "msgspec": "builder/store/documents.py",
+    "msgspec": "builder/store/documents.py functions/snapshot/documents.py",
     "protego": "builder/http/politeness.py",
     "publicsuffixlist": "builder/sources/identity.py",
     "pypdfium2": "builder/gather/pdf_text.py",

@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -19,19 +19,21 @@ from builder.errors import UsageError
 from builder.http.url import normalise
 from builder.obi import content, log
 from builder.obi.claim import ObiRuntime
-from builder.obi.content import FailureRow, Incidence, Redirect, Row, Version
+from builder.obi.content import FailureRow, Incidence, Redirect, Row, SeenRow, Version
 from builder.obi.conversion import convert_run, find_unpacked
 from builder.obi.history import Committed, OpenedRun, history, is_open, standing
 from builder.obi.key import DAY_END, parse_tist
 from builder.obi.log import ItemHistory
 from builder.obi.run import abandon
 from builder.progress import ProgressBar
-from builder.sources.redif.notation import canonical_handle
 from builder.text import tally, visible
 from builder.verify.obi_packs import PackAudit
 from functions.database import engine
 from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore, StoreError
+from functions.snapshot.oai_name import canonical_handle
+from functions.url import redirects
+from functions.url.redirects import RedirectChainError
 
 _SHOWN = 5  # runs
 _IDENTIFIER = re.compile(r"oai:(?:[A-Za-z][A-Za-z0-9-]*(?:\.[A-Za-z][A-Za-z0-9-]*)+:)?(.+)")
@@ -77,12 +79,14 @@ def run(context: Context) -> int:
     if at is None:
         at = int(context.now().timestamp())
     held = found.at(at)
+    chain = _follow(context, found, at)
     if arguments.bytes:
-        if held is None:
-            raise UsageError(visible(_absence(found, at)))
-        _write(context, held[1], arguments.bytes)
+        source = chain[-1].at(at) or held  # bytes of an earlier time are better than none
+        if source is None:
+            raise UsageError(visible(_absence(chain, at)))
+        _write(context, source[1], arguments.bytes)
     if arguments.bytes != "-":
-        context.result(_account(found, at, held), _document(found, at, held))
+        context.result(_account(chain, at), _document(chain, at))
     return 0
 
 
@@ -133,6 +137,33 @@ def _find_item(context: Context, given: str) -> ItemHistory:
     )
 
 
+def _follow(context: Context, found: ItemHistory, at: int) -> list[ItemHistory]:
+    """Return the item and, of a URL that was a redirect at a time, those that it led to.
+
+    The item alone without an end, by a loop or too many redirects; with --bytes that raises
+    UsageError.
+    """
+    seen = {found.id: found}
+
+    def step(url: str) -> str | None:
+        target = _redirect_target(seen[url], at)
+        if target is not None and target not in seen:
+            seen[target] = _read_item(context, target)
+        return target
+
+    try:
+        return [seen[url] for url in redirects.follow(found.id, step)]
+    except RedirectChainError as error:
+        if context.arguments.bytes:
+            raise UsageError(visible(str(error))) from error
+        return [found]
+
+
+def _read_item(context: Context, name: str) -> ItemHistory:
+    with _database() as (connection, scratch):
+        return log.read_history(connection, context.store, history(context.store), scratch, name)
+
+
 @contextmanager
 def _database() -> Iterator[tuple[engine.Connection, Path]]:
     with (
@@ -159,7 +190,8 @@ def _copy(source: BinaryIO, target: BinaryIO) -> None:
     target.flush()
 
 
-def _account(found: ItemHistory, at: int, held: tuple[int, Version] | None) -> str:
+def _account(chain: Sequence[ItemHistory], at: int) -> str:
+    found, held = chain[0], chain[0].at(at)
     lines = [found.id]
     for tist, row in found.events():
         lines.append(f"  {_text(tist)}  {_row_text(row, found.id)}")
@@ -167,29 +199,37 @@ def _account(found: ItemHistory, at: int, held: tuple[int, Version] | None) -> s
     for _, block in blocks:
         other = block.url if block.handle == found.id else block.handle
         lines.append(f"  {'file' if block.handle == found.id else 'named by'}  {other}")
+    led = "".join(f": redirected to {one.id}" for one in chain[1:])
     if held is None:
-        target = _redirect_target(found, at)
-        lines.append(f"absent at {_text(at)}" + (f": redirected to {target}" if target else ""))
+        lines.append(f"absent at {_text(at)}{led}")
     else:
-        tist, version = held
-        lines.append(
-            f"at {_text(at)}: {tally(version.bytes, 'byte')} of {_text(tist)}, {version.key}"
-        )
+        lines.append(_held_text(held, at) + led)
+    if led and (end := chain[-1].at(at)):
+        lines.append(f"  {_held_text(end, at)}")
     return "\n".join(map(visible, lines))
 
 
-def _absence(found: ItemHistory, at: int) -> str:
-    """Return why there are no bytes; the target of a URL has its bytes under its own ID."""
-    if target := _redirect_target(found, at):
-        return f"{found.id} was a redirect at {_text(at)}: use {target}"
-    return f"{found.id} was absent at {_text(at)}: `sheaf obi ID` shows its history"
+def _held_text(held: tuple[int, Version], at: int) -> str:
+    tist, version = held
+    return f"at {_text(at)}: {tally(version.bytes, 'byte')} of {_text(tist)}, {version.key}"
+
+
+def _absence(chain: Sequence[ItemHistory], at: int) -> str:
+    """Return why there are no bytes."""
+    found, last = chain[0].id, chain[-1].id
+    if found != last:
+        return f"{found} led to {last} at {_text(at)}, which has no bytes of that time"
+    return f"{found} was absent at {_text(at)}: `sheaf obi ID` shows its history"
 
 
 def _redirect_target(found: ItemHistory, at: int) -> str | None:
-    """Return the target of a URL at a time, if that is the last that was logged."""
-    heard = [row for tist, row in found.events() if tist <= at]
-    last = heard[-1] if heard else None
-    return last.target if isinstance(last, Redirect) and last.origin == found.id else None
+    """Return the target of a URL at a time, if a redirect is the last that it was seen as."""
+    last: Row | None = None
+    for tist, row in found.rows:
+        own = getattr(row, "id", getattr(row, "origin", None)) == found.id
+        if tist <= at and own and isinstance(row, Version | SeenRow | Redirect):
+            last = row
+    return last.target if isinstance(last, Redirect) else None
 
 
 def _row_text(row: Row, own: str) -> str:
@@ -214,13 +254,16 @@ def _failure_text(failure: FailureRow) -> str:
     return f"HTTP status {status}" + (f", {detail}" if detail else "")
 
 
-def _document(found: ItemHistory, at: int, held: tuple[int, Version] | None) -> dict[str, Any]:
+def _document(chain: Sequence[ItemHistory], at: int) -> dict[str, Any]:
+    found, held, end = chain[0], chain[0].at(at), chain[-1].at(at)
     return {
         "id": found.id,
         "events": [{"tist": t, "row": row.row, **asdict(row)} for t, row in found.events()],
         "files": [{"tist": t, **asdict(block)} for t, block in found.blocks()],
         "as_of": at,
         "version": held and {"tist": held[0], **asdict(held[1])},
+        "redirected": [one.id for one in chain[1:]],
+        "target": None if len(chain) == 1 or not end else {"tist": end[0], **asdict(end[1])},
     }
 
 

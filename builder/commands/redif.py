@@ -15,15 +15,14 @@ from builder.errors import UsageError
 from builder.ingest import splits
 from builder.progress import show_bytes
 from builder.redif.tarball import is_packed, is_tar
-from builder.sources.redif import notation as values
 from builder.sources.redif import template
-from builder.sources.redif.cluster import Structure
 from builder.sources.redif.notation import Handles, to_base64
 from builder.sources.redif.specification import CODES, ERROR, Diagnostic
 from builder.sources.redif.template import Template
 from builder.sources.redif.template_text import LEAST, LIMIT
 from builder.text import tally
 from functions.config.gathering import contains_ascii
+from functions.snapshot.markup import clean_fields
 
 _SUFFIXES = {".rdf", ".redif"}
 _STDIN = "-"
@@ -150,7 +149,7 @@ def document(found: Template, repeated: list[Diagnostic], plain: bool) -> dict[s
         "md5": found.md5,
         "sha256": found.sha256,
         "reference_md5sum": to_base64(found.reference_md5),
-        "structure": _plain(found.structure) if plain else found.structure,
+        "structure": clean_fields(found.structure) if plain else found.structure,
         "attributes": [
             {"name": name, "line": line, "value": value} for name, line, value in found.attributes
         ],
@@ -159,16 +158,6 @@ def document(found: Template, repeated: list[Diagnostic], plain: bool) -> dict[s
             for diagnostic in (*found.diagnostics, *repeated)
         ],
         "text": found.text,
-    }
-
-
-def _plain(structure: Structure) -> Structure:
-    return {
-        name: [
-            _plain(entry) if isinstance(entry, dict) else values.plain_text(entry)
-            for entry in entries
-        ]
-        for name, entries in structure.items()
     }
 
 

@@ -6,7 +6,6 @@ from functools import partial
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.sources.redif.notation import canonical_handle
 from builder.withdraw import report, withdraw
 from builder.withdraw.selection import (
     Preview,
@@ -103,7 +102,7 @@ def selection(arguments: argparse.Namespace, settings: Configuration) -> Selecti
 
 def _identifier(given: str, settings: Configuration) -> str:
     """Return an identifier unchanged, or for a handle the identifier of its template."""
-    handle = canonical_handle(given)
+    handle = oai_name.canonical_handle(given)
     if not handle.startswith(("RePEc:", "ReLIS:", "mapin:")):
         return given
     namespace = str(settings["repository.namespace"])

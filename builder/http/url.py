@@ -16,6 +16,7 @@ from urllib.parse import unquote_plus, urljoin, urlsplit
 import ada_url
 
 from builder.http.errors import FetchError
+from functions.url import redirects
 
 BAD, USERINFO, SCHEME = "bad-file-url", "userinfo", "unsupported-scheme"
 """Faults of URLs that are not the id of a file."""
@@ -68,7 +69,7 @@ _MARK = "sheaf-file"
 """Parameter of our own, in place of such a secret: the beginning of the file's SHA-256."""
 _LATER = "pending"
 _MARK_DIGITS = 16
-MOST_REDIRECTS = 10
+MOST_REDIRECTS = redirects.MOST
 """Most redirects in a row that are followed."""
 _LONGEST_URL = 8000  # characters of a URL
 

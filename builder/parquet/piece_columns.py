@@ -239,7 +239,7 @@ _ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&#34;"), ("'", 
 
 
 def _escape(texts: pa.StringArray) -> pa.StringArray:
-    """Escape like template_filters.escape."""
+    """Escape like escaping.escape."""
     data = bytes_of(texts)
     for character, reference in _ESCAPES:
         if character.encode() in data:

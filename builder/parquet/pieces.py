@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from jinja2 import nodes
 
+from functions.oai.render.escaping import escape
 from functions.oai.render.loop import CONSTANT, RecordLoop, Separate
-from functions.oai.render.template_filters import escape
 from functions.snapshot import schema
 
 _TEXT, _NUMBER, _FLAG = "text", "number", "flag"

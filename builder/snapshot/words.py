@@ -230,7 +230,7 @@ def _other_rows(
         values["documents"] = list(documents)
     found = engine.batches(connection, sql, values)
     for kind, identifier, position, document in chain.from_iterable(found):
-        read = fields.read_document(document)
+        read = fields.read_document(kind, document)
         texts_ = fields.document_texts(kind, identifier, read)
         for word in {w for text in texts_ for w in words.table_words(words.pieces(text))}:
             yield word, position, 0

@@ -23,6 +23,7 @@ from functions.snapshot.store import Writer
 
 _THREADS = 8
 _AHEAD = 64
+_OTHERS = frozenset({key.RUNS, key.PACKS, PUBLISHES})  # folders without content of runs
 _STORED = "row IN ('version', 'redirect')"
 
 

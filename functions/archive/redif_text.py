@@ -1,7 +1,7 @@
 """The text of ReDIF templates: decoded from the bytes of a file, or of a range of a pack.
 
-A byte order mark decides the encoding. Without one, each line is UTF-8 or windows-1252, so no
-knowledge of the whole file is needed.
+A byte order mark decides the encoding. Without one, each line is UTF-8 or of another encoding,
+windows-1252 by default, so no knowledge of the whole file is needed.
 """
 
 import hashlib

@@ -136,7 +136,8 @@ class ArchivedContents:
         if listed is not None:
             return self.find(manifest, listed, at=at)
         found = self._objects.of_url(manifest, id_, at)
-        templates = [self._template(manifest, h) for h in self._objects.handles(manifest, id_)]
+        naming = self._objects.redirects.handles(manifest, id_)
+        templates = [self._template(manifest, handle) for handle in naming]
         if not any(one is not None and not one.deleted for one in templates):
             raise ContentError("withdrawn", f"{id_}: no published template names it")
         return self._object_content(id_, found)

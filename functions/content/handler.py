@@ -21,6 +21,7 @@ from functions.http import http_message as http
 from functions.http.access_log import AccessLog
 from functions.http.http_message import OAI_PATH, Call, Reply, unavailable
 from functions.oai.as_of import AsOf
+from functions.oai.named_item import find_record
 from functions.oai.repository import Repository
 from functions.snapshot import obi
 from functions.snapshot.errors import NothingPublished, StoreError
@@ -197,7 +198,7 @@ class ContentApplication:
     def _find(self, manifest: Manifest, asked: ContentRequest) -> Content:
         """Return the content of an item, or of a file by its own URL or handle."""
         for identifier in asked.identifiers:
-            record = self._repository.record(manifest, identifier, fields=_FIELDS)
+            record = find_record(self._repository, manifest, identifier, fields=_FIELDS)
             if record is not None:
                 return self._contents.find(manifest, record, file=asked.file, at=asked.at)
         if asked.file:

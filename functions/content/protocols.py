@@ -24,6 +24,7 @@ STATUSES: Mapping[str, int] = {
     "unplaced": 404,  # the capture's record has no known place of its own in its file
     "unresolved": 404,  # a revisit whose original is unknown or has no bytes
     "not-held": 404,  # no version of that time
+    "redirect-loop": 404,  # recorded redirects that lead back, or are too many
     "not-at-hand": 503,  # the archive file is not at its recorded place
     "damaged": 502,  # the archive file has other bytes there than the record declares
     "undecodable": 406,  # a coding that Sheaf cannot decode; the bytes as stored are available

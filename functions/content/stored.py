@@ -1,7 +1,7 @@
 """Reads bytes in the store itself: files of datasets, and objects of interest."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -15,12 +15,14 @@ from functions.content import archived_payload
 from functions.content.protocols import ByteRange, ContentError
 from functions.database.files import FILE, Files
 from functions.oai.repository import PublishedRecord
+from functions.oai.repository_duckdb.redirects import RedirectTables
 from functions.snapshot import obi
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.instant import from_digits
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 from functions.store.slice import Slices
+from functions.url.redirects import RedirectChainError
 
 WARC, DEFLATED, PACKED = "warc", "deflated", "redif"
 """Packing of a file in a WARC record, a deflated member of a bundle, and a template in a pack."""
@@ -34,7 +36,6 @@ _ALGORITHMS = ("sha256", "sha1", "md5")
 _TEXT = "text/plain; charset=utf-8"
 _ZIP = "application/zip"
 _UNKNOWN = "application/octet-stream"
-_NAMING = 16  # maximum number of templates of a URL that are checked for a listed one
 # Those that the table has: snapshots from before there were packs lack `pack` and `start`.
 _COLUMNS = "tist|key|bytes|sha256|length|encoding|media_type|pack|start"
 _VERSION = (
@@ -42,7 +43,6 @@ _VERSION = (
     "AND tist <= $at ORDER BY tist DESC LIMIT 1"
 )
 _BLOCKS = f"SELECT url, id FROM {FILE} WHERE handle = $handle ORDER BY position"
-_NAMED = f"SELECT DISTINCT handle FROM {FILE} WHERE id = $id ORDER BY handle LIMIT {_NAMING}"
 _FOREVER = 1 << 40  # seconds
 _STEP = 1 << 16  # bytes
 
@@ -150,6 +150,7 @@ class ObjectReader:
     def __init__(self, catalogue: Catalogue, files: Files) -> None:
         self._catalogue = catalogue
         self._files = files
+        self.redirects = RedirectTables(catalogue, files)
 
     def of_template(self, manifest: Manifest, handle: str, at: datetime | None) -> Holding:
         """Return a template's text as of a time. Raises ContentError."""
@@ -158,28 +159,34 @@ class ObjectReader:
     def of_file(
         self, manifest: Manifest, template: Mapping[str, Any], url: str, at: datetime | None
     ) -> Holding:
-        """Return a file in a template, by its URL as written or by its id.
+        """Return a file in a template, by its URL as written, its id, or a URL that it led to.
 
         `template` are the fields of the template. Redirects are followed. Raises ContentError.
         """
         handle, gathered = template["handle"], template.get(obi.GATHERED) or {}
-        if url in gathered:
+        if url in gathered and at is None:  # the publish followed the redirects
             return self._version(manifest, gathered[url], GATHERED, at)
-        for written, id_ in self._rows(manifest, "refipo", handle, _BLOCKS, handle=handle):
-            if id_ and url in (written, id_):
-                return self._version(manifest, id_, GATHERED, at)
-        raise ContentError("unknown", f"{handle} names no file {url}")
+        rows = self._rows(manifest, "refipo", handle, _BLOCKS, handle=handle)
+        named = [id_ for written, id_ in rows if id_ and url in (written, id_)]
+        if not named and {id_ for _, id_ in rows} & {*self.redirects.lead_to(manifest, url)}:
+            named = [url]
+        if not named:
+            raise ContentError("unknown", f"{handle} names no file {url}")
+        return self.of_url(manifest, named[0], at)
 
     def of_url(self, manifest: Manifest, url: str, at: datetime | None) -> Holding:
-        """Return the file with a URL as its id. Raises ContentError."""
-        return self._version(manifest, url, GATHERED, at)
+        """Return the file with a URL as its id, or that its redirects led to.
 
-    def handles(self, manifest: Manifest, url: str) -> Sequence[str]:
-        """Return some templates that name a file, by its id; this reads the whole table."""
-        found: list[str] = []
-        for file in self._catalogue.files(manifest, "refipo"):
-            found += [handle for (handle,) in self._files.rows(_NAMED, file, id=url)]
-        return found[:_NAMING]
+        Raises ContentError.
+        """
+        try:
+            *earlier, last = self.redirects.chain(manifest, url, at)
+        except RedirectChainError as error:
+            raise ContentError("redirect-loop", str(error)) from error
+        if earlier:
+            with suppress(ContentError):  # bytes of an earlier time are better than none
+                return self._version(manifest, last, GATHERED, at)
+        return self._version(manifest, url, GATHERED, at)
 
     def _version(self, manifest: Manifest, id_: str, kind: str, at: datetime | None) -> Holding:
         until = _FOREVER if at is None else int(at.timestamp())

@@ -23,6 +23,7 @@ from functions.oai.answer import (
 from functions.oai.as_of import AsOf, PointerReading
 from functions.oai.format import FormatDrift, Formats
 from functions.oai.listing import ListService, find_manifest, is_known
+from functions.oai.named_item import find_record
 from functions.oai.render import template_filters
 from functions.oai.render.sheet import Boundless, Room
 from functions.oai.repository import Repository
@@ -244,12 +245,12 @@ class Provider:
         manifest = self._manifest(reading)
         if request.identifier is None:
             return FormatList(self._formats.formats_for(manifest.kinds()))
-        record = self._repository.record(manifest, request.identifier, fields=())
+        record = find_record(self._repository, manifest, request.identifier, fields=())
         if record is None:
             raise error(NO_ITEM, f"There is no item {show(request.identifier)}.")
         formats = self._formats.of_kind(record.kind)
         if record.kind == template_filters.HARVESTED and not record.deleted:
-            full = self._repository.record(manifest, request.identifier, fields=(DOCUMENT,))
+            full = self._repository.record(manifest, record.identifier, fields=(DOCUMENT,))
             formats = tuple(
                 f for f in formats if full and template_filters.select_available([full], f.prefix)
             )
@@ -261,7 +262,7 @@ class Provider:
         """Section 4.1; an unknown item and an unknown format are reported together."""
         manifest = self._manifest(reading)
         name, prefix = request.identifier or "", request.prefix or ""
-        record = self._repository.record(manifest, name, fields=self._fields(prefix))
+        record = find_record(self._repository, manifest, name, fields=self._fields(prefix))
         row = self._formats.get(prefix)
         if row is not None and row not in self._formats.formats_for(manifest.kinds()):
             row = None

@@ -1,13 +1,13 @@
 """What of an item is searched and shown: its texts, its title and its date."""
 
 import html
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from functions.oai.render import about
+from functions.oai.render import redif_fields
 from functions.search import words
+from functions.snapshot import documents
 
 _DUBLIN_CORE = re.compile(r"<(?:\w+:)?(title|creator|identifier)(?:\s[^>]*)?>([^<]*)<")
 _YEAR = re.compile(r"\d{4}")
@@ -18,8 +18,8 @@ def document_texts(kind: str, identifier: str, document: Mapping[str, Any]) -> l
     match kind:
         case "template":
             fields = document.get("fields")
-            names = [n for c in ("author", "editor") for n in about.texts(fields, c, "name")]
-            found = [*about.titles(fields), *names, document.get("handle"), identifier]
+            names = [n for c in ("author", "editor") for n in redif_fields.texts(fields, c, "name")]
+            found = [*redif_fields.titles(fields), *names, document.get("handle"), identifier]
         case "fileset" | "file":
             people = document.get("creators") or ()
             names = [str(one.get("name")) for one in people if isinstance(one, Mapping)]
@@ -43,7 +43,7 @@ def document_date(kind: str, document: Mapping[str, Any]) -> str | None:
     """Return the date of publication, or None; it begins with the year."""
     match kind:
         case "template":
-            found: Any = about.date(document.get("fields"))
+            found: Any = redif_fields.date(document.get("fields"))
         case "fileset" | "file":
             found = document.get("published")
         case "collection":
@@ -57,7 +57,7 @@ def document_url(kind: str, document: Mapping[str, Any]) -> str | None:
     """Return the address of such an item, if its document has one."""
     match kind:
         case "template":
-            found: Any = next(iter(about.texts(document.get("fields"), "file", "url")), None)
+            found: Any = next(iter(redif_fields.texts(document.get("fields"), "file", "url")), None)
         case "fileset" | "file":
             found = document.get("url")
         case _:
@@ -70,13 +70,12 @@ def capture_pieces(title: str | None, host: str | None, url: str | None) -> list
     return [words.pieces(title or ""), words.url_pieces(host, url or "")]
 
 
-def read_document(text: str | None) -> Mapping[str, Any]:
-    """Return a document; empty if it is missing or invalid."""
+def read_document(kind: str, text: str | None) -> Mapping[str, Any]:
+    """Return the fields of an item's document; empty if it is missing or invalid."""
     try:
-        found = json.loads(text or "{}")
+        return documents.read(kind, text or "{}")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _dublin_core(document: Mapping[str, Any]) -> Sequence[tuple[str, str]]:

@@ -98,7 +98,7 @@ def examine(
         pieces = fields.capture_pieces(title, record["url_host_name"], url)
         key = record["url_surtkey"] or url or ""
     else:
-        document = fields.read_document(record.get(DOCUMENT) or documents.get(identifier))
+        document = fields.read_document(kind, record.get(DOCUMENT) or documents.get(identifier))
         texts = fields.document_texts(kind, identifier, document)
         title, url = texts[0], fields.document_url(kind, document)
         date, key = fields.document_date(kind, document), ""

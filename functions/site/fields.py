@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from functions.oai.render import about
+from functions.oai.render import redif_fields
 from functions.oai.repository import PublishedRecord
 from functions.search.fields import harvested_title
 from functions.site.language import Language
@@ -126,7 +126,7 @@ def read_title(record: PublishedRecord) -> str:
     """Return the title of a live record; without one, what identifies it best."""
     fields = record.fields
     if record.kind == "template":
-        titles = about.titles(fields.get("fields"))
+        titles = redif_fields.titles(fields.get("fields"))
         return _cut(titles[0] if titles else fields.get("handle") or record.identifier)
     if record.kind == "harvested":
         return _cut(harvested_title(fields) or fields.get("id") or record.identifier)
@@ -137,7 +137,7 @@ def read_title(record: PublishedRecord) -> str:
 def read_authors(record: PublishedRecord) -> list[str]:
     """Return the names of a record's authors or creators."""
     if record.kind == "template":
-        return about.texts(record.fields.get("fields"), "author", "name")
+        return redif_fields.texts(record.fields.get("fields"), "author", "name")
     creators = record.fields.get("creators") or ()
     return [one["name"] for one in creators if isinstance(one, dict) and one.get("name")]
 
@@ -146,7 +146,7 @@ def read_date(record: PublishedRecord) -> str:
     """Return the date that people look for: of the capture, or of the publication."""
     fields = record.fields
     if record.kind == "template":
-        return about.date(fields.get("fields")) or ""
+        return redif_fields.date(fields.get("fields")) or ""
     return str(fields.get("fetch_date") or fields.get("published") or "")
 
 

@@ -11,7 +11,7 @@ UTF-8 form.
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 _LENGTH = 15  # bytes; a multiple of five, so that base32 needs no padding
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
@@ -20,8 +20,10 @@ _SHIFTS = range(_LENGTH * 8 - 10, -1, -10)
 _PLAIN = "-_.!~*'();/?:@&=+$,"
 """Characters that an oai-identifier allows unescaped, besides letters, digits and %."""
 _WITHIN = _PLAIN.replace(":", "").replace(",", "")
-_AUTHORITIES = ("RePEc:", "ReLIS:", "mapin:")
+_SPELLINGS = {"repec": "RePEc", "relis": "ReLIS", "mapin": "mapin"}
+_AUTHORITIES = tuple(f"{name}:" for name in _SPELLINGS.values())
 """Prefixes of handles that cannot be confused with another item's local part."""
+_PERSON_BY_DATE = re.compile(r"((?:RePEc|ReLIS|mapin):per:\d{4}-\d\d-\d\d:)(.*)", re.DOTALL)
 _PERSON = r"p[a-z]{1,15}[0-9]{1,6}"
 """A person's short id: shorter than a capture's local part, and without a colon."""
 _NAMESPACE = re.compile(r"[A-Za-z][A-Za-z0-9-]*(\.[A-Za-z][A-Za-z0-9-]*)+")
@@ -111,6 +113,33 @@ def is_prefix(text: str) -> bool:
     """Return whether `text` is a valid prefix of handles: `oai:` alone, or with a namespace."""
     head, _, rest = text.partition(":")
     return head == "oai" and (rest == "" or (rest[-1] == ":" and is_namespace(rest[:-1])))
+
+
+def canonical_handle(handle: str) -> str:
+    """Return the canonical form of a handle.
+
+    It is in lower case, with two exceptions. The authority has its own spelling, and the name of a
+    person by date is in upper case (RePEc:per:1974-08-14:...). White space becomes single spaces:
+    such a handle is invalid, but still recognised.
+    """
+    lower = " ".join(handle.split()).lower()
+    head, colon, tail = lower.partition(":")
+    if colon and head in _SPELLINGS:
+        lower = f"{_SPELLINGS[head]}:{tail}"
+        if tail.startswith("per:") and (match := _PERSON_BY_DATE.fullmatch(lower)):
+            return match[1] + match[2].upper()
+    return lower
+
+
+def find_handle(identifier: str) -> str | None:
+    """Return the canonical form of a handle with a known authority, or of a person's short id.
+
+    The text `oai:` may precede a handle, as in RePEc's own identifiers; then `%XX` is decoded.
+    None if the text is no handle.
+    """
+    bare = identifier.removeprefix("oai:")
+    handle = canonical_handle(identifier if bare == identifier else unquote(bare))
+    return handle if handle.startswith(_AUTHORITIES) or re.fullmatch(_PERSON, handle) else None
 
 
 def template_identifier(prefix: str, handle: str) -> str:

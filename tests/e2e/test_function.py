@@ -437,7 +437,7 @@ def test_the_handler_itself_in_a_process_of_its_own(published: Lambda) -> None:
     assert (log["request"], log["status"], log["rows"]) == ("an-id", 200, 10)
     assert content(told["answer"]).count(b"<record>") == 10
     strangers = {*told["modules"]} - {*sys.stdlib_module_names}
-    deployed = {"duckdb", "jinja2", "markupsafe", "obstore", "functions", "templates"}
+    deployed = {"duckdb", "jinja2", "markupsafe", "msgspec", "obstore", "functions", "templates"}
     assert {name for name in strangers if not name.startswith("_")} <= deployed | {
         "typing_extensions"
     }

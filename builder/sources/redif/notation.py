@@ -9,7 +9,6 @@ UTF-8. They exclude blank lines, comments and end-of-file marks.
 
 import base64
 import hashlib
-import html
 import re
 from collections.abc import Iterable
 from functools import lru_cache, partial
@@ -18,11 +17,10 @@ from typing import NamedTuple
 from builder.sources.redif import template_text
 from builder.sources.redif.specification import NAMES
 from functions.archive.redif_text import normalize_line_ends
+from functions.snapshot.oai_name import canonical_handle
 
 END_MARK = "\x1a"
 """^Z, the end of a text in DOS. A line of it alone is ignored."""
-_AUTHORITIES = {"repec": "RePEc", "relis": "ReLIS", "mapin": "mapin"}
-_PERSON = re.compile(r"((?:RePEc|ReLIS|mapin):per:\d{4}-\d\d-\d\d:)(.*)", re.DOTALL)
 
 _ARCHIVE = r"(?:RePEc|ReLIS|mapin):[a-z]{3}"
 _SERIES = _ARCHIVE + r":[a-z\d]{6}"
@@ -119,22 +117,6 @@ def _join_lines(value: str, more: list[str]) -> str:
     return "\n".join((value, *more)) if value else "\n".join(more).lstrip()
 
 
-def canonical_handle(handle: str) -> str:
-    """Return the canonical form of a handle.
-
-    It is in lower case, with two exceptions. The authority has its own spelling, and the name of a
-    person by date is in upper case (RePEc:per:1974-08-14:...). White space becomes single spaces:
-    such a handle is invalid, but still recognised.
-    """
-    lower = " ".join(handle.split()).lower()
-    head, colon, tail = lower.partition(":")
-    if colon and head in _AUTHORITIES:
-        lower = f"{_AUTHORITIES[head]}:{tail}"
-        if tail.startswith("per:") and (match := _PERSON.fullmatch(lower)):
-            return match[1] + match[2].upper()
-    return lower
-
-
 class Handles:
     """The handles read so far, each with the position of its first template.
 
@@ -163,12 +145,6 @@ class Handles:
 
 
 _URL_HEAD = re.compile(r"URL:", re.IGNORECASE)
-_TAG = re.compile(
-    r"</?(?:a|abbr|b|big|blockquote|br|center|cite|code|dd|div|dl|dt|em|font|h[1-6]|hr|i|img|li|ol|"
-    r"p|pre|q|s|small|span|strong|sub|sup|table|tbody|td|th|tr|tt|u|ul)(?:\s[^<>]*)?/?>",
-    re.IGNORECASE,
-)
-_LINE_TAG = re.compile(r"<(?:br|p|li|div|tr|h[1-6]|/p|/div|/li)\b", re.IGNORECASE)
 _SIZE = re.compile(
     r"([\d.,]{1,20})\s*(bytes?|b|k|kb|kbytes?|kilobytes?|m|mb|mbytes?)?\.?", re.IGNORECASE
 )
@@ -258,19 +234,6 @@ def clean_url(value: str) -> str:
 def breaks_at_hyphen(value: str) -> bool:
     """Tell whether a URL has white space behind a hyphen, which may not belong to the URL."""
     return any(part.endswith("-") for part in value.split()[:-1])
-
-
-def plain_text(value: str) -> str:
-    """Return a value as plain text: without HTML tags, with entities resolved, in one line.
-
-    Only HTML's own tags are removed, so `a < b and c > d` stays. Entities are resolved once:
-    `&amp;lt;` is `&lt;`. Other text is returned unchanged.
-    """
-    if "<" in value:
-        value = _TAG.sub("", _LINE_TAG.sub(lambda match: f" {match[0]}", value))
-    if "&" in value:
-        value = html.unescape(value)
-    return collapse_space(value)
 
 
 def parse_size(value: str) -> int | None:

@@ -65,8 +65,9 @@ _TEMPLATES = {
         Name-Full! Name-First Name-Middle Name-Last Name-Prefix Name-Suffix Name-ASCII
         Email:email Homepage:url Fax Phone Postal Workplace>organization
         Workplace-Organization Workplace-Institution:institution Classification-JEL:jel
-        Author-Paper Author-Article Author-Software Author-Book Author-Chapter Editor-Book
-        Editor-Series Short-Id Last-Login-Date Registered-Date Handle:person!^
+        Author-Paper:document Author-Article:document Author-Software:document
+        Author-Book:document Author-Chapter:document Editor-Book:document Editor-Series:series
+        Short-Id Last-Login-Date Registered-Date Handle:person!^
     """,
     "ReDIF-Institution 1.0": """
         Primary>organization Primary-Area Primary-Defunct Secondary>organization Secondary-Area

@@ -33,6 +33,7 @@ from functions.archive.redif_text import (
     decode_lines,
     normalize_line_ends,
 )
+from functions.snapshot.oai_name import canonical_handle
 
 _BLANK = b" \t\r\n\x0b\x0c\x1a"  # with the end mark of DOS
 _CONTROLS = bytes(c for c in range(32) if c not in (9, 10, 13, 26)) + b"\x7f"
@@ -164,7 +165,7 @@ def _build_template(
         arranged.structure,
         specification.type if specification else None,
         written,
-        notation.canonical_handle(own) if own else None,
+        canonical_handle(own) if own else None,
         own,
         md5,
         sha256,

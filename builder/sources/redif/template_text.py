@@ -13,7 +13,8 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-MARKED = "utf-8-bom"
+from functions.archive.redif_text import MARKED
+
 _UTF_8_MARK = b"\xef\xbb\xbf"
 _UTF_16_MARKS = {b"\xff\xfe": "utf-16le", b"\xfe\xff": "utf-16be"}
 # Two characters of ASCII, without a mark: nothing else has a NUL byte in every second place.

@@ -18,10 +18,11 @@ import jinja2.meta
 from jinja2 import nodes
 from jinja2.nodes import Template as Template
 
-from functions.oai.render import template_filters
+from functions.oai.render import escaping, loop_tree
 from functions.oai.render.about import Container
 from functions.oai.repository import PublishedRecord
 from functions.oai.repository_duckdb.record_rows import HEADER, Page
+from functions.oai.repository_duckdb.template_page import TemplatePage
 from functions.snapshot import instant
 from functions.snapshot.errors import ConfigurationError
 from functions.snapshot.item_tables import COMPUTED
@@ -38,11 +39,12 @@ END = "\x1f"
 CONSTANT = frozenset({"prefix", "schema_location", "repository_name"})
 """Variables of a crosswalk besides the item's columns; each has one value for a page."""
 
+_AT_ONCE = 128
+"""Documents that are parsed and rendered at a time."""
+
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _INCLUDE = re.compile(r'\{% include (?:"([^"]+)"|crosswalk|(abouts)) %\}\n')
 
-_ESCAPED = "_escaped_"
-_FILTER = "_escape"
 _PLAIN = (nodes.Assign, nodes.For, nodes.If, nodes.Output, nodes.With)
 """Statements that print the same with Jinja2's escaping and with values escaped one by one."""
 _AWARE = frozenset({"join", "replace", "urlize", "xmlattr"})
@@ -113,10 +115,10 @@ class RecordLoop:
         self._escaped: list[str] = []
         if is_plain(tree):
             stored = {node.name for node in tree.find_all(nodes.Name) if node.ctx != "load"}
-            self._escaped = sorted(_escape(tree, free - stored))
+            self._escaped = loop_tree.rewrite(tree, free - stored)
             environment = environment.overlay(autoescape=False)
-            environment.filters = {**environment.filters, _FILTER: template_filters.escape}
-        columns = ("_position", *self.names, *(_ESCAPED + name for name in self._escaped))
+            environment.filters = {**environment.filters, **loop_tree.FILTERS}
+        columns = ("_position", *self.names, *self._escaped)
         code = environment.compile(_over_rows(tree, columns, environment), name, name)
         self._template = jinja2.Template.from_code(environment, code, environment.globals)
 
@@ -127,8 +129,19 @@ class RecordLoop:
         since: datetime | None = None,
     ) -> str:
         """Return the text of all records; their datestamps are raised to at least `since`."""
+        if not isinstance(records, TemplatePage):
+            return self._render(records, constants, since)
+        parts = records.parse(_AT_ONCE)
+        return "".join([self._render(part, constants, since) for part in parts])
+
+    def _render(
+        self,
+        records: Sequence[PublishedRecord],
+        constants: Mapping[str, str],
+        since: datetime | None,
+    ) -> str:
         columns = {name: self._column(name, records, since) for name in self.names}
-        escaped = (template_filters.escape_all(columns[name]) for name in self._escaped)
+        escaped = (_escape(name, columns) for name in self._escaped)
         rows = zip(range(len(records)), *columns.values(), *escaped, strict=True)
         return self._template.render(constants, _rows=rows)
 
@@ -186,6 +199,13 @@ def _column(name: str, records: Sequence[PublishedRecord]) -> Sequence[Any]:
     return [None if record.deleted else record.fields[name] for record in records]
 
 
+def _escape(name: str, columns: Mapping[str, Sequence[Any]]) -> Sequence[str]:
+    """Return the escaped column of that name."""
+    if name.startswith(loop_tree.ATTRIBUTE):
+        return escaping.attributes(columns[name.removeprefix(loop_tree.ATTRIBUTE)])
+    return escaping.escape_all(columns[name.removeprefix(loop_tree.ESCAPED)])
+
+
 def _free(tree: nodes.Template) -> set[str]:
     """Return the variables that a template reads without setting them."""
     stored = {node.name for node in tree.find_all(nodes.Name) if node.ctx == "store"}
@@ -203,21 +223,6 @@ def is_plain(tree: nodes.Template) -> bool:
     filters = {node.name for node in tree.find_all(nodes.Filter)}
     mapped = {node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)}
     return not _AWARE & (filters | mapped) and tree.find(nodes.Concat) is None
-
-
-def _escape(tree: nodes.Template, columns: set[str]) -> set[str]:
-    """Replace printed columns by their escaped names, filter other values; return the columns."""
-    found = set()
-    for output in tree.find_all(nodes.Output):
-        for index, node in enumerate(output.nodes):
-            if isinstance(node, nodes.Name) and node.name in columns:
-                found.add(node.name)
-                output.nodes[index] = nodes.Name(_ESCAPED + node.name, "load", lineno=node.lineno)
-            elif not isinstance(node, nodes.TemplateData):
-                output.nodes[index] = nodes.Filter(
-                    node, _FILTER, [], [], None, None, lineno=node.lineno
-                )
-    return found
 
 
 def _over_rows(

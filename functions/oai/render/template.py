@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 import jinja2.nodes
 
-from functions.oai.render import about, datacite, template_filters
+from functions.oai.render import datacite, escaping, redif_fields, template_filters
 from functions.oai.render.copy_address import NO_COPIES, CopyAddresses
 from functions.oai.render.loop import (
     CONSTANT,
@@ -79,7 +79,7 @@ class Templates:
         )
         self._read = partial(_source, self._environment)
         self._environment.filters.update(
-            attribute=template_filters.attribute,
+            attribute=escaping.attribute,
             copies=copies.find_files,
             gathered_copy=copies.find_gathered,
             copy=copies.find,
@@ -90,7 +90,7 @@ class Templates:
             parts=template_filters.parts,
             schema=template_filters.schema,
             utc=template_filters.utc,
-            **about.REDIF_FILTERS,
+            **redif_fields.FILTERS,
             **datacite.FILTERS,
             **template_filters.HARVESTED_FILTERS,
         )

@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import urljoin
 
 from markupsafe import Markup
-from markupsafe import escape as _markup
 
 from functions.oai.format import Format, find_file
 from functions.oai.repository import PublishedRecord
@@ -26,46 +25,11 @@ _NONCHARACTERS = ("\ufffe".encode(), "\uffff".encode())
 _REPLACEMENT = "\ufffd".encode()
 _FIRST = _REPLACEMENT[:1]
 """The first byte of each of them in UTF-8."""
-_END = "\x1f"
-_MARKUP = "&<>\"'"
-_SIMPLE = frozenset({str, int, type(None)})
-"""Types that `escape` prints like `str`, except for the escaping."""
 HARVESTED = "harvested"
 RAW_FORMAT = frozenset({"records"})
 """Columns that hold XML."""
 
 _MANDATORY = "oai_dc"
-
-
-def escape(value: Any) -> str:
-    """Escape like markupsafe, but to a plain text: making Markup takes longer than escaping.
-
-    Markup is returned unchanged.
-    """
-    if value.__class__ is str:
-        text: str = value
-        # Most values have none of these, and five searches take half of the time of five calls.
-        if "&" in text or "<" in text or ">" in text or '"' in text or "'" in text:
-            text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-            return text.replace('"', "&#34;").replace("'", "&#39;")
-        return text
-    return value if value.__class__ is Markup else str(_markup(value))
-
-
-def escape_all(column: Sequence[Any]) -> Sequence[str]:
-    """Return `escape` of each value, in one step if possible."""
-    texts = column
-    try:
-        joined = _END.join(column)
-    except TypeError:
-        if not {*map(type, column)} <= _SIMPLE:
-            return [escape(value) for value in column]
-        texts = [value if value.__class__ is str else str(value) for value in column]
-        joined = _END.join(texts)
-    if not any(character in joined for character in _MARKUP):
-        return texts
-    parts = escape(joined).split(_END)
-    return parts if len(parts) == len(column) else [escape(value) for value in column]
 
 
 @lru_cache(maxsize=1024)
@@ -82,14 +46,6 @@ def utc(value: datetime) -> str:
 def hexadecimal(value: bytes) -> str:
     """Return bytes in the form of XML Schema's hexBinary."""
     return value.hex().upper()
-
-
-def attribute(value: str) -> Markup:
-    """Escape a text so that an attribute keeps its line breaks (XML 1.0, section 3.3.3)."""
-    text = str(_markup(value))
-    for character in "\t\n\r":
-        text = text.replace(character, f"&#{ord(character)};")
-    return Markup(text)
 
 
 def clean(texts: Iterable[str]) -> bytes:

@@ -6,7 +6,6 @@ for each record and a mapping of its fields took a third of a page's time.
 Positions are the ranges of a listing's versions, and a span's shares of the publishes.
 """
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,7 +14,7 @@ from typing import Any, overload
 
 from functions.database.columns import Columns
 from functions.oai.repository import PublishedRecord
-from functions.snapshot import oai_name, obi, schema
+from functions.snapshot import documents, oai_name, obi, schema
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.manifest import Key, Manifest, RowGroup, Span, overlapping
 
@@ -26,6 +25,7 @@ _READ = ("position", "sequence", "identifier", "kind", "deleted", "sets")
 _FIELDS = tuple(column.name for column in schema.CONTENT)
 DOCUMENT = obi.DOCUMENT.name
 """The column with the fields of schema.DOCUMENTED items; read only if there are such items."""
+_OF_CAPTURES = frozenset(column.name for column in schema.CAPTURE)
 _ELSEWHERE = schema.DOCUMENTED | {"capture"}
 """Kinds of items without rows in the table of documents."""
 
@@ -114,7 +114,7 @@ class Page(Sequence[PublishedRecord]):
 
     def __getitem__(self, index: int | slice) -> "PublishedRecord | Page":
         if isinstance(index, slice):
-            return Page({name: values[index] for name, values in self._columns.items()})
+            return self._with({name: values[index] for name, values in self._columns.items()})
         columns, deleted = self._columns, self._columns["deleted"][index]
         return PublishedRecord(
             columns["position"][index],
@@ -131,10 +131,14 @@ class Page(Sequence[PublishedRecord]):
 
     @staticmethod
     def join(pages: Sequence["Page"]) -> "Page":
-        """Return pages as one; a column missing in one of them is None in its rows."""
+        """Return pages of one class as one; a column missing in one is None in its rows."""
         names = dict.fromkeys(chain.from_iterable(page._columns for page in pages))
         columns = ((n, (p._columns.get(n) or [None] * len(p) for p in pages)) for n in names)
-        return Page({name: [*chain.from_iterable(values)] for name, values in columns})
+        return pages[0]._with({name: [*chain.from_iterable(values)] for name, values in columns})
+
+    def _with(self, columns: Mapping[str, Sequence[Any]]) -> "Page":
+        """Return a page of the same class with other columns."""
+        return Page(columns)
 
     @property
     def names(self) -> Collection[str]:
@@ -151,7 +155,8 @@ def join_pages(parts: Sequence[Sequence[PublishedRecord]]) -> Sequence[Published
     if len(parts) == 1:
         return parts[0]
     pages = [part for part in parts if isinstance(part, Page)]
-    return Page.join(pages) if len(pages) == len(parts) else tuple(chain.from_iterable(parts))
+    is_alike = len(pages) == len(parts) and len({*map(type, parts)}) == 1
+    return Page.join(pages) if is_alike else tuple(chain.from_iterable(parts))
 
 
 def runs(records: Sequence[PublishedRecord]) -> Iterator[tuple[str, Sequence[PublishedRecord]]]:
@@ -202,21 +207,33 @@ def page(found: Columns, stamps: Mapping[int, datetime], spec: str | None) -> Pa
 
 
 class Narrowed:
-    """Columns to read of a list's row groups: DOCUMENT only where a record may have one."""
+    """Columns to read of a list's row groups: of captures and documents only where they may be."""
 
     def __init__(self, manifest: Manifest, names: tuple[str, ...]) -> None:
         self._names = names
-        self._without = tuple(name for name in names if name != DOCUMENT)
-        kinds = tuple(sorted(schema.DOCUMENTED))
-        living = living_sequences(manifest, kinds) if DOCUMENT in names else set()
-        self._spans = find_spans(manifest, living, kinds) if living else []
+        self._captures = _spans_of(manifest, ("capture",))
+        self._documented: list[Span] = []
+        if DOCUMENT in names:
+            self._documented = _spans_of(manifest, tuple(sorted(schema.DOCUMENTED)))
 
     def of(self, groups: Sequence[RowGroup]) -> tuple[str, ...]:
         """Return the columns for neighbouring row groups of records or copies."""
-        first, last = groups[0].first, groups[-1].last
-        if self._spans and (isinstance(first, tuple) or overlapping(self._spans, first, last)):
-            return self._names
-        return self._without
+        left_out = set() if _meets(self._captures, groups) else _OF_CAPTURES
+        if not _meets(self._documented, groups):
+            left_out = {*left_out, DOCUMENT}
+        return tuple(name for name in self._names if name not in left_out)
+
+
+def _spans_of(manifest: Manifest, kinds: tuple[str, ...]) -> list[Span]:
+    """Return the positions that living items of these kinds may have."""
+    living = living_sequences(manifest, kinds)
+    return find_spans(manifest, living, kinds) if living else []
+
+
+def _meets(spans: Sequence[Span], groups: Sequence[RowGroup]) -> bool:
+    """Return whether row groups may have positions of the spans; those of copies always may."""
+    first, last = groups[0].first, groups[-1].last
+    return bool(spans and (isinstance(first, tuple) or overlapping(spans, first, last)))
 
 
 def lacking(records: Page) -> list[str] | None:
@@ -227,11 +244,13 @@ def lacking(records: Page) -> list[str] | None:
     kinds = {*records.column("kind")}
     if kinds <= {"capture"} or (kinds <= _ELSEWHERE and DOCUMENT not in records.names):
         return None
+    if kinds <= _ELSEWHERE:
+        return []
     return sorted(r.identifier for r in records if r.kind not in _ELSEWHERE and not r.deleted)
 
 
-def fill_documents(records: Page, documents: Mapping[str, str]) -> Iterator[PublishedRecord]:
-    """Yield the records with the fields of their documents, JSON by identifier.
+def fill_documents(records: Page, found: Mapping[str, str]) -> Iterator[PublishedRecord]:
+    """Yield the records with the fields of their documents, `found` by identifier.
 
     Raises DamagedStore for a missing or invalid document.
     """
@@ -241,11 +260,9 @@ def fill_documents(records: Page, documents: Mapping[str, str]) -> Iterator[Publ
             continue
         try:
             if record.kind in _ELSEWHERE:
-                fields = json.loads(record.fields.get(DOCUMENT, "{}"))
+                text = record.fields.get(DOCUMENT, "{}")
             else:
-                fields = json.loads(documents[record.identifier])
-            if record.kind == "template":
-                fields.setdefault(obi.GATHERED)
-            yield replace(record, fields=fields)
+                text = found[record.identifier]
+            yield replace(record, fields=documents.read(record.kind, text))
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedStore(f"the document of {record.identifier} is damaged") from error

@@ -14,7 +14,8 @@ from functions.oai.repository_duckdb.details import DetailTables
 from functions.oai.repository_duckdb.figures import FigureTable
 from functions.oai.repository_duckdb.record_rows import Page, Range
 from functions.oai.repository_duckdb.sets import SetTable
-from functions.snapshot import oai_name
+from functions.oai.repository_duckdb.template_page import TemplatePage
+from functions.snapshot import documents, oai_name
 from functions.snapshot.manifest import DataFile, Manifest, RowGroup, Span, overlapping
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Reader
@@ -101,14 +102,14 @@ class DuckRepository:
         for part in self._ranges(manifest, selection):
             for file, groups in self._runs(manifest, part, selection.set, limit):
                 if missing <= 0:
-                    return self._fill(manifest, pages, headers=headers)
+                    return self._fill(manifest, pages, fields, headers=headers)
                 some = narrowed.of(groups)
                 for read in self._read(manifest, selection, part, file, groups, missing, some):
                     if read["position"]:
                         page = record_rows.page(read, self._sets.stamps(manifest), selection.set)
                         pages.append(page)
                         missing -= len(page)
-        return self._fill(manifest, pages, headers=headers)
+        return self._fill(manifest, pages, fields, headers=headers)
 
     def record(
         self, manifest: Manifest, identifier_: str, *, fields: Collection[str] | None = None
@@ -141,19 +142,26 @@ class DuckRepository:
             found = self._files.at(some, file, groups, place)
             if found["position"]:
                 page = record_rows.page(found, self._sets.stamps(manifest), None)
-                return self._fill(manifest, [page], headers=False)
+                return self._fill(manifest, [page], None, headers=False)
         return ()
 
     def _fill(
-        self, manifest: Manifest, pages: Sequence[Page], *, headers: bool
+        self,
+        manifest: Manifest,
+        pages: Sequence[Page],
+        fields: Collection[str] | None,
+        *,
+        headers: bool,
     ) -> Sequence[PublishedRecord]:
-        """Join the pages and add the fields of records from the table of documents."""
+        """Join the pages and add the fields of records from their documents."""
         if not pages:
             return ()
         page = pages[0] if len(pages) == 1 else Page.join(pages)
         names = None if headers else record_rows.lacking(page)
         if names is None:
             return page
+        if {*page.column("kind")} == {documents.TEMPLATE}:
+            return TemplatePage.of(page, fields)
         found: dict[str, str] = {}
         sql = f"SELECT * FROM {FILE} WHERE list_contains($names, identifier)"
         if names:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from functions.oai.render import about
+from functions.oai.render import redif_fields
 from functions.oai.repository import ObjectLife, PublishedRecord
 from functions.site.fields import is_web, weigh
 from functions.site.page import PageRequest
@@ -33,15 +33,15 @@ def list_files(
         return [
             {
                 "path": url,
-                "mimetype": about.first(file, "format"),
+                "mimetype": redif_fields.first(file, "format"),
                 "url": url if is_web(url) else None,
                 "life": by_url.get(url),
                 "copy": _find_address(request, record, url)
                 if _is_stored(by_url.get(url))
                 else None,
             }
-            for file in about.nodes_of(record.fields.get("fields"), "file")
-            for url in about.texts(file, "url")
+            for file in redif_fields.nodes_of(record.fields.get("fields"), "file")
+            for url in redif_fields.texts(file, "url")
         ]
     return []
 

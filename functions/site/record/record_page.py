@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from functions.http import http_message
 from functions.http.http_message import Reply
+from functions.oai import named_item
 from functions.oai.format import Format
 from functions.oai.repository import PublishedRecord
 from functions.oai.request import GET_RECORD
@@ -87,7 +88,7 @@ def find_record(request: PageRequest) -> PublishedRecord:
     """Return the record that the path or the argument `id` names. Raises PageError."""
     names = (request.arguments["id"],) if "id" in request.arguments else request.names
     for name in names:
-        record = request.parts.repository.record(request.manifest, name)
+        record = named_item.find_record(request.parts.repository, request.manifest, name)
         if record is not None:
             return record
     shown = names[-1] if names else ""

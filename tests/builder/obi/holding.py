@@ -4,10 +4,11 @@ import hashlib
 import io
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 from builder.obi import key, log, log_table
@@ -138,3 +139,17 @@ def one(keys: Iterable[str]) -> str:
     """Return the one that there is."""
     (found,) = keys
     return found
+
+
+def redirected(run: ObiRun, urls: Sequence[str], data: bytes) -> list[Row]:
+    """Store a file at the last of the URLs, each of which leads to the next; return the rows."""
+    where = run.put(urls[-1], data)
+    rows: list[Row] = [
+        version(where, data, urls[-1], FILE),
+        Incidence(id=urls[-1], kind=FILE, what="appearance", key=where),
+    ]
+    for origin, target in pairwise(urls):
+        slash = {origin, target} == {origin.rstrip("/"), origin.rstrip("/") + "/"}
+        told = None if slash else run.redirect(origin, target, 302, where)
+        rows.append(Redirect(origin=origin, target=target, status=302, key=told, target_key=where))
+    return rows

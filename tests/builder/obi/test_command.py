@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from builder.obi import key, log
-from builder.obi.content import Version
+from builder.obi.content import Redirect, Version
 from builder.obi.run import claim, history
 from builder.store.folder import FolderStore
 from tests.bucket import fresh
 from tests.builder.obi.conftest import Time
-from tests.builder.obi.holding import GATHER, objects, replaced
+from tests.builder.obi.holding import GATHER, objects, redirected, replaced
 from tests.builder.redif.samples import ARCHIVE, PAPER, SERIES
 from tests.e2e.conftest import Home, make_home
 
@@ -100,6 +100,39 @@ def test_a_template_is_named_by_handle_or_identifier_alike(published: Home) -> N
     for given in (identifier, f"oai:{HANDLE}", f"oai:other.example.org:{HANDLE.lower()}"):
         assert home("obi", given, "--json").json["id"] == HANDLE
     assert home("obi", "oai:archive.example.org:none").code == 2
+
+
+def test_the_bytes_of_a_url_are_those_that_its_redirects_led_to(home: Home) -> None:
+    target = home.folder / "found"
+    store, time = FolderStore(home.folder / "store"), Time()
+    time.clock.now = time.clock.now.replace(year=2098)
+    urls = [f"http://a.org/{number}" for number in range(3)]
+    run = claim(store, GATHER, time.runtime)
+    rows = redirected(run, [*urls, f"{urls[-1]}/"], b"%PDF")
+    loop = [
+        Redirect(origin=f"http://l.org/{a}", target=f"http://l.org/{b}", status=302)
+        for a, b in ("12", "21")
+    ]
+    long = [
+        Redirect(origin=f"http://m.org/{n}", target=f"http://m.org/{n + 1}", status=302)
+        for n in range(12)
+    ]
+    run.commit([*rows, *loop, *long])
+    for url in urls:
+        told = home("obi", url, "--as-of", "2099-01-01", "--bytes", target, "--json")
+        assert told.code == 0, told.err
+        assert target.read_bytes() == b"%PDF"
+        assert told.json["redirected"][-1] == f"{urls[-1]}/"
+        assert told.json["target"]["bytes"] == 4
+    assert (
+        f"redirected to {urls[1]}: redirected" in home("obi", urls[0], "--as-of", "2099-01-01").out
+    )
+    for url, problem in (("http://l.org/1", "loop"), ("http://m.org/0", "more than 10 redirects")):
+        told = home("obi", url, "--as-of", "2099-01-01", "--bytes", target)
+        assert (told.code, problem in told.err) == (2, True), told.err
+        assert home("obi", url, "--as-of", "2099-01-01").code == 0
+    told = home("obi", "http://m.org/5", "--as-of", "2099-01-01", "--bytes", target)
+    assert (told.code, "has no bytes" in told.err) == (2, True), told.err
 
 
 def test_a_dry_run_tells_templates_by_title_and_identifier(published: Home) -> None:

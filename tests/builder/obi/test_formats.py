@@ -12,10 +12,10 @@ from lxml import etree
 from builder.sources.redif.document import DocumentReport, Inheritable, inherit, tail
 from functions.oai.answer import REPEC
 from functions.oai.format import load
-from functions.oai.render import about, check
+from functions.oai.render import check, redif_fields
 from functions.oai.render.render import Renderer
-from functions.snapshot import oai_name, obi
-from tests.builder.obi.archive import Repec
+from functions.snapshot import documents, oai_name, obi
+from tests.builder.obi.archive import PREFIX, Repec
 from tests.builder.redif import samples
 from tests.builder.redif.samples import ARCHIVE, BOOK, CHAPTER, INSTITUTION, PAPER, PERSON, SERIES
 from tests.builder.redif.test_corpus import DATA
@@ -68,7 +68,7 @@ def item(data: bytes, **inherited: Any) -> tuple[str, Item]:
     fields[obi.GATHERED] = None  # a publish sets it
     assert [*fields] == [column.name for column in obi.TEMPLATE]
     name = oai_name.template_identifier("oai:example.org:", account.handle)
-    return name, Item(account.sets(), "template", json.loads(json.dumps(fields)))
+    return name, Item(account.sets(), "template", documents.read("template", json.dumps(fields)))
 
 
 def made(prefix: str, data: bytes, **inherited: Any) -> etree._Element:
@@ -95,7 +95,7 @@ def test_an_article_in_dublin_core() -> None:
     rights = found.pop("rights")
     assert rights == ["Subscribers only", REPEC.text]
     assert found == {
-        "title": ["T ]]> &amp;"],
+        "title": ["T ]]> &"],
         "creator": ["A & B <c>"],
         "contributor": ["Ed"],
         "description": ["One", "Two"],
@@ -220,6 +220,96 @@ def test_each_type_is_a_noun_of_amf(data: bytes, noun: str, type_: str | None) -
     assert one.findtext(f"{AMF}type") == type_
 
 
+def ties(element: etree._Element) -> list[tuple[str, str | None, str | None]]:
+    """Return each noun below a verb: the verb, its reference, and its name or title."""
+    return [
+        (
+            etree.QName(verb).localname,
+            noun.get("ref"),
+            noun.findtext(f"{AMF}name") or noun.findtext(f"{AMF}title"),
+        )
+        for verb in element.iter("*")
+        if etree.QName(verb).localname in VERBS
+        for noun in verb
+    ]
+
+
+def test_a_person_in_amf_names_works_and_workplaces() -> None:
+    data = PERSON.replace(
+        b"Workplace-Name: None\n",
+        b"""Author-Article: repec:BLA:kyklos:v:57
+Author-Paper: repec:iza:izadps:dp1563
+Author-Software: RePEc:boc:bocode:s1
+Editor-Book: repec:aaa:rbooks:1
+Editor-Series: repec:AAA:wpaper
+Author-Paper: lost
+Workplace-Name: Bowling Alley
+Workplace-Institution: RePEc:EDI:derugus
+""",
+    )
+    found = samples.one(data)
+    assert found.structure["author-paper"] == [
+        "RePEc:iza:izadps:dp1563",
+        "lost",
+        "RePEc:aaa:wpaper:98-01",
+    ]
+    assert found.structure["editor-series"] == ["RePEc:aaa:wpaper"]
+    assert [(d.code, d.line) for d in found.diagnostics] == [("invalid-value", 8)]
+    assert ties(made("amf", data)) == [
+        ("ispartof", "RePEc:edi:derugus", "Bowling Alley"),
+        ("isauthorof", "RePEc:iza:izadps:dp1563", None),
+        ("isauthorof", "lost", None),
+        ("isauthorof", "RePEc:aaa:wpaper:98-01", None),
+        ("isauthorof", "RePEc:bla:kyklos:v:57", None),
+        ("isauthorof", "RePEc:boc:bocode:s1", None),
+        ("iseditorof", "RePEc:aaa:rbooks:1", None),
+        ("iseditorof", "RePEc:aaa:wpaper", None),
+    ]
+
+
+def test_a_chapter_in_amf_is_part_of_its_book() -> None:
+    data = CHAPTER.replace(
+        b"In-Book:",
+        b"Author-Person: pMAU1\nBook-Title: All Rugs\nProvider-Name: Press\n"
+        b"Provider-Institution: RePEc:edi:pressus\nIn-Book:",
+    )
+    assert ties(made("amf", data)) == [
+        ("hasauthor", "pmau1", "Lebowski, Maude"),
+        ("haspublisher", "RePEc:edi:pressus", "Press"),
+        ("ispartof", "RePEc:aaa:rbooks:1", "All Rugs"),
+        ("ispartof", "RePEc:aaa:rchaps", None),
+    ]
+    titled = CHAPTER.replace(b"In-Book: RePEc:aaa:rbooks:1", b"Book-Title: All Rugs")
+    assert ties(made("amf", titled))[1] == ("ispartof", None, "All Rugs")
+
+
+NOUNS = {"text", "collection", "person", "organization"}
+VERBS = {
+    *("hasauthor", "haseditor", "haspublisher", "hasmaintainer", "isauthorof", "iseditorof"),
+    *("ispartof", "haspart"),
+}
+
+
+@pytest.mark.parametrize("data", samples.GOOD)
+def test_amf_is_of_nouns_that_verbs_relate(data: bytes) -> None:
+    """The published rules: a verb has nouns, a noun has adjectives and verbs, and id or ref."""
+    root = made("amf", data)
+    assert {etree.QName(one).localname for one in root} <= NOUNS
+    for one in root.iter("*"):
+        name, above = etree.QName(one).localname, etree.QName(one.getparent()).localname
+        assert one.tag.startswith(AMF)
+        assert name == name.lower()
+        if name in VERBS:
+            assert above in NOUNS
+            assert {etree.QName(noun).localname for noun in one} <= NOUNS
+            assert len(one)
+        elif name in NOUNS:
+            assert above in VERBS | {"amf"}
+            assert len({*one.attrib} & {"id", "ref"}) < 2
+        elif one is not root:
+            assert len(one) or one.text
+
+
 def test_the_text_of_a_template_comes_as_it_is() -> None:
     data = ARTICLE.replace(b"One", b"One\n  indented\x0b\n\n# comment")
     one = made("redif", data)
@@ -259,9 +349,9 @@ def test_the_page_for_people_names_the_source_of_templates() -> None:
 
 def test_odd_fields_are_passed_over() -> None:
     fields = {"author": ["a text", {"name": ["A", {"x": ["y"]}]}], "title": [{"a": ["b"]}]}
-    assert about.texts(fields, "author", "name") == ["A"]
-    assert about.titles(fields) == []
-    assert about.texts(None, "author", "name") == []
+    assert redif_fields.texts(fields, "author", "name") == ["A"]
+    assert redif_fields.titles(fields) == []
+    assert redif_fields.texts(None, "author", "name") == []
 
 
 @pytest.mark.parametrize(
@@ -279,7 +369,7 @@ def test_odd_fields_are_passed_over() -> None:
     ],
 )
 def test_dates(fields: dict[str, list[str]], date: str | None) -> None:
-    assert about.date(fields) == date
+    assert redif_fields.date(fields) == date
 
 
 def test_the_crosswalks_withstand_whatever_a_template_holds() -> None:
@@ -316,3 +406,27 @@ def test_real_templates_are_valid_in_every_format(repec: Repec) -> None:
                     assert rights[-1] == REPEC.text
     assert sizes.pop() > 600
     assert not sizes
+
+
+def test_stored_markup_is_shown_as_plain_text(repec: Repec) -> None:
+    data = b"""Template-Type: ReDIF-Paper 1.0
+Author-Name: Josef Kova&#269;
+Title: <i>Rugs</i> &amp;amp; <b>tables</b>, p<0.05
+Abstract: <p>First.</p><p>Second: a &lt; b.</p>
+Keywords: R&amp;D; rugs
+Handle: RePEc:aaa:wpaper:7
+"""
+    repec.take(x=data)
+    repec.publish()
+    name = PREFIX + "RePEc:aaa:wpaper:7"
+    with repec.asked() as client:
+        dc, amf, redif = (
+            client.get("GetRecord", identifier=name, metadataPrefix=prefix).root
+            for prefix in ("oai_dc", "amf", "redif")
+        )
+    assert dc.findtext(f".//{DC}title") == "Rugs & tables, p<0.05"
+    assert dc.findtext(f".//{DC}creator") == amf.findtext(f".//{AMF}name") == "Josef Kova\u010d"
+    assert dc.findtext(f".//{DC}description") == "First. Second: a < b."
+    assert [one.text for one in dc.iter(f"{DC}subject")] == ["R&D", "rugs"]
+    assert amf.findtext(f".//{AMF}abstract") == "First. Second: a < b."
+    assert redif.findtext(".//{*}redif") == data.decode().rstrip()

@@ -249,6 +249,22 @@ def test_a_withdrawn_template_stays_away_whatever_is_ingested(repec: Repec) -> N
     assert sound(repec) == []
 
 
+def test_a_bare_handle_names_a_template_and_nothing_else(repec: Repec) -> None:
+    repec.take(x=paper(1))
+    repec.publish()
+    with repec.asked() as client:
+        (name,) = (n for n in state(client) if n.endswith(":wpaper:1"))
+        handle = name.removeprefix(PREFIX)
+        for given in (handle, handle.lower(), f"oai:{handle}"):
+            page = client.get("GetRecord", identifier=given, metadataPrefix="oai_dc")
+            assert page.codes == []
+            assert page.root.findtext(".//{*}header/{*}identifier") == name
+            assert client.get("ListMetadataFormats", identifier=given).codes == []
+        for given in (f"{handle}x", "RePEc:aaa:wpaper", "oai:other.org:" + handle, "wpaper:1"):
+            page = client.get("GetRecord", identifier=given, metadataPrefix="oai_dc")
+            assert page.codes == ([] if given == "RePEc:aaa:wpaper" else ["idDoesNotExist"])
+
+
 def test_another_prefix_of_identifiers_is_refused_once_published(repec: Repec) -> None:
     repec.take(a=paper(1))
     settings = {"SHEAF_REDIF_IDENTIFIER_PREFIX": "oai:"}

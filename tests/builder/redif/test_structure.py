@@ -4,7 +4,8 @@ import pytest
 
 from builder.sources.redif import notation
 from builder.sources.redif.cluster import edit_distance, nearest
-from builder.sources.redif.notation import Handles, canonical_handle
+from builder.sources.redif.notation import Handles
+from functions.snapshot.oai_name import canonical_handle
 from tests.builder.redif.samples import INSTITUTION, PAPER, PERSON, SERIES, one, with_line
 
 
@@ -143,22 +144,6 @@ def test_a_size_is_in_kilobytes_unless_it_says_otherwise(written: str, size: int
     assert notation.parse_size(written) == size
     found = one(with_line(f"File-Size: {written}", at=9)).structure["file"][0]
     assert found.get("size", [""]) == [written if size is None else f"{size} bytes"]
-
-
-@pytest.mark.parametrize(
-    ("written", "text"),
-    [
-        ("<i>On</i> <b class='x'>Rugs</b><br/>here", "On Rugs here"),
-        ("<p>On</p><p>Rugs</p>", "On Rugs"),
-        ("Josef Kova&#269;, Jos&eacute;", "Josef Kovač, José"),
-        ("a < b and c > d", "a < b and c > d"),
-        ("AT&T & B&amp;lt;", "AT&T & B&lt;"),
-        ("H<sub>2</sub>O", "H2O"),
-        ("<x> stays", "<x> stays"),
-    ],
-)
-def test_plain_text_has_no_tags_and_no_entities(written: str, text: str) -> None:
-    assert notation.plain_text(written) == text
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,15 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
+from builder.obi.content import Redirect
+from builder.obi.run import Purpose, claim
 from functions.content import assembly
 from functions.content.handler import ContentApplication
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.store.slice import open_reader
 from tests.bucket import administrator, environment, fresh
 from tests.builder.obi.archive import PREFIX, Repec
+from tests.builder.obi.holding import redirected
 from tests.functions.content.test_holding import URL, gather, handle, named
 from tests.functions.oai.client import configured, event
 
@@ -109,3 +112,42 @@ def test_what_is_large_is_had_at_the_bucket(repec: Repec, weed_server: str) -> N
         connection.close()
         near = {**far, "content_redirect_bytes": len(NEW)}
         assert asked(over(bucket.uri, repec, keys, **near), f"/content/{URL}")[2] == NEW
+
+
+def test_redirects_are_followed_to_the_bytes(repec: Repec, tmp_path: Path) -> None:
+    world = Repec(tmp_path / "store")
+    world.take(a=named())
+    hops = (URL, "http://b.org/two", "http://b.org/two/", "https://c.org/three.pdf")
+    run = claim(world.store, Purpose("gather", "web", "web"), world.run_outside)
+    run.turn()
+    loop = [
+        Redirect(origin=f"http://l.org/{a}", target=f"http://l.org/{b}", status=302, target_key="x")
+        for a, b in ("12", "21")
+    ]
+    run.commit([*redirected(run, hops, NEW), *loop])
+    first = world.clock.now
+    world.publish()
+    application = over(str(world.root), world, {})
+    for url in hops:
+        coded = quote(url, safe="")
+        for path, query in ((PAPER, f"file={coded}"), ("/content", f"id={coded}")):
+            status, headers, body = asked(application, path, query)
+            assert (status, body) == (200, NEW), (path, url, headers.get("X-Archive-Error"))
+    loops = asked(application, "/content", "id=http%3A%2F%2Fl.org%2F1")
+    assert loops[1]["X-Archive-Error"] == "redirect-loop"
+    assert asked(application, PAPER, "file=http%3A%2F%2Fd.org%2F")[0] == 404
+    gather(world, b"%PDF its own")  # the URL itself has bytes later
+    world.publish()
+    application = over(str(world.root), world, {})
+    then = f"at={first + timedelta(seconds=5):%Y%m%d%H%M%S}&file={quote(URL, safe='')}"
+    assert asked(application, PAPER, then)[2] == NEW
+    assert asked(application, PAPER, f"file={quote(URL, safe='')}")[2] == b"%PDF its own"
+    world.close()
+
+
+def test_a_bare_handle_names_a_template(repec: Repec) -> None:
+    application = over(str(repec.root), repec, {})
+    for name in (HANDLE, HANDLE.replace("RePEc:aaa", "repec:AAA"), f"oai:{HANDLE}"):
+        assert b"On Rugs" in asked(application, f"/content/{name}")[2]
+        assert asked(application, f"/content/{name}", f"file={quote(URL, safe='')}")[2] == NEW
+    assert asked(application, f"/content/{HANDLE}x", f"file={quote(URL, safe='')}")[0] == 404

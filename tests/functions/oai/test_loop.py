@@ -8,7 +8,7 @@ import jinja2
 import pytest
 
 from functions.oai.format import TEMPLATES
-from functions.oai.render import render, template_filters
+from functions.oai.render import escaping, render
 from functions.oai.render.check import sample
 from functions.oai.render.loop import RecordLoop, lines
 from functions.oai.render.template import Templates
@@ -115,6 +115,31 @@ def test_templates_of_an_operator(tmp_path: Path, source: str, plain: bool) -> N
     assert bool(loop._escaped) is plain
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% for x in fields | texts('title') + fields | codes %}<b>{{ x }}</b>{% endfor %}\n",
+        "{% for x in fields | texts('title') %}{{ x }}{% else %}none{% endfor %}\n",
+        "{% for x in fields | nodes('author') %}{% for y in x | texts('name') %}{{ y }}{% endfor %}"
+        "{{ x | field('email', 'name') }}{{ loop.index }}{% endfor %}\n",
+        "{{ fields | texts('author', 'name') }}{{ fields | date }}{{ fields | field('note') }}\n",
+        "{% for x in gathered or ['a&', 'b'] %}{{ x }},{% endfor %}{{ handle | attribute }}\n",
+        "{% for name in ['title', 'note'] %}{% for x in fields | texts(name) %}{{ x | attribute }}"
+        "{% endfor %}{% endfor %}{% for x in fields.title if x %}{{ x }}{% endfor %}\n",
+    ],
+)
+def test_absent_attributes_are_skipped_and_loops_joined(tmp_path: Path, source: str) -> None:
+    (tmp_path / "crosswalks").mkdir()
+    (tmp_path / "crosswalks" / "own.xml").write_text(source)
+    records = page("template")
+    fields = records.column("fields")
+    for row, value in enumerate(
+        [{"title": ["A&", "<b>"], "year": ["1998"]}, None, {"title": ["B"]}]
+    ):
+        fields[row] = value if "fields.title" not in source else value or {"title": []}
+    check(Templates((tmp_path, TEMPLATES), {}), CAPTURE, "crosswalks/own.xml", records)
+
+
 def test_an_unknown_value_is_an_error_and_no_empty_text(tmp_path: Path) -> None:
     (tmp_path / "crosswalks").mkdir()
     (tmp_path / "crosswalks" / "own.xml").write_text("<a>\n{{ title.nope }}</a>")
@@ -130,6 +155,4 @@ def test_an_unknown_value_is_an_error_and_no_empty_text(tmp_path: Path) -> None:
      [], [["a&"], ("b",)]],
 )  # fmt: skip
 def test_values_are_escaped_at_once_as_one_by_one(column: list[Any]) -> None:
-    assert [*template_filters.escape_all(column)] == [
-        template_filters.escape(value) for value in column
-    ]
+    assert [*escaping.escape_all(column)] == [escaping.escape(value) for value in column]

@@ -116,8 +116,8 @@ def test_the_words_of_other_items(tmp_path: Path) -> None:
     assert by_place[0] == {"cisla", "novakova", "eva", "repec", "aaa", "wpaper", "1"}
     assert by_place[1] == {"soil", "doe", "10", "5", "x", "2"}
     assert by_place[2] == {"a", "z", "b", "x", "9", "3"}
-    assert fields.harvested_title(fields.read_document(harvested)) == "A & Z"
-    read = fields.read_document(template)
+    assert fields.harvested_title(fields.read_document("harvested", harvested)) == "A & Z"
+    read = fields.read_document("template", template)
     assert fields.document_texts("template", "oai:1", read)[0] == "Čísla"
     assert fields.document_date("template", read) == "2007-05"
 
