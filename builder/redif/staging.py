@@ -179,7 +179,7 @@ def stage(
     """
     with engine.reading("the read templates"):
         for table in TABLES:
-            connection.execute(f"CREATE VIEW parsed_{table} AS {_parsed(segments, table)}")
+            connection.execute(f"CREATE VIEW parsed_{table} AS {_query_parsed(segments, table)}")
         for sql in known:
             connection.execute(sql)
         connection.execute("CREATE TABLE root (source INTEGER, root VARCHAR)")
@@ -202,7 +202,7 @@ def stage(
         connection.execute("CREATE TABLE staged_fault AS FROM parsed_fault")
 
 
-def _parsed(segments: Sequence[Segment], table: str) -> str:
+def _query_parsed(segments: Sequence[Segment], table: str) -> str:
     """Return the query of the rows of a table that were parsed."""
     if not segments:
         empty = ", ".join(f"NULL::{column.type} AS {column.name}" for column in TABLES[table])
