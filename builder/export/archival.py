@@ -12,7 +12,14 @@ from typing import TypeVar
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.export import bagit, obi_objects, obi_source, ocfl_root, staging
+from builder.export import (
+    bagit,
+    obi_objects,
+    obi_source,
+    ocfl_root,
+    series_objects,
+    staging,
+)
 from builder.export.bagit import Bag, Bagged
 from builder.export.dataset_folders import CrateFolder, DatasetObject, bag_of_dataset
 from builder.export.dataset_source import DatasetSource, open_source
@@ -20,6 +27,7 @@ from builder.export.obi_bag import bag_of_run
 from builder.export.obi_source import Opened, choose_runs, open_runs
 from builder.export.ocfl_root import OcflSource, Rooted
 from builder.export.staging import AddedFolders
+from builder.obi.content import FILE
 from builder.obi.run import history
 from builder.progress import ProgressBar
 from functions.snapshot.errors import NothingPublished
@@ -77,9 +85,15 @@ def write_objects(context: Context, target: Path) -> Exported[Rooted]:
     with _open(context) as (opened, datasets):
         sources: Iterator[OcflSource] = iter(())
         count = 0
+        by = context.arguments.by
+        if opened and by:
+            sources = series_objects.list_sources(context.store, opened[1], by)
+            count = series_objects.count_objects(opened[1], by)
         if opened:
-            sources = obi_objects.list_sources(context.store, obi_source.list_objects(opened[1]))
-            count = obi_source.count_objects(opened[1])
+            kinds = (FILE,) if by else obi_source.KINDS
+            stored = obi_source.list_objects(opened[1], kinds)
+            sources = chain(sources, obi_objects.list_sources(context.store, stored))
+            count += obi_source.count_objects(opened[1], kinds)
         if datasets:
             sources = chain(sources, _list_objects(datasets))
             count += len(datasets.versions)

@@ -15,7 +15,7 @@ from typing import Any
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.obi.content import FILE, ExchangeRow, Version
+from builder.obi.content import FILE, SOURCE, TEMPLATE, ExchangeRow, Version
 from builder.obi.log import read_rows
 from builder.obi.replay import fold
 from builder.obi.run import Committed, history
@@ -28,8 +28,11 @@ _MEMBERS = [field.name for field in fields(Version)]
 _VERSIONS = (
     f"SELECT version.tist, CASE WHEN what IS NULL THEN 'noted' WHEN again THEN what || ' again' "
     f"ELSE what END, {', '.join(f'version.{name}' for name in _MEMBERS)} "
-    "FROM version LEFT JOIN incidence USING (tist, id, kind) ORDER BY version.id, kind, tist"
+    "FROM version LEFT JOIN incidence USING (tist, id, kind) "
+    "WHERE kind IN (SELECT unnest($kinds)) ORDER BY version.id, kind, tist"
 )
+KINDS = (TEMPLATE, FILE, SOURCE)
+"""All classes of objects."""
 _ROWS = 1024  # fetched at a time
 Opened = tuple[Sequence[Committed], engine.Connection]
 
@@ -57,15 +60,20 @@ class StoredObject:
     versions: tuple[LoggedObject, ...]
 
 
-def count_objects(connection: engine.Connection) -> int:
-    """Return the number of objects in the replay tables."""
-    row = connection.execute("SELECT count(DISTINCT (id, kind)) FROM version").fetchone()
-    return int(row[0]) if row else 0
+def count_objects(connection: engine.Connection, kinds: Sequence[str] = KINDS) -> int:
+    """Return the number of objects of some classes in the replay tables."""
+    statement = (
+        "SELECT count(DISTINCT (id, kind)) FROM version WHERE kind IN (SELECT unnest($kinds))"
+    )
+    ((count,),) = fetch_rows(connection, statement, {"kinds": list(kinds)})
+    return int(count)
 
 
-def list_objects(connection: engine.Connection) -> Iterator[StoredObject]:
-    """Yield the objects in the replay tables, by id and class."""
-    noted = map(_of, _fetch(connection, _VERSIONS))
+def list_objects(
+    connection: engine.Connection, kinds: Sequence[str] = KINDS
+) -> Iterator[StoredObject]:
+    """Yield the objects of some classes in the replay tables, by id and class."""
+    noted = map(parse_logged, fetch_rows(connection, _VERSIONS, {"kinds": list(kinds)}))
     for (identifier, kind), versions in groupby(noted, lambda n: (n.version.id, n.version.kind)):
         yield StoredObject(identifier, kind, tuple(versions))
 
@@ -75,9 +83,9 @@ def stored_keys(connection: engine.Connection, run: int) -> Iterator[tuple[str, 
     columns = ", ".join(f"v.{name}" for name in _MEMBERS)
     redirects = "SELECT key FROM redirect WHERE tist = $run AND key IS NOT NULL ORDER BY key"
     versions = f"SELECT v.tist, '', {columns} FROM version v WHERE v.tist = $run ORDER BY v.key"
-    for (where,) in _fetch(connection, redirects, {"run": run}):
+    for (where,) in fetch_rows(connection, redirects, {"run": run}):
         yield where, None
-    for noted in map(_of, _fetch(connection, versions, {"run": run})):
+    for noted in map(parse_logged, fetch_rows(connection, versions, {"run": run})):
         yield noted.version.key, noted.version
 
 
@@ -86,7 +94,7 @@ def named_packs(connection: engine.Connection, run: int) -> list[str]:
     statement = (
         "SELECT DISTINCT pack FROM version WHERE tist = $run AND pack IS NOT NULL ORDER BY pack"
     )
-    return [pack for (pack,) in _fetch(connection, statement, {"run": run})]
+    return [pack for (pack,) in fetch_rows(connection, statement, {"run": run})]
 
 
 def gather_runs(connection: engine.Connection) -> set[int]:
@@ -94,7 +102,7 @@ def gather_runs(connection: engine.Connection) -> set[int]:
     statement = " UNION ".join(
         f"SELECT tist FROM {table} WHERE kind = $kind" for table in ("version", "seen")
     )
-    return {run for (run,) in _fetch(connection, statement, {"kind": FILE})}
+    return {run for (run,) in fetch_rows(connection, statement, {"kind": FILE})}
 
 
 def sightings(connection: engine.Connection, run: int) -> Iterator[LoggedObject]:
@@ -110,7 +118,7 @@ def sightings(connection: engine.Connection, run: int) -> Iterator[LoggedObject]
         "WHERE v.kind = $kind AND v.tist <= $run "
         "QUALIFY row_number() OVER (PARTITION BY v.id ORDER BY v.tist DESC) = 1 ORDER BY v.id"
     )
-    yield from map(_of, _fetch(connection, statement, {"kind": FILE, "run": run}))
+    yield from map(parse_logged, fetch_rows(connection, statement, {"kind": FILE, "run": run}))
 
 
 def list_exchanges(store: Reader, run: Committed) -> Iterator[ExchangeRow]:
@@ -118,16 +126,23 @@ def list_exchanges(store: Reader, run: Committed) -> Iterator[ExchangeRow]:
     return (row for row in read_rows(store, run) if isinstance(row, ExchangeRow))
 
 
-def _fetch(
+def fetch_rows(
     connection: engine.Connection, statement: str, given: dict[str, Any] | None = None
 ) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a query on the replay tables, some at a time."""
     with engine.reading("what the logs of the runs come to"):
         cursor = connection.cursor().execute(statement, given or {})
         while rows := cursor.fetchmany(_ROWS):
             yield from rows
 
 
-def _of(row: tuple[Any, ...]) -> LoggedObject:
+def version_columns(table: str) -> str:
+    """Return the columns of a version, in the order of `parse_logged`."""
+    return ", ".join(f"{table}.{name}" for name in _MEMBERS)
+
+
+def parse_logged(row: tuple[Any, ...]) -> LoggedObject:
+    """Return the object of a row: its run, what happened, and the columns of its version."""
     held = dict(zip(_MEMBERS, row[2:], strict=True))
     return LoggedObject(row[0], row[1], Version(**held | {"flags": tuple(held["flags"] or ())}))
 

@@ -65,7 +65,7 @@ class StoredTable:
 def create(connection: engine.Connection) -> None:
     """Create an empty table `file`."""
     typed = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
-    connection.execute(STATEMENTS.get("empty", columns=typed))
+    connection.execute(STATEMENTS.get("empty", typed=typed))
     connection.execute(STATEMENTS.get("listed"))
 
 

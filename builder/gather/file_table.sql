@@ -1,6 +1,6 @@
 -- name: empty
 -- States in `recent` replace those of `base`, the table in the store.
-CREATE OR REPLACE TABLE recent ({columns});
+CREATE OR REPLACE TABLE recent ({typed});
 CREATE OR REPLACE VIEW base AS FROM recent WHERE false;
 CREATE OR REPLACE VIEW file AS
 FROM recent UNION ALL BY NAME SELECT * FROM base ANTI JOIN recent USING (host, id)
