@@ -24,7 +24,6 @@ from builder.export import (
     warc,
 )
 from builder.export.obi_source import choose_runs, open_runs, target_path
-from builder.export.series_objects import BY
 from builder.progress import ProgressBar
 from builder.text import tally
 from functions.database import engine
@@ -35,11 +34,7 @@ from functions.snapshot.errors import NothingPublished
 def add_ocfl(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("dir", metavar="DIR", help="the OCFL storage root")
-    parser.add_argument(
-        "--by", choices=tuple(BY), help="one object for all templates of a series or an archive "
-        "(default: one for each template)",
-    )  # fmt: skip
-    archival.add_datasets(parser)
+    archival.add_objects(parser)
 
 
 def export_ocfl(context: Context) -> int:

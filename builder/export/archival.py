@@ -14,10 +14,7 @@ from builder.context import Context
 from builder.errors import UsageError
 from builder.export import (
     bagit,
-    obi_objects,
     obi_source,
-    ocfl_root,
-    series_objects,
     staging,
 )
 from builder.export.bagit import Bag, Bagged
@@ -25,7 +22,8 @@ from builder.export.dataset_folders import CrateFolder, DatasetObject, bag_of_da
 from builder.export.dataset_source import DatasetSource, open_source
 from builder.export.obi_bag import bag_of_run
 from builder.export.obi_source import Opened, choose_runs, open_runs
-from builder.export.ocfl_root import OcflSource, Rooted
+from builder.export.ocfl import obi_objects, root, series_objects
+from builder.export.ocfl.root import OcflSource, Rooted
 from builder.export.staging import AddedFolders
 from builder.obi.content import FILE
 from builder.obi.run import history
@@ -46,6 +44,15 @@ def add_datasets(parser: argparse.ArgumentParser) -> None:
         "--dataset", action="append", dest="datasets", default=[], metavar="NAME",
         help="only this dataset, by its DOI or identifier; may be repeated",
     )  # fmt: skip
+
+
+def add_objects(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that select objects for a storage root."""
+    parser.add_argument(
+        "--by", choices=tuple(series_objects.BY), help="one object for all templates of a series "
+        "or of an archive (default: one for each template)",
+    )  # fmt: skip
+    add_datasets(parser)
 
 
 def write_crates(context: Context, target: Path) -> Exported[AddedFolders]:
@@ -98,7 +105,7 @@ def write_objects(context: Context, target: Path) -> Exported[Rooted]:
             sources = chain(sources, _list_objects(datasets))
             count += len(datasets.versions)
         with ProgressBar("exporting", count, " objects") as advance:
-            done = ocfl_root.export(sources, target, user, advance)
+            done = root.export(sources, target, user, advance)
         return done, datasets.elsewhere if datasets else 0
 
 

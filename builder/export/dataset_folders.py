@@ -7,8 +7,8 @@ from pathlib import Path
 from builder.errors import UsageError
 from builder.export.bagit import PAYLOAD, Bag
 from builder.export.dataset_package import DatasetPackage, PackageFile
-from builder.export.ocfl import OcflInventory
-from builder.export.ocfl_root import OcflFile, OcflVersion
+from builder.export.ocfl.inventory import OcflInventory
+from builder.export.ocfl.root import OcflFile, OcflVersion
 from functions.snapshot import instant
 
 
@@ -63,7 +63,7 @@ def bag_of_dataset(package: DatasetPackage, sender: Mapping[str, str]) -> Bag:
 
 @dataclass(frozen=True, slots=True)
 class DatasetObject:
-    """All versions of a dataset as one object; implements builder.export.ocfl_root.OcflSource.
+    """All versions of a dataset as one object; implements builder.export.ocfl.root.OcflSource.
 
     `versions` are identifiers, of which `pack` returns the packages. A version is found by its
     message and its files, because an older one may be archived later.

@@ -19,7 +19,7 @@ import ocfl
 import pytest
 
 from builder.cli import main
-from builder.export.ocfl import place
+from builder.export.ocfl.inventory import place
 from functions.content import assembly
 from functions.oai.repository_duckdb.repository import DuckRepository
 from tests.bucket import Bucket

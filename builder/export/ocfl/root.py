@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from builder.export import ocfl, staging
+from builder.export import staging
+from builder.export.ocfl import inventory as ocfl
 from builder.runtime import Advance
 from functions.snapshot.errors import DamagedStore, StoreError
 

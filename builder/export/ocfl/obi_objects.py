@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from builder.export.obi_source import LoggedObject, StoredObject
-from builder.export.ocfl import OcflInventory
-from builder.export.ocfl_root import ForeignRoot, OcflFile, OcflVersion
+from builder.export.ocfl.inventory import OcflInventory
+from builder.export.ocfl.root import ForeignRoot, OcflFile, OcflVersion
 from builder.obi import content
 from builder.obi.content import FILE, SOURCE, TEMPLATE
 from functions.snapshot import instant
@@ -20,7 +20,7 @@ NAMES: Mapping[str, str] = {TEMPLATE: "template.rdf", FILE: "file", SOURCE: "sou
 
 @dataclass(frozen=True, slots=True)
 class ObiObject:
-    """An object of the obi store; implements builder.export.ocfl_root.OcflSource."""
+    """An object of the obi store; implements builder.export.ocfl.root.OcflSource."""
 
     store: Reader
     stored: StoredObject

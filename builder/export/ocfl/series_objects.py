@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, overload
 
 from builder.export.obi_source import LoggedObject, fetch_rows, parse_logged, version_columns
-from builder.export.ocfl import OcflInventory
-from builder.export.ocfl_root import ForeignRoot, OcflFile, OcflVersion
+from builder.export.ocfl.inventory import OcflInventory
+from builder.export.ocfl.root import ForeignRoot, OcflFile, OcflVersion
 from builder.obi import content, key
 from builder.obi.content import DELETION, SOURCE, TEMPLATE
 from builder.redif.staging import PREFIX
@@ -40,7 +40,8 @@ SELECT part, e.tist, e.what, v.tist, {{columns}}
 FROM (
     SELECT {{part}} AS part, tist, id, kind, what FROM incidence WHERE kind = '{TEMPLATE}'
     UNION ALL
-    SELECT concat('{PREFIX}', coalesce(home, '.')), tist, id, kind, '' FROM version WHERE kind = '{SOURCE}'
+    SELECT concat('{PREFIX}', coalesce(home, '.')), tist, id, kind, ''
+    FROM version WHERE kind = '{SOURCE}'
 ) e ASOF JOIN version v ON v.id = e.id AND v.kind = e.kind AND v.tist <= e.tist
 ORDER BY part, e.tist, e.id
 """
@@ -65,7 +66,7 @@ class SeriesEvent:
 
 @dataclass(frozen=True, slots=True)
 class SeriesObject:
-    """The templates of a series; implements builder.export.ocfl_root.OcflSource."""
+    """The templates of a series; implements builder.export.ocfl.root.OcflSource."""
 
     store: Reader
     id: str
