@@ -20,7 +20,7 @@ PARTS = {
     "pairs": "SELECT x",
     "typed": "x INTEGER",
 }
-_SEVERAL = ("create", "empty", "rebase")
+_SEVERAL = ("create", "empty", "merge", "rebase")
 FIELD = re.compile(r"\{(\w+)\}")
 
 
