@@ -183,7 +183,7 @@ class _Copy:
         recovery.write_witness(self._target, final)
         # Objects beside a snapshot refer to a pointer, which must therefore exist before.
         marks = [k for k in map(layout.settled_key, self._numbers) if self._source.tag(k)]
-        marks += self._source.keys(PUBLISHES)
+        marks += self._source.keys(PUBLISHES) if self._newest.run else ()
         for key in marks:
             self._create(key)
         if self._source.tag(INDEX):

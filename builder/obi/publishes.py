@@ -93,6 +93,8 @@ def write_record(store: Writer, record: PublishRecord) -> None:
 def record_publish(store: Writer, runs: Sequence[Committed], manifest: Manifest) -> None:
     """Record that a snapshot made runs visible, unless an earlier one did."""
     run, last = manifest.run, None
+    if not run:
+        return
     for where in reversed([*store.keys(PUBLISHES)]):
         record = parse_record(store.read(where), where)
         if record.kind == PUBLISH:
