@@ -27,13 +27,12 @@ from builder.redif.known_files import KnownFiles, open_known
 from builder.redif.packing import PackStorage
 from builder.redif.parse import parse
 from builder.redif.source import Sources, open_member, tarballs, tree_members
-from builder.redif.spool import LARGEST, NO_ENCODINGS, Flaw, RedifFile, Segment, Spool
+from builder.redif.spool import LARGEST, NO_ENCODINGS, FileOrigin, Flaw, RedifFile, Segment, Spool
 from builder.redif.staging import (
     PREFIX,
     UNKNOWN,
     UNREAD,
     Acceptance,
-    FileOrigin,
     compare,
     stage,
 )

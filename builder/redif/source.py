@@ -22,8 +22,7 @@ from builder.ingest.remote import files as remote_files
 from builder.ingest.remote.access import SourceAccess
 from builder.ingest.splits import ArchiveFile
 from builder.redif import tarball
-from builder.redif.spool import Flaw, RedifFile, is_redif, path_text
-from builder.redif.staging import FileOrigin
+from builder.redif.spool import FileOrigin, Flaw, RedifFile, is_redif, path_text
 from builder.sources import recognise, search
 from builder.threads import map_requests
 

@@ -60,6 +60,15 @@ class Flaw(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class FileOrigin:
+    """A source: a folder or a tarball; `label` is its name in messages."""
+
+    path: Path
+    label: str
+    is_tree: bool
+
+
+@dataclass(frozen=True, slots=True)
 class RedifFile:
     """A ReDIF file in a source; `opened` can be called once."""
 

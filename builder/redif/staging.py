@@ -11,12 +11,11 @@ once are not believed.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from builder.errors import UsageError
 from builder.obi.content import SOURCE, TEMPLATE
 from builder.redif.parse import TABLES, path
-from builder.redif.spool import Flaw, Segment
+from builder.redif.spool import FileOrigin, Flaw, Segment
 from functions.database import engine
 
 PREFIX = "RePEc-file:"
@@ -150,15 +149,6 @@ WHERE counts AND segment IS NULL AND ordinal IN (
     SELECT ordinal FROM step WHERE became IN ({})) ORDER BY ordinal
 """.format(", ".join(f"'{became}'" for became in STORED))
 """The query of the known files that must be read after all."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileOrigin:
-    """A source: a folder or a tarball; `label` is its name in messages."""
-
-    path: Path
-    label: str
-    is_tree: bool
 
 
 def stage(

@@ -11,7 +11,8 @@ from builder.obi.content import Row
 from builder.obi.history import Committed
 from builder.obi.run import ObiRuntime, Purpose, claim
 from builder.redif.ingest import RedifJob, RedifRuntime, ingest
-from builder.redif.staging import Acceptance, FileOrigin
+from builder.redif.spool import FileOrigin
+from builder.redif.staging import Acceptance
 from tests.builder.conftest import World
 from tests.builder.redif.trees import archive, tree
 from tests.functions.oai.client import Client, Page
