@@ -28,7 +28,7 @@ WHOLE = load(TEMPLATE.read_text("utf-8"))
 FULL = {name: value for name, value in ours.FULL.items() if name != "Deployment"}
 SIZES = {
     # megabytes: the bound of the serving function is for arm64, the default
-    ("OaiFunction", "arm64"): 80,
+    ("OaiFunction", "arm64"): 82,
     ("OaiFunction", "x86_64"): 90,
     ("ContentFunction", "arm64"): 100,
     ("ContentFunction", "x86_64"): 110,
