@@ -44,7 +44,7 @@ from functions.snapshot.store import Writer
 
 T = TypeVar("T")
 _KIND = "ingest"
-_MEMORY = 512  # megabytes for DuckDB
+_MEMORY = 2048  # megabytes for DuckDB; a million new templates need more than 512
 _FLAWS = 10_000  # most files left out that are listed one by one
 _VERSION = 1  # version of the fingerprint
 
