@@ -60,7 +60,7 @@ def publish(
     Raises NothingToPublish, DerivedError and the errors of transaction.revise.
     """
     check_names(configuration)
-    change = _Intake(store, configuration, runtime, formats or {})
+    change = IntakeChange(store, configuration, runtime, formats or {})
     built = revise(store, configuration, runtime, change)
     manifest = built.manifest or Transaction.of(store, configuration, runtime).before
     record_publish(store, change.history, manifest)
@@ -68,9 +68,10 @@ def publish(
     return built
 
 
-class _Intake:
+class IntakeChange:
     """The change made by the finished runs of the intake and the new runs of the obi store.
 
+    With `last`, it is that of the runs of the obi store up to this one, without the intake.
     Implements transaction.Change.
     """
 
@@ -80,8 +81,10 @@ class _Intake:
         configuration: Configuration,
         runtime: Runtime,
         formats: Mapping[str, str],
+        last: int | None = None,
     ) -> None:
         self._store = store
+        self._last = last
         self._configuration = configuration
         self._digests = formats
         self._runtime = runtime
@@ -109,10 +112,11 @@ class _Intake:
             raise
 
     def _list_runs(self) -> list[intake.IntakeRun]:
-        return list(intake.runs(self._store))
+        return [] if self._last is not None else list(intake.runs(self._store))
 
     def _list_history(self) -> Sequence[Committed]:
-        return history(self._store)
+        last = self._last
+        return [run for run in history(self._store) if last is None or run.tist <= last]
 
     def _rebuild(self, base: Transaction) -> ChangeResult:
         """Build where nothing is new except, possibly, a format; figures that lack are counted."""
@@ -256,27 +260,6 @@ class _Intake:
 
     def _files(self, table: str) -> list[str]:
         return intake.files(self._store, self._runs, self._keys, table)
-
-
-class RunChange(_Intake):
-    """The change made by the runs of the obi store up to one of them, without the intake."""
-
-    def __init__(
-        self,
-        store: Writer,
-        configuration: Configuration,
-        runtime: Runtime,
-        formats: Mapping[str, str],
-        last: int,
-    ) -> None:
-        super().__init__(store, configuration, runtime, formats)
-        self._last = last
-
-    def _list_runs(self) -> list[intake.IntakeRun]:
-        return []
-
-    def _list_history(self) -> Sequence[Committed]:
-        return [run for run in history(self._store) if run.tist <= self._last]
 
 
 def _nothing(connection: engine.Connection) -> None:

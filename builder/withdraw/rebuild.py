@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from builder.obi import publishes
 from builder.obi.history import history
 from builder.obi.publishes import PUBLISH, WITHDRAW, PublishRecord
-from builder.publish.publish import RunChange
+from builder.publish.publish import IntakeChange
 from builder.runtime import Runtime
 from builder.snapshot.transaction import Change, NothingSelectedError, revise
 from builder.text import tally
@@ -73,7 +73,7 @@ def _change(
     record: PublishRecord,
 ) -> Change:
     if record.kind == PUBLISH:
-        return RunChange(store, configuration, runtime, formats, record.run)
+        return IntakeChange(store, configuration, runtime, formats, record.run)
     selection = Selection(identifiers=record.identifiers)
     if record.kind == WITHDRAW:
         return Withdrawal(selection, record.reason)
