@@ -25,7 +25,7 @@ from builder.obi.run import ObiRuntime
 from builder.progress import IngestProgress, ProgressBar
 from builder.redif import ingest as redif
 from builder.redif.account import RedifReport
-from builder.redif.ingest import RedifJob, accept_held, is_done
+from builder.redif.job import RedifJob, accept_held, is_done, plan_jobs
 from builder.redif.read_files import NOTHING_NEW, leave_known, list_failed
 from builder.redif.source import STDIN, Sources, read_list, sort_sources
 from builder.redif.staging import Acceptance
@@ -107,7 +107,7 @@ def run(context: Context) -> int:
     harvests = {source: _find_harvests(source) for source in _sources(context)}
     others = [source for source, found in harvests.items() if not found]
     sources = sort_sources(others, connection, context.environment)
-    orders = redif.jobs(arguments.file, arguments.tist, sources, accepted)
+    orders = plan_jobs(arguments.file, arguments.tist, sources, accepted)
     if arguments.collection and not sources.archives:
         raise UsageError("--collection needs an archive file: ReDIF has series")
     context.store.tag(layout.POINTER)  # an unreachable store is reported now, not after hours

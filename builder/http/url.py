@@ -21,6 +21,13 @@ from functions.url import redirects
 BAD, USERINFO, SCHEME = "bad-file-url", "userinfo", "unsupported-scheme"
 """Faults of URLs that are not the id of a file."""
 
+NORMAL = re.compile(
+    r"https?://(?:[a-z0-9]+(?:-[a-z0-9]+)*\.)+[a-z]+"
+    r"(?:/(?:[A-Za-z0-9_~-][A-Za-z0-9._~-]*/)*(?:[A-Za-z0-9_~-][A-Za-z0-9._~-]*)?)"
+    r"(?:\?[A-Za-z0-9._~=&+-]+)?"
+)
+"""The form of most URLs in normal form, which need no parser."""
+
 _PREFIX = re.compile(r"URL:", re.IGNORECASE)
 _FETCHED = re.compile(r"(https?|ftp)://[^/?#]", re.IGNORECASE)
 _OTHER = re.compile(r"(?!https?:|ftp:)[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -88,6 +95,8 @@ class Url:
 
 def normalise(raw: str) -> Url:
     """Return the id of the file behind a URL as it was written. Idempotent."""
+    if NORMAL.fullmatch(raw):
+        return Url(raw)
     text = raw.strip()
     if _PREFIX.match(text):
         text = text[4:].strip()

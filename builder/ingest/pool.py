@@ -5,10 +5,12 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from itertools import chain, islice
 from queue import Empty
 from typing import Any, TypeVar
 
@@ -25,40 +27,45 @@ _reports: Any = None  # in a worker process: the queue of its progress reports
 
 
 def map_tasks(
-    work: Callable[[T, Advance], R], tasks: Sequence[T], jobs: int, advance: Advance
+    work: Callable[[T, Advance], R], tasks: Iterable[T], jobs: int, advance: Advance
 ) -> Iterator[R]:
     """Apply `work` to each task in up to `jobs` processes, and yield the results in order.
 
     `work` must be a function of a module. Its second argument is a callback; the numbers passed to
-    it reach `advance`.
+    it reach `advance`. Tasks may be made while earlier ones are worked on.
     """
-    if jobs > 1 and len(tasks) > 1:
-        yield from _side_by_side(work, tasks, min(jobs, len(tasks)), advance)
+    rest = iter(tasks)
+    first = list(islice(rest, 2 if jobs > 1 else 0))
+    if len(first) > 1:
+        yield from _side_by_side(work, chain(first, rest), jobs, advance)
     else:
-        for task in tasks:
+        for task in chain(first, rest):
             yield work(task, advance)
 
 
 def _side_by_side(
-    work: Callable[[T, Advance], R], tasks: Sequence[T], jobs: int, advance: Advance
+    work: Callable[[T, Advance], R], tasks: Iterable[T], jobs: int, advance: Advance
 ) -> Iterator[R]:
     context = multiprocessing.get_context("spawn")
     reports = context.Queue()
     reports.cancel_join_thread()  # what is left in it when the work ends early is not needed
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(reports,))
+    futures: deque[Future[R]] = deque()
     try:
-        with defer_interrupts():  # inherited by the workers: their parent ends them
-            futures = [pool.submit(_work, work, task) for task in tasks]
-        for future in futures:
-            future.add_done_callback(lambda _: reports.put((0, 0)))  # so that nobody waits longer
-        for future in futures:
-            while not future.done() or not reports.empty():
+        for task in tasks:
+            with defer_interrupts():  # inherited by the workers: their parent ends them
+                futures.append(pool.submit(_work, work, task))
+            futures[-1].add_done_callback(lambda _: reports.put((0, 0)))  # so that nobody waits
+            while not reports.empty():
+                advance(*reports.get())
+        while futures:
+            while not futures[0].done() or not reports.empty():
                 try:
                     advance(*reports.get(timeout=0.2))
                 except Empty:
                     continue
-            yield future.result()
+            yield futures.popleft().result()
     except BrokenProcessPool as error:
         raise StoreError(
             "a reading process was killed, perhaps because memory ran out: run the command again "

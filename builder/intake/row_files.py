@@ -44,7 +44,7 @@ def gather_rows(
         with writing(folder), engine.reading("the intake"):
             changed = any(one.path in renamed for one in rows)
             sql = _select(rows, table, changed=changed)
-            write_rows(engine.stream(connection, sql), TABLES[table], target, GROUP_ROWS)
+            write_rows([engine.stream(connection, sql)], TABLES[table], target, GROUP_ROWS)
         yield target
 
 

@@ -6,7 +6,7 @@ object that the row is about, in small row groups, so that one object is found w
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -15,9 +15,11 @@ from typing import Any, get_type_hints
 from builder.obi import content
 from builder.obi.content import ROWS, Row, row_line
 from builder.obi.history import LOGS, Committed
+from builder.parquet.writer import write_rows
 from builder.store.durable import read_chunks
 from functions.database import engine
 from functions.snapshot.errors import DamagedStore, StoreError
+from functions.snapshot.schema import Column
 from functions.snapshot.store import Reader
 
 LONGEST = 1 << 25
@@ -25,6 +27,8 @@ LONGEST = 1 << 25
 _GROUP = 30_720  # rows of a row group of a log
 _DOCUMENT_GROUP = 8192  # the same of documents, which are read in ranges
 _MEMORY = 512  # megabytes
+_SORTED = 100_000  # rows of a log that are sorted at a time, about
+_SAMPLE = 20  # rows by which the border of such a part is chosen
 _TYPES = {
     "str": "VARCHAR",
     "int": "BIGINT",
@@ -46,12 +50,13 @@ def _members() -> dict[str, str]:
 
 MEMBERS: Mapping[str, str] = _members()
 """The members of all kinds of log rows, with DuckDB's types."""
+_COLUMNS = tuple(Column(name, kind, "", "") for name, kind in MEMBERS.items())
 DOCUMENT: Mapping[str, str] = {"id": "VARCHAR", "sets": "VARCHAR[]", "document": "VARCHAR"}
 """The columns of documents; the document is JSON text."""
-SUBJECT = (
-    "CASE row WHEN 'refipo' THEN handle WHEN 'redirect' THEN origin WHEN 'archive' THEN home "
-    "WHEN 'fault' THEN source ELSE id END"
-)
+_SUBJECTS = {"refipo": "handle", "redirect": "origin", "archive": "home", "fault": "source"}
+_SUBJECT = "id"  # of all other kinds of rows
+_WHENS = " ".join(f"WHEN '{kind}' THEN {name}" for kind, name in _SUBJECTS.items())
+SUBJECT = f"CASE row {_WHENS} ELSE {_SUBJECT} END"
 """The object that a log row is about."""
 ORDER = (
     f"row, {SUBJECT} NULLS FIRST, kind, position, place NULLS FIRST, code, field NULLS FIRST, "
@@ -76,7 +81,7 @@ class WrittenLog:
         return WrittenLog(found, path.stat().st_size, counts)
 
 
-def write_rows(path: Path, rows: Iterable[Row]) -> WrittenLog:
+def write_log(path: Path, rows: Iterable[Row]) -> WrittenLog:
     """Write a log of rows in any order; equal rows give equal bytes. Raises OSError, StoreError."""
     lines, counts = path.with_suffix(".lines"), dict[str, int]()
     with lines.open("wb") as out:
@@ -112,7 +117,33 @@ def copy_log(connection: engine.Connection, query: str, path: Path) -> None:
     """Write the log rows of a query, which may lack members, in their order. Raises StoreError."""
     with engine.reading("the log of the run"):
         there = {name for name, *_ in connection.execute(f"DESCRIBE {query}").fetchall()}
-        _copy(connection, f"SELECT {_select(there)} FROM ({query}) ORDER BY {ORDER}", path, _GROUP)
+        rows = f"SELECT {_select(there)} FROM ({query})"
+        parts = (
+            engine.stream(connection, f"{rows} WHERE {part} ORDER BY {ORDER}")
+            for part in _cut_log(connection, rows)
+        )
+        write_rows(parts, _COLUMNS, path, _GROUP)
+
+
+def _cut_log(connection: engine.Connection, rows: str) -> Iterator[str]:
+    """Yield the conditions of parts of a log, in order, that are small enough to be sorted."""
+    sql = f"SELECT row, count(*) FROM ({rows}) GROUP BY row ORDER BY row"
+    counts = dict(connection.execute(sql).fetchall())
+    if sum(counts.values()) <= _SORTED:
+        yield "true"
+        return
+    for kind, count in counts.items():
+        subject, own = _SUBJECTS.get(kind, _SUBJECT), f"row = {engine.quote(kind)}"
+        sample = _SAMPLE * (-(-count // _SORTED))
+        sql = f"SELECT {subject} FROM ({rows}) WHERE {own} USING SAMPLE {sample} ROWS"
+        found = sorted(value for (value,) in connection.execute(sql).fetchall() if value)
+        low = None
+        for high in (*sorted(set(found[_SAMPLE::_SAMPLE])), None):
+            above = "true" if low is None else f"{subject} >= {engine.quote(low)}"
+            below = "true" if high is None else f"{subject} < {engine.quote(high)}"
+            nulls = f" OR {subject} IS NULL" if low is None else ""
+            yield f"{own} AND (({above}) AND ({below}){nulls})"
+            low = high
 
 
 def copy_documents(connection: engine.Connection, query: str, path: Path) -> None:

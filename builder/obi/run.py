@@ -172,7 +172,7 @@ class ObiRun:
             folder = Path(name)
             told: log_table.WrittenLog | None = None
             with writing(folder):
-                said = log_table.write_rows(folder / LOG, rows)
+                said = log_table.write_log(folder / LOG, rows)
                 if documents is not None:
                     told = log_table.write_documents(folder / DOCUMENTS, documents)
             return self.commit_files(folder, said, told)

@@ -139,12 +139,12 @@ def columns_of(values: Mapping[str, Sequence[Any]], types: Mapping[str, str]) ->
 
 
 def write_rows(
-    stream: ParquetStream, columns: Sequence[schema.Column], path: Path, group: int
+    streams: Iterable[ParquetStream], columns: Sequence[schema.Column], path: Path, group: int
 ) -> None:
-    """Write a stream's rows in row groups of `group` rows: the same rows give the same bytes."""
-    target = arrow_schema(columns)
+    """Write the streams' rows in row groups of `group` rows: the same rows give the same bytes."""
+    target, rows = arrow_schema(columns), itertools.chain.from_iterable(map(batches, streams))
     with _writing(path), pq.ParquetWriter(path, target, compression="zstd") as writer:
-        for table in _rechunk(_conform(batches(stream), target, {}), group):
+        for table in _rechunk(_conform(rows, target, {}), group):
             writer.write_table(table.combine_chunks(), row_group_size=group)
 
 

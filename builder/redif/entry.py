@@ -142,7 +142,7 @@ class Parents:
         self._of = lru_cache(1 << 12)(self._find)
         self._inherit = lru_cache(1 << 12)(self._join)
 
-    def inherit(self, handle: str, *, is_article: bool) -> str:
+    def inherit(self, handle: str, *, is_article: bool) -> bytes:
         """Return the members that a template inherits, as document.inherit does.
 
         Raises DamagedStore and StoreError.
@@ -151,7 +151,7 @@ class Parents:
         own = (None if parent == handle else parent for parent in (series, archive))
         return self._inherit(*own, is_article)
 
-    def _join(self, series: str | None, archive: str | None, is_article: bool) -> str:
+    def _join(self, series: str | None, archive: str | None, is_article: bool) -> bytes:
         found = (NOTHING if parent is None else self._of(parent) for parent in (series, archive))
         return inherit(*found, is_article=is_article)
 

@@ -5,9 +5,9 @@ comparison with the store and for the writing. Nothing is written before that.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,24 +15,21 @@ from builder.errors import UsageError
 from builder.ingest import pool
 from builder.ingest.workdir import Work
 from builder.intake.intake import writing
-from builder.obi import log
-from builder.obi.content import ArchiveRow
 from builder.obi.history import DOCUMENTS, LOG, Committed
-from builder.obi.key import DAY_START, parse_tist
-from builder.obi.run import ObiRun, ObiRuntime, Purpose, claim, history
+from builder.obi.run import ObiRun, ObiRuntime, Purpose, claim
 from builder.redif import tarball
 from builder.redif.account import RedifReport, build_report
 from builder.redif.entry import LogEntries, Parents
+from builder.redif.job import KIND, RedifJob, is_done
 from builder.redif.known_files import KnownFiles, open_known
 from builder.redif.packing import PackStorage
 from builder.redif.parse import parse
-from builder.redif.source import Sources, open_member, tarballs, tree_members
+from builder.redif.source import open_member, tree_members
 from builder.redif.spool import LARGEST, NO_ENCODINGS, FileOrigin, Flaw, RedifFile, Segment, Spool
 from builder.redif.staging import (
     PREFIX,
     UNKNOWN,
     UNREAD,
-    Acceptance,
     compare,
     stage,
 )
@@ -43,32 +40,11 @@ from functions.snapshot.errors import Conflict, StoreError
 from functions.snapshot.store import Writer
 
 T = TypeVar("T")
-_KIND = "ingest"
-_MEMORY = 2048  # megabytes for DuckDB; a million new templates need more than 512
+_MEMORY = 512  # megabytes for DuckDB
 _FLAWS = 10_000  # most files left out that are listed one by one
-_VERSION = 1  # version of the fingerprint
 
 Bar = Callable[[str, int | None, str], AbstractContextManager[Callable[[int], None]]]
 """Opens a progress bar: its label, the total (None if unknown) and the unit."""
-
-
-@dataclass(frozen=True, slots=True)
-class RedifJob:
-    """What to ingest as one run: sources, the time if it is given, and accepted losses."""
-
-    origins: tuple[FileOrigin, ...]
-    tist: int | None = None
-    accepted: Acceptance = field(default_factory=Acceptance)
-
-    @property
-    def label(self) -> str:
-        """The names of the sources."""
-        return ", ".join(origin.label for origin in self.origins)
-
-    def fingerprint(self) -> str:
-        """Return a text that identifies the request, but not the content of its files."""
-        places = [str(origin.path.absolute()) for origin in self.origins]
-        return json.dumps([_VERSION, places, self.tist])
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,50 +65,6 @@ class RedifRuntime:
     again: bool = False
 
 
-def jobs(
-    files: Sequence[str],
-    time: str | None,
-    sources: Sources,
-    accepted: Acceptance,
-) -> list[RedifJob]:
-    """Return the runs in order: of tarballs at their dates, and one of the other sources.
-
-    `time` dates the one tarball, or else the sources. Raises UsageError.
-    """
-    tist = None if time is None else parse_tist(time, "--tist", DAY_START)
-    states = [*files, *sources.dated]
-    if tist is not None and len(states) + bool(sources.redif) != 1:
-        raise UsageError("--tist expects either one TARBALL or SOURCEs of ReDIF")
-    found = [RedifJob((origin,), at, accepted) for origin, at in tarballs(states, tist)]
-    return [*found, RedifJob(sources.redif, tist, accepted)] if sources.redif else found
-
-
-def is_done(store: Writer, order: RedifJob) -> bool:
-    """Return whether the job's single source was ingested as of its time. Raises DamagedStore."""
-    if order.tist is None or len(order.origins) != 1:
-        return False
-    (origin,) = order.origins
-    return any(
-        (run.tist, run.kind, Path(run.source).name) == (order.tist, _KIND, origin.path.name)
-        for run in history(store)
-    )
-
-
-def accept_held(store: Writer, order: RedifJob) -> RedifJob:
-    """Return the job a second later if it was done before and held losses that it now accepts.
-
-    Any other job is returned unchanged. Raises DamagedStore.
-    """
-    while is_done(store, order):
-        (run,) = (run for run in history(store) if run.tist == order.tist)
-        rows = log.read_rows(store, run)
-        held = {row.home for row in rows if isinstance(row, ArchiveRow) and row.held}
-        if not any(order.accepted.everything or home in order.accepted.archives for home in held):
-            break
-        order = replace(order, tist=run.tist + 1)
-    return order
-
-
 def ingest(store: Writer, order: RedifJob, work: Work, means: RedifRuntime) -> RedifReport | None:
     """Ingest the sources, commit the run, and return its report.
 
@@ -145,7 +77,7 @@ def ingest(store: Writer, order: RedifJob, work: Work, means: RedifRuntime) -> R
     with work.scratch() as folder, kept as known:
         doing = _RedifIngest(store, order, means, folder, known)
         content = doing.read()
-        purpose = Purpose(_KIND, order.label, order.fingerprint(), content)
+        purpose = Purpose(KIND, order.label, order.fingerprint(), content)
         while True:
             try:
                 run = claim(store, purpose, means.runtime, tist=order.tist)
@@ -184,6 +116,23 @@ class _RedifIngest:
     def read(self) -> str:
         """Copy the files of the sources to this machine and parse them; return their digest."""
         spool, known = self._open_spool(), self._known
+        with ExitStack() as stack:
+            progress = _ParsingProgress(self._means.bar, stack)
+            self._parse(self._copy(spool, progress), progress.add)
+        if known is not None:
+            known.end_scan()
+        if not self._segments and not (known and known.skipped):
+            why = f": {self._flaws[0][1].detail}" if self._flaws else ""
+            raise UsageError(f"{self._order.label} has no readable ReDIF file{why}")
+        return spool.digest()
+
+    def _open_spool(self) -> Spool:
+        means = self._means
+        return Spool(self._folder, means.largest, means.encodings, len(self._segments))
+
+    def _copy(self, spool: Spool, progress: "_ParsingProgress") -> Iterator[Segment]:
+        """Copy the files of the sources, and yield each segment as soon as it is complete."""
+        known, given = self._known, 0
         with self._means.bar("reading", None, " files") as bar:
             for number, origin in enumerate(self._order.origins):
                 for found in _members(origin):
@@ -195,25 +144,15 @@ class _RedifIngest:
                     elif flaw := spool.take(number, found):
                         self._note(number, flaw)
                     bar(1)
+                    yield from spool.segments[given:]
+                    given = len(spool.segments)
             spool.close()
-        if known is not None:
-            known.end_scan()
-        self._segments = spool.segments
-        if not self._segments and not (known and known.skipped):
-            why = f": {self._flaws[0][1].detail}" if self._flaws else ""
-            raise UsageError(f"{self._order.label} has no readable ReDIF file{why}")
-        self._parse(spool)
-        return spool.digest()
+        progress.show(spool.bytes)
+        yield from spool.segments[given:]
 
-    def _open_spool(self) -> Spool:
-        means = self._means
-        return Spool(self._folder, means.largest, means.encodings, len(self._segments))
-
-    def _parse(self, spool: Spool) -> None:
-        with self._means.bar("parsing", spool.bytes, "B") as bar:
-            told: Callable[[int, int], None] = lambda read, templates: bar(read)  # noqa: E731
-            for _ in pool.map_tasks(parse, spool.segments, self._means.jobs, told):
-                pass
+    def _parse(self, segments: Iterable[Segment], told: Callable[[int, int], None]) -> None:
+        """Parse segments, the first ones while later ones are still made."""
+        self._segments += pool.map_tasks(parse, segments, self._means.jobs, told)
 
     def _read_again(self, files: Sequence[tuple[int, int, str]]) -> None:
         """Read known files after all: each with its ordinal, its source and its path."""
@@ -226,8 +165,8 @@ class _RedifIngest:
                 self._note(number, flaw)
                 self._dropped.append(ordinal)
         spool.close()
-        self._parse(spool)
-        self._segments += spool.segments
+        with self._means.bar("parsing", spool.bytes, "B") as bar:
+            self._parse(spool.segments, lambda read, _: bar(read))
 
     def _note(self, source: int, flaw: Flaw) -> None:
         if len(self._flaws) < _FLAWS:
@@ -287,6 +226,25 @@ class _RedifIngest:
     def _connect(self, place: Path) -> engine.Connection:
         with engine.reading(str(place)):
             return engine.connect(threads=self._means.jobs, memory_megabytes=_MEMORY, scratch=place)
+
+
+class _ParsingProgress:
+    """The bar of parsing, which is shown when all files were copied."""
+
+    def __init__(self, bar: Bar, stack: ExitStack) -> None:
+        self._open, self._stack = bar, stack
+        self._early = 0
+        self._bar: Callable[[int], None] | None = None
+
+    def add(self, read: int, templates: int) -> None:
+        if self._bar is None:
+            self._early += read
+        else:
+            self._bar(read)
+
+    def show(self, whole: int) -> None:
+        self._bar = self._stack.enter_context(self._open("parsing", whole, "B"))
+        self._bar(self._early)
 
 
 def _members(origin: FileOrigin) -> Iterator[RedifFile | Flaw]:

@@ -81,8 +81,8 @@ class Texts:
         return self.folder / f"texts-{self.number:06}"
 
 
-def parse(segment: Segment, advance: Callable[[int, int], None]) -> int:
-    """Parse a segment, write its tables and texts beside it, and return the number of templates.
+def parse(segment: Segment, advance: Callable[[int, int], None]) -> Segment:
+    """Parse a segment, write its tables and texts beside it, and return it.
 
     `advance` is called with new bytes and templates. Raises StoreError.
     """
@@ -91,7 +91,8 @@ def parse(segment: Segment, advance: Callable[[int, int], None]) -> int:
         with segment.path.open("rb") as data:
             for file in segment.files():
                 parsing.file(file, data)
-        return parsing.close()
+        parsing.close()
+    return segment
 
 
 def path(folder: Path, table: str, number: int) -> Path:
@@ -136,13 +137,12 @@ class _Parsing:
             )
         )
 
-    def close(self) -> int:
-        """Close the files, and return the number of templates."""
+    def close(self) -> None:
+        """Close the files."""
         self._texts.close()
         for writer in self._writers.values():
             writer.close()
         self._tell(end=True)
-        return self._templates
 
     def _template(self, file: Spooled, found: Template, data: BinaryIO) -> None:
         text = found.text.encode("utf-8", "replace") + b"\n"

@@ -46,7 +46,7 @@ def open_member(folder: Path, path: str) -> Iterator[RedifFile | Flaw]:
     except (OSError, RuntimeError) as error:
         yield Flaw(path, "unreadable", str(error), True)
         return
-    yield from _tree_file(file, path)
+    yield _tree_file(str(file), path)
 
 
 def tree_holds_redif(folder: Path) -> bool:
@@ -63,7 +63,7 @@ def other_files(folder: Path) -> Iterator[Path]:
                 yield Path(below) / name
 
 
-def _below(folder: Path, name: str, root: Path) -> Iterator[RedifFile | Flaw]:
+def _below(folder: str | Path, name: str, root: Path) -> Iterator[RedifFile | Flaw]:
     try:
         with os.scandir(folder) as entries:
             inside = [entry for entry in entries if not entry.name.startswith(".")]
@@ -76,9 +76,9 @@ def _below(folder: Path, name: str, root: Path) -> Iterator[RedifFile | Flaw]:
         if entry.is_symlink():
             yield from _follow_link(Path(entry.path), path, root)
         elif entry.is_dir(follow_symlinks=False):
-            yield from _below(Path(entry.path), path, root)
+            yield from _below(entry.path, path, root)
         elif is_redif(entry.name):
-            yield from _tree_file(Path(entry.path), path)
+            yield _tree_file(entry.path, path)
 
 
 def _follow_link(link: Path, path: str, root: Path) -> Iterator[RedifFile | Flaw]:
@@ -93,24 +93,22 @@ def _follow_link(link: Path, path: str, root: Path) -> Iterator[RedifFile | Flaw
         if is_folder or is_redif(path):
             yield Flaw(path_text(path), "link-outside", "it leads out of the folder", True)
     elif not is_folder and is_redif(path):
-        yield from _tree_file(target, path)
+        yield _tree_file(str(target), path)
 
 
-def _tree_file(file: Path, path: str) -> Iterator[RedifFile | Flaw]:
+def _tree_file(file: str, path: str) -> RedifFile | Flaw:
     try:
-        status = file.lstat()
+        status = os.lstat(file)
     except OSError as error:
-        yield Flaw(path_text(path), "unreadable", error.strerror or str(error), True)
-        return
+        return Flaw(path_text(path), "unreadable", error.strerror or str(error), True)
     if not stat.S_ISREG(status.st_mode):
-        yield Flaw(path_text(path), "not-a-file", "", True)
-        return
-    yield RedifFile(
+        return Flaw(path_text(path), "not-a-file", "", True)
+    return RedifFile(
         path_text(path), status.st_size, int(status.st_mtime), partial(_open_file, file)
     )
 
 
-def _open_file(file: Path) -> AbstractContextManager[BinaryIO]:
+def _open_file(file: str) -> AbstractContextManager[BinaryIO]:
     # Do not follow a link, or wait for a pipe, that replaced the file meanwhile.
     number = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     return os.fdopen(number, "rb")

@@ -11,10 +11,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from builder.intake.intake import writing
+from functions.snapshot.documents import write_compact
 
 FAULT_CODES: dict[str, str] = {
     "link": "a link in a tarball, which is not followed",
@@ -115,7 +117,7 @@ class Spooled:
     """The encoding of lines that declare none and are not UTF-8, if the operator named it."""
 
 
-_MEMBERS = [member.name for member in fields(Spooled)]
+_members = attrgetter(*(member.name for member in fields(Spooled)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +230,7 @@ class Spool:
         return self._first + len(self.segments)
 
     def _hash(self, *said: str | int) -> None:
-        self._digest.update(json.dumps(said).encode())
+        self._digest.update(write_compact(said))
 
     def _encoding(self, path: str) -> str | None:
         """Return the encoding that the operator named for a folder on the path."""
@@ -250,9 +252,8 @@ class Spool:
         self._at += len(chunk)
 
     def _note(self, file: Spooled) -> None:
-        line = json.dumps([getattr(file, name) for name in _MEMBERS]).encode() + b"\n"
         with writing(self._folder):
-            self._index.write(line)
+            self._index.write(write_compact(_members(file)) + b"\n")
         self._hash(file.source, file.path, file.modified, file.bytes, file.sha256)
         self.files += 1
         self.bytes += file.bytes

@@ -1,6 +1,5 @@
 """Documents: the published form of a template, with data of its series and archive."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +8,13 @@ from typing import Any
 from builder.sources.redif.cluster import Structure
 from builder.sources.redif.template import Template
 from functions.snapshot import oai_name
+from functions.snapshot.documents import write_compact
 
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BELONGING = re.compile(r"((?:RePEc|ReLIS|mapin):[a-z]{3})(?::(?:([a-z\d]{6})(?=:|\Z))?|\Z)")
 _WORD = re.compile(r"ReDIF-(\w+) 1\.0")
 ARTICLE = "ReDIF-Article 1.0"
 """The type of templates whose series is a journal."""
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 ARCHIVE, SERIES = "ReDIF-Archive 1.0", "ReDIF-Series 1.0"
 """The types of templates that others inherit from."""
 
@@ -87,8 +86,9 @@ class DocumentReport:
             "fields": self.fields,
         }
         # All its texts come from `text`.
-        found = remove_illegal(found) if _ILLEGAL.search(self.text) else found
-        return _ENCODER.encode(found).encode()[:-1]
+        if not self.text.replace("\n", " ").isprintable():
+            found = remove_illegal(found)
+        return write_compact(found)[:-1]
 
     def sets(self) -> tuple[str, ...]:
         """Return the template's most specific sets, sorted."""
@@ -97,17 +97,17 @@ class DocumentReport:
         return tuple(sorted([*place, oai_name.join_set("type", type_word(self.type))]))
 
 
-def tail(tist: int, source: str, handle: str, inherited: str) -> bytes:
+def tail(tist: int, source: str, handle: str, inherited: bytes) -> bytes:
     """Return the end of a template's document, behind its head.
 
     `source` is its file, and `inherited` the result of `inherit`.
     """
     archive, series = archive_and_series(handle)
     found = {"tist": tist, "archive": archive, "series": series, "source": remove_illegal(source)}
-    return f",{_ENCODER.encode(found)[1:-1]},{inherited}}}".encode()
+    return b",%b,%b}" % (write_compact(found)[1:-1], inherited)
 
 
-def inherit(series: Inheritable, archive: Inheritable, *, is_article: bool) -> str:
+def inherit(series: Inheritable, archive: Inheritable, *, is_article: bool) -> bytes:
     """Return the members of a document that a template inherits, as JSON without its braces.
 
     `series` and `archive` are NOTHING if they are unknown, or the template itself.
@@ -119,7 +119,7 @@ def inherit(series: Inheritable, archive: Inheritable, *, is_article: bool) -> s
         "series_name": series.name,
         "provider": list(series.provider),
     }
-    return _ENCODER.encode(found)[1:-1]
+    return write_compact(found)[1:-1]
 
 
 def archive_and_series(handle: str) -> tuple[str | None, str | None]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from builder.http.url import BAD, SCHEME, USERINFO, normalise
+from builder.http.url import BAD, NORMAL, SCHEME, USERINFO, Url, normalise
 
 SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "repec" / "vectors.json"
 
@@ -101,3 +101,8 @@ def test_an_id_is_its_own_id(rest: str) -> None:
     found = normalise("http://x.org/" + rest)
     if found.id is not None:
         assert normalise(found.id) == type(found)(found.id)
+
+
+@given(st.from_regex(NORMAL, fullmatch=True))
+def test_what_needs_no_parser_comes_out_of_it_unchanged(url: str) -> None:
+    assert normalise(url) == normalise(f" {url}") == Url(url)  # a space leads to the parser

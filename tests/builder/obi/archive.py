@@ -10,7 +10,8 @@ from builder.ingest import workdir
 from builder.obi.content import Row
 from builder.obi.history import Committed
 from builder.obi.run import ObiRuntime, Purpose, claim
-from builder.redif.ingest import RedifJob, RedifRuntime, ingest
+from builder.redif.ingest import RedifRuntime, ingest
+from builder.redif.job import RedifJob
 from builder.redif.spool import FileOrigin
 from builder.redif.staging import Acceptance
 from tests.builder.conftest import World

@@ -130,7 +130,7 @@ def logged_anew(store: Store, run: Committed, change: Callable[[Row], Row]) -> s
     """Give a run another log, which its commit does not name; return its key."""
     rows = [change(row) for row in log.read_rows(store, run)]
     with tempfile.TemporaryDirectory() as folder:
-        log_table.write_rows(path := Path(folder) / "log", rows)
+        log_table.write_log(path := Path(folder) / "log", rows)
         replaced(store, run.log_key, path.read_bytes())
     return run.log_key
 

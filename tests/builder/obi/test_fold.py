@@ -282,7 +282,7 @@ def _expect(runs: dict[int, list[Event]], id_: str, kind: str) -> dict[str, Any]
 def _commit(store: FolderStore, tist: int, rows: Sequence[Row], folder: Path) -> Committed:
     """Put a run of format 2 into the store."""
     run = logged(store, tist, rows)
-    said = log_table.write_rows(folder / f"{tist}.parquet", rows)
+    said = log_table.write_log(folder / f"{tist}.parquet", rows)
     with (folder / f"{tist}.parquet").open("rb") as file:
         store.put(key.run(tist) + LOG, file)
     return replace(run, log=said.digest, format=FORMAT)

@@ -123,7 +123,7 @@ def test_a_log_follows_from_its_rows(store: Store, time: Time, tmp_path: Path) -
     assert hashlib.sha256(packed).hexdigest() == done.log
     assert len(packed) == done.log_bytes
     (tmp_path / "log").mkdir()
-    again = log_table.write_rows(tmp_path / "log" / "again", [rows[1], rows[0]])
+    again = log_table.write_log(tmp_path / "log" / "again", [rows[1], rows[0]])
     assert again.digest == done.log  # of any order
 
 

@@ -1,0 +1,83 @@
+"""Jobs: what an ingest of ReDIF makes a run of, and whether it was done."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from builder.errors import UsageError
+from builder.obi import log
+from builder.obi.content import ArchiveRow
+from builder.obi.key import DAY_START, parse_tist
+from builder.obi.run import history
+from builder.redif.source import Sources, tarballs
+from builder.redif.spool import FileOrigin
+from builder.redif.staging import Acceptance
+from functions.snapshot.store import Writer
+
+KIND = "ingest"
+"""The kind of the runs."""
+_VERSION = 1  # version of the fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class RedifJob:
+    """What to ingest as one run: sources, the time if it is given, and accepted losses."""
+
+    origins: tuple[FileOrigin, ...]
+    tist: int | None = None
+    accepted: Acceptance = field(default_factory=Acceptance)
+
+    @property
+    def label(self) -> str:
+        """The names of the sources."""
+        return ", ".join(origin.label for origin in self.origins)
+
+    def fingerprint(self) -> str:
+        """Return a text that identifies the request, but not the content of its files."""
+        places = [str(origin.path.absolute()) for origin in self.origins]
+        return json.dumps([_VERSION, places, self.tist])
+
+
+def plan_jobs(
+    files: Sequence[str],
+    time: str | None,
+    sources: Sources,
+    accepted: Acceptance,
+) -> list[RedifJob]:
+    """Return the runs in order: of tarballs at their dates, and one of the other sources.
+
+    `time` dates the one tarball, or else the sources. Raises UsageError.
+    """
+    tist = None if time is None else parse_tist(time, "--tist", DAY_START)
+    states = [*files, *sources.dated]
+    if tist is not None and len(states) + bool(sources.redif) != 1:
+        raise UsageError("--tist expects either one TARBALL or SOURCEs of ReDIF")
+    found = [RedifJob((origin,), at, accepted) for origin, at in tarballs(states, tist)]
+    return [*found, RedifJob(sources.redif, tist, accepted)] if sources.redif else found
+
+
+def is_done(store: Writer, order: RedifJob) -> bool:
+    """Return whether the job's single source was ingested as of its time. Raises DamagedStore."""
+    if order.tist is None or len(order.origins) != 1:
+        return False
+    (origin,) = order.origins
+    return any(
+        (run.tist, run.kind, Path(run.source).name) == (order.tist, KIND, origin.path.name)
+        for run in history(store)
+    )
+
+
+def accept_held(store: Writer, order: RedifJob) -> RedifJob:
+    """Return the job a second later if it was done before and held losses that it now accepts.
+
+    Any other job is returned unchanged. Raises DamagedStore.
+    """
+    while is_done(store, order):
+        (run,) = (run for run in history(store) if run.tist == order.tist)
+        rows = log.read_rows(store, run)
+        held = {row.home for row in rows if isinstance(row, ArchiveRow) and row.held}
+        if not any(order.accepted.everything or home in order.accepted.archives for home in held):
+            break
+        order = replace(order, tist=run.tist + 1)
+    return order
