@@ -12,21 +12,18 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from builder.gather import pdf_text
 from builder.gather.choice import host_of
 from builder.gather.fetch_file import (
     Fetched,
     FileContent,
     FileFetcher,
-    Hop,
     Known,
     Once,
     Result,
     follow_redirects,
 )
-from builder.gather.incidences import Before, IncidenceRules, names_pdf
 from builder.gather.journal import JournalContent, ResponseJournal
-from builder.gather.pdf_text import PdfText
+from builder.gather.run_outcomes import RunOutcomes
 from builder.gather.state import DueFile, FileStates
 from builder.http.errors import Deferred, FetchError
 from builder.http.url import check_scheme
@@ -141,14 +138,11 @@ class Batch:
     """Called with the number of results since the last call."""
     recorded: JournalContent = field(init=False)
     """What the journal of the run had at its begin."""
-    _pdf: set[str] = field(init=False, default_factory=set)
-    _before: dict[str, Before] = field(init=False, default_factory=dict)
-    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
-    _outcomes: list[Fetched] = field(init=False, default_factory=list)
-    _texts: dict[str, PdfText] = field(init=False, default_factory=dict)
+    outcomes: RunOutcomes = field(init=False)
 
     def __post_init__(self) -> None:
         self.recorded = self.journal.begin(self.run.tist)
+        self.outcomes = RunOutcomes(self.run, self.state)
 
     def list_begun(self) -> list[DueFile]:
         """Return the files that the run began to fetch before it was cut off."""
@@ -159,8 +153,8 @@ class Batch:
 
         Raises KeyboardInterrupt; the results so far are kept, and can be committed.
         """
-        self._pdf = {one.url for one in wanted if one.pdf}
-        self._before = self.state.before(one.url for one in wanted)
+        self.outcomes.pdf = {one.url for one in wanted if one.pdf}
+        self.outcomes.load(one.url for one in wanted)
         self._restore()
         left = [one for one in wanted if not self._is_complete(one.url)]
         pace = self.pace
@@ -175,16 +169,16 @@ class Batch:
         finally:
             for fetched in crew.rest:
                 self._take(fetched)
-        return len(self._outcomes)
+        return len(self.outcomes.results)
 
     def _restore(self) -> None:
         """Store the recorded files that were not stored before the run was cut off."""
         known = self.recorded
-        self._texts |= known.texts
+        self.outcomes.texts |= known.texts
         for url, result in list(known.results.items()):
             if not isinstance(result, FileContent) or known.stored.get(url) == self.run.tist:
                 continue
-            if result.path.exists() or not self._is_new(url, result):
+            if result.path.exists() or not self.outcomes.is_new(url, result):
                 self._keep(url, result)
             elif self.run.size(url) != result.size and not self._copy(url, result):
                 del known.results[url]  # its bytes are gone: fetch it again
@@ -213,55 +207,32 @@ class Batch:
 
         `unchanged` are rows of files that were not requested.
         """
-        if not self._outcomes and not unchanged:
+        if not self.outcomes.results and not unchanged:
             self.run.abandon("nothing was fetched")
             return None
-        rules = IncidenceRules(self.run.tist, self.before, self._is_pdf, self._hop, self._texts)
-        rows = rules.rows(self._outcomes)
+        rows = self.outcomes.rows()
         known = {row.id for row in rows if not isinstance(row, Redirect) and hasattr(row, "id")}
         rows += [row for row in unchanged if row.id not in known]
         return self.run.commit(rows), rows
 
-    def before(self, url: str) -> Before:
-        """Return what earlier runs know of a URL. Safe to use from threads."""
-        with self._lock:
-            if url not in self._before:
-                self._before |= self.state.before([url])
-            return self._before[url]
-
     def _find_known(self, url: str) -> Known:
-        known = self.before(url)
+        known = self.outcomes.before(url)
         # The bytes must show that a lost file is back, so its request has no conditions.
         return Known(known.etag, known.last_modified) if known.present else Known()
 
-    def _is_pdf(self, url: str) -> bool:
-        return url in self._pdf or names_pdf(url)
-
-    def _hop(self, hop: Hop, target_key: str | None) -> str:
-        return self.run.redirect(hop.origin, hop.target, hop.status, target_key)
-
     def _take(self, fetched: Fetched) -> None:
-        self._outcomes.append(fetched)
+        self.outcomes.results.append(fetched)
         self.advance(1)
 
     def _record(self, url: str, asked: str, result: Result) -> None:
         """Record a response, and store its file. Called from threads."""
-        text = None
-        if isinstance(result, FileContent) and self.pace.pdf_text and self._is_new(url, result):
-            text = pdf_text.text(result)
-        with self._lock:
-            if text is not None and isinstance(result, FileContent):
-                self._texts[result.sha256] = text
-        self.journal.add(url, asked, asked in self._pdf, result, text)
+        text = self.outcomes.read_text(url, result) if self.pace.pdf_text else None
+        self.journal.add(url, asked, asked in self.outcomes.pdf, result, text)
         if isinstance(result, FileContent):
             self._keep(url, result)
 
-    def _is_new(self, url: str, content: FileContent) -> bool:
-        return content.sha256 != self.before(url).digest
-
     def _keep(self, url: str, content: FileContent) -> None:
         """Store the bytes of a URL if they changed."""
-        if self._is_new(url, content):
-            self.run.put_file(url, content.path)
+        self.outcomes.store(url, content)
         self.journal.note_stored(url)
         content.path.unlink(missing_ok=True)

@@ -133,58 +133,73 @@ class FileFetcher:
 
     def _store(self, response: Response) -> FileContent:
         """Write the body to a temporary file, which the caller deletes."""
-        said, limits = response.headers, self.limits
-        coding = _coding(response.url, said)
-        length = said.get("content-length", "")
+        length, limits = response.headers.get("content-length", ""), self.limits
+        coding = file_coding(response.url, response.headers)
         if length.isascii() and length.isdigit() and int(length) > limits.bytes:
             raise FetchError("too-large", f"{int(length):,} bytes", 200)
-        md5, sha256 = hashlib.md5(usedforsecurity=False), hashlib.sha256()
-        head, many = b"", 0
-        with (
-            writing(self.scratch),
-            tempfile.NamedTemporaryFile(dir=self.scratch, prefix="fobi-", delete=False) as file,
-        ):
-            path = Path(file.name)
-            try:
-                for chunk in response.body:
-                    md5.update(chunk)
-                    sha256.update(chunk)
-                    many += len(chunk)
-                    if len(head) < HEAD:
-                        head += chunk[: HEAD - len(head)]
-                    file.write(chunk)
-                if not many:
-                    raise FetchError("empty", status=200)
-            except BaseException:
-                path.unlink(missing_ok=True)
-                raise
-        return FileContent(
-            path=path,
-            size=many,
-            md5=md5.hexdigest(),
-            sha256=sha256.hexdigest(),
-            head=head,
-            media_type=_short(said.get("content-type", "").partition(";")[0].strip().lower()),
-            etag=_short(said.get("etag")),
-            last_modified=_short(said.get("last-modified")),
-            modified=parse_http_date(said.get("last-modified")),
-            coding=coding,
-            exchange=self._exchange(response),
-        )
+        return store_body(response, coding, self.scratch, self._exchange(response))
 
     def _exchange(self, response: Response) -> ExchangeRow:
-        return ExchangeRow(
-            id=response.url,
-            at=int(self.client.wall()),
-            status=response.status,
-            reason=response.reason,
-            address=response.address,
-            sent=_lines(response.sent),
-            headers=_lines(response.raw),
-        )
+        return exchange_row(response, int(self.client.wall()))
 
 
-def _coding(url: str, said: Mapping[str, str]) -> str | None:
+def store_body(
+    response: Response, coding: str | None, scratch: Path, exchange: ExchangeRow
+) -> FileContent:
+    """Write the body of a response to a temporary file, which the caller deletes.
+
+    `coding` is the file's own coding. Raises FetchError if the body is empty, and StoreError.
+    """
+    said = response.headers
+    md5, sha256 = hashlib.md5(usedforsecurity=False), hashlib.sha256()
+    head, many = b"", 0
+    with (
+        writing(scratch),
+        tempfile.NamedTemporaryFile(dir=scratch, prefix="fobi-", delete=False) as file,
+    ):
+        path = Path(file.name)
+        try:
+            for chunk in response.body:
+                md5.update(chunk)
+                sha256.update(chunk)
+                many += len(chunk)
+                if len(head) < HEAD:
+                    head += chunk[: HEAD - len(head)]
+                file.write(chunk)
+            if not many:
+                raise FetchError("empty", status=200)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+    return FileContent(
+        path=path,
+        size=many,
+        md5=md5.hexdigest(),
+        sha256=sha256.hexdigest(),
+        head=head,
+        media_type=_short(said.get("content-type", "").partition(";")[0].strip().lower()),
+        etag=_short(said.get("etag")),
+        last_modified=_short(said.get("last-modified")),
+        modified=parse_http_date(said.get("last-modified")),
+        coding=coding,
+        exchange=exchange,
+    )
+
+
+def exchange_row(response: Response, at: int) -> ExchangeRow:
+    """Return the headers of a response, which was received `at`, in seconds since 1970."""
+    return ExchangeRow(
+        id=response.url,
+        at=at,
+        status=response.status,
+        reason=response.reason,
+        address=response.address,
+        sent=_lines(response.sent),
+        headers=_lines(response.raw),
+    )
+
+
+def file_coding(url: str, said: Mapping[str, str]) -> str | None:
     """Return the coding of a file that is itself packed (x.ps.gz). Raises FetchError for others."""
     coding = said.get("content-encoding", "").strip().lower()
     if coding in {"", "identity", "none", "utf-8", "binary"}:

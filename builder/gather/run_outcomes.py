@@ -1,0 +1,75 @@
+"""Outcomes of a run: the results of its URLs, and the log rows that follow from them.
+
+What earlier runs know of a URL decides whether its bytes are new, and are stored.
+"""
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from builder.gather import pdf_text
+from builder.gather.fetch_file import Fetched, FileContent, Hop, Result
+from builder.gather.incidences import Before, IncidenceRules, names_pdf
+from builder.gather.pdf_text import PdfText
+from builder.gather.state import FileStates
+from builder.obi.content import Row
+from builder.obi.run import ObiRun
+
+
+@dataclass(slots=True)
+class RunOutcomes:
+    """The results of the run so far. Safe to use from threads.
+
+    `pdf` are URLs that a template calls a PDF. `texts` has the texts of PDFs by SHA-256.
+    """
+
+    run: ObiRun
+    state: FileStates
+    results: list[Fetched] = field(init=False, default_factory=list)
+    pdf: set[str] = field(init=False, default_factory=set)
+    texts: dict[str, PdfText] = field(init=False, default_factory=dict)
+    _before: dict[str, Before] = field(init=False, default_factory=dict)
+    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
+
+    def load(self, urls: Iterable[str]) -> None:
+        """Look up at once what earlier runs know of URLs."""
+        found = self.state.before(urls)
+        with self._lock:
+            self._before |= found
+
+    def before(self, url: str) -> Before:
+        """Return what earlier runs know of a URL."""
+        with self._lock:
+            if url not in self._before:
+                self._before |= self.state.before([url])
+            return self._before[url]
+
+    def is_new(self, url: str, content: FileContent) -> bool:
+        """Return whether a URL now has other bytes than before."""
+        return content.sha256 != self.before(url).digest
+
+    def read_text(self, url: str, result: Result) -> PdfText | None:
+        """Return the text of a PDF with new bytes, and keep it for the log."""
+        if not isinstance(result, FileContent) or not self.is_new(url, result):
+            return None
+        text = pdf_text.text(result)
+        if text is not None:
+            with self._lock:
+                self.texts[result.sha256] = text
+        return text
+
+    def store(self, url: str, content: FileContent) -> None:
+        """Store the bytes of a URL if they are new. The temporary file stays."""
+        if self.is_new(url, content):
+            self.run.put_file(url, content.path)
+
+    def rows(self) -> list[Row]:
+        """Return the log rows of all results; new redirects are recorded in the store."""
+        rules = IncidenceRules(self.run.tist, self.before, self._is_pdf, self._hop, self.texts)
+        return rules.rows(self.results)
+
+    def _is_pdf(self, url: str) -> bool:
+        return url in self.pdf or names_pdf(url)
+
+    def _hop(self, hop: Hop, target_key: str | None) -> str:
+        return self.run.redirect(hop.origin, hop.target, hop.status, target_key)
