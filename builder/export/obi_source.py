@@ -15,7 +15,7 @@ from typing import Any
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.obi.content import FILE, SOURCE, TEMPLATE, ExchangeRow, Version
+from builder.obi.content import FILE, SOURCE, TEMPLATE, ExchangeRow, Redirect, Version
 from builder.obi.log import read_rows
 from builder.obi.replay import fold
 from builder.obi.run import Committed, history
@@ -122,8 +122,23 @@ def sightings(connection: engine.Connection, run: int) -> Iterator[LoggedObject]
 
 
 def list_exchanges(store: Reader, run: Committed) -> Iterator[ExchangeRow]:
-    """Yield the exchanges whose headers a run kept, by URL."""
-    return (row for row in read_rows(store, run) if isinstance(row, ExchangeRow))
+    """Yield the exchanges whose headers a run kept, by URL, then those of its other redirects.
+
+    Of an unchanged redirect, and of one that only adds a slash, nothing but status and target is
+    kept.
+    """
+    known: set[str] = set()
+    redirects: list[Redirect] = []
+    for row in read_rows(store, run):
+        if isinstance(row, ExchangeRow):
+            known.add(row.id)
+            yield row
+        elif isinstance(row, Redirect):
+            redirects.append(row)
+    for one in redirects:
+        if one.origin not in known:
+            headers = (f"Location: {one.target}",)
+            yield ExchangeRow(id=one.origin, at=run.tist, status=one.status, headers=headers)
 
 
 def fetch_rows(

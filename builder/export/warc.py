@@ -23,7 +23,7 @@ from builder.export import staging
 from builder.export.obi_source import LoggedObject
 from builder.filesets.item import HttpExchange
 from builder.filesets.strategies.warc import http_head, request_head
-from builder.http.responses import REDIRECTS
+from builder.http.responses import REDIRECTS, content_coding, fields_by_name
 from builder.obi import content
 from builder.obi.content import ExchangeRow, Version
 from builder.runtime import Advance
@@ -124,7 +124,7 @@ class _Records:
                 self.responses += 1
         for noted in run.files():
             exchange = known.get(noted.version.id)
-            if noted.tist == run.tist and exchange is not None:
+            if noted.tist == run.tist and exchange is not None and exchange.headers:
                 self._response(noted, exchange)
                 self.responses += 1
             elif noted.tist == run.tist:
@@ -136,7 +136,8 @@ class _Records:
 
     def _response(self, noted: LoggedObject, found: ExchangeRow) -> None:
         version, one = noted.version, _exchange(found)
-        head = http_head(one, version.bytes, unpacked=False)
+        coded = content_coding(fields_by_name(one.headers)) is not None
+        head = http_head(one, version.bytes, unpacked=coded and version.encoding is None)
         block = hashlib.sha256(head)
         for data in content.read_parts(self._store, version.key, version.sha256):
             block.update(data)
@@ -149,7 +150,7 @@ class _Records:
             self._http(
                 "response", noted.tist, one, block_stream, len(head) + version.bytes, digests
             )
-        self._request(noted.tist, one)
+        self._request(noted.tist, found)
 
     def _redirect(self, tist: int, found: ExchangeRow) -> None:
         one = _exchange(found)
@@ -160,9 +161,13 @@ class _Records:
             "WARC-Truncated": "unspecified",
         }
         self._http("response", tist, one, io.BytesIO(head), len(head), digests)
-        self._request(tist, one)
+        self._request(tist, found)
 
-    def _request(self, tist: int, one: HttpExchange) -> None:
+    def _request(self, tist: int, found: ExchangeRow) -> None:
+        """Write the request, if its header was kept."""
+        if not found.sent:
+            return
+        one = _exchange(found)
         head = request_head(one)
         digests = {
             "WARC-Block-Digest": f"sha256:{hashlib.sha256(head).hexdigest()}",

@@ -4,7 +4,7 @@ What earlier runs know of a URL decides whether its bytes are new, and are store
 """
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from builder.gather import pdf_text

@@ -194,6 +194,14 @@ class FileStates:
         found = {row[0]: _before(row) for row in rows}
         return {url: found.get(url, Before()) for url in wanted}
 
+    def write_known(self, path: Path) -> None:
+        """Write the files as Parquet: `id`, whether a template `named` it, `pdf`, `tried`, `had`.
+
+        See COLUMNS of builder.gather.file_table.
+        """
+        with engine.reading("the state of files"):
+            self._connection.execute(STATEMENTS.get("known", path=engine.quote(str(path))))
+
     def _ask(
         self, name: str, choice: FileChoice, now: int, begun: int, more: Mapping[str, object]
     ) -> list[Any]:

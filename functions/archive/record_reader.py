@@ -90,7 +90,7 @@ def read_record(
     head = block.taken[:size]
     block.taken = b""
     block.noting = False
-    return Document(record, message, head, _parse_fields(head), place, block, first)
+    return Document(record, message, head, read_fields(head), place, block, first)
 
 
 def open_record(
@@ -168,7 +168,7 @@ def _read_exactly(stream: BinaryIO, size: int) -> bytes:
     return data
 
 
-def _parse_fields(head: bytes) -> tuple[tuple[str, str], ...]:
+def read_fields(head: bytes) -> tuple[tuple[str, str], ...]:
     """Return the fields of a message's head, without its status line."""
     lines = _FOLD.sub(b" ", head.partition(b"\n")[2]).split(b"\n")
     found: list[Any] = [_FIELD.fullmatch(line) for line in lines]
