@@ -102,8 +102,8 @@ def _import(context: Context) -> int:
         pdf_text.check()
     access = SourceAccess.of(settings)
     sources = sort_sources(arguments.from_warc, access, context.environment)
-    if sources.redif or sources.dated or STDIN in sources.archives:
-        raise UsageError("--from-warc expects web archives: `sheaf ingest` reads other sources")
+    if not sources.files or STDIN in sources.archives:
+        raise UsageError("--from-warc expects web archives, as files, folders or addresses")
     _check_templates(store)
     named = ", ".join(sources.archives)
     batch, megabytes = settings["gather.batch"]["files"], settings["publish.memory"]

@@ -22,20 +22,21 @@ from builder.sources.webarchive import read_archive
 
 COLUMNS: Mapping[str, str] = {
     "number": "BIGINT", "archive": "BIGINT", "place": "BIGINT", "requests": "BIGINT[]",
-    "url": "VARCHAR", "second": "BIGINT", "status": "BIGINT", "kind": "VARCHAR", "digest": "VARCHAR",
-    "declared": "VARCHAR", "target": "VARCHAR", "refers_url": "VARCHAR", "refers_at": "BIGINT",
-    "flaw": "VARCHAR", "faults": "VARCHAR[]",
+    "url": "VARCHAR", "second": "BIGINT", "status": "BIGINT", "kind": "VARCHAR",
+    "digest": "VARCHAR", "declared": "VARCHAR", "target": "VARCHAR", "refers_url": "VARCHAR",
+    "refers_at": "BIGINT", "flaw": "VARCHAR", "faults": "VARCHAR[]",
 }  # fmt: skip
 """Columns of a line, and DuckDB's types.
 
 `number` counts all captures, `archive` is the archive's number and `place` the record's offset. At
 `requests` may be the record of the request. `url`, `target` of a redirect and `refers_url` are in
-normal form, `second` and `refers_at` in seconds since 1970. `kind` is the type of the record. `digest`
-is that of the payload, `declared` the declared one, if it differs. `flaw` says what its bytes lack.
+normal form, `second` and `refers_at` in seconds since 1970. `kind` is the type of the record.
+`digest` is that of the payload, `declared` the declared one, if it differs. `flaw` says what its
+bytes lack.
 """
 
 _RULES = DocumentRules(
-    redirects=True, errors=True, titles=False, domain_sets=False, mime_sets=False, head_bytes=1
+    redirects=True, errors=True, titles=False, domain_sets=False, mime_sets=False, head_bytes=0
 )
 _FETCHED = "GET"
 _SHARED = "-not-per-record"
@@ -45,9 +46,10 @@ _FIRST = "0000-01-01T00:00:00"
 
 @dataclass(slots=True)
 class CaptureIndex:
-    """Writes the lines of all captures to the file `path`. `captures` counts them.
+    """Writes the lines of all captures to the file `path`.
 
-    `advance` is called with the number of bytes read since its last call.
+    `captures` and `read_archives` count what was read. `advance` is called with the number of bytes
+    read since its last call.
     """
 
     path: Path
@@ -55,6 +57,7 @@ class CaptureIndex:
     faults: FaultList
     advance: Callable[[int], None]
     captures: int = field(init=False, default=0)
+    read_archives: int = field(init=False, default=0)
 
     def read(self, archive: VaultArchive) -> None:
         """Add the captures of an archive. An archive that cannot be read is a fault.
@@ -78,7 +81,8 @@ class CaptureIndex:
             lines = _Lines(out, self.path.parent, number, name, self.captures)
             told = 0
             likely = archive.file.is_likely
-            for many, event in enumerate(read_archive(stream, name, _RULES, further=likely)):
+            reader = read_archive(stream, name, _RULES, further=likely)
+            for many, event in enumerate(reader):
                 if isinstance(event, Fault) and event.code.endswith(_SHARED):
                     out.truncate(begin)
                     return False
@@ -88,6 +92,9 @@ class CaptureIndex:
                     told = stream.tell()
             lines.end()
             self.advance(max(0, stream.tell() - told))
+        if not (reader.form or archive.file.is_expected):
+            return True  # another file beside the archives
+        self.read_archives += 1
         self.archives.failed += bool(lines.faults) and lines.number == self.captures
         self.captures = lines.number
         for fault in lines.faults:

@@ -170,17 +170,18 @@ def _check(document: Document, url: str) -> None:
 def _respond(document: Document, capture: PlannedCapture, sent: Fields) -> Response:
     """Return the head of the response, without a body."""
     record, fields = document.record, _decode(document.fields)
-    if not document.head and record.mime:
-        fields = (("Content-Type", field_text(record.mime)),)
+    headers = fields_by_name(fields)
+    if record.mime and (record.is_arc or record.type == "resource"):
+        headers.setdefault("content-type", field_text(record.mime))
     words = document.head.partition(b"\n")[0].split(None, 2)
     nothing: Pieces = iter(())
     return Response(
         url=capture.url,
         status=capture.status or 200,
-        headers=fields_by_name(fields),
+        headers=headers,
         body=nothing,
         reason=field_text(words[2]) if len(words) > 2 else "",
-        raw=fields if document.head else (),
+        raw=fields,
         sent=sent,
         address=_address(record.fields),
     )

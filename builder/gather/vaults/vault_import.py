@@ -81,7 +81,7 @@ class VaultImport:
             for file in self.job.files:
                 for archive in self.archives.find(file):
                     index.read(archive)
-        self.report.archives = len(self.archives.names())
+        self.report.archives = index.read_archives
         self.report.failed = self.archives.failed
         self.report.captures = index.captures
         folder = self.hold.scratch / "state"
