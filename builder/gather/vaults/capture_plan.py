@@ -118,6 +118,7 @@ class CapturePlan:
         self.due = sum(many for _, many in self.rounds)
         counts = self.connection.execute(_STATEMENTS.get("counts")).fetchone()
         self.unnamed, self.older, self.repeated = map(int, counts or (0, 0, 0))
+        self.repeated += schedule.repeated
 
     def batches(self, most: int) -> Iterator[list[PlannedFetch]]:
         """Yield the fetches of the runs, at most `most` in each."""
@@ -171,16 +172,19 @@ class _Way:
     target: str | None
     named: bool
     fresh: bool
+    result: str
 
 
 @dataclass(slots=True)
 class Schedule:
     """Gives each fetch with redirects its round. `open_ends` are redirects without their target.
 
-    The last round of a URL, and its capture there, bound the round of its next fetch.
+    The last round of a URL, and its capture there, bound the round of its next fetch. `repeated`
+    fetches are left out: they are between equal ones.
     """
 
     open_ends: list[_Way] = field(default_factory=list)
+    repeated: int = 0
     _by_url: dict[str, list[_Way]] = field(default_factory=dict)
     _last: dict[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -188,16 +192,30 @@ class Schedule:
         """Yield the fetches with their rounds; `ways` are in the order of time."""
         for way in ways:
             self._by_url.setdefault(way.url, []).append(way)
+        found: dict[str, list[list[_Way]]] = {}
         for way in ways:
             if not (way.named and way.fresh):
                 continue
-            members = self._follow(way)
-            if members is None:
+            if followed := self._follow(way):
+                found.setdefault(way.url, []).append(followed)
+            else:
                 self.open_ends.append(way)
-                continue
+        kept = [members for some in found.values() for members in self._thin(some)]
+        for members in sorted(kept, key=lambda some: (some[0].at, some[0].number)):
             number = max(map(self._earliest, members))
             self._last |= {one.url: (number, one.number) for one in members}
-            yield PlannedFetch(way.url, tuple(one.number for one in members)), number
+            yield PlannedFetch(members[0].url, tuple(one.number for one in members)), number
+
+    def _thin(self, fetches: Sequence[list[_Way]]) -> Iterator[list[_Way]]:
+        """Yield the fetches of a URL without those between equal ones."""
+        results = [[(one.url, one.result) for one in members] for members in fetches]
+        for place, members in enumerate(fetches):
+            if 0 < place < len(fetches) - 1 and (
+                results[place - 1] == results[place] == results[place + 1]
+            ):
+                self.repeated += 1
+            else:
+                yield members
 
     def _follow(self, way: _Way) -> list[_Way] | None:
         """Return the captures on the way; None if one is missing."""

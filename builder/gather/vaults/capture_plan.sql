@@ -10,7 +10,7 @@ SELECT url FROM reached
 
 -- name: chosen
 -- Captures of wanted URLs in order, without copies. Of a stretch of equal ones, the first and the
--- last count. `fresh`: the store knows of no response as late; of bytes, if it is one with bytes.
+-- last count; redirects all do, because their targets may differ. `fresh`: the store knows of no response as late; of bytes, if it is one with bytes.
 CREATE TABLE chosen AS
 WITH own AS (
     SELECT c.*, coalesce(k.named, false) AS named,
@@ -27,7 +27,7 @@ SELECT * EXCLUDE (last, had, tried), coalesce(second > last, true)
     AND coalesce(second > if(good OR target IS NOT NULL, had, tried), true) AS fresh
 FROM own
 WINDOW times AS (PARTITION BY url ORDER BY second, number)
-QUALIFY result IS DISTINCT FROM lag(result) OVER times
+QUALIFY target IS NOT NULL OR result IS DISTINCT FROM lag(result) OVER times
     OR result IS DISTINCT FROM lead(result) OVER times
 
 -- name: linked
@@ -37,7 +37,7 @@ SELECT url FROM chosen WHERE target IS NOT NULL
 UNION SELECT target FROM chosen WHERE target IS NOT NULL
 
 -- name: ways
-SELECT number, url, second, target, named, fresh FROM chosen JOIN linked USING (url)
+SELECT number, url, second, target, named, fresh, result FROM chosen JOIN linked USING (url)
 ORDER BY second, number
 
 -- name: fetches
