@@ -9,9 +9,10 @@ from builder.errors import UsageError
 from builder.gather import pdf_text
 from builder.gather.choice import DAY, FileChoice, OwnLimits
 from builder.gather.fetch_file import FileFetcher
+from builder.gather.gather_report import GatherReport
 from builder.gather.hold import Hold, hold_store
 from builder.gather.rules import GatherRules
-from builder.gather.session import GatherJob, GatherReport, GatherSession
+from builder.gather.session import GatherJob, GatherSession
 from builder.http.addresses import PublicAddresses, networks
 from builder.http.client import HttpClient, check_contact, user_agent
 from builder.http.errors import OUTCOMES

@@ -13,16 +13,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from builder.gather.choice import host_of
-from builder.gather.fetch_file import (
-    Fetched,
-    FileContent,
-    FileFetcher,
-    Known,
-    Once,
-    Result,
-    follow_redirects,
-)
+from builder.gather.fetch_file import FileFetcher, Known, Once, follow_redirects
 from builder.gather.journal import JournalContent, ResponseJournal
+from builder.gather.results import Fetched, FileContent, Result
 from builder.gather.run_outcomes import RunOutcomes
 from builder.gather.state import DueFile, FileStates
 from builder.http.errors import Deferred, FetchError

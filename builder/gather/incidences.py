@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
-from builder.gather.fetch_file import Fetched, FileContent, Final, Hop, Unchanged
 from builder.gather.pdf_text import PdfText
+from builder.gather.results import Fetched, FileContent, Final, Hop, Unchanged
 from builder.http.errors import OUTCOMES, FetchError
 from builder.obi import key
 from builder.obi.content import (

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builder.gather.fetch_file import FileContent, Moved, Result, Unchanged
 from builder.gather.pdf_text import PdfText
+from builder.gather.results import FileContent, Moved, Result, Unchanged
 from builder.http.errors import OUTCOMES, FetchError
 from builder.intake.intake import writing
 from builder.obi.content import ExchangeRow

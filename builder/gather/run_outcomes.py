@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from builder.gather import pdf_text
-from builder.gather.fetch_file import Fetched, FileContent, Hop, Result
 from builder.gather.incidences import Before, IncidenceRules, names_pdf
 from builder.gather.pdf_text import PdfText
+from builder.gather.results import Fetched, FileContent, Hop, Result
 from builder.gather.state import FileStates
 from builder.obi.content import Row
 from builder.obi.run import ObiRun

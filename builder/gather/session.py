@@ -6,27 +6,21 @@ After a kill, the next session of the machine continues the open run from its jo
 import contextlib
 import shutil
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from builder.errors import UsageError
 from builder.gather.batch import Batch, Pace
 from builder.gather.choice import FileChoice
 from builder.gather.fetch_file import FileFetcher
+from builder.gather.gather_report import GatherReport
 from builder.gather.hold import Hold
 from builder.gather.sitemaps import SitemapReader
 from builder.gather.state import DueFile, FileStates, HostEstimate, HostWork, estimate
 from builder.http.client import origin_of
 from builder.obi.content import (
-    CHANGE,
-    DELETION,
-    FailureRow,
-    Incidence,
-    Redirect,
     Row,
     SeenRow,
-    Version,
 )
 from builder.obi.history import OpenedRun
 from builder.obi.run import Committed, ObiRun, ObiRuntime, Purpose, claim, history
@@ -56,60 +50,6 @@ class GatherJob:
     threads: int
     megabytes: int = 1024
     pdf_text: bool = False
-
-
-@dataclass(slots=True)
-class GatherReport:
-    """The results of a session: `counts` by kind, and `failures` by code.
-
-    `planned` files were due, and `left` files of `left_hosts` still are. `put_off` files wait,
-    because they failed before. `hosts` have an estimate of each host, the slowest first.
-    """
-
-    runs: list[int] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-    failures: Counter[str] = field(default_factory=Counter)
-    bytes: int = 0
-    left: int = 0
-    left_hosts: int = 0
-    put_off: int = 0
-    planned: int = 0
-    excluded: int = 0
-    hosts: Sequence[HostEstimate] = ()
-
-    def add(self, run: Committed, rows: Iterable[Row]) -> None:
-        """Count the rows of a run."""
-        self.runs.append(run.tist)
-        for row in rows:
-            if isinstance(row, Version):
-                self.bytes += row.bytes
-            elif isinstance(row, Incidence):
-                self.counts[_count_name(row)] += 1
-            elif isinstance(row, FailureRow):
-                self.failures[row.code] += 1
-            elif isinstance(row, SeenRow):
-                self.counts["seen"] += 1
-            elif isinstance(row, Redirect):
-                self.counts["redirects"] += 1
-
-    def note_plan(self, hosts: Sequence[HostEstimate]) -> None:
-        """Count what is due at the beginning."""
-        self.planned = sum(one.work.due for one in hosts)
-        self.excluded = sum(one.work.excluded for one in hosts)
-        self.hosts = hosts
-
-    def note_rest(self, hosts: Sequence[HostEstimate]) -> None:
-        """Count what the session leaves."""
-        self.hosts = hosts
-        self.left = sum(one.work.due for one in hosts)
-        self.left_hosts = sum(bool(one.work.due) for one in hosts)
-        self.put_off = sum(one.work.put_off for one in hosts)
-
-
-def _count_name(row: Incidence) -> str:
-    if row.what in {CHANGE, DELETION}:
-        return f"{row.what}s"
-    return "reappearances" if row.again else "appearances"
 
 
 @dataclass(slots=True)

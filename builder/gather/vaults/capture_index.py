@@ -78,7 +78,7 @@ class CaptureIndex:
             lines_file = self.path.open("ab")
         with lines_file as out, self.archives.open(number, whole=True) as stream:
             begin = out.tell()
-            lines = _Lines(out, self.path.parent, number, name, self.captures)
+            lines = _CaptureLines(out, self.path.parent, number, name, self.captures)
             told = 0
             likely = archive.file.is_likely
             reader = read_archive(stream, name, _RULES, further=likely)
@@ -102,7 +102,7 @@ class CaptureIndex:
         return True
 
 
-class _Lines:
+class _CaptureLines:
     """The lines of one archive. A line waits for the next record, which may be its request."""
 
     def __init__(self, out: BinaryIO, folder: Path, archive: int, name: str, number: int) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from builder.gather.fetch_file import (
+from builder.gather.results import (
     FileContent,
     Moved,
     Result,

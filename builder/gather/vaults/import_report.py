@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from builder.gather.session import GatherReport
+from builder.gather.gather_report import GatherReport
 from builder.gather.vaults.faults import VAULT_FAULTS, FaultList
 from builder.sources.events import FAULT_CODES
 from builder.text import tally

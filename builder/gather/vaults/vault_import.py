@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from builder.gather.fetch_file import Fetched, FileContent, Moved, Result, follow_redirects
+from builder.gather.fetch_file import follow_redirects
 from builder.gather.hold import Hold
+from builder.gather.results import Fetched, FileContent, Moved, Result
 from builder.gather.run_outcomes import RunOutcomes
 from builder.gather.state import FileStates
 from builder.gather.vaults.archives import VaultArchives

@@ -14,8 +14,9 @@ import pytest
 
 from builder.gather.choice import DAY, FileChoice
 from builder.gather.fetch_file import FileFetcher
+from builder.gather.gather_report import GatherReport
 from builder.gather.hold import hold_store
-from builder.gather.session import GatherJob, GatherReport, GatherSession
+from builder.gather.session import GatherJob, GatherSession
 from builder.http import url
 from builder.http.addresses import PublicAddresses, networks
 from builder.http.client import HttpClient

@@ -15,16 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.gather.fetch_file import (
-    Fetched,
-    FileContent,
-    FileFetcher,
-    Known,
-    Moved,
-    Once,
-    Result,
-    Unchanged,
-)
+from builder.gather.fetch_file import FileFetcher, Known, Once
+from builder.gather.results import Fetched, FileContent, Moved, Result, Unchanged
 from builder.http.addresses import PublicAddresses, networks
 from builder.http.client import HttpClient
 from builder.http.errors import Deferred, FetchError

@@ -6,7 +6,7 @@ import pytest
 
 from builder.demo import site as demo
 from builder.gather import pdf_text
-from builder.gather.fetch_file import FileContent
+from builder.gather.results import FileContent
 from builder.obi.content import Incidence, Version
 from tests.builder.gather.conftest import World
 from tests.builder.http import site as web

@@ -13,7 +13,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from builder.gather.fetch_file import FileContent, FileFetcher, Known, Result
+from builder.gather.fetch_file import FileFetcher, Known
+from builder.gather.results import FileContent, Result
 from builder.http import connections
 from builder.http.addresses import PublicAddresses, networks
 from builder.http.client import HttpClient
