@@ -104,7 +104,9 @@ def export_warc(context: Context) -> int:
         gathered = obi_source.gather_runs(connection)
         found, heads = obi_source.sightings, partial(obi_source.list_exchanges, context.store)
         files = [
-            warc.FetchedFile(r.tist, partial(found, connection, r.tist), partial(heads, r))
+            warc.FetchedFile(
+                r.tist, partial(found, connection, r.tist), partial(heads, r), r.is_import
+            )
             for r in chosen
             if r.tist in gathered
         ]

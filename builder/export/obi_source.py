@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 from builder.context import Context
 from builder.errors import UsageError
 from builder.obi.content import FILE, SOURCE, TEMPLATE, ExchangeRow, Redirect, Version
+from builder.obi.history import IMPORT
 from builder.obi.log import read_rows
 from builder.obi.replay import fold
 from builder.obi.run import Committed, history
@@ -31,6 +32,12 @@ _VERSIONS = (
     "FROM version LEFT JOIN incidence USING (tist, id, kind) "
     "WHERE kind IN (SELECT unnest($kinds)) ORDER BY version.id, kind, tist"
 )
+_HAS_IMPORTS = f"SELECT EXISTS (FROM run WHERE kind = '{IMPORT}')"
+_CAPTURES = (
+    '(SELECT tist, id, "at" AS second FROM logged JOIN run USING (tist) '
+    f"WHERE row = 'exchange' AND run.kind = '{IMPORT}')"
+)
+_NO_CAPTURES = "(SELECT NULL::BIGINT AS second) c ON false"
 KINDS = (TEMPLATE, FILE, SOURCE)
 """All classes of objects."""
 _ROWS = 1024  # fetched at a time
@@ -39,11 +46,15 @@ Opened = tuple[Sequence[Committed], engine.Connection]
 
 @dataclass(frozen=True, slots=True)
 class LoggedObject:
-    """A version with the run that logged it, and a short description of the event."""
+    """A version with the run that logged it, and a short description of the event.
+
+    `captured` is the time of the capture, if an import logged it.
+    """
 
     tist: int
     what: str
     version: Version
+    captured: int | None = None
 
     @property
     def when(self) -> datetime:
@@ -111,14 +122,18 @@ def sightings(connection: engine.Connection, run: int) -> Iterator[LoggedObject]
     Its `tist` is that of the run or, for an unchanged file, that of an earlier run.
     """
     columns = ", ".join(f"v.{name}" for name in _MEMBERS)
+    given = {"kind": FILE, "run": run}
+    ((imports,),) = fetch_rows(connection, _HAS_IMPORTS)
+    captured = f"{_CAPTURES} c ON c.tist = v.tist AND c.id = v.id" if imports else _NO_CAPTURES
     statement = (
-        f"SELECT v.tist, '', {columns} FROM version v JOIN ("
+        f"SELECT v.tist, '', {columns}, c.second FROM version v JOIN ("
         "SELECT id FROM version WHERE kind = $kind AND tist = $run "
         "UNION SELECT id FROM seen WHERE kind = $kind AND tist = $run) s ON s.id = v.id "
-        "WHERE v.kind = $kind AND v.tist <= $run "
+        f"LEFT JOIN {captured} WHERE v.kind = $kind AND v.tist <= $run "
         "QUALIFY row_number() OVER (PARTITION BY v.id ORDER BY v.tist DESC) = 1 ORDER BY v.id"
     )
-    yield from map(parse_logged, fetch_rows(connection, statement, {"kind": FILE, "run": run}))
+    for *row, second in fetch_rows(connection, statement, given):
+        yield replace(parse_logged(tuple(row)), captured=second)
 
 
 def list_exchanges(store: Reader, run: Committed) -> Iterator[ExchangeRow]:

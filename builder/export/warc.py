@@ -3,7 +3,7 @@
 A version that a run logged becomes a response record with its header and its request, or, if these
 were not kept, a resource record with the file's bytes alone. A new redirect becomes a response
 record without a body, which is not kept. An unchanged file becomes a revisit record, which refers
-to the record with its bytes. The date of each record is that of the run.
+to the record with its bytes. The date of each record is that of the run, or of an imported capture.
 """
 
 import hashlib
@@ -39,11 +39,15 @@ _HTTP = "application/http"  # says that the block begins with a header, whatever
 
 @dataclass(frozen=True, slots=True)
 class FetchedFile:
-    """A run that found files: its tist, files and exchanges, as obi_source yields them."""
+    """A run that found files: its tist, files and exchanges, as obi_source yields them.
+
+    Of an `imported` run, the exchanges have the times of captures.
+    """
 
     tist: int
     files: Callable[[], Iterable[LoggedObject]]
     exchanges: Callable[[], Iterable[ExchangeRow]] = tuple
+    imported: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,21 +124,22 @@ class _Records:
         known = {one.id: one for one in run.exchanges()}
         for one in known.values():
             if one.status in REDIRECTS:
-                self._redirect(run.tist, one)
+                self._redirect(run.tist, one, one.at if run.imported else run.tist)
                 self.responses += 1
         for noted in run.files():
             exchange = known.get(noted.version.id)
+            when = exchange.at if exchange is not None and run.imported else run.tist
             if noted.tist == run.tist and exchange is not None and exchange.headers:
-                self._response(noted, exchange)
+                self._response(noted, exchange, when)
                 self.responses += 1
             elif noted.tist == run.tist:
-                self._resource(noted)
+                self._resource(noted, when)
                 self.resources += 1
             else:
-                self._revisit(run.tist, noted)
+                self._revisit(run.tist, noted, when)
                 self.revisits += 1
 
-    def _response(self, noted: LoggedObject, found: ExchangeRow) -> None:
+    def _response(self, noted: LoggedObject, found: ExchangeRow, when: int) -> None:
         version, one = noted.version, _exchange(found)
         coded = content_coding(fields_by_name(one.headers)) is not None
         head = http_head(one, version.bytes, unpacked=coded and version.encoding is None)
@@ -148,22 +153,24 @@ class _Records:
         with content.open_version(self._store, version) as payload:
             block_stream = cast(BinaryIO, _Joined(head, payload))
             self._http(
-                "response", noted.tist, one, block_stream, len(head) + version.bytes, digests
-            )
-        self._request(noted.tist, found)
+                "response", noted.tist, one, block_stream, len(head) + version.bytes,
+                digests | {"WARC-Date": _date(when)},
+            )  # fmt: skip
+        self._request(noted.tist, found, when)
 
-    def _redirect(self, tist: int, found: ExchangeRow) -> None:
+    def _redirect(self, tist: int, found: ExchangeRow, when: int) -> None:
         one = _exchange(found)
         head = http_head(one, 0, unpacked=False)
         digests = {
             "WARC-Block-Digest": f"sha256:{hashlib.sha256(head).hexdigest()}",
             "WARC-Payload-Digest": f"sha256:{hashlib.sha256().hexdigest()}",
+            "WARC-Date": _date(when),
             "WARC-Truncated": "unspecified",
         }
         self._http("response", tist, one, io.BytesIO(head), len(head), digests)
-        self._request(tist, found)
+        self._request(tist, found, when)
 
-    def _request(self, tist: int, found: ExchangeRow) -> None:
+    def _request(self, tist: int, found: ExchangeRow, when: int) -> None:
         """Write the request, if its header was kept."""
         if not found.sent:
             return
@@ -172,6 +179,7 @@ class _Records:
         digests = {
             "WARC-Block-Digest": f"sha256:{hashlib.sha256(head).hexdigest()}",
             "WARC-Payload-Digest": f"sha256:{hashlib.sha256().hexdigest()}",
+            "WARC-Date": _date(when),
             "WARC-Concurrent-To": _name(tist, one.url),
         }
         self._http("request", tist, one, io.BytesIO(head), len(head), digests)
@@ -182,7 +190,7 @@ class _Records:
     ) -> None:  # fmt: skip
         """Write a record whose block begins with a header."""
         name = one.url if kind == "response" else f"{kind} {one.url}"
-        headers = {"WARC-Record-ID": _name(tist, name), "WARC-Date": _date(tist), **more}
+        headers = {"WARC-Record-ID": _name(tist, name), **more}
         if one.address:
             headers["WARC-IP-Address"] = one.address
         record = self._writer.create_warc_record(
@@ -197,12 +205,12 @@ class _Records:
         record.http_headers = None
         self._writer.write_record(record)
 
-    def _resource(self, noted: LoggedObject) -> None:
+    def _resource(self, noted: LoggedObject, when: int) -> None:
         version = noted.version
         digest = _digest(version)
         headers = {
             "WARC-Record-ID": _name(noted.tist, version.id),
-            "WARC-Date": _date(noted.tist),
+            "WARC-Date": _date(when),
             "WARC-Block-Digest": digest,
             "WARC-Payload-Digest": digest,
         }
@@ -217,18 +225,18 @@ class _Records:
             )
             self._writer.write_record(record)
 
-    def _revisit(self, tist: int, noted: LoggedObject) -> None:
+    def _revisit(self, tist: int, noted: LoggedObject, when: int) -> None:
         identifier = noted.version.id
         headers = {
             "WARC-Record-ID": _name(tist, identifier),
-            "WARC-Date": _date(tist),
+            "WARC-Date": _date(when),
             "WARC-Refers-To": _name(noted.tist, identifier),
         }
         record = self._writer.create_revisit_record(
             identifier,
             _digest(noted.version),
             identifier,
-            _date(noted.tist),
+            _date(noted.captured or noted.tist),
             warc_headers_dict=headers,
         )
         self._writer.write_record(record)

@@ -159,7 +159,8 @@ class FailureRow:
 class ExchangeRow:
     """The request and the response, at `at` in seconds since 1970, of a new version or redirect.
 
-    `sent` and `headers` are the fields of both, as `Name: value`. `address` is the server's.
+    An import has one for each capture. `sent` and `headers` are the fields of both, as
+    `Name: value`. `address` is the server's.
     """
 
     row: ClassVar[str] = "exchange"

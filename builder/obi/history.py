@@ -32,6 +32,10 @@ ALIVE = "alive.json"
 """The lease that the process of an open run renews until it ends the run."""
 
 
+IMPORT = "import"
+"""The kind of a run that recorded captures of web archives: its exchanges have their times."""
+
+
 @dataclass(frozen=True, slots=True)
 class Committed:
     """A run that counts; times are aware and in UTC.
@@ -56,6 +60,11 @@ class Committed:
     format: int = 1
     original: "Committed | None" = None
     """The run as it was committed, if it was converted since."""
+
+    @property
+    def is_import(self) -> bool:
+        """Whether it recorded captures of web archives."""
+        return self.kind == IMPORT
 
     @property
     def files(self) -> Mapping[str, str]:

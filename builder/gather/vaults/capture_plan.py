@@ -22,8 +22,6 @@ from builder.snapshot.sql import Statements
 from functions.database import engine
 from functions.snapshot.store import Reader
 
-IMPORT = "import"
-"""The kind of an import's runs; an exchange of such a run has the time of the capture."""
 _STATEMENTS = Statements(__file__)
 _ROWS = 10_000
 _HELD = (
@@ -144,7 +142,7 @@ def _read_observed(
     connection: engine.Connection, store: Reader, runs: Sequence[Committed], scratch: Path
 ) -> None:
     """Create `observed`: the time of the last capture of each URL that earlier imports recorded."""
-    imports = [run for run in runs if run.kind == IMPORT]
+    imports = [run for run in runs if run.is_import]
     replay.read(connection, store, imports, scratch, ("row = 'exchange'",))
     connection.execute(
         'CREATE TABLE observed AS SELECT id, max(tist) AS tist, arg_max("at", tist) AS second '

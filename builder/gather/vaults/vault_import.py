@@ -18,7 +18,6 @@ from builder.gather.state import FileStates
 from builder.gather.vaults.archives import VaultArchives
 from builder.gather.vaults.capture_index import CaptureIndex
 from builder.gather.vaults.capture_plan import (
-    IMPORT,
     CapturePlan,
     PlannedCapture,
     PlannedFetch,
@@ -32,6 +31,7 @@ from builder.gather.vaults.import_report import ImportReport
 from builder.ingest.splits import ArchiveFile
 from builder.intake.intake import writing
 from builder.obi.content import ExchangeRow, Row
+from builder.obi.history import IMPORT
 from builder.obi.run import Committed, ObiRun, ObiRuntime, Purpose, claim, history
 from builder.progress import ProgressBar
 from functions.database import engine

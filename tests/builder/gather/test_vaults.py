@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warcio.archiveiterator import ArchiveIterator
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
@@ -247,6 +248,33 @@ def test_redirects_are_followed_to_the_nearest_capture(named: Archive) -> None:
     assert named("obi", f"{BASE}/0.pdf", "--bytes", target).code == 0
     assert target.read_bytes() == b"%PDF near"
     assert imported(named, vault.path)["runs"] == []
+
+
+def test_an_import_is_exported_at_its_own_times(named: Archive, site: Site) -> None:
+    with Vault(named.folder / "vault.warc.gz") as vault:
+        vault.response(f"{BASE}/0.pdf", 1, gzip.compress(b"%PDF 0"), Content_Encoding="gzip")
+        vault.response(f"{BASE}/1.pdf", 2, b"", "301 Moved", Location="/end")
+        vault.response(f"{BASE}/end", 2, b"%PDF 1", Server="old")
+        vault.response(f"{BASE}/0.pdf", 3, b"%PDF 0")
+    imported(named, vault.path)
+    target = named.folder / "again.warc.gz"
+    assert named("export", "warc", target).code == 0
+    with target.open("rb") as file:
+        found = [
+            (record.rec_type, record.rec_headers["WARC-Target-URI"][-5:],
+             record.rec_headers["WARC-Date"], record.rec_headers["WARC-Refers-To-Date"])
+            for record in ArchiveIterator(file, check_digests="raise")
+            if record.rec_type != "warcinfo" and record.content_stream().read() is not None
+        ]  # fmt: skip
+    first, second, third = map(WHEN.format, (1, 2, 3))
+    assert found == [
+        ("response", "1.pdf", second, None), ("response", "0.pdf", first, None),
+        ("response", "g/end", second, None), ("revisit", "0.pdf", third, first),
+    ]  # fmt: skip
+    copy = twin(named, site)
+    copy.ingest(paper(1, *(f"{BASE}/{n}.pdf" for n in range(10))))
+    imported(copy, target)
+    assert describe(copy) == describe(named)
 
 
 @pytest.mark.parametrize("form", ["together", "wacz"])
