@@ -38,6 +38,8 @@ _ABOUT = (
     "row = 'refipo' AND handle = $id",
     "row = 'refipo' AND id = $id AND handle != $id",
     "row = 'redirect' AND (origin = $id OR target = $id)",
+    # Of gathering, the time of the run is enough; an imported capture is older.
+    "row = 'exchange' AND id = $id AND \"at\" < tist - 3600",
 )
 _RANK = {Version: 0, Incidence: 1}
 

@@ -9,7 +9,15 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from builder.obi.content import FailureRow, Incidence, Redirect, Row, SeenRow, Version
+from builder.obi.content import (
+    ExchangeRow,
+    FailureRow,
+    Incidence,
+    Redirect,
+    Row,
+    SeenRow,
+    Version,
+)
 from builder.obi.history import Committed, OpenedRun
 from builder.obi.log import ItemHistory
 from builder.text import tally, visible
@@ -72,6 +80,8 @@ def _row_text(row: Row, own: str) -> str:
         return f"redirect    {row.status} {to}"
     if isinstance(row, FailureRow):
         return f"failure     {row.code}" + (f": {said}" if (said := _failure_text(row)) else "")
+    if isinstance(row, ExchangeRow):
+        return f"captured    {_text(row.at)}, HTTP status {row.status}"
     return str(row)
 
 

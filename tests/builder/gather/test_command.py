@@ -90,9 +90,9 @@ class Archive:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
 
-    def start(self, command: str) -> "subprocess.Popen[str]":
+    def start(self, command: str, *arguments: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
-            [sys.executable, "-m", "builder", command, "--config", str(self.config)],
+            [sys.executable, "-m", "builder", command, "--config", str(self.config), *arguments],
             text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 

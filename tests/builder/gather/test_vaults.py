@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import signal
+import time
 import zipfile
 from base64 import b32encode
 from hashlib import sha1
@@ -192,6 +194,7 @@ def test_each_response_is_recorded_as_if_gathered_then(named: Archive) -> None:
     assert (first.sent, first.address, first.reason) == (
         ("User-Agent: old crawler",), "192.0.2.7", "OK"
     )  # fmt: skip
+    assert "captured    2015-05-01T10:00:00Z, HTTP status 404" in named("obi", f"{BASE}/3.pdf").out
     assert imported(named, vault.path)["runs"] == []
 
 
@@ -293,3 +296,27 @@ def test_archives_of_other_forms(named: Archive, form: str) -> None:
             packed.write(plain, "archive/data.warc")
     told = imported(named, source)
     assert (told["appearances"], told["faults"]) == (2, {})
+
+
+def test_a_killed_import_goes_on(named: Archive) -> None:
+    with Vault(named.folder / "vault.warc.gz") as vault:
+        for day in range(1, 6):
+            for n in range(10):
+                vault.response(f"{BASE}/{n}.pdf", day, b"%%PDF %d %d" % (n, day))
+    stored = named.store.root / "obi"
+    for least in (5, 25):
+        killed = named.start("gather", "--from-warc", str(vault.path))
+        while count_files(stored) < least and killed.poll() is None:
+            time.sleep(0.001)
+        killed.kill()
+        killed.communicate()
+        assert killed.returncode == -signal.SIGKILL
+    imported(named, vault.path)
+    assert [run.counts["version"] for run in history(named.store) if run.is_import] == [10] * 5
+    assert count_files(stored) == 50
+    assert imported(named, vault.path)["runs"] == []
+
+
+def count_files(folder: Path) -> int:
+    """Return the number of objects of gathered files."""
+    return sum(path.is_file() for path in folder.rglob("*papers.example.org*"))
