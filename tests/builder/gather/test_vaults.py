@@ -6,6 +6,7 @@ import signal
 import time
 import zipfile
 from base64 import b32encode
+from collections.abc import Callable
 from hashlib import sha1
 from io import BytesIO
 from pathlib import Path
@@ -29,6 +30,7 @@ from builder.obi.content import (
     read_version,
 )
 from builder.obi.run import history
+from tests.bucket import Bucket, administrator
 from tests.builder.gather.test_command import Archive, archive, paper
 from tests.builder.http import site as web
 from tests.builder.http.site import Site
@@ -154,7 +156,7 @@ def named(archive: Archive) -> Archive:
     return archive
 
 
-def imported(archive: Archive, *sources: Path, code: int = 0) -> dict[str, Any]:
+def imported(archive: Archive, *sources: Path | str, code: int = 0) -> dict[str, Any]:
     done = archive("gather", "--from-warc", *sources, "--json")
     assert done.code == code, done.err
     told: dict[str, Any] = json.loads(done.out)
@@ -280,8 +282,14 @@ def test_an_import_is_exported_at_its_own_times(named: Archive, site: Site) -> N
     assert describe(copy) == describe(named)
 
 
-@pytest.mark.parametrize("form", ["together", "wacz"])
-def test_archives_of_other_forms(named: Archive, form: str) -> None:
+@pytest.mark.parametrize("form", ["together", "wacz", "bucket"])
+def test_archives_of_other_forms(
+    named: Archive,
+    form: str,
+    make_bucket: Callable[..., Bucket],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source: Path | str
     plain = named.folder / "vault.warc"
     with Vault(plain) as vault:
         vault.response(f"{BASE}/0.pdf", 1, b"%PDF 0")
@@ -289,6 +297,14 @@ def test_archives_of_other_forms(named: Archive, form: str) -> None:
     if form == "together":  # one gzip member of all records
         source = named.folder / "all.warc.gz"
         source.write_bytes(gzip.compress(plain.read_bytes()))
+    elif form == "bucket":
+        bucket = make_bucket()
+        for name, value in bucket.environment.items():
+            monkeypatch.setenv(name, value)
+        source = f"s3://{bucket.bucket}/vault"
+        administrator(bucket.endpoint).put_object(
+            Bucket=bucket.bucket, Key="vault/some.warc", Body=plain.read_bytes()
+        )
     else:
         source = named.folder / "some.wacz"
         with zipfile.ZipFile(source, "w", zipfile.ZIP_DEFLATED) as packed:
