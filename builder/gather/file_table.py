@@ -8,7 +8,7 @@ the commit of the run. Rows are ordered by host and URL, so a few reads find one
 
 import hashlib
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,13 +99,17 @@ def merge(connection: engine.Connection) -> None:
         connection.execute(STATEMENTS.get("merge", unreachable=engine.texts(_UNREACHABLE)))
 
 
-def find(store: Writer, runs: Sequence[Committed]) -> StoredTable | None:
+def find(
+    store: Writer, runs: Sequence[Committed], connection: engine.Connection
+) -> StoredTable | None:
     """Return the newest sound table of one of the runs; None if there is none."""
-    found = (read(store, where, runs) for where in reversed(list_tables(store)))
+    found = (read(store, where, runs, connection) for where in reversed(list_tables(store)))
     return next((table for table in found if table is not None), None)
 
 
-def read(store: Reader, where: str, runs: Sequence[Committed]) -> StoredTable | None:
+def read(
+    store: Reader, where: str, runs: Sequence[Committed], connection: engine.Connection
+) -> StoredTable | None:
     """Return the table at a key; None if it is damaged, or of none of the runs."""
     named = key.parse_file_table(where)
     run = next((run for run in runs if named is not None and run.tist == named[0]), None)
@@ -119,7 +123,7 @@ def read(store: Reader, where: str, runs: Sequence[Committed]) -> StoredTable | 
         if hashlib.file_digest(file, "sha256").hexdigest() != named[1]:
             return None
     about = {"version": _VERSION, "commit": run.digest}
-    return StoredTable(where, path, run) if _read_metadata(path) == about else None
+    return StoredTable(where, path, run) if _read_metadata(connection, path) == about else None
 
 
 def is_outdated(table: StoredTable | None, later: Sequence[Committed]) -> bool:
@@ -186,12 +190,12 @@ def _ancestors(run: Committed, runs: Sequence[Committed]) -> set[str]:
     return found
 
 
-def _read_metadata(path: Path) -> dict[str, str]:
+def _read_metadata(connection: engine.Connection, path: Path) -> dict[str, str]:
     statement = (
         "SELECT decode(key), decode(value) FROM parquet_kv_metadata($path) "
         "WHERE decode(key) IN ('version', 'commit')"
     )
-    with closing(engine.connect()) as connection, engine.reading(str(path)):
+    with engine.reading(str(path)):
         return dict(connection.execute(statement, {"path": str(path)}).fetchall())
 
 

@@ -116,7 +116,7 @@ HAVING max(changed) < any_value(answered) ORDER BY id LIMIT $most
 
 -- name: refused
 SELECT DISTINCT code, detail FROM file
-WHERE list_contains($ours, code) AND detail IS NOT NULL ORDER BY ALL
+WHERE list_contains($ours, code) AND detail IS NOT NULL AND {condition} ORDER BY ALL
 
 -- name: states
 SELECT id, noted, lower(hex(digest)), text_sha256, text_method, coalesce(lost, false), etag,

@@ -89,7 +89,7 @@ class FileStates:
         A new table is written to the store if these logs are long. Raises DamagedStore, StoreError.
         """
         connection = engine.connect(threads=2, memory_megabytes=megabytes, scratch=scratch)
-        table = file_table.find(store, runs)
+        table = file_table.find(store, runs, connection)
         later = file_table.load(connection, table, runs)
         file_table.add_runs(connection, store, later, scratch)
         if file_table.is_outdated(table, later):
@@ -206,7 +206,8 @@ class FileStates:
         self, name: str, choice: FileChoice, now: int, begun: int, more: Mapping[str, object]
     ) -> list[Any]:
         with engine.reading("the files that are due"):
-            refused = self._connection.execute(STATEMENTS.get("refused"), {"ours": _OURS})
+            sql = STATEMENTS.get("refused", condition=choice.condition())
+            refused = self._connection.execute(sql, {"ours": _OURS, **choice.values()})
             lifted = [f"{c} {d}" for c, d in refused.fetchall() if choice.lifted(c, d)]
             chosen = STATEMENTS.get(
                 "chosen", pause=choice.rules.pause(), condition=choice.condition()

@@ -30,10 +30,10 @@ def _find_problem(store: Writer, where: str) -> str:
         scratch = Path(folder)
         try:
             runs = history(store)
-            table = file_table.read(store, where, runs)
-            if table is None:
-                return "its bytes or its run differ from its name"
             with closing(engine.connect(scratch=scratch)) as connection:
+                table = file_table.read(store, where, runs, connection)
+                if table is None:
+                    return "its bytes or its run differ from its name"
                 count = file_table.count_differences(connection, store, table, runs, scratch)
         except DamagedStore:
             return ""  # reported with the runs

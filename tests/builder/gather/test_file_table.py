@@ -84,13 +84,13 @@ def test_steps_give_what_all_logs_give_at_once(
         assert list(later) == list(runs[middle:upto])
         file_table.add_runs(connection, world.store, later, world.folder)
         table, middle = file_table.save(connection, world.store, runs[upto - 1], world.folder), upto
-        assert file_table.find(world.store, runs) == file_table.StoredTable(
+        assert file_table.find(world.store, runs, connection) == file_table.StoredTable(
             table.key, world.store.path(table.key), table.run
         )
     assert states(connection) == at_once
     assert len(file_table.list_tables(world.store)) == 2
     for where in file_table.list_tables(world.store):
-        stored = file_table.read(world.store, where, runs)
+        stored = file_table.read(world.store, where, runs, connection)
         assert stored is not None
         differs = file_table.count_differences
         assert differs(connection, world.store, stored, runs, world.folder) == 0
@@ -115,7 +115,8 @@ def test_a_table_is_kept_found_and_proved(world: World, monkeypatch: pytest.Monk
     assert {(f.code, f.object) for f in verify(copy, MEANS).findings} == {
         ("files-table-wrong", where)
     }
-    older = file_table.find(copy, history(copy))
+    with closing(engine.connect()) as connection:
+        older = file_table.find(copy, history(copy), connection)
     assert older is not None
     assert older.key < where
 
