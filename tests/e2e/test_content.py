@@ -240,6 +240,7 @@ def test_content_is_not_given_by_accident(bucketed: Bucketed, tmp_path: Path) ->
     assert sheaf("serve", "--help").out.count("--content") >= 1
 
 
+@pytest.mark.thorough
 def test_a_file_that_was_named_as_seen_from_elsewhere_is_found_again(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

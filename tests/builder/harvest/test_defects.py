@@ -99,7 +99,7 @@ def check_what_changes_comes_with_the_next_run(provider: Provider, name: str, ho
     assert any(since) or name == "no-dates"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", sorted(DEFECTS))
 def test_a_defect_is_survived(name: str, tmp_path: Path) -> None:
     outcome = OUTCOMES.get(name, Outcome())

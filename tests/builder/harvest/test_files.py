@@ -97,6 +97,7 @@ def told(state: HarvestState) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "xml"])
 @pytest.mark.parametrize("seed", range(examples(6)))
 def test_random_histories(home: Home, site: Site, tmp_path: Path, seed: int, form: str) -> None:
@@ -159,6 +160,7 @@ BROKEN: dict[str, Fault] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fault", BROKEN.values(), ids=BROKEN)
 def test_files_that_fail_midway(archive: Home, site: Site, tmp_path: Path, fault: Fault) -> None:
     """Pages give the rest; with --by files a later run continues."""
@@ -195,6 +197,7 @@ def test_a_file_that_fails_once_is_asked_for_again(
         assert (done.code, faults, held(tmp_path / "files")[0]) == (0, [], expected)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["manifest", "data", "other"])
 def test_altered_files_give_no_wrong_record(
     archive: Home, site: Site, tmp_path: Path, name: str
@@ -274,6 +277,7 @@ def test_a_snapshot_that_expires_meanwhile(archive: Home, site: Site, tmp_path: 
     assert {row.identifier: row.record for row in held(tmp_path / "auto")[0]} == newest
 
 
+@pytest.mark.thorough
 def test_other_processes_read_the_same(
     archive: Home, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
