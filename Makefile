@@ -9,7 +9,7 @@ SIDE_BY_SIDE := -n 4 --dist worksteal
 # test runs compiles Sheaf: a minute of two processors.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test prove-aws prove-engines prove-pages prove-tables clients check bench house format clean
+.PHONY: demo test prove-all prove-aws prove-engines prove-pages prove-tables clients check bench house format clean
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -24,6 +24,10 @@ demo: $(READY)
 # Takes a sample of the cases of long tests; ALL=1 takes all (see tests/extent.py).
 test: $(READY)
 	$(if $(ALL),TEST_ALL=1 )$(BIN)/python -m pytest $(SIDE_BY_SIDE)
+
+# What `make test` leaves out of long tests, and all random cases.
+prove-all: $(READY)
+	TEST_REST=1 $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 # What is deployed to AWS, proved without an account; installs into .venv-aws what it takes, and says
 # what it has to skip. PROOF="tests/aws/test_deploy.py" proves a part, PYTHON313=... names a Python.

@@ -70,8 +70,9 @@ def carry_out(given: Sequence[str], surround: Callable[[argparse.Namespace], Con
 
     Raises SheafError. The command's arguments contain this function, so that it can run others.
     """
-    _check_command(_find_command(given))
-    arguments = _parser().parse_args(given)
+    name = _find_command(given)
+    _check_command(name)
+    arguments = _parser(name).parse_args(given)
     code: int = arguments.run(surround(arguments))
     return code
 
@@ -190,8 +191,11 @@ def _check_command(name: str | None) -> None:
     raise UsageError(f"{first!r} is not a command (`sheaf --help` lists them){meant}")
 
 
-def _parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands. Of repeated options such as --store, the last counts."""
+def _parser(name: str | None) -> argparse.ArgumentParser:
+    """Return the parser of one command, or of all. Of repeated options, the last counts.
+
+    Parsers of all commands take longer than most other things that a command begins with.
+    """
     parser = _Parser(
         prog="sheaf", description="Publish an archive's metadata and serve it over OAI-PMH.",
         usage="%(prog)s [-h] [--version] [--store STORE] [--config FILE] [--json] COMMAND ...",
@@ -208,14 +212,17 @@ def _parser() -> argparse.ArgumentParser:
         help=argparse.SUPPRESS,
     )
     families = {}
+    first = name and name.partition(" ")[0]
     for command in COMMANDS.values():
-        family, _, name = command.name.partition(" ")
-        if name and family not in families:
+        family, _, part = command.name.partition(" ")
+        if first not in (None, family):
+            continue
+        if part and family not in families:
             families[family] = _family(commands, family)
         # Suppressed, so that an option before the command is kept if the command lacks it.
         again: list[Any] = [_everywhere(argparse.SUPPRESS)]
-        if name:
-            made = families[family].add_parser(name, parents=again, help=command.summary)
+        if part:
+            made = families[family].add_parser(part, parents=again, help=command.summary)
         else:
             made = commands.add_parser(command.name, parents=again)
         made.command = command

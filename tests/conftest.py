@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.extent import ALL, LONG
+from tests.extent import ALL, LONG, REST
 
 with contextlib.suppress(ImportError):  # the proofs of what is deployed go without it
     from hypothesis import settings
@@ -54,8 +54,11 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without TEST_ALL=1, leave out thorough tests and take a sample of the cases of others."""
-    if ALL:
+    """Without TEST_ALL=1, leave out thorough tests and take a sample of the cases of others.
+
+    With TEST_REST=1, leave out what is tried as much without it.
+    """
+    if ALL and not REST:
         return
     count: Counter[str] = Counter()
     kept, left = [], []
@@ -63,11 +66,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         function = item.nodeid.partition("[")[0]
         sampled = item.get_closest_marker("sampled")
         step = sampled.args[0] if sampled else 1
-        out = count[function] % step or item.get_closest_marker("thorough")
-        (left if out else kept).append(item)
+        out = bool(count[function] % step or item.get_closest_marker("thorough"))
+        wanted = out or _has_extent(item) if REST else not out
+        (kept if wanted else left).append(item)
         count[function] += 1
     items[:] = kept
     config.hook.pytest_deselected(items=left)
+
+
+def _has_extent(item: pytest.Item) -> bool:
+    """Return whether a test itself tries more with TEST_ALL=1."""
+    if not isinstance(item, pytest.Function):
+        return False
+    random = hasattr(item.function, "hypothesis") and hasattr(item.module, "examples")
+    return random or not {"ALL", "examples", "places"}.isdisjoint(item.function.__code__.co_names)
 
 
 def pytest_collection_finish() -> None:

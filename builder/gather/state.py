@@ -223,7 +223,9 @@ class FileStates:
                 **choice.values(),
                 **more,
             }
-            return self._connection.execute(STATEMENTS.get(name, chosen=chosen), values).fetchall()
+            sql = STATEMENTS.get(name, chosen=chosen)
+            rows: list[Any] = self._connection.execute(sql, values).fetchall()
+            return rows
 
 
 def _find_depth(due: Sequence[int], most: int) -> int:

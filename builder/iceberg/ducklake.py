@@ -205,7 +205,8 @@ class LakeCatalogue:
         """Execute a statement and return its rows; with no `ids` there is nothing to do."""
         if values is not None and values.get("ids") == []:
             return []
-        return self.connection.execute(_SQL.get(name, **fields), values).fetchall()
+        rows: list[Any] = self.connection.execute(_SQL.get(name, **fields), values).fetchall()
+        return rows
 
 
 def _find_deletes(file: ListedFile | None) -> str | None:

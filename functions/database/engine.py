@@ -9,11 +9,10 @@ from typing import Any, TypeVar
 
 import duckdb
 
+from functions.database.connection import Connection as Connection
 from functions.snapshot.errors import NO_SPACE, DamagedStore, SheafError, StoreError
 
 T = TypeVar("T")
-
-Connection = duckdb.DuckDBPyConnection
 
 _BATCH = 1 << 16  # rows
 _FETCH = 1 << 14  # rows, as Python objects
@@ -57,7 +56,7 @@ def connect(
         connection.execute("PRAGMA disable_checkpoint_on_shutdown")
     # DuckDB draws progress bars if it takes a process for a console.
     connection.execute("SET enable_progress_bar = false")
-    return connection
+    return Connection(connection)
 
 
 @contextmanager
@@ -126,7 +125,7 @@ def stream(
     connection: Connection, sql: str, values: Mapping[str, Any] | None = None, rows: int = _BATCH
 ) -> Any:
     """Execute a statement and return its rows as an Arrow stream, read in batches of `rows`."""
-    return connection.sql(sql, params=dict(values or {})).to_arrow_reader(rows)
+    return connection.stream(sql, values or {}, rows)
 
 
 def batches(
@@ -162,7 +161,9 @@ def query(connection: Connection, sql: str) -> tuple[list[str], Iterator[Sequenc
     """
     with _asking():
         # None if the text has no statement
-        result: Connection | None = _call(connection, lambda: connection.execute(sql))
+        result: duckdb.DuckDBPyConnection | None = _call(
+            connection, lambda: connection.execute(sql)
+        )
         names = [column[0] for column in (result and result.description) or ()]
     return names, _rows(connection) if names else iter(())
 
@@ -192,7 +193,7 @@ def tables(connection: Connection, sql: str) -> set[str] | None:
     if not is_select(sql):
         return None
     try:
-        return set(connection.get_table_names(sql))
+        return connection.get_table_names(sql)
     except duckdb.Error:
         return None
 

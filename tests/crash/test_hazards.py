@@ -116,7 +116,7 @@ COMMANDS: dict[str, list[str]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_disk_may_be_full_at_any_write(disk: Disk, stages: Path, name: str) -> None:
     """More and more is free, by pages of 4 KiB, until the command gets through."""
@@ -278,7 +278,7 @@ POINTERS["a-missing-snapshot"] = (
 )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("defect", POINTERS)
 def test_a_pointer_edited_by_hand(published: Home, defect: str) -> None:
     edit, named, remedy = POINTERS[defect]

@@ -196,7 +196,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", CASES)
 def test_a_process_may_be_killed_at_any_change(
     tmp_path: Path, case: str, pool: ThreadPoolExecutor
@@ -229,6 +229,7 @@ def test_a_process_may_be_killed_at_any_change(
         pass
 
 
+@pytest.mark.thorough
 def test_a_publish_that_was_killed_is_completed_an_hour_later(
     tmp_path: Path, pool: ThreadPoolExecutor
 ) -> None:

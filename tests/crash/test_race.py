@@ -109,6 +109,7 @@ def served(place: Place, folder: Path) -> Iterator[str]:
         process.communicate(timeout=30)
 
 
+@pytest.mark.sampled(3)
 def test_publishers_expiry_and_harvester_at_once(place: Place, tmp_path: Path) -> None:
     place.finished(place.start("publish", 90_000, 0.01))  # something is there to serve
     workers = [place.start("publish", first, SECONDS) for first in (10_000, 20_000)]

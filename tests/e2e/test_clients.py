@@ -51,7 +51,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Home:
     return home
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @CLIENTS
 @pytest.mark.parametrize("size", PAGE_SIZES)
 def test_each_record_once(published: Home, client: Client, size: str) -> None:
@@ -125,6 +125,7 @@ def test_real_sets_have_the_sizes_that_they_claim(core: Home) -> None:
             assert harvest(url, set=spec).records == int(claimed[spec]), spec
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("verb", ["ListRecords", "ListIdentifiers"])
 def test_every_page_of_real_archives_is_valid(core: Home, verb: str) -> None:
     """By our own schema and, as the archives are here, by the official ones too."""
@@ -148,7 +149,7 @@ TWINS = {
 """What is published first, and then the same crawls in other containers, publish by publish."""
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("rules", ["[]", '["redirects", "errors"]'])
 @pytest.mark.parametrize("first", TWINS, ids=lambda names: names[0][:12])
 def test_a_twin_changes_nothing(

@@ -540,6 +540,7 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("closed, code", [(">&- 2>&-", 0), ("<&- 2>&-", 0), ("--no-such 2>&-", 2)])
 def test_standard_streams_may_be_closed(home: Home, tmp_path: Path, closed: str, code: int) -> None:
     """What is opened next would have their numbers, and be written to as if it were they."""
@@ -607,6 +608,7 @@ def test_the_demo_from_end_to_end(tmp_path: Path) -> None:
     assert 'href="styl.css"' in page
 
 
+@pytest.mark.thorough
 def test_the_demo_takes_files_of_ones_own(tmp_path: Path) -> None:
     path = warc(tmp_path / "one.warc.gz", PAGES)
     folder = tmp_path / "d"
@@ -626,6 +628,7 @@ def test_the_demo_takes_files_of_ones_own(tmp_path: Path) -> None:
     assert not (tmp_path / "e").exists()
 
 
+@pytest.mark.thorough
 def test_the_demo_at_a_port_that_is_taken(tmp_path: Path) -> None:
     path = warc(tmp_path / "one.warc.gz", PAGES)
     with socket.create_server(("127.0.0.1", 0)) as other:

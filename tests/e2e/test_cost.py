@@ -134,6 +134,7 @@ def identifiers(body: str) -> list[str]:
     return re.findall(r"<identifier>(oai:[^<]+)", body)
 
 
+@pytest.mark.thorough
 def test_what_an_answer_takes_of_a_cold_environment(
     begin: Callable[..., Environment],
 ) -> None:

@@ -86,6 +86,7 @@ def body_of(path: Path) -> bytes:
     return data[data.index(b"\x1f\x8b\x08") :]
 
 
+@pytest.mark.thorough
 def test_a_crowd_gets_what_one_harvester_gets_while_workers_are_killed(home: Home) -> None:
     with running(home, **PAGES, **BASE, SHEAF_SERVE_PAGE_CACHE="0") as (url, _, _):
         right = {target.partition("?")[2]: plain(body) for target, body in walk(url)}
@@ -143,6 +144,7 @@ def test_a_harvest_goes_on_over_kept_pages_while_there_is_a_publish_and_an_expir
         assert found.count(b"<identifier>") == 81
 
 
+@pytest.mark.thorough
 def test_a_purge_reaches_the_kept_pages_of_all_workers(home: Home, tmp_path: Path) -> None:
     copy, secret = copied(home, tmp_path), b"http://a.cz/0/17<"
     with running(copy, **PAGES, **TWO, TMPDIR=str(tmp_path / "tmp")) as (url, _, _):
@@ -164,6 +166,7 @@ def test_a_purge_reaches_the_kept_pages_of_all_workers(home: Home, tmp_path: Pat
         assert not any(secret in gzip.decompress(body_of(path)) for path in left)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("silent", [True, False])
 def test_a_flipped_bit_is_never_sent(home: Home, tmp_path: Path, silent: bool) -> None:
     """A `silent` one changes no time of the file: then it must be there before a worker's use."""
@@ -186,6 +189,7 @@ def test_a_flipped_bit_is_never_sent(home: Home, tmp_path: Path, silent: bool) -
         assert len(kept_files(tmp_path)) == len(files)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="this system limits no other process")
 def test_on_a_full_disk_the_server_goes_on(home: Home, tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()

@@ -81,6 +81,7 @@ def restored(command: Command, identifier: str) -> dict[str, bytes]:
     return {p.name: p.read_bytes() for p in folder.iterdir() if p.name in FILES[identifier]}
 
 
+@pytest.mark.thorough
 def test_a_dataset_has_two_versions_is_restricted_is_gone_and_is_back(command: Command) -> None:
     server, harvester, doi = command.server, Harvester(command), "10.5281/zenodo"
 

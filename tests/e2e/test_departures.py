@@ -195,7 +195,7 @@ def test_what_comes_back_of_an_older_snapshot_has_left_what_it_was_in_since() ->
         some.alike()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.thorough
 def test_sets_are_listed_once_whatever_is_retired_between_two_pages() -> None:
     """To clients with pages of several sizes, each of whom is in the midst of its list."""
     with both() as some:

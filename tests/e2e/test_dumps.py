@@ -26,6 +26,7 @@ def proxy(moto_server: str) -> Iterator[Proxy]:
         yield one
 
 
+@pytest.mark.thorough
 def test_a_bucket_is_exported_and_has_dumps(
     tmp_path: Path, make_bucket: Make, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -113,6 +113,7 @@ def test_a_changed_crosswalk_gives_its_records_new_datestamps(formatted: Home) -
     assert formatted("publish").out.startswith("nothing new to publish")
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not ARCHIVES.is_dir(), reason="the archives are not on this machine")
 def test_real_captures_are_valid_in_every_format(home: Home) -> None:
     text = home.config.read_text()

@@ -48,6 +48,7 @@ def flip(home: Home) -> str:
     return key
 
 
+@pytest.mark.thorough
 def test_a_sound_store(kept: Home) -> None:
     result = kept("verify")
     assert result.code == 0, result.out
@@ -248,7 +249,7 @@ def spoil(home: Home, key: str, text: str | None) -> None:
         path.write_text(text)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("harm", "code"),
     [

@@ -149,6 +149,7 @@ def written(row: list[Any], sql: str) -> list[str]:
     return cells
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(2))
 def test_numbers_are_those_of_their_statements(home: Home, tmp_path: Path, seed: int) -> None:
     draw, compared = random.Random(seed), 0

@@ -166,7 +166,7 @@ def test_an_object_that_may_not_be_read(home: Home, bucket: Bucket) -> None:
     assert (second["codes"], second["captures"]) == ({}, 60)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("go", range(3))
 def test_the_process_ends_in_good_order(home: Home, bucket: Bucket, go: int) -> None:
     """It ended by a signal in one run of five or so, by threads that outlive the requests."""

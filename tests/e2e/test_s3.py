@@ -307,6 +307,7 @@ def test_a_publish_goes_through_a_spell_of_503(
     assert len(records) == len(set(records)) == 41
 
 
+@pytest.mark.thorough
 def test_a_publish_that_may_not_write_shows_nothing(
     home: Bucketed, proxy: Proxy, tmp_path: Path, serve: Callable[..., Served]
 ) -> None:
@@ -355,6 +356,7 @@ def test_an_outage_is_a_503_and_passes(
     assert len(served.harvest()) == 40
 
 
+@pytest.mark.thorough
 def test_serving_ends_and_leaves_nothing(published: Bucketed, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -380,6 +382,7 @@ def test_serving_ends_and_leaves_nothing(published: Bucketed, tmp_path: Path) ->
     assert list(scratch.glob("sheaf-cache-*")) == []
 
 
+@pytest.mark.thorough
 def test_workers_share_one_cache(published: Bucketed, proxy: Proxy, tmp_path: Path) -> None:
     """What one worker has fetched of a table another one does not fetch again."""
     scratch = tmp_path / "scratch"
@@ -399,6 +402,7 @@ def test_workers_share_one_cache(published: Bucketed, proxy: Proxy, tmp_path: Pa
     assert list(scratch.glob("sheaf-cache-*")) == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

@@ -383,6 +383,7 @@ def test_a_full_disk_is_told_of_and_harvests_go_on(published: Home) -> None:
     assert "Traceback" not in text
 
 
+@pytest.mark.thorough
 def test_without_standard_error_requests_are_answered(published: Home, tmp_path: Path) -> None:
     """As `sheaf serve 2>&-` has it; what is opened next has its number, and is not written to."""
     told = tmp_path / "told"

@@ -102,7 +102,7 @@ def test_a_worker_that_dies_is_started_again(published: Home) -> None:
         assert "Traceback" not in errors.read_text()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_the_server_ends_with_its_workers(

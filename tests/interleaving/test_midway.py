@@ -133,7 +133,7 @@ def test_a_harvest_goes_on_where_its_snapshot_was_retired(world: World, spec: st
     assert harvest.size() == len(before) + len(later)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("gone", [False, True], ids=["kept", "retired"])
 @pytest.mark.parametrize("spec", SETS)
 def test_what_was_withdrawn_comes_as_tombstones(world: World, spec: str | None, gone: bool) -> None:

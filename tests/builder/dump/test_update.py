@@ -163,6 +163,7 @@ def test_readers_keep_up_whatever_is_published(history: list[Operation]) -> None
         world.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("many", "settings_"),
     [
@@ -248,6 +249,7 @@ def kill_at(patch: pytest.MonkeyPatch, number: int) -> list[str]:
     return done
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", ["publish", "withdraw"])
 def test_a_killed_update_is_never_seen_and_the_next_one_completes_it(
     tmp_path: Path, small: None, what: str

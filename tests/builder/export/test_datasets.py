@@ -123,6 +123,7 @@ def serve(command: Command, query: str, headers: Mapping[str, str] = {}) -> dict
                                            else answer["body"])}  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_what_a_strategy_archived_comes_out_everywhere(command: Command, strategy: str) -> None:
     command.configure(fileset__strategy=STRATEGIES[strategy])
@@ -247,6 +248,7 @@ def test_other_tools_read_a_crate_and_find_it_valid(command: Command) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.thorough
 def test_versions_stay_in_an_object_whatever_becomes_of_the_dataset(command: Command) -> None:
     """Also an older version that is archived later, and one that the platform removed."""
     shared = {"same.csv": b"weight\n" * 1000}

@@ -419,6 +419,7 @@ def test_a_snapshot_that_is_not_in_effect_yet_is_waited_for(
     assert problems(source, target) == []
 
 
+@pytest.mark.thorough
 def test_a_publish_that_is_about_to_tell_that_it_was_in_time_is_waited_for(
     source: World, onward: World, target: Writer
 ) -> None:
@@ -579,6 +580,7 @@ def test_progress_counts_every_byte_of_data(source: World, target: Writer) -> No
     assert sum(counts) == totals[0] == sum(e.bytes for e in target.entries(layout.RECORDS))
 
 
+@pytest.mark.thorough
 def test_a_bucket_is_a_target_and_a_source(
     source: World, make_bucket: Callable[..., Bucket], tmp_path: Path
 ) -> None:

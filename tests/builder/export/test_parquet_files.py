@@ -71,6 +71,7 @@ def test_captures_come_whole_in_order_and_described(
     assert all(f.get("description") for f in table["field"] if f["name"].startswith("url_"))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("view", parquet_files.VIEWS)
 def test_every_view_can_be_exported(filled: World, tmp_path: Path, view: str) -> None:
     done = export(filled, tmp_path / "out", "--view", view)

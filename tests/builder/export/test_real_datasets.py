@@ -202,7 +202,7 @@ def archive(
     )  # fmt: skip
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(21)
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real answers of platforms are not here")
 @pytest.mark.parametrize("backend", ["s3", "web", "bundled"])
 @pytest.mark.parametrize(("answered", "name"), ANSWERS, ids=[name for _, name in ANSWERS])

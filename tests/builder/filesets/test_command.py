@@ -31,6 +31,7 @@ def test_a_dataset_goes_all_the_way_to_what_is_listed(command: Command) -> None:
     command("verify")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("strategy", ["s3", "web"])
 def test_what_the_platform_sent_is_kept_verbatim_with_its_source(
     command: Command, strategy: str
@@ -79,6 +80,7 @@ ODD_NAMES = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("strategy", ["s3", "web", "bundled"])
 def test_odd_names_are_kept_and_one_that_leads_elsewhere_fails_alone(
     command: Command, strategy: str

@@ -182,6 +182,7 @@ def kept(store: FolderStore, row: Mapping[str, Any]) -> bytes:
     return data[row["place"] : row["place"] + row["bytes"]]
 
 
+@pytest.mark.thorough
 def test_requests_with_faults_end_in_one_result_each(command: Command) -> None:
     dice = Dice(command, seed=20261122)
     command.configure(

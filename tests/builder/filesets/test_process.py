@@ -150,6 +150,7 @@ def test_killed_in_the_midst_nothing_is_half_there_and_the_next_one_completes_it
     assert not list((site.folder / "store" / ".tmp").glob("filesets-*"))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("strategy", ['"s3"', '{ backend = "s3", bundle = "always" }', '"web"'])
 def test_a_dataset_is_restored_under_its_paths(site: Here, strategy: str) -> None:
     site.configure(fileset__strategy=strategy)
@@ -197,6 +198,7 @@ def test_an_altered_file_is_not_restored(site: Here) -> None:
 LARGE = {"0.bin": BODIES["0.bin"], "1.bin": Generated(12_000_000).all}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("strategy", ['"s3"', '{ backend = "s3", bundle = "always" }', '"web"'])
 def test_killed_in_a_large_file_the_next_process_continues_it(site: Here, strategy: str) -> None:
     def hold(exchange: Exchange) -> None:

@@ -47,7 +47,7 @@ def datasets(command: Command) -> dict[str, bytes]:
     return {key: store.read(key) for key in keys}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("true", "settings"),
     [(True, WAYS["files"]), *((False, way) for way in WAYS.values())],

@@ -262,7 +262,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Told
     world.close()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("story", STORIES)
 def test_what_is_listed_after_each_turn(told: Mapping[str, Told], story: str) -> None:
     assert told[story].states == [turn.states for turn in STORIES[story]]

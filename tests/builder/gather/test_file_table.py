@@ -62,6 +62,7 @@ def states(connection: engine.Connection) -> list[Any]:
     return connection.execute(f"SELECT {NAMES} FROM file ORDER BY ALL").fetchall()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(5))
 def test_steps_give_what_all_logs_give_at_once(
     world: World, connection: engine.Connection, seed: int

@@ -170,6 +170,7 @@ def deletions(world: World) -> int:
     return sum(row.what == "deletion" for row in world.rows() if isinstance(row, Incidence))
 
 
+@pytest.mark.thorough
 def test_a_server_that_is_not_there_for_two_weeks_is_a_loss(world: World) -> None:
     """However often it was asked before, and once only."""
     url = unreachable(world)

@@ -23,6 +23,7 @@ def sitemap(world: World, changes: dict[str, str]) -> bytes:
     return f'<?xml version="1.0"?><urlset xmlns="{space}">{rows}</urlset>'.encode()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("named", [False, True])
 def test_only_files_that_changed_are_requested(world: World, named: bool) -> None:
     paths = [f"/{n}.pdf" for n in range(FILES)]

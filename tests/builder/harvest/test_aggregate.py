@@ -164,6 +164,7 @@ def test_what_changes_there_changes_here_and_nothing_else_does(home: Home, folde
     assert published(home, folder) == (0, 0, 0)
 
 
+@pytest.mark.thorough
 def test_a_set_that_begins_with_a_deletion_has_begun(home: Home, folder: Path) -> None:
     """It is a set of each publish since: empty, until its record comes back."""
     first, gone = replace(SOME[0], sets=("a",)), replace(SOME[9], sets=("gone",))
@@ -334,6 +335,7 @@ def test_a_damaged_folder_is_told_of_in_a_line(home: Home, folder: Path, damage:
     assert home("publish").code == 2
 
 
+@pytest.mark.thorough
 def test_repositories_of_one_host_and_by_https_are_told_apart(home: Home, folder: Path) -> None:
     some = [replace(SOME[0], identifier=name) for name in ("1", "oai:x.cz:1")]
     for name in "abc":

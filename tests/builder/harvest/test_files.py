@@ -21,7 +21,6 @@ from functions.snapshot import layout
 from functions.store.catalog import Catalogue
 from functions.store.store_reader import FolderReader
 from tests.e2e.conftest import Home, Result, sheaf, warc
-from tests.extent import examples
 from tests.proxy import Answer, Fault, Lost, Truncated, proxied
 from tests.static import Site, on_the_web
 
@@ -97,8 +96,9 @@ def told(state: HarvestState) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "xml"])
-@pytest.mark.parametrize("seed", range(examples(6)))
+@pytest.mark.parametrize("seed", range(6))
 def test_random_histories(home: Home, site: Site, tmp_path: Path, seed: int, form: str) -> None:
     rng = random.Random(f"{seed} {form}")
     asked: list[str] = ["--format", form, "--prefix", rng.choice(("oai_dc", "capture", "mods"))]
@@ -159,6 +159,7 @@ BROKEN: dict[str, Fault] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fault", BROKEN.values(), ids=BROKEN)
 def test_files_that_fail_midway(archive: Home, site: Site, tmp_path: Path, fault: Fault) -> None:
     """Pages give the rest; with --by files a later run continues."""
@@ -195,6 +196,7 @@ def test_a_file_that_fails_once_is_asked_for_again(
         assert (done.code, faults, held(tmp_path / "files")[0]) == (0, [], expected)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["manifest", "data", "other"])
 def test_altered_files_give_no_wrong_record(
     archive: Home, site: Site, tmp_path: Path, name: str
@@ -274,6 +276,7 @@ def test_a_snapshot_that_expires_meanwhile(archive: Home, site: Site, tmp_path: 
     assert {row.identifier: row.record for row in held(tmp_path / "auto")[0]} == newest
 
 
+@pytest.mark.thorough
 def test_other_processes_read_the_same(
     archive: Home, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.builder.harvest.kept import kept
 from tests.clock import CLOCK
 from tests.e2e.conftest import Home, make_home, sheaf, warc
@@ -26,6 +28,8 @@ def archive(home: Home, number: int) -> Path:
 
 PUBLISHER = """
 import sys
+
+import pytest
 from builder.cli import main
 for path in sys.argv[2:]:
     for arguments in (["ingest", path], ["publish"]):
@@ -42,6 +46,7 @@ def publisher(home: Home, *numbers: int) -> "subprocess.Popen[bytes]":
     )  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_what_is_published_meanwhile_is_had_and_can_be_published_again(
     home: Home, tmp_path: Path
 ) -> None:

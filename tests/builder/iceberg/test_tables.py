@@ -104,6 +104,7 @@ def change_many(world: World) -> None:
     assert not findings(world)
 
 
+@pytest.mark.thorough
 def test_small_changes_of_large_files_write_little(world: World) -> None:
     change_many(world)
     index = json.loads((world.root / INDEX).read_bytes())
@@ -120,6 +121,7 @@ class BucketWorld(World):
         return self.bucket
 
 
+@pytest.mark.thorough
 def test_a_bucket_has_the_same_tables(tmp_path: Path, moto_server: str) -> None:
     world = BucketWorld(tmp_path / "none")
     world.bucket = fresh(moto_server)
@@ -167,6 +169,7 @@ def test_expiry_removes_what_retired_snapshots_alone_needed(world: World) -> Non
     assert compare(world) == {4}
 
 
+@pytest.mark.thorough
 def test_a_copy_has_tables_of_its_own(world: World, tmp_path: Path) -> None:
     begin(world)
     world.ingest([capture(n, title="b") for n in range(3)], ("collection:a",))
@@ -191,6 +194,7 @@ def test_a_store_that_was_moved_gets_tables_for_its_place(world: World, tmp_path
     assert not findings(moved)
 
 
+@pytest.mark.thorough
 def test_tables_that_begin_late_have_all_snapshots_that_are_kept(world: World) -> None:
     world.ingest([capture(n) for n in range(5)])
     world.publish()
@@ -201,6 +205,7 @@ def test_tables_that_begin_late_have_all_snapshots_that_are_kept(world: World) -
     assert compare(world) == {1, 2}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("step", ["write_objects", "_create_metadata", "_replace"])
 def test_an_interrupted_update_shows_the_last_tables_and_is_done_again(
     world: World, monkeypatch: pytest.MonkeyPatch, step: str
@@ -229,6 +234,7 @@ def test_an_interrupted_update_shows_the_last_tables_and_is_done_again(
     assert not findings(world)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("pattern", "code"),
     [

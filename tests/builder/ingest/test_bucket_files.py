@@ -71,6 +71,7 @@ def spans(proxy: Proxy) -> list[tuple[int, int]]:
     return [(int(first), int(last)) for first, last in pairs]
 
 
+@pytest.mark.thorough
 def test_a_large_object_is_read_in_ranges(
     home: Home, bucket: Bucket, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +152,7 @@ def test_an_object_that_changes_between_two_ranges_is_unreadable(
     assert "removed or replaced during the ingest" in line
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("chunk", [900, 2500])
 def test_any_chunks_of_objects_give_the_run_of_local_files(
     bucket: Bucket, crawl: list[Path], tmp_path: Path, chunk: int, monkeypatch: pytest.MonkeyPatch

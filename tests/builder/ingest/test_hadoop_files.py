@@ -68,6 +68,7 @@ def test_a_folder_gives_what_it_gives_on_this_machine(
     assert published(home) == published(local)
 
 
+@pytest.mark.thorough
 def test_machines_share_a_large_file(
     home: Home, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

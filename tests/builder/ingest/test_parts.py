@@ -79,6 +79,7 @@ def store(tmp_path: Path) -> FolderStore:
     return FolderStore(tmp_path / "store")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("chunk", [900, 2500, 1 << 20])
 def test_any_chunks_in_any_order_give_the_run_of_one_process(
     store: FolderStore, crawl: list[Path], tmp_path: Path, chunk: int
@@ -101,6 +102,7 @@ def test_any_chunks_in_any_order_give_the_run_of_one_process(
     assert list(store.keys("intake/")) == []
 
 
+@pytest.mark.thorough
 def test_a_bucket_gives_the_same(
     make_bucket: Callable[[], Writer], crawl: list[Path], tmp_path: Path
 ) -> None:
@@ -219,6 +221,7 @@ def _gone(*_: object) -> None:
     raise StoreError("the store is gone")
 
 
+@pytest.mark.thorough
 def test_a_commit_that_was_killed_is_given_again(
     store: FolderStore, crawl: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,6 +102,7 @@ def without_size(body: bytes) -> Answer:
     return web.raw(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + body)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "kind", ["ranged", "ranged_without_size", "without_ranges", "without_size", "redirect", "cut"]
 )
@@ -153,6 +154,7 @@ def test_a_large_file_is_read_in_ranges(
     assert published(home) == published(local)
 
 
+@pytest.mark.thorough
 def test_machines_share_a_large_file(home: Home, site: Site, large: str, tmp_path: Path) -> None:
     ingest_in_parts(home, large)
     local = make_home(tmp_path / "local")
@@ -160,6 +162,7 @@ def test_machines_share_a_large_file(home: Home, site: Site, large: str, tmp_pat
     assert published(home) == published(local)
 
 
+@pytest.mark.thorough
 def test_other_formats_give_what_they_give_on_this_machine(
     home: Home, site: Site, archive: bytes, tmp_path: Path
 ) -> None:

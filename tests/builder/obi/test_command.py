@@ -39,6 +39,7 @@ def home(published: Home, tmp_path: Path) -> Home:
     return Home(Path(shutil.copytree(published.folder, tmp_path / "home")))
 
 
+@pytest.mark.thorough
 def test_verify_tells_of_runs_and_what_is_wrong_with_them(home: Home) -> None:
     store = FolderStore(home.folder / "store")
     told = home("verify")

@@ -67,7 +67,7 @@ def archive(world: World, time: Time) -> Archive:
     return Archive(world, time, list(history(world.store)))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("server", ["moto_server", "weed_server"])
 def test_a_copy_of_a_copy_is_the_store(
     archive: Archive, tmp_path: Path, server: str, request: pytest.FixtureRequest

@@ -386,6 +386,7 @@ def repec(tmp_path: Path) -> Iterator[Repec]:
     world.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no real ReDIF at {DATA}")
 def test_real_templates_are_valid_in_every_format(repec: Repec) -> None:
     """Each page is checked against the official schemas and ours (client.get)."""

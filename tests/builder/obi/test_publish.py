@@ -234,6 +234,7 @@ def test_captures_and_templates_lie_side_by_side(repec: Repec) -> None:
     assert sound(repec) == []
 
 
+@pytest.mark.thorough
 def test_a_withdrawn_template_stays_away_whatever_is_ingested(repec: Repec) -> None:
     published(repec, 1, 2)
     chosen = Selection(identifiers=(ONE,))
@@ -288,6 +289,7 @@ def test_another_prefix_of_identifiers_is_refused_once_published(repec: Repec) -
     assert sound(repec) == []
 
 
+@pytest.mark.thorough
 def test_the_tables_can_be_made_anew_byte_for_byte_out_of_the_store(
     repec: Repec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -313,6 +315,7 @@ def test_the_tables_can_be_made_anew_byte_for_byte_out_of_the_store(
                 assert made or table == "redirect"
 
 
+@pytest.mark.thorough
 def test_the_size_of_ranges_and_files_changes_no_record(
     repec: Repec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -337,6 +340,7 @@ def test_the_size_of_ranges_and_files_changes_no_record(
     assert rows_of(repec, "sets") == rows_of(whole, "sets")
 
 
+@pytest.mark.thorough
 def test_files_of_tables_that_are_as_they_were_are_shared(
     repec: Repec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -414,7 +418,7 @@ def test_files_that_another_library_wrote_are_no_damage(repec: Repec) -> None:
     assert "obi-tables" not in {code for code, _ in found(repec)}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("document", [None, "{", "", '{"a": 1'])
 def test_a_template_without_what_it_holds_is_damage(repec: Repec, document: str | None) -> None:
     repec.take(a=paper(1))
@@ -493,7 +497,7 @@ def test_a_dead_publish_is_completed_by_the_next(repec: Repec) -> None:
     assert repec.publish().new == 3
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("server", ["moto_server", "weed_server"])
 def test_a_bucket_gives_the_same_snapshot_as_a_folder(
     repec: Repec, request: pytest.FixtureRequest, server: str

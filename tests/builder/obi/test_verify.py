@@ -330,7 +330,7 @@ BESIDE = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda d: d.__name__)
 def test_each_defect_has_its_code(
     tmp_path: Path, time: Time, defect: Callable[[Store, list[Committed]], str]

@@ -121,6 +121,7 @@ def test_values_that_do_not_fit_into_memory_as_one_text_are_read_row_by_row(
     repository.close()
 
 
+@pytest.mark.thorough
 def test_many_readers_at_once_find_memory_for_all(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

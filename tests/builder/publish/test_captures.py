@@ -115,6 +115,7 @@ def test_names_of_local_files_mean_nothing(world: World, tmp_path: Path) -> None
     assert state(world)[0] == "3"
 
 
+@pytest.mark.thorough
 def test_many_small_runs_give_the_same_whether_they_are_joined(
     make_world: Callable[[str], World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +160,7 @@ def test_a_capture_leads_before_its_revisit(world: World) -> None:
     assert record.fields["warc_filename"] == "a.warc.gz"
 
 
+@pytest.mark.thorough
 def test_many_copies_fit_into_little_memory(world: World) -> None:
     """Every capture twice; what does not fit is sorted on disk."""
     many = [capture(n, title=f"{n} " + "long " * 60) for n in range(15_000)]

@@ -357,6 +357,7 @@ def test_there_is_a_document_of_each_listed_collection_and_of_no_other(world: Wo
     assert documents(world) == {}
 
 
+@pytest.mark.thorough
 def test_what_was_in_a_collection_above_before_leaves_no_trace_there(world: World) -> None:
     secret = hosted(3, url_host_name="secret.example.cz")
     world.ingest([hosted(n) for n in range(20, 60)] + [secret], (SERIALS,))
@@ -369,6 +370,7 @@ def test_what_was_in_a_collection_above_before_leaves_no_trace_there(world: Worl
     assert true(world, SERIALS)
 
 
+@pytest.mark.thorough
 def test_what_one_collection_touches_leaves_the_others_files_alone(world: World) -> None:
     for spec in ("collection:a", "collection:b"):
         world.ingest([hosted(n, url_host_name=f"{spec[-1]}{n}.cz") for n in range(3_000)], (spec,))
@@ -419,6 +421,7 @@ def test_a_list_of_collections_alone_reads_where_they_are(
     assert len(records & store.asked) == 1
 
 
+@pytest.mark.thorough
 def test_a_new_collection_beside_an_old_one_is_found_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

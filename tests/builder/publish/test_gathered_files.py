@@ -86,6 +86,7 @@ def test_a_stored_file_is_linked_in_amf_and_dublin_core(repec: Repec) -> None:
     assert gathered(repec) == {WRITTEN: ORIGIN}
 
 
+@pytest.mark.thorough
 def test_the_link_follows_a_redirect(repec: Repec) -> None:
     redirected(repec, FAR, b"%PDF far")
     assert repec.publish().changed == 1
@@ -113,6 +114,7 @@ def test_a_template_that_comes_after_its_file_is_linked_at_once(repec: Repec) ->
     assert gathered(repec) == gathered(repec, f"{PREFIX}{handle(2)}") == {WRITTEN: ORIGIN}
 
 
+@pytest.mark.thorough
 def test_a_withdrawn_template_stays_so_and_is_linked_once_it_is_back(repec: Repec) -> None:
     chosen = Selection(identifiers=(NAME,))
     withdraw(repec.store, repec.configuration(), repec.runtime(), chosen, "asked for")

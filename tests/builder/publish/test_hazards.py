@@ -81,7 +81,7 @@ SAME = range(1, 70) if EVERY else (1, 4, 8, 10, 12, 17, 22, 25, 30)
 DEATHS = range(1, 60) if EVERY else (1, 23, 38, 44, 45, 46, 47, 48, 50, 52, 57)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     ("more", "at"),
     [*((True, at) for at in MORE), *((False, at) for at in SAME)],
@@ -179,7 +179,7 @@ def _die() -> None:
     raise Killed
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("at", DEATHS)
 def test_a_publish_may_end_at_any_call(world: World, at: int) -> None:
     begin(world, "hazards", published)

@@ -106,7 +106,7 @@ def published(world: World, *counts: int) -> None:
     begin(world, ("interleaving", counts), fill)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("new", [1, 30])
 def test_a_publish_that_lost_to_a_purge_leaves_nothing_that_is_kept(world: World, new: int) -> None:
     """It takes the number of a snapshot that was retired meanwhile."""
@@ -185,7 +185,7 @@ def test_an_answer_that_was_lost_and_a_rival_that_went_on(world: World) -> None:
     assert not records(world)[name(200)].deleted
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("kind", "at", "after"),
     [
@@ -397,6 +397,7 @@ def behind(world: World, folder: Path) -> FolderStore:
     return copy
 
 
+@pytest.mark.thorough
 def test_what_was_purged_while_it_was_exported_is_not_at_the_copy(
     world: World, tmp_path: Path
 ) -> None:

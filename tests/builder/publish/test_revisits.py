@@ -299,6 +299,7 @@ def test_a_withdrawn_original_leaves_nothing_in_its_revisits(world: World) -> No
     world.expire()
 
 
+@pytest.mark.thorough
 def test_what_a_withdrawn_original_gave_under_another_digest_goes_as_well(world: World) -> None:
     """The revisit's superseded version has the key of a digest that the original has no more."""
     first, second = (f"sha256:{pair * 32}" for pair in ("ab", "cd"))
@@ -320,6 +321,7 @@ def test_what_a_withdrawn_original_gave_under_another_digest_goes_as_well(world:
     assert titles == []
 
 
+@pytest.mark.thorough
 def test_a_revisit_that_comes_back_tells_of_the_set_that_it_left(world: World) -> None:
     one, again = made(1, "http://a.cz/1", "D1"), revisit(7, "http://a.cz/1", "D1")
     world.ingest([one, again])
@@ -331,6 +333,7 @@ def test_a_revisit_that_comes_back_tells_of_the_set_that_it_left(world: World) -
     assert (row["sets"], row["left_sets"]) == (["domain:cz:a"], ["mime:text:html"])
 
 
+@pytest.mark.thorough
 def test_a_revisit_that_is_ingested_again_has_no_set_of_its_dead_original(world: World) -> None:
     """A tombstone does not say whose its sets were."""
     place = {"warc_filename": "o.gz", "warc_record_offset": 0}
@@ -363,6 +366,7 @@ def test_a_withdrawn_original_comes_back_to_its_revisits(world: World) -> None:
     check(world, [O1, one])
 
 
+@pytest.mark.thorough
 def test_a_withdrawn_revisit_comes_back_with_the_original_of_then(world: World) -> None:
     one = revisit(7, "http://a.cz/1", "D1")
     world.ingest([O1, one])

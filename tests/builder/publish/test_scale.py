@@ -53,6 +53,7 @@ def published(root: Path, threads: int, memory: int) -> list[str]:
     return [file.key for leaf in leaves for file in catalogue.leaf(leaf).files]
 
 
+@pytest.mark.thorough
 def test_captures_are_generated_alike_one_by_one_and_in_bulk(tmp_path: Path) -> None:
     store = generated(tmp_path)
     found = list(intake.runs(store))

@@ -69,6 +69,7 @@ def test_six_tarballs_replayed_at_their_dates_give_the_expected_incidences(
     ]  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_all_six_at_once_are_replayed_in_order_and_a_second_time_not_at_all(home: Home) -> None:
     names = [row["tarball"] for row in expected("expected_incidence.json")]
     given = [part for name in reversed(names) for part in ("-f", TARBALLS / name)]

@@ -262,7 +262,7 @@ def test_an_endpoint_behind_a_proxy(
     assert tree(tmp_path / "site") == {f"a.cz/{n}": b"body of %d" % n for n in range(200)}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_a_process_that_is_ended_goes_on(many: Shelf, tmp_path: Path, by: signal.Signals) -> None:
     site = tmp_path / "site"

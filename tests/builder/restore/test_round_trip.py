@@ -174,6 +174,7 @@ def screen(url: str, folder: Path, *options: str) -> bytes:
     return picture.read_bytes()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to look at the site with")
 def test_the_restored_site_looks_as_the_site_did(
     archive: Home, restored: Path, tmp_path: Path

@@ -261,6 +261,7 @@ def test_pages_below_a_path_of_the_base_url_are_answered_quickly(
     assert served.pages.quick(line.encode()) is not None
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_over_any_history_kept_pages_are_what_would_be_rendered(
     world: World, tmp_path: Path, seed: int

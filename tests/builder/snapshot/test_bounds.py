@@ -73,6 +73,7 @@ def wanted(connection: engine.Connection, world: World, count: int) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_what_a_takedown_holds_does_not_grow_with_what_is_withdrawn(many: World) -> None:
     with drafted(many) as (connection, draft):
         wanted(connection, many, MANY)
@@ -180,6 +181,7 @@ def hourly(world: World, count: int) -> None:
     world.clock.now = entry.effective + timedelta(days=1)
 
 
+@pytest.mark.thorough
 def test_what_an_inventory_holds_does_not_grow_with_the_square_of_the_snapshots(
     world: World,
 ) -> None:

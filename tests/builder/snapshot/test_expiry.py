@@ -25,7 +25,7 @@ from functions.snapshot.pointer import Expiry, Pointer
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import Clock, World, capture
 from tests.builder.publish.test_hazards import Killed, urls
-from tests.extent import EVERY
+from tests.extent import ALL, EVERY
 
 DAY = timedelta(days=1)
 Publisher = Callable[[World, int], None]
@@ -103,7 +103,7 @@ class Watched(FolderStore):
         return super().replace(key, data, tag)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("keep", "older", "kept"),
     [
@@ -205,11 +205,11 @@ def test_a_run_that_is_planned_may_wait_for_two_weeks(world: World, published: P
 def test_an_expiry_may_end_anywhere_and_is_completed(world: World, published: Publisher) -> None:
     """By another expiry or by a publish, once its lease has ended.
 
-    Every second removal or write is tried (see tests.extent).
+    Every second or fifth removal or write is tried (see tests.extent).
     """
     published(world, 3)
     start = world.clock.now
-    for at in range(1, 100, 1 if EVERY else 2):
+    for at in range(1, 100, 1 if EVERY else 2 if ALL else 5):
         other = World(world.root.parent / f"at-{at}" / "store", Clock(start))
         shutil.copytree(world.root, other.root)
         left = [at]
@@ -383,7 +383,7 @@ class Meddled(FolderStore):
         return super().replace(key, data, tag)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("at", ["views.sql", "manifest.json", layout.POINTER])
 @pytest.mark.parametrize("age", [timedelta(hours=1), 2 * DAY], ids=["young", "old"])
 def test_an_expiry_in_the_midst_of_a_publish(
@@ -416,6 +416,7 @@ def test_an_expiry_in_the_midst_of_a_publish(
     assert sound(world)
 
 
+@pytest.mark.thorough
 def test_a_publish_that_takes_over_orphans_of_a_killed_one_does_not_lose_them(
     world: World, published: Publisher
 ) -> None:

@@ -155,6 +155,7 @@ def any_capture(pick: random.Random) -> Capture:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("small")
 def test_a_host_that_becomes_rare_lets_another_in(world: World) -> None:
     """There are ten hosts with 10 to 1 captures; five are kept, and three are always there."""
@@ -171,6 +172,7 @@ def test_a_host_that_becomes_rare_lets_another_in(world: World) -> None:
     assert set(right(world).facets["host"].values) >= {"z.cz", "h4.cz", "h5.cz"}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("known", [0, 1])
 def test_a_store_without_figures_gets_them(
     world: World, monkeypatch: pytest.MonkeyPatch, known: int

@@ -90,7 +90,7 @@ def starts(world: World) -> bool:
 # The pointer and the witness.
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("settled", [True, False], ids=["settled", "settled-removed"])
 def test_an_old_pointer_is_found_and_verify_writes_the_right_one(
     world: World, settled: bool

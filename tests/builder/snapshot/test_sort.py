@@ -27,6 +27,7 @@ def sorted_rows(folder: Path, sql: str, order: str, size: int) -> tuple[list[tup
     return rows, queries
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("order", "size", "least"), [("n, t", 100 << 20, 1), ("n, t", 1 << 30, 3), ("ALL", 1 << 30, 3)]
 )

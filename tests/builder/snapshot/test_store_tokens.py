@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from builder.export.store_copy import export
 from builder.snapshot import recovery
 from tests.builder.conftest import World, capture
@@ -34,6 +36,7 @@ def goes_on(world: World, token: str, store: Any = None) -> bool:
     return not page.codes
 
 
+@pytest.mark.thorough
 def test_a_store_that_was_rebuilt_in_another_order_refuses_the_tokens_of_before(
     make_world: Callable[[str], World],
 ) -> None:
@@ -51,6 +54,7 @@ def test_a_store_that_was_rebuilt_in_another_order_refuses_the_tokens_of_before(
     assert not goes_on(after, token)
 
 
+@pytest.mark.thorough
 def test_a_copy_keeps_the_id_until_it_is_published_to(world: World, tmp_path: Path) -> None:
     filled(world)
     early = token_of(world)

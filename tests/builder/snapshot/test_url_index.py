@@ -114,6 +114,7 @@ def test_what_is_withdrawn_leaves_no_row(world: World, monkeypatch: pytest.Monke
     assert damage(world) == set()
 
 
+@pytest.mark.thorough
 def test_what_was_found_by_its_url_before_its_method_was_known_leaves_no_row(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

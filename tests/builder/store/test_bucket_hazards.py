@@ -71,7 +71,7 @@ def proxy(moto_server: str) -> Iterator[Proxy]:
         yield one
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("at", range(1, 28) if EVERY else [2, 12, 20, 24, 27])
 def test_a_rival_may_publish_at_any_moment(begun: Bucketed, at: int) -> None:
     begun.ingest([capture(2)])
@@ -94,7 +94,7 @@ def _die() -> None:
     raise Killed
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("at", range(1, 29) if EVERY else [10, 20, 24, 26, 28])
 def test_a_publish_may_end_at_any_call(begun: Bucketed, at: int) -> None:
     begun.ingest([capture(2), capture(1, title="changed")])
@@ -146,6 +146,7 @@ def test_a_server_that_goes_away_leaves_the_old_snapshot(begun: Bucketed, proxy:
     assert urls(begun) == {"1", "2"}
 
 
+@pytest.mark.thorough
 def test_what_is_retired_is_removed_and_what_is_needed_stays(
     world: Bucketed, make_world: Callable[[str], World]
 ) -> None:

@@ -55,7 +55,7 @@ def test_an_upload_in_parts_whose_last_answers_are_cut_off_is_made_again(
     assert bucket.read("large") == large
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("number", range(4))
 @pytest.mark.parametrize("name", FAULTS)
 def test_work_goes_through_a_fault_at_every_request(

@@ -257,6 +257,7 @@ def with_column(rows: pa.Table, name: str, values: list[Any]) -> pa.Table:
 # Sound stores.
 
 
+@pytest.mark.thorough
 def test_a_store_with_a_history_has_no_finding(varied: World) -> None:
     done = verified(varied)
     assert done.findings == ()
@@ -268,6 +269,7 @@ def test_a_store_with_a_history_has_no_finding(varied: World) -> None:
         assert manifest.rows(table) > 0, table
 
 
+@pytest.mark.thorough
 def test_tables_of_the_usual_size_have_no_finding(world: World) -> None:
     world.ingest([capture(n) for n in range(9000)])
     world.publish()
@@ -276,6 +278,7 @@ def test_tables_of_the_usual_size_have_no_finding(world: World) -> None:
     assert found(world) == set()
 
 
+@pytest.mark.thorough
 def test_rows_that_are_written_anew_as_they_were_are_no_finding(sound: World) -> None:
     for table in ("records", "copies", "sets", "lookup", "dead", "urls"):
         key = files(sound, table)[0].key
@@ -310,6 +313,7 @@ def test_a_sample_is_drawn_by_its_seed(sound: World) -> None:
     assert any(verified(sound, Sample(10, seed)).bytes != done.bytes for seed in range(9))
 
 
+@pytest.mark.thorough
 def test_parts_are_the_whole_store_and_each_finds_its_own_damage(sound: World) -> None:
     whole = verified(sound)
     parts = [verified(sound, StorePart(number, 3)) for number in (1, 2, 3)]
@@ -801,6 +805,7 @@ def test_sets_with_turns_that_they_cannot_have_taken(sound: World) -> None:
     assert {f.object: int(f.problem.split()[0]) for f in problems} == expected
 
 
+@pytest.mark.thorough
 def test_sets_without_turns_are_put_right_by_the_next_publish(world: World) -> None:
     """Earlier programs gave none to sets that began empty, and counted these at each publish."""
     world.ingest([capture(n, sets=(f"m:{n}",)) for n in range(4)])

@@ -79,6 +79,7 @@ def test_harvesters_go_on_with_the_same_items_tombstones_and_datestamps(
         assert len(mirror) == 7
 
 
+@pytest.mark.thorough
 def test_an_interrupted_rebuild_goes_on(
     lived: Repec, anew: Repec, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -174,6 +174,7 @@ def test_a_withdrawn_capture_stays_so_when_its_archive_comes_again(world: World)
     assert taken(world, Selection(identifiers=(name(3),))).built.manifest is None
 
 
+@pytest.mark.thorough
 def test_a_tombstone_outlives_compaction_and_expiry(world: World) -> None:
     published(world)
     taken(world, Selection(identifiers=(name(3),)))

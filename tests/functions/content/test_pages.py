@@ -75,7 +75,7 @@ QUERIES = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("size", [1, 2, 5, 99])
 @pytest.mark.parametrize("query", QUERIES, ids=repr)
 def test_the_pages_have_each_line_once(index: Index, query: dict[str, str], size: int) -> None:

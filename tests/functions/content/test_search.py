@@ -124,7 +124,7 @@ RANGES: Sequence[tuple[str, str]] = (
 )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("span", [(0, NEWEST), (20071101000000, 20100102000005), (1, 0)])
 @pytest.mark.parametrize("within", RANGES)
 def test_what_is_found_is_what_is_listed(

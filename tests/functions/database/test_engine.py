@@ -1,10 +1,11 @@
 """Memory of DuckDB: what is larger than that goes to the disk."""
 
+from datetime import date
 from pathlib import Path
 
 import pytest
 
-from functions.database import engine
+from functions.database import connection, engine
 from functions.database.engine import OutOfMemory
 from functions.snapshot.errors import StoreError
 
@@ -12,13 +13,13 @@ _SORT = "SELECT hash(range) AS n, repeat('y', 80) || range AS t FROM range(900_0
 
 
 def test_scratch_space_that_runs_out_in_a_stream_is_one_line(tmp_path: Path) -> None:
-    connection = engine.connect(threads=1, memory_megabytes=64, scratch=tmp_path)
-    connection.execute("SET max_temp_directory_size = '20MB'")
+    database = engine.connect(threads=1, memory_megabytes=64, scratch=tmp_path)
+    database.execute("SET max_temp_directory_size = '20MB'")
     with (
         pytest.raises(OutOfMemory, match="the table x: out of memory or of scratch space"),
         engine.reading("the table x"),
     ):
-        sum(batch.num_rows for batch in engine.stream(connection, _SORT))
+        sum(batch.num_rows for batch in engine.stream(database, _SORT))
 
 
 @pytest.mark.parametrize(
@@ -35,3 +36,25 @@ def test_what_a_stream_passes_on_keeps_its_meaning(
 ) -> None:
     with pytest.raises(kind, match=said), engine.reading("the table x"):
         raise OSError(text)
+
+
+def test_equal_texts_are_parsed_once_and_read_what_is_there_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection, "_KEPT", 3)
+    monkeypatch.setattr(connection, "_parsed", {})
+    sql = "SELECT a FROM t WHERE a >= $least ORDER BY a"
+    with engine.connect() as one, engine.connect() as other:
+        one.execute("CREATE TABLE t AS FROM range(4) r(a)")
+        other.execute("CREATE TABLE t AS SELECT 'x' || a AS a FROM range(4) r(a)")
+        assert one.execute(sql, {"least": 2}).fetchall() == [(2,), (3,)]
+        assert other.execute(sql, {"least": "x3"}).fetchall() == [("x3",)]
+        assert one.parse(sql) is other.parse(sql) is not sql
+        one.execute("CREATE OR REPLACE TABLE t AS SELECT DATE '2026-01-01' AS a")
+        assert one.execute(sql, {"least": date(2026, 1, 1)}).fetchall() == [(date(2026, 1, 1),)]
+        two = "SELECT 1; SELECT 2"
+        assert one.parse(two) is two
+        assert one.execute(two).fetchall() == [(2,)]
+        assert len(connection._parsed) <= 3
+        with pytest.raises(engine.DamagedStore, match="syntax error"), engine.reading("t"):
+            one.execute("SELECT FROM WHERE")

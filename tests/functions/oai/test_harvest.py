@@ -18,6 +18,7 @@ def test_a_harvester_has_the_repository_s_state(seed):
     assert Run(seed).right()
 
 
+@pytest.mark.thorough
 @settings(max_examples=250, deadline=None)
 @given(st.integers(0, 2**32))
 def test_a_harvester_has_every_record_anew_whose_format_is_made_otherwise(seed):

@@ -106,6 +106,7 @@ def pages(
         after = page.after
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_search_finds_what_each_record_has(
     world: World, seed: int, monkeypatch: pytest.MonkeyPatch

@@ -1,0 +1,93 @@
+"""A connection to DuckDB, which parses the text of a statement once."""
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+_KEPT = 512
+"""Limit on the parsed statements of a process; with the next one, all are forgotten."""
+_LONGEST = 1 << 14
+"""Characters of the longest text whose parsed statement is kept."""
+
+_parsed: dict[str, Any] = {}
+
+
+class Connection:
+    """A connection that parses equal texts once in a process: this is a sixth of a small statement.
+
+    One thread at a time uses a connection; each of several takes a cursor.
+    """
+
+    def __init__(self, opened: Any) -> None:
+        self._opened = opened
+
+    def execute(self, sql: str, values: Any = None) -> Any:
+        """Execute a statement, or several without values; return its result, which is DuckDB's.
+
+        Raises duckdb.Error.
+        """
+        return self._opened.execute(self.parse(sql), values)
+
+    def executemany(self, sql: str, values: Any) -> None:
+        """Execute a statement for each of these values. Raises duckdb.Error."""
+        self._opened.executemany(sql, values)
+
+    def stream(self, sql: str, values: Mapping[str, Any], rows: int) -> Any:
+        """Execute a SELECT; return its rows as an Arrow stream. Raises duckdb.Error."""
+        return self._opened.sql(self.parse(sql), params=dict(values)).to_arrow_reader(rows)
+
+    def parse(self, sql: str) -> Any:
+        """Return what stands for the text: its parsed statement if it is a single one."""
+        found = _parsed.get(sql)
+        if found is None and len(sql) <= _LONGEST:
+            statements = self._opened.extract_statements(sql)
+            if len(statements) == 1:
+                if len(_parsed) >= _KEPT:
+                    _parsed.clear()
+                (found,) = statements
+                _parsed[sql] = found
+        return found or sql
+
+    def fetchmany(self, size: int) -> list[Any]:
+        """Return the next rows of the last statement. Raises duckdb.Error."""
+        rows: list[Any] = self._opened.fetchmany(size)
+        return rows
+
+    def cursor(self) -> "Connection":
+        """Return another connection to the same database."""
+        return Connection(self._opened.cursor())
+
+    def register(self, name: str, rows: Any) -> None:
+        """Give Arrow data a name that statements read it by. Raises duckdb.Error."""
+        self._opened.register(name, rows)
+
+    def unregister(self, name: str) -> None:
+        """Forget that name. Raises duckdb.Error."""
+        self._opened.unregister(name)
+
+    def get_table_names(self, sql: str) -> set[str]:
+        """Return the names of the tables that a statement reads. Raises duckdb.Error."""
+        return set(self._opened.get_table_names(sql))
+
+    def abort(self) -> None:
+        """Drop the rows of the last statement that were not fetched."""
+        self._opened.abort()
+
+    def interrupt(self) -> None:
+        """End the statement that runs in another thread."""
+        self._opened.interrupt()
+
+    def close(self) -> None:
+        """Close it; the database goes with its last connection."""
+        self._opened.close()
+
+    def __enter__(self) -> "Connection":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
