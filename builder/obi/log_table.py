@@ -27,7 +27,7 @@ LONGEST = 1 << 25
 _GROUP = 30_720  # rows of a row group of a log
 _DOCUMENT_GROUP = 8192  # the same of documents, which are read in ranges
 _MEMORY = 512  # megabytes
-_SORTED = 100_000  # rows of a log that are sorted at a time, about
+_SORTED = 60_000  # rows of a log that are sorted at a time, about
 _SAMPLE = 20  # rows by which the border of such a part is chosen
 _TYPES = {
     "str": "VARCHAR",
