@@ -257,7 +257,6 @@ def with_column(rows: pa.Table, name: str, values: list[Any]) -> pa.Table:
 # Sound stores.
 
 
-@pytest.mark.thorough
 def test_a_store_with_a_history_has_no_finding(varied: World) -> None:
     done = verified(varied)
     assert done.findings == ()
