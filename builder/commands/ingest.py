@@ -24,11 +24,11 @@ from builder.intake import intake
 from builder.obi.run import ObiRuntime
 from builder.progress import IngestProgress, ProgressBar
 from builder.redif import ingest as redif
+from builder.redif.acceptance import Acceptance
 from builder.redif.account import RedifReport
 from builder.redif.job import RedifJob, accept_held, is_done, plan_jobs
 from builder.redif.read_files import NOTHING_NEW, leave_known, list_failed
 from builder.redif.source import STDIN, Sources, read_list, sort_sources
-from builder.redif.staging import Acceptance
 from builder.sources.rules import DocumentRules
 from builder.text import tally
 from functions.snapshot import layout

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from builder.export import obi_source
 from builder.export.bagit import Bag
-from builder.obi import content, key
+from builder.obi import content, key, log
 from builder.obi.history import COMMIT, OPEN, PACKED
 from builder.obi.run import Committed
 from functions.database import engine
@@ -38,7 +38,7 @@ def bag_of_run(
             own[prefix + PACKED] = None
         for place, digest in {**own, prefix + COMMIT: run.digest}.items():
             yield _path(place), content.read_parts(store, place, digest)
-        for digest in obi_source.named_packs(connection, run.tist):
+        for digest in sorted(log.read_packs(store, run)):
             yield _path(key.pack(digest)), content.read_parts(store, key.pack(digest), digest)
         for place, version in obi_source.stored_keys(connection, run.tist):
             found = version and content.version_parts(store, version)

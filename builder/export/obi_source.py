@@ -93,19 +93,14 @@ def stored_keys(connection: engine.Connection, run: int) -> Iterator[tuple[str, 
     """Yield the keys that a run stored, each with its version (None for a redirect)."""
     columns = ", ".join(f"v.{name}" for name in _MEMBERS)
     redirects = "SELECT key FROM redirect WHERE tist = $run AND key IS NOT NULL ORDER BY key"
-    versions = f"SELECT v.tist, '', {columns} FROM version v WHERE v.tist = $run ORDER BY v.key"
+    versions = (
+        f"SELECT v.tist, '', {columns} FROM version v SEMI JOIN (FROM logged WHERE run = $run "
+        "AND row = 'version') l USING (tist, id, kind) ORDER BY v.key"
+    )
     for (where,) in fetch_rows(connection, redirects, {"run": run}):
         yield where, None
     for noted in map(parse_logged, fetch_rows(connection, versions, {"run": run})):
         yield noted.version.key, noted.version
-
-
-def named_packs(connection: engine.Connection, run: int) -> list[str]:
-    """Return the digests of the packs with versions of a run, ascending."""
-    statement = (
-        "SELECT DISTINCT pack FROM version WHERE tist = $run AND pack IS NOT NULL ORDER BY pack"
-    )
-    return [pack for (pack,) in fetch_rows(connection, statement, {"run": run})]
 
 
 def gather_runs(connection: engine.Connection) -> set[int]:

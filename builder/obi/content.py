@@ -14,6 +14,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any, BinaryIO, ClassVar, cast, get_args
 
 from builder.obi.pack import open_packed, read_packed
+from builder.obi.state_rows import AbsentRow, ReadingRow, UndoneRow
 from builder.store.durable import read_chunks
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Reader
@@ -203,13 +204,11 @@ class FaultRow:
 
 Row = (
     Version | Incidence | Refipo | SeenRow | Redirect | FailureRow | ExchangeRow | ArchiveRow
-    | FaultRow
+    | FaultRow | AbsentRow | ReadingRow | UndoneRow
 )  # fmt: skip
 
 ROWS: Mapping[str, type[Any]] = {kind.row: kind for kind in get_args(Row)}
 """The values of the member `row` of a line, with the class of each."""
-
-
 _MEMBERS = {kind: tuple((f.name, f.default) for f in fields(kind)) for kind in ROWS.values()}
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 

@@ -15,7 +15,7 @@ from typing import Any
 from builder.intake.intake import writing
 from builder.obi import content, key, log_table, replay
 from builder.obi.content import SOURCE, TEMPLATE, Version
-from builder.obi.history import DOCUMENTS, LOG, PACKED, Committed, packed_record
+from builder.obi.history import DOCUMENTS, FORMAT, LOG, PACKED, Committed, write_json
 from builder.obi.log_table import WrittenLog
 from builder.obi.pack import PackWriter, WrittenPack, pad_text
 from builder.parquet.writer import RowWriter
@@ -35,7 +35,7 @@ _PLACES = tuple(
         ("id", "VARCHAR"), ("kind", "VARCHAR"), ("pack", "VARCHAR"), ("start", "BIGINT"),
     )
 )  # fmt: skip
-_OLD = "CREATE TABLE old AS SELECT * EXCLUDE (log, tist) FROM ({})"
+_OLD = "CREATE TABLE old AS SELECT * EXCLUDE (log, tist, run) FROM ({})"
 _FIELDS = "id, kind, key, bytes, md5, sha256"
 _FILES = f"""
 SELECT {_FIELDS}, list(struct_pack(id := t.handle_id, place := t.place, length := t.length,
@@ -77,6 +77,20 @@ def convert_run(store: Writer, run: Committed, advance: Advance) -> None:
             closing(engine.connect(memory_megabytes=_MEMORY, scratch=folder)) as connection,
         ):
             _Conversion(store, run, connection, folder, advance)()
+
+
+def packed_record(run: Committed, log: tuple[str, int], documents: str | None) -> bytes:
+    """Return the packed.json of a run: digest and size of its log, and digest of its documents."""
+    return write_json(
+        {
+            "format": FORMAT,
+            "tist": run.tist,
+            "commit": run.digest,
+            "log": log[0],
+            "log_bytes": log[1],
+            "documents": documents,
+        }
+    )
 
 
 class _Conversion:

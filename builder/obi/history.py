@@ -19,14 +19,15 @@ from functions.snapshot.store import Writer
 
 OPEN, DOCUMENTS, LOG, COMMIT = "open.json", "documents.parquet", "log.parquet", "commit.json"
 """The objects of a run itself, in the order of writing."""
-FORMAT = 2
-"""Format of the runs that are written now. Earlier ones are read for good."""
-LOGS: Mapping[int, str] = {1: "log.jsonl.gz", FORMAT: LOG}
-DOCUMENT_FILES: Mapping[int, str] = {1: "documents.jsonl.gz", FORMAT: DOCUMENTS}
+FORMAT, DATED = 2, 3
+"""Formats of the runs that are written now; DATED if rows have times of their own. Earlier ones are
+read for good."""
+LOGS: Mapping[int, str] = {1: "log.jsonl.gz", FORMAT: LOG, DATED: LOG}
+DOCUMENT_FILES: Mapping[int, str] = {1: "documents.jsonl.gz", FORMAT: DOCUMENTS, DATED: DOCUMENTS}
 """Names of logs and documents by the format of their run."""
 PACKED = "packed.json"
 """The record of a run of format 1 that was converted: it names the log and documents beside."""
-MEMBERS = (OPEN, *DOCUMENT_FILES.values(), *LOGS.values(), PACKED, COMMIT)
+MEMBERS = (OPEN, DOCUMENT_FILES[1], DOCUMENTS, LOGS[1], LOG, PACKED, COMMIT)
 """Names of the objects of a run in any format, in the order of writing."""
 ALIVE = "alive.json"
 """The lease that the process of an open run renews until it ends the run."""
@@ -43,7 +44,7 @@ class Committed:
     `log`, `documents` and `digest` are SHA-256 in hexadecimal digits. `documents` is None if the
     run has no documents; `digest` is that of the run's own commit.json. `previous` is the digest of
     the run before it, None for the first run. `counts` has the number of log rows by name. `format`
-    is 1 for gzipped lines and objects, 2 for Parquet and packs.
+    is 1 for gzipped lines and objects, 2 for Parquet and packs, 3 if rows have their own times.
     """
 
     tist: int
@@ -60,6 +61,13 @@ class Committed:
     format: int = 1
     original: "Committed | None" = None
     """The run as it was committed, if it was converted since."""
+    as_of: int | None = None
+    """The time of the state that was read, if a later state had been read before."""
+
+    @property
+    def time(self) -> int:
+        """The time of the state that it read."""
+        return self.tist if self.as_of is None else self.as_of
 
     @property
     def is_import(self) -> bool:
@@ -129,6 +137,7 @@ class Committed:
                 hashlib.sha256(data).hexdigest(),
                 {str(name): int(count) for name, count in told["counts"].items()},
                 form,
+                as_of=_time_of(told),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DamagedStore(f"{where} is damaged: {error!r}") from error
@@ -136,10 +145,11 @@ class Committed:
     def document(self, before: "Committed | None") -> bytes:
         """Return the commit.json of this run, which follows on the run `before`."""
         previous = before and {"tist": before.tist, "sha256": before.digest}
-        return _json(
+        return write_json(
             {
                 "tist": self.tist,
                 **({} if self.format == 1 else {"format": self.format}),
+                **({} if self.as_of is None else {"as_of": self.as_of}),
                 "kind": self.kind,
                 "source": self.source,
                 "begun": instant.to_text(self.begun),
@@ -158,7 +168,8 @@ class OpenedRun:
     """The content of an open.json.
 
     `content` is a digest of the source's content, or empty. `after` is the highest tist that was
-    opened before its own, None for the first. `leased` says that its process renews ALIVE.
+    opened before its own, None for the first. `leased` says that its process renews ALIVE. `as_of`
+    is as in Committed.
     """
 
     tist: int
@@ -169,6 +180,7 @@ class OpenedRun:
     begun: datetime
     after: int | None
     leased: bool = False
+    as_of: int | None = None
 
     @staticmethod
     def read(store: Writer, tist: int) -> "OpenedRun":
@@ -185,13 +197,14 @@ class OpenedRun:
                 instant.from_text(told["begun"]),
                 None if told["after"] is None else int(told["after"]),
                 told.get("leased") is True,
+                _time_of(told),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise DamagedStore(f"{where} is damaged: {error!r}") from error
 
     def document(self) -> bytes:
         """Return the open.json of this run."""
-        return _json(
+        return write_json(
             {
                 "tist": self.tist,
                 "kind": self.kind,
@@ -201,6 +214,7 @@ class OpenedRun:
                 "begun": instant.to_text(self.begun),
                 "after": self.after,
                 "leased": self.leased,
+                **({} if self.as_of is None else {"as_of": self.as_of}),
             }
         )
 
@@ -266,24 +280,15 @@ def history(store: Writer) -> tuple[Committed, ...]:
     return runs
 
 
-def packed_record(run: Committed, log: tuple[str, int], documents: str | None) -> bytes:
-    """Return the packed.json of a run: digest and size of its log, and digest of its documents."""
-    return _json(
-        {
-            "format": FORMAT,
-            "tist": run.tist,
-            "commit": run.digest,
-            "log": log[0],
-            "log_bytes": log[1],
-            "documents": documents,
-        }
-    )
+def _time_of(told: Mapping[str, Any]) -> int | None:
+    return None if told.get("as_of") is None else int(told["as_of"])
 
 
-def _json(document: object) -> bytes:
+def write_json(document: object) -> bytes:
+    """Return a document as it is stored."""
     return json.dumps(document, ensure_ascii=False, indent=1).encode() + b"\n"
 
 
 def abandonment(tist: int, why: str, now: datetime) -> bytes:
     """Return the commit.json of an abandoned run."""
-    return _json({"tist": tist, "abandoned": why, "at": instant.to_text(now)})
+    return write_json({"tist": tist, "abandoned": why, "at": instant.to_text(now)})

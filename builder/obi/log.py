@@ -52,9 +52,16 @@ def read_rows(
     Raises DamagedStore where the log cannot be read, or is not the committed log: at the end of a
     log of format 1, and at once for format 2.
     """
+    return (row for _, row in read_dated_rows(store, run, condition, values))
+
+
+def read_dated_rows(
+    store: Reader, run: Committed, condition: str = "true", values: Mapping[str, Any] | None = None
+) -> Iterator[tuple[int, Row]]:
+    """Yield the same, each row with the time of the state that it is about."""
     if run.format == 1:
         for data in read_lines(store, run.log_key, run.log):
-            yield parse_row(data, run.log_key)
+            yield run.time, parse_row(data, run.log_key)
         return
     with _rows_of(store, run.log_key, run.log) as (connection, file):
         sql = f"SELECT * FROM {engine.table('$files')} WHERE {condition}"
@@ -63,7 +70,8 @@ def read_rows(
             found = connection.execute(sql, given)
             names = [column[0] for column in found.description]
             while rows := found.fetchmany(_FETCHED):
-                yield from (_build_row(dict(zip(names, row, strict=True))) for row in rows)
+                for told in (dict(zip(names, row, strict=True)) for row in rows):
+                    yield told.get("own_tist") or run.time, _build_row(told)
 
 
 def read_documents(store: Reader, run: Committed) -> Iterator[dict[str, Any]]:
@@ -227,6 +235,20 @@ def read_history(
     rows = [_history_row(dict(zip(names, row, strict=True))) for row in found.fetchall()]
     rows.sort(key=lambda one: (one[0], _RANK.get(type(one[1]), 2), repr(one[1])))
     return ItemHistory(identifier, tuple(rows))
+
+
+def read_held(store: Reader, runs: Sequence[Committed], tist: int) -> set[str]:
+    """Return the archives of which losses were held in the state of a time.
+
+    Raises DamagedStore and StoreError.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="sheaf-log-") as folder,
+        closing(engine.connect()) as connection,
+    ):
+        condition = f"row = 'archive' AND held > 0 AND tist = {tist}"
+        replay.read(connection, store, runs, Path(folder), (condition,))
+        return {str(home) for (home,) in connection.execute("SELECT home FROM logged").fetchall()}
 
 
 def _history_row(found: dict[str, object]) -> tuple[int, Row]:

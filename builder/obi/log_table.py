@@ -38,7 +38,7 @@ _TYPES = {
 
 
 def _members() -> dict[str, str]:
-    found = {"row": "VARCHAR"}
+    found = {"row": "VARCHAR", "own_tist": "BIGINT"}
     for kind in ROWS.values():
         hints = get_type_hints(kind)
         for name in (field.name for field in fields(kind)):
@@ -49,10 +49,15 @@ def _members() -> dict[str, str]:
 
 
 MEMBERS: Mapping[str, str] = _members()
-"""The members of all kinds of log rows, with DuckDB's types."""
+"""The members of all kinds of log rows, with DuckDB's types.
+
+`own_tist` is the time of a row that does not have that of its run, else NULL.
+"""
 _COLUMNS = tuple(Column(name, kind, "", "") for name, kind in MEMBERS.items())
 DOCUMENT: Mapping[str, str] = {"id": "VARCHAR", "sets": "VARCHAR[]", "document": "VARCHAR"}
 """The columns of documents; the document is JSON text."""
+DATED_DOCUMENT: Mapping[str, str] = {**DOCUMENT, "own_tist": "BIGINT"}
+"""Those of a run whose rows have times of their own."""
 _SUBJECTS = {"refipo": "handle", "redirect": "origin", "archive": "home", "fault": "source"}
 _SUBJECT = "id"  # of all other kinds of rows
 _WHENS = " ".join(f"WHEN '{kind}' THEN {name}" for kind, name in _SUBJECTS.items())
@@ -60,7 +65,7 @@ SUBJECT = f"CASE row {_WHENS} ELSE {_SUBJECT} END"
 """The object that a log row is about."""
 ORDER = (
     f"row, {SUBJECT} NULLS FIRST, kind, position, place NULLS FIRST, code, field NULLS FIRST, "
-    "detail, what, status, target, url"
+    "detail, what, status, target, url, own_tist"
 )
 """The order of the rows of a log, which leaves only equal rows side by side."""
 
@@ -146,10 +151,16 @@ def _cut_log(connection: engine.Connection, rows: str) -> Iterator[str]:
             low = high
 
 
-def copy_documents(connection: engine.Connection, query: str, path: Path) -> None:
-    """Write the documents of a query, ordered by id. Raises StoreError."""
+def copy_documents(
+    connection: engine.Connection,
+    query: str,
+    path: Path,
+    columns: Mapping[str, str] = DOCUMENT,
+) -> None:
+    """Write the documents of a query, ordered by id and time. Raises StoreError."""
     with engine.reading("the documents of the run"):
-        sql = f"SELECT {', '.join(DOCUMENT)} FROM ({query}) ORDER BY id"
+        order = ", ".join(name for name in ("id", "own_tist") if name in columns)
+        sql = f"SELECT {', '.join(columns)} FROM ({query}) ORDER BY {order}"
         _copy(connection, sql, path, _DOCUMENT_GROUP)
 
 

@@ -1,5 +1,9 @@
 """Replay of the logs of all runs into tables in DuckDB.
 
+A row has the time of the state that it is about. That is its run's, unless an older state was read
+after later ones. Such a run also has what the later runs would have recorded: rows with their
+times, and the names of those rows of theirs that do not count any more.
+
 The tables depend on the logs alone. The same runs therefore give the same rows, and the tables can
 be rebuilt from the store at any time. DuckDB puts on disk what exceeds its memory.
 """
@@ -14,7 +18,7 @@ from typing import Any
 
 from builder.obi.content import DELETION, TEMPLATE
 from builder.obi.history import LOGS, Committed
-from builder.obi.log_table import MEMBERS, local_log, logs_sql
+from builder.obi.log_table import MEMBERS, SUBJECT, local_log, logs_sql
 from functions.database import engine
 from functions.snapshot import obi, schema
 from functions.snapshot.item_tables import Column
@@ -27,7 +31,16 @@ _TYPED = ", ".join(f'"{name}" {kind}' for name, kind in MEMBERS.items())
 _LARGE = 10_000
 """Rows of a log that is read by a query of its own."""
 _ALONE = 16  # logs that are read so
-_LOGGED = f"CREATE TABLE logged (tist BIGINT, {_TYPED})"
+_LOGGED = f"CREATE TABLE logged (tist BIGINT, run BIGINT, {_TYPED})"
+_UNDONE = (
+    "CREATE OR REPLACE TABLE undone (state BIGINT, part VARCHAR, subject VARCHAR, undoer BIGINT)"
+)
+# The names of its columns are none of `logged`.
+_COUNTS = f"""
+row != 'undone' AND NOT EXISTS (
+    FROM undone u WHERE u.state = tist AND u.part = row AND u.subject = ({SUBJECT})
+        AND u.undoer > run)
+"""
 _DEFAULTS = {"again": "coalesce(again, false)", "flags": "coalesce(flags, [])"}
 _DEFAULTS |= {"detail": "coalesce(detail, '')", "held": "coalesce(held, 0)"}
 
@@ -109,7 +122,9 @@ def fold(
     unordered; `order` gives the order for writing. Some are views of the logs, copies of which stay
     in `scratch`. Raises DamagedStore, which names the log, and StoreError.
     """
-    connection.execute(f"CREATE VIEW logged AS {_find_logs(connection, store, runs, scratch)}")
+    counting = find_undone(connection, store, runs, scratch)
+    logged = _find_logs(connection, store, runs, scratch)
+    connection.execute(f"CREATE VIEW logged AS FROM ({logged}) WHERE {counting}")
     with engine.reading("the logs of the runs"):
         for table, names in _AS_LOGGED.items():
             found = ", ".join(_DEFAULTS.get(name, name) + f" AS {name}" for name in names)
@@ -124,7 +139,7 @@ def fold(
 def _find_logs(
     connection: engine.Connection, store: Reader, runs: Sequence[Committed], scratch: Path
 ) -> str:
-    """Return the query of all rows of the logs, each with its `tist`; copies stay in `scratch`.
+    """Return the query of the rows of the logs with `tist` and `run`; copies stay in `scratch`.
 
     A large log is read as it is. Others are joined, because each query opens all files.
     """
@@ -134,28 +149,52 @@ def _find_logs(
         with engine.reading(_name_runs([run])):
             path = str(local_log(store, run, scratch))
             query = logs_sql(connection, run.format, [path])
-        found.append(f"SELECT {run.tist}::BIGINT AS tist, {_QUOTED} FROM ({query})")
+        tist = f"coalesce(own_tist, {run.time}) AS tist, {run.tist}::BIGINT AS run"
+        found.append(f"SELECT {tist}, {_QUOTED} FROM ({query})")
     others = [run for run in runs if run.tist not in alone]
     for number, start in enumerate(range(0, len(others), _AT_ONCE)):
         some = others[start : start + _AT_ONCE]
         with logs(connection, store, some, scratch) as queries, engine.reading(_name_runs(some)):
-            rows = " UNION ALL ".join(f"SELECT tist, {_QUOTED} FROM ({sql})" for sql in queries)
+            rows = " UNION ALL ".join(
+                f"SELECT tist, run, {_QUOTED} FROM ({sql})" for sql in queries
+            )
             file = engine.quote(str(scratch / f"logs-{number}.parquet"))
             connection.execute(f"COPY ({rows}) TO {file} (FORMAT parquet, COMPRESSION lz4)")
-        found.append(f"SELECT tist, {_QUOTED} FROM {engine.table(f'[{file}]')}")
-    return " UNION ALL ".join(found) or f"SELECT 0::BIGINT AS tist, {_NONE} WHERE false"
+        found.append(f"SELECT tist, run, {_QUOTED} FROM {engine.table(f'[{file}]')}")
+    none = f"SELECT 0::BIGINT AS tist, 0::BIGINT AS run, {_NONE} WHERE false"
+    return " UNION ALL ".join(found) or none
 
 
 def _name_logs(
     connection: engine.Connection, files: Mapping[str, int], runs: Sequence[Committed]
 ) -> str:
-    """Return the query of the rows of logs of one format, in `files` with their tists."""
+    """Return the query of the rows of logs of one format, in `files` with their runs' tists."""
     with engine.reading(_name_runs(runs)):
         given = ", ".join(f"({engine.quote(f)}, {t}::BIGINT)" for f, t in files.items())
         return (
-            f"SELECT * FROM ({logs_sql(connection, runs[0].format, list(files))}) "
-            f"JOIN (VALUES {given}) named(log, tist) USING (log)"
+            "SELECT *, coalesce(own_tist, run) AS tist "
+            f"FROM ({logs_sql(connection, runs[0].format, list(files))}) "
+            f"JOIN (VALUES {given}) named(log, run) USING (log)"
         )
+
+
+def find_undone(
+    connection: engine.Connection, store: Reader, runs: Sequence[Committed], scratch: Path
+) -> str:
+    """Create `undone`, and return the condition on rows of `logs` that they count.
+
+    It has the time, kind and subject of rows that count only if a run from `undoer` on has them.
+    """
+    connection.execute(_UNDONE)
+    revising = [run for run in runs if run.as_of is not None]
+    if not revising:
+        return "true"
+    for start in range(0, len(revising), _AT_ONCE):
+        with logs(connection, store, revising[start : start + _AT_ONCE], scratch) as found:
+            for sql in found:
+                rows = f"SELECT tist, what, id, run FROM ({sql}) WHERE row = 'undone'"
+                connection.execute(f"INSERT INTO undone {rows}")
+    return _COUNTS
 
 
 def read(
@@ -166,23 +205,25 @@ def read(
     conditions: Sequence[str] = ("true",),
     values: Mapping[str, Any] | None = None,
 ) -> None:
-    """Create `logged`: the rows of all logs that meet one of the conditions, each with its `tist`.
+    """Create `logged`: the rows that count and meet one of the conditions, with `tist` and `run`.
 
     No row may meet two. The columns are the members of all kinds of rows. Raises as `fold` does.
     """
+    counting = find_undone(connection, store, runs, scratch)
     connection.execute(_LOGGED)
     for start in range(0, len(runs), _AT_ONCE):
         with logs(connection, store, runs[start : start + _AT_ONCE], scratch) as found:
             for sql, condition in product(found, conditions):
-                statement = f"INSERT INTO logged SELECT tist, {_QUOTED} FROM ({sql})"
-                connection.execute(f"{statement} WHERE {condition}", dict(values or {}))
+                statement = f"INSERT INTO logged SELECT tist, run, {_QUOTED} FROM ({sql})"
+                where = f"WHERE ({condition}) AND {counting}"
+                connection.execute(f"{statement} {where}", dict(values or {}))
 
 
 @contextmanager
 def logs(
     connection: engine.Connection, store: Reader, runs: Sequence[Committed], scratch: Path
 ) -> Iterator[list[str]]:
-    """Give queries, one for each format, of all rows of the runs' logs, each with its `tist`.
+    """Give queries, by format, of all rows of the runs' logs with `tist` and `run`.
 
     Files are read as the queries are; a query of some columns reads these alone. Copies of logs lie
     in `scratch` until the context ends. Raises as `fold` does.
@@ -220,7 +261,7 @@ def _runs(connection: engine.Connection, runs: Iterable[Committed]) -> None:
     connection.execute(_empty("run", obi.RUN))
     rows = [
         (
-            *(run.tist, run.kind, run.source, _naive(run.begun), _naive(run.committed)),
+            *(run.time, run.kind, run.source, _naive(run.begun), _naive(run.committed)),
             *(
                 (run.original or run).log,
                 run.digest,

@@ -113,7 +113,7 @@ def describe_store(
     """Return the runs of a store, the open ones, and the counts of its rows as lines of text."""
     lines = [f"store      {address}", f"runs       {tally(len(runs), 'run')}"]
     lines += [
-        f"           {run_.tist} of {_text(run_.tist)}: {run_.kind} of {run_.source}"
+        f"           {run_.tist} of {_text(run_.time)}: {run_.kind} of {run_.source}"
         for run_ in reversed(runs[-_SHOWN:])
     ]
     if len(runs) > _SHOWN:
@@ -129,6 +129,7 @@ def run_document(run_: Committed) -> dict[str, Any]:
     """Return a run as JSON."""
     return {
         "tist": run_.tist,
+        "time": run_.time,
         "kind": run_.kind,
         "source": run_.source,
         "begun": instant.to_text(run_.begun),

@@ -234,11 +234,12 @@ class IntakeChange:
     ) -> tuple[int, int]:
         """Add the faults and sources; return how many rows of each are new."""
         queries = {"faults": templates.FAULTS, "sources": templates.SOURCES} if new_runs else {}
+        times = [run.time for run in new_runs if run.tist > base.before.run]
         listed = intake.write_sources(self._runs, draft.folder)
         files = {"faults": self._files("faults"), "sources": [str(listed)] if listed else []}
         faults, sources = (
             captures.add_provenance(
-                connection, draft, name, paths, queries.get(name, "").format(run=base.before.run)
+                connection, draft, name, paths, queries.get(name, "").format(times=times)
             )
             for name, paths in files.items()
         )

@@ -22,21 +22,22 @@ _GATHERED = _SQL.get("gathered_files", kind=FILE, member=obi.GATHERED)
 LINKED = _SQL.get("linked_document", member=obi.GATHERED)
 """SQL for the document of `d` with the links of `g`, a row of `gathered_files` or NULLs."""
 _AT_ONCE = 32  # files that a range is read from
-_NEEDED = "SELECT DISTINCT noted FROM wanted_templates WHERE fresh AND NOT lost ORDER BY noted"
+_NEEDED = "SELECT DISTINCT run FROM wanted_templates WHERE fresh AND NOT lost ORDER BY run"
 _LACKING = (
-    "SELECT handle, noted FROM wanted_templates "
-    "ANTI JOIN run_documents ON handle = id AND noted = tist "
+    "SELECT handle, run FROM wanted_templates "
+    "ANTI JOIN run_documents d ON handle = id AND noted = tist "
     "WHERE fresh AND NOT lost ORDER BY ALL LIMIT 1"
 )
-_FILE = "SELECT id, {tist}::BIGINT AS tist, sets, document FROM {file}"
+_FILE = "SELECT id, {tist}::BIGINT AS tist, {run}::BIGINT AS run, sets, document FROM {file}"
 _PARQUET = "(FORMAT parquet, COMPRESSION lz4, ROW_GROUP_SIZE 8192)"
-_JOINED = (
-    "COPY (FROM ({rows}) SEMI JOIN wanted_templates ON id = handle AND tist = noted "
-    f"ORDER BY id, tist) TO {{target}} {_PARQUET}"
+# A run that revises later ones may have a document of the same time as the revised run.
+_COUNTING = (
+    "FROM ({rows}) d SEMI JOIN wanted_templates w ON id = handle AND tist = noted AND d.run = w.run"
 )
+_JOINED = f"COPY ({_COUNTING} ORDER BY id, tist) TO {{target}} {_PARQUET}"
 # The documents of a run have the order of their ids, and so does the file.
 _CONVERTED = (
-    "COPY (FROM ({rows}) SEMI JOIN (FROM wanted_templates WHERE noted = {tist}) ON id = handle) "
+    "COPY (FROM ({rows}) SEMI JOIN (FROM wanted_templates WHERE run = {tist}) ON id = handle) "
     f"TO {{target}} {_PARQUET}"
 )
 
@@ -50,21 +51,23 @@ def find_documents(
     a template.
     """
     with engine.reading("the logs of the runs"):
-        noted = [tist for (tist,) in connection.execute(_NEEDED).fetchall()]
+        needed = [tist for (tist,) in connection.execute(_NEEDED).fetchall()]
     by_tist = {run.tist: run for run in runs}
-    found = [_fetch(connection, store, by_tist[tist], folder) for tist in noted]
+    found = [_fetch(connection, store, by_tist[tist], folder) for tist in needed]
     with engine.reading("the documents of the runs"):
         _join(connection, found, folder)
         rows = " UNION ALL ".join(found)
+        if any(run.as_of is not None for run in runs):
+            rows = _COUNTING.format(rows=rows)
         if found:
             connection.execute(f"CREATE OR REPLACE VIEW run_documents AS {rows}")
         else:
             connection.execute(scratch_tables.create("run_documents"))
         lacking = connection.execute(_LACKING).fetchall()
         connection.execute(_GATHERED)
-    for handle, tist in lacking:
+    for handle, run in lacking:
         raise DamagedStore(
-            f"{by_tist[tist].documents_key} is damaged: it lacks the document of {handle}"
+            f"{by_tist[run].documents_key} is damaged: it lacks the document of {handle}"
         )
 
 
@@ -79,7 +82,9 @@ def _fetch(connection: engine.Connection, store: Reader, run: Committed, folder:
         with engine.reading(f"the documents of the run {run.tist}"):
             connection.execute(_CONVERTED.format(rows=documents, tist=run.tist, target=target))
         copy.unlink(missing_ok=True)
-    return _FILE.format(tist=run.tist, file=engine.table(f"[{engine.quote(str(path))}]"))
+    tist = run.tist if run.as_of is None else "own_tist"
+    file = engine.table(f"[{engine.quote(str(path))}]")
+    return _FILE.format(tist=tist, run=run.tist, file=file)
 
 
 def _join(connection: engine.Connection, found: list[str], folder: Path) -> None:
@@ -89,5 +94,5 @@ def _join(connection: engine.Connection, found: list[str], folder: Path) -> None
         file = engine.quote(str(folder / f"joined-{number}.parquet"))
         connection.execute(_JOINED.format(rows=" UNION ALL ".join(found[:_AT_ONCE]), target=file))
         found[:_AT_ONCE] = []
-        found.append(_FILE.format(tist="tist", file=engine.table(f"[{file}]")))
+        found.append(_FILE.format(tist="tist", run="run", file=engine.table(f"[{file}]")))
         number += 1

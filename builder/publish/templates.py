@@ -32,8 +32,8 @@ from functions.snapshot.store import Reader
 _SQL = Statements(__file__)
 
 KIND = "template"
-FAULTS = "SELECT * FROM fault WHERE tist > {run}"
-"""The query of the faults of runs after `run`."""
+FAULTS = "SELECT * FROM fault WHERE tist IN (SELECT unnest({times}::BIGINT[]))"
+"""The query of the faults in states that were read at these times."""
 SOURCES = (
     "SELECT replace(v.id, 'RePEc-file:', '') AS source, v.sha256 AS digest, "
     "replace(v.id, 'RePEc-file:', '') AS path, 'redif' AS format, v.bytes, 0::BIGINT AS captures, "
@@ -42,15 +42,24 @@ SOURCES = (
     "NULL::VARCHAR AS description, NULL::VARCHAR AS reading FROM version v "
     "LEFT JOIN (SELECT tist, source, count(*) AS faults FROM fault GROUP BY ALL) f "
     "ON f.tist = v.tist AND f.source = replace(v.id, 'RePEc-file:', '') "
-    f"WHERE v.kind = '{SOURCE}' AND v.tist > {{run}}"
+    f"WHERE v.kind = '{SOURCE}' AND v.tist IN (SELECT unnest({{times}}::BIGINT[]))"
 )
-"""The query of the ReDIF files that runs after `run` found new or changed."""
+"""The query of the ReDIF files that were new or changed in states that were read at these times."""
 
 _WANTED_TEMPLATES = f"""
 CREATE TABLE wanted_templates AS
-SELECT {{identifier}} AS identifier, o.id AS handle, o.noted, o.lost IS NOT NULL AS lost,
-    {{fresh}} AS fresh
-FROM obi o WHERE o.kind = '{TEMPLATE}' AND ({{fresh}} OR {{touched}})
+SELECT {{identifier}} AS identifier, o.id AS handle, o.noted, coalesce(r.run, o.noted) AS run,
+    o.lost IS NOT NULL AS lost, {{fresh}} AS fresh
+FROM obi o LEFT JOIN (
+    SELECT id, tist, run FROM logged WHERE row = 'version' AND kind = '{TEMPLATE}' AND run != tist
+) r ON r.id = o.id AND r.tist = o.noted
+WHERE o.kind = '{TEMPLATE}' AND ({{fresh}} OR {{touched}})
+"""
+# Of a run that read an older state, rows have times before its own; others count no more.
+_FRESH = f"""
+o.id IN (SELECT id FROM logged WHERE row = 'incidence' AND kind = '{TEMPLATE}' AND run > {{since}}
+    UNION ALL
+    SELECT subject FROM undone WHERE part IN ('incidence', 'version') AND undoer > {{since}})
 """
 _TOUCHED = f"""
 o.id IN (SELECT handle FROM refipo WHERE id IN (
@@ -59,7 +68,7 @@ o.id IN (SELECT handle FROM refipo WHERE id IN (
 """
 _PUBLISHED = """
 SELECT position FROM listed_versions o JOIN wanted_templates m USING (identifier)
-WHERE NOT m.lost AND NOT o.deleted AND (NOT m.fresh OR m.noted <= $since)
+WHERE NOT m.lost AND NOT o.deleted AND (NOT m.fresh OR m.run <= $since)
 """
 _RECORDS = engine.table("$records")
 _COMPARED = _SQL.get("compared_templates", linked=LINKED)
@@ -121,8 +130,8 @@ def revise(
     all `runs` is in the database; `begin` is the text before handles. Raises DamagedStore if a run
     lacks the document of a template.
     """
-    fresh = f"o.id IN (SELECT id FROM incidence WHERE kind = '{TEMPLATE}' AND tist > {int(since)})"
-    _want(connection, begin, fresh, _TOUCHED.format(since=int(since)))
+    fresh, touched = (sql.format(since=int(since)) for sql in (_FRESH, _TOUCHED))
+    _want(connection, begin, fresh, touched)
     find_documents(connection, store, runs, draft.folder)
     with engine.reading("the last snapshot"):
         find(connection, draft, "wanted_templates", without=("document",))

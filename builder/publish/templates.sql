@@ -18,7 +18,7 @@ SELECT m.handle, list_sort(d.sets) AS sets, md5({linked}) AS digest
 FROM run_documents d JOIN wanted_templates m ON m.handle = d.id AND m.noted = d.tist
 JOIN listed_versions o USING (identifier)
 LEFT JOIN gathered_files g ON g.handle = m.handle
-WHERE m.fresh AND NOT m.lost AND m.noted <= $since AND NOT o.deleted
+WHERE m.fresh AND NOT m.lost AND m.run <= $since AND NOT o.deleted
 
 -- name: differing_templates
 INSERT INTO differing_templates SELECT m.handle
@@ -35,7 +35,7 @@ SELECT row_number() OVER (ORDER BY identifier) AS number, m.identifier, m.handle
 FROM wanted_templates m LEFT JOIN listed_versions o USING (identifier)
 WHERE CASE WHEN o.identifier IS NULL THEN m.fresh AND NOT m.lost
     ELSE o.reason IS NULL AND (m.lost AND NOT o.deleted OR NOT m.lost AND (
-        m.fresh AND (o.deleted OR m.noted > $since)
+        m.fresh AND (o.deleted OR m.run > $since)
         OR m.handle IN (SELECT handle FROM differing_templates))) END
 
 -- name: prepared_versions

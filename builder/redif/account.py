@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from builder.obi.claim import show_tist
 from builder.obi.run import Committed
 from builder.redif import spool
+from builder.redif.acceptance import can_be_named
 from builder.redif.staging import (  # fmt: skip
     BACK,
     BACK_CHANGED,
@@ -12,7 +14,6 @@ from builder.redif.staging import (  # fmt: skip
     NEW,
     SAME,
     STORED,
-    can_be_named,
 )
 from builder.sources.redif import specification
 from builder.text import tally
@@ -27,9 +28,8 @@ SELECT count(*), count(*) FILTER (handle IS NULL), count(*) FILTER (NOT valid),
     count(*) FILTER (handle IS NOT NULL) - (SELECT count(*) FROM winner)
 FROM staged_template
 """
-_HELD = """
-SELECT home, missing FROM vanished WHERE proven AND held ORDER BY home
-"""
+HELD = "SELECT home, missing FROM vanished WHERE proven AND held ORDER BY home"
+"""The query of the templates that vanished at once, by archive, from the table of compare."""
 _INCOMPLETE = "SELECT home, missing FROM vanished WHERE NOT proven AND there ORDER BY home"
 _ABSENT = """
 SELECT home, missing FROM vanished WHERE NOT proven AND NOT there AND home IS NOT NULL ORDER BY home
@@ -80,6 +80,10 @@ class RedifReport:
     """
     stray: int
     """Templates outside all archive folders that vanished and do not count as lost."""
+    revised: int = 0
+    """Later runs that would have recorded something else, which is recorded now."""
+    held_later: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    """As `held`, of the states of later runs by their times."""
     faults: Mapping[str, int] = field(default_factory=dict)
     commit: str = ""
 
@@ -101,11 +105,19 @@ class RedifReport:
             f"{tally(self.changes, 'change')}, {tally(self.deletions, 'deletion')}, "
             f"{self.unchanged:,} unchanged",
         ]
+        if self.revised:
+            lines.append(f"  revised what {tally(self.revised, 'later run')} recorded")
         lines += _list_archives(
             self.held,
             "  {many} of RePEc:{home} disappeared at once and are not deleted: "
             "--accept-loss{name} deletes them",
         )
+        for time, held in self.held_later.items():
+            lines += _list_archives(
+                held,
+                f"  {{many}} of RePEc:{{home}} disappeared at once until {show_tist(time)} and are "
+                "not deleted: ingest that state again with --accept-loss{name}",
+            )
         lines += _list_archives(
             {one: many for one, many in self.incomplete.items() if one not in self.acceptable},
             "  RePEc:{home} was not read completely: nothing of it is deleted ({many} not seen)",
@@ -164,7 +176,7 @@ def build_report(connection: engine.Connection, tist: int, source: str) -> Redif
         (lost,) = _row(connection, "SELECT count(*) FROM lost")
         (handles,) = _row(connection, "SELECT count(*) FROM winner")
         became = _counts(connection, "SELECT became, count(*) FROM step GROUP BY became")
-        held, incomplete = _counts(connection, _HELD), _counts(connection, _INCOMPLETE)
+        held, incomplete = _counts(connection, HELD), _counts(connection, _INCOMPLETE)
         absent = _counts(connection, _ABSENT)
         acceptable = [str(home) for (home,) in connection.execute(_ACCEPTABLE).fetchall()]
     stored = sum(became.get(one, 0) for one in STORED)

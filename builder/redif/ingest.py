@@ -6,8 +6,8 @@ comparison with the store and for the writing. Nothing is written before that.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
-from dataclasses import dataclass, field
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,13 +15,14 @@ from builder.errors import UsageError
 from builder.ingest import pool
 from builder.ingest.workdir import Work
 from builder.intake.intake import writing
-from builder.obi.history import DOCUMENTS, LOG, Committed
-from builder.obi.run import ObiRun, ObiRuntime, Purpose, claim
+from builder.obi.history import DOCUMENTS, LOG
+from builder.obi.run import ObiRun, ObiRuntime, Purpose, claim, history
 from builder.redif import tarball
 from builder.redif.account import RedifReport, build_report
 from builder.redif.entry import LogEntries, Parents
-from builder.redif.job import KIND, RedifJob, is_done
+from builder.redif.job import KIND, Bar, RedifJob, is_done
 from builder.redif.known_files import KnownFiles, open_known
+from builder.redif.later import LaterRuns, check_later, name_encodings
 from builder.redif.packing import PackStorage
 from builder.redif.parse import parse
 from builder.redif.source import open_member, tree_members
@@ -42,9 +43,6 @@ from functions.snapshot.store import Writer
 T = TypeVar("T")
 _MEMORY = 512  # megabytes for DuckDB
 _FLAWS = 10_000  # most files left out that are listed one by one
-
-Bar = Callable[[str, int | None, str], AbstractContextManager[Callable[[int], None]]]
-"""Opens a progress bar: its label, the total (None if unknown) and the unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +67,11 @@ def ingest(store: Writer, order: RedifJob, work: Work, means: RedifRuntime) -> R
     """Ingest the sources, commit the run, and return its report.
 
     A run that was cut off continues. If it lacked only its commit, it is committed and the result
-    is None: there is no report. Raises UsageError if no source holds ReDIF, and StoreError.
+    is None: there is no report. A state that is older than that of the last run is added between
+    the others. Raises UsageError if no source holds ReDIF, and StoreError.
     """
+    if order.tist is not None:
+        check_later(history(store), order.tist)
     has_trees = any(origin.is_tree for origin in order.origins)
     asked = json.dumps([store.address, order.fingerprint(), sorted(means.encodings.items())])
     kept = open_known(means.home if has_trees else None, asked, trust=not means.again)
@@ -178,7 +179,10 @@ class _RedifIngest:
             ]
 
     def commit(self, run: ObiRun) -> RedifReport:
-        """Compare with the runs before this one, write what is new, and commit the run."""
+        """Compare with the states before this one, write what is new, and commit the run."""
+        later: LaterRuns | None = None
+        if run.as_of is not None:
+            later = LaterRuns(self._store, run, self._folder, self._means, self._connect)
         while True:
             place = self._folder / f"database-{self._databases}"
             self._databases += 1
@@ -188,39 +192,48 @@ class _RedifIngest:
                 stretches(self._folder) as texts,
                 closing(self._connect(place)) as connection,
             ):
-                self._compare(connection, run.turn(), place)
+                self._compare(connection, run, place)
                 with engine.reading("the read templates"):
                     lacking = connection.execute(UNREAD).fetchall()
                 if not lacking:
-                    report = self._write(run, connection, texts, place)
+                    report = self._write(run, connection, texts, place, later)
                     if self._known is not None:
                         self._known.keep(connection)
                     return report
             self._read_again(lacking)
 
-    def _compare(
-        self, connection: engine.Connection, before: Sequence[Committed], place: Path
-    ) -> None:
-        known = self._known
+    def _compare(self, connection: engine.Connection, run: ObiRun, place: Path) -> None:
+        known, before = self._known, run.turn()
         statements = UNKNOWN if known is None else known.statements(self._dropped)
         with self._means.bar("comparing", len(before), " runs") as bar:
             stage(connection, self._segments, self._order.origins, self._flaws, statements)
-            read_state(connection, self._store, before, place)
-            compare(connection, self._order.accepted)
+            read_state(connection, self._store, before, place, run.time)
+            compare(connection, self._order.accepted, name_encodings(self._means.encodings))
             bar(len(before))
 
     def _write(
-        self, run: ObiRun, connection: engine.Connection, texts: Stretches, place: Path
+        self,
+        run: ObiRun,
+        connection: engine.Connection,
+        texts: Stretches,
+        place: Path,
+        later: LaterRuns | None,
     ) -> RedifReport:
-        account = build_report(connection, run.tist, self._order.label)
+        account = build_report(connection, run.time, self._order.label)
         with self._means.bar("storing", None, "B") as bar, writing(place):
+            if later is not None:
+                later.list_packed(connection)
             packs = PackStorage(connection, run, self._folder, texts)
             packs.store(self._segments, PREFIX, bar)
-        entries = LogEntries(connection, texts, run.tist)
+        entries = LogEntries(connection, texts, run.time)
         with self._means.bar("writing", account.documents, " documents") as bar, writing(place):
             said, codes = entries.write_log(place / LOG)
             parents = Parents(connection, self._store)
             told = entries.write_documents(place / DOCUMENTS, parents, bar)
+        if later is not None:
+            found = later.revise(place)
+            place, said, told = found.folder, found.log, found.documents
+            account = replace(account, revised=found.runs, held_later=found.held)
         return account.having(run.commit_files(place, said, told), codes)
 
     def _connect(self, place: Path) -> engine.Connection:

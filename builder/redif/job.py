@@ -1,23 +1,26 @@
 """Jobs: what an ingest of ReDIF makes a run of, and whether it was done."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from builder.errors import UsageError
 from builder.obi import log
-from builder.obi.content import ArchiveRow
+from builder.obi.history import history
 from builder.obi.key import DAY_START, parse_tist
-from builder.obi.run import history
+from builder.redif.acceptance import Acceptance
 from builder.redif.source import Sources, tarballs
 from builder.redif.spool import FileOrigin
-from builder.redif.staging import Acceptance
 from functions.snapshot.store import Writer
 
 KIND = "ingest"
-"""The kind of the runs."""
+"""The kind of these runs."""
 _VERSION = 1  # version of the fingerprint
+
+Bar = Callable[[str, int | None, str], AbstractContextManager[Callable[[int], None]]]
+"""Opens a progress bar: its label, the total (None if unknown) and the unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ def is_done(store: Writer, order: RedifJob) -> bool:
         return False
     (origin,) = order.origins
     return any(
-        (run.tist, run.kind, Path(run.source).name) == (order.tist, KIND, origin.path.name)
+        (run.time, run.kind, Path(run.source).name) == (order.tist, KIND, origin.path.name)
         for run in history(store)
     )
 
@@ -73,11 +76,9 @@ def accept_held(store: Writer, order: RedifJob) -> RedifJob:
 
     Any other job is returned unchanged. Raises DamagedStore.
     """
-    while is_done(store, order):
-        (run,) = (run for run in history(store) if run.tist == order.tist)
-        rows = log.read_rows(store, run)
-        held = {row.home for row in rows if isinstance(row, ArchiveRow) and row.held}
+    while order.tist is not None and is_done(store, order):
+        held = log.read_held(store, history(store), order.tist)
         if not any(order.accepted.everything or home in order.accepted.archives for home in held):
             break
-        order = replace(order, tist=run.tist + 1)
+        order = replace(order, tist=order.tist + 1)
     return order

@@ -38,6 +38,11 @@ FAULT_CODES: dict[str, str] = {
 }
 """Each code with its meaning; builder.sources.redif.specification has the other codes."""
 
+FLAW_CODES = frozenset({
+    "link", "link-outside", "not-a-file", "path-unsafe", "file-too-large", "unreadable",
+    "tarball-damaged", "flaws-cut",
+})  # fmt: skip
+"""The codes of faults for which a file of a source is left out."""
 KEPT, LEFT_OUT = "kept", "left out"
 """What is done with the faulty file or template."""
 NO_ENCODINGS: Mapping[str, str] = {}
@@ -86,6 +91,13 @@ class RedifFile:
 def is_redif(path: str) -> bool:
     """Return whether a path has one of ReDIF's suffixes, in upper or lower case."""
     return _SUFFIX.fullmatch(path) is not None
+
+
+def hides(code: str, path: str) -> bool:
+    """Return whether templates may be missing because of a fault of a path."""
+    if code == "link":  # one without a suffix may stand for a folder
+        return is_redif(path) or "." not in path.rpartition("/")[2]
+    return code != "path-unsafe" or is_redif(path)
 
 
 def is_hidden(path: str) -> bool:

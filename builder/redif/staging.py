@@ -9,11 +9,10 @@ were not found, and `vanished` counts them by archive. A loss needs proof, and m
 once are not believed.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from builder.errors import UsageError
 from builder.obi.content import SOURCE, TEMPLATE
+from builder.redif.acceptance import Acceptance
 from builder.redif.parse import TABLES, path
 from builder.redif.spool import FileOrigin, Flaw, Segment
 from functions.database import engine
@@ -142,6 +141,18 @@ SELECT f.*, '{PREFIX}' || f.rel AS id FROM staged_file f
 LEFT JOIN obi o ON o.kind = '{SOURCE}' AND o.id = '{PREFIX}' || f.rel
 WHERE f.counts AND o.digest IS DISTINCT FROM f.sha256
 """
+# A file that its archive does not have any more, or has again with the same bytes.
+_SIGHTINGS = f"""
+CREATE TABLE sighting AS
+SELECT 'absent' AS row, o.id FROM obi o
+WHERE o.kind = '{SOURCE}' AND o.id NOT IN (SELECT id FROM absent)
+    AND o.id NOT IN (SELECT '{PREFIX}' || rel FROM staged_file WHERE counts)
+    AND (o.home IS NULL OR o.home IN (SELECT home FROM folder))
+UNION ALL
+SELECT 'seen', '{PREFIX}' || rel FROM staged_file
+WHERE counts AND '{PREFIX}' || rel IN (SELECT id FROM absent) AND ordinal NOT IN (
+    SELECT ordinal FROM fresh)
+"""
 UNREAD = """
 SELECT ordinal, source, path FROM staged_file
 WHERE counts AND segment IS NULL AND ordinal IN (
@@ -157,10 +168,13 @@ def stage(
     origins: Sequence[FileOrigin],
     flaws: Sequence[tuple[int, Flaw]],
     known: Sequence[str] = UNKNOWN,
+    *,
+    rooted: bool = False,
 ) -> None:
     """Create the tables of the files that were read, and of known ones. Raises StoreError.
 
-    The statements `known` create `read_file` and `read_template` from the parsed tables.
+    The statements `known` create `read_file` and `read_template` from the parsed tables. `rooted`:
+    paths of files begin at the root already.
 
     `staged_file` and `flaw` have the files and the faults for which files were left out. `folder`
     has the folders of archives. One is `sound` if no fault may hide files of it, and `complete` if
@@ -174,7 +188,7 @@ def stage(
             connection.execute(sql)
         connection.execute("CREATE TABLE root (source INTEGER, root VARCHAR)")
         for number, origin in enumerate(origins):
-            root = _root(connection, number, origin)
+            root = "" if rooted else _root(connection, number, origin)
             connection.execute("INSERT INTO root VALUES ($1, $2)", [number, root])
         connection.execute(
             "CREATE TABLE found_flaw (source INTEGER, path VARCHAR, code VARCHAR, detail VARCHAR, "
@@ -223,40 +237,13 @@ def _is_code(name: str) -> bool:
     return len(name) == 3 and name.isascii() and name.isalpha()
 
 
-@dataclass(frozen=True, slots=True)
-class Acceptance:
-    """Archives whose losses are accepted, however many: all of them, or the named ones.
-
-    For a named archive, losses are accepted even if its folder is absent or lacks its own template.
-    `everything` also covers templates outside all archive folders.
-    """
-
-    everything: bool = False
-    archives: Collection[str] = ()
-    """Names of folders, in lower case."""
-
-    @staticmethod
-    def of(given: Sequence[str | None]) -> "Acceptance":
-        """Return what the values of --accept-loss accept; None: all. Raises UsageError."""
-        archives = [one.lower().removeprefix("repec:") for one in given if one]
-        for one in archives:
-            if not can_be_named(one):
-                raise UsageError(
-                    f"--accept-loss {one}: expected an archive such as aaa or RePEc:aaa; to accept "
-                    "all losses, write --accept-loss after the sources"
-                )
-        return Acceptance(None in given, frozenset(archives))
-
-
-def can_be_named(archive: str) -> bool:
-    """Return whether a folder is an archive's: a code of three in lower case."""
-    return len(archive) == 3 and archive.isascii() and archive.isalnum()
-
-
-def compare(connection: engine.Connection, accepted: Acceptance) -> None:
+def compare(
+    connection: engine.Connection, accepted: Acceptance, encodings: Sequence[str] = ()
+) -> None:
     """Create `step`, `missing`, `vanished`, `lost` and `fresh` (files with new bytes).
 
-    It needs the tables of staging.stage and of stored_state. Raises StoreError.
+    `sighting` has the files that are absent or back, and `reading` what was accepted and the named
+    `encodings`. It needs the tables of staging.stage and of stored_state. Raises StoreError.
     """
     values = {
         "few": FEW,
@@ -268,5 +255,8 @@ def compare(connection: engine.Connection, accepted: Acceptance) -> None:
         for sql in (_STOOD, _STEPS, _MISSING):
             connection.execute(sql)
         connection.execute(_VANISHED, values)
-        for sql in (_LOST, _FRESH):
+        for sql in (_LOST, _FRESH, _SIGHTINGS):
             connection.execute(sql)
+        connection.execute("CREATE TABLE reading (accepted VARCHAR[], encodings VARCHAR[])")
+        told = [accepted.names(), list(encodings)]
+        connection.execute("INSERT INTO reading VALUES ($1, $2)", told)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
 from builder.errors import UsageError
-from builder.redif.spool import Flaw, RedifFile, is_hidden, is_redif, path_text
+from builder.redif.spool import Flaw, RedifFile, hides, is_hidden, is_redif, path_text
 from builder.sources import recognise
 from functions.archive import zstd
 from functions.archive.stream import HEAD
@@ -207,11 +207,9 @@ def _member(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[RedifFile |
         return
     counts = is_redif(path)
     if info.issym() or info.islnk():
-        # A link without a suffix may stand for a folder.
-        hides = counts or "." not in path.rpartition("/")[2]
-        yield Flaw(path_text(path), "link", f"to {path_text(info.linkname)}", hides)
+        yield Flaw(path_text(path), "link", f"to {path_text(info.linkname)}", hides("link", path))
     elif path.startswith("/") or ".." in parts:
-        yield Flaw(path_text(path), "path-unsafe", "", counts)
+        yield Flaw(path_text(path), "path-unsafe", "", hides("path-unsafe", path))
     elif not counts:
         return
     elif not info.isfile() or info.issparse():

@@ -188,11 +188,11 @@ _DECLARED = (
     _table("revised_collections", _COLLECTION, "Those that differ from the published ones.",
         "publish.collections"),
     # Templates.
-    _table("wanted_templates", "identifier VARCHAR, handle VARCHAR, noted BIGINT, lost BOOLEAN, "
-        "fresh BOOLEAN", "Templates that may change: changed ones, others.",
+    _table("wanted_templates", "identifier VARCHAR, handle VARCHAR, noted BIGINT, run BIGINT, "
+        "lost BOOLEAN, fresh BOOLEAN", "Templates that may change: changed ones, others.",
         "publish.templates", "publish.template_documents"),
-    _table("run_documents", "id VARCHAR, tist BIGINT, sets VARCHAR[], document VARCHAR",
-        "View of documents of runs.", "publish.template_documents", "publish.templates"),
+    _table("run_documents", "id VARCHAR, tist BIGINT, run BIGINT, sets VARCHAR[], "
+        "document VARCHAR", "Runs' documents.", "publish.template_documents", "publish.templates"),
     _table("gathered_files", "handle VARCHAR, files VARCHAR", "Files of templates, as JSON.",
         "publish.template_documents", "publish.templates"),
     _table("compared_templates", "handle VARCHAR, sets VARCHAR[], digest VARCHAR",
@@ -296,5 +296,5 @@ _DECLARED = (
 TABLES = {table.name: table for table in _DECLARED}
 """By name. Names here have two words, so that they are found by their text."""
 
-REPLAYED = (*obi.TABLES, "archive", "seen", "fault", "logged")
+REPLAYED = (*obi.TABLES, "archive", "seen", "fault", "logged", "undone")
 """Made of the obi store's logs by builder.obi.replay (columns there), for publish.templates."""

@@ -115,8 +115,9 @@ class ObiAudit:
             elif self.chosen(where):
                 self.bytes += size or 0
         if not named.same(there):  # objects may lie beside the packs: converted runs have them
-            for row in log.read_rows(self.store, run, "row = 'version' AND pack IS NOT NULL"):
-                named.add(str(_place(row, run.tist)[0]))
+            packed = "row = 'version' AND pack IS NOT NULL"
+            for tist, row in log.read_dated_rows(self.store, run, packed):
+                named.add(str(_place(row, tist)[0]))
         if not named.same(there):
             for where in self.store.keys(place):
                 if where not in named:
@@ -140,10 +141,10 @@ class ObiAudit:
         try:
             if run.format > 1:
                 counts = dict(log.count_rows(self.store, run.tist, run.format)[2])
-            for row in log.read_rows(self.store, run, _STORED):
+            for tist, row in log.read_dated_rows(self.store, run, _STORED):
                 if run.format == 1:
                     counts[row.row] = counts.get(row.row, 0) + 1
-                place, expected = _place(row, run.tist)
+                place, expected = _place(row, tist)
                 if place is not None and place != expected:
                     self._find("obi-key", where, f"{place} is not a place of {_of(row)}")
                 elif place is not None and not _is_packed(row):
@@ -189,9 +190,9 @@ class ObiAudit:
     def _objects(self) -> Iterator[Version | Redirect]:
         """Yield the rows of the objects to be read."""
         for run in self._sound:
-            for row in log.read_rows(self.store, run, _STORED):
+            for tist, row in log.read_dated_rows(self.store, run, _STORED):
                 if isinstance(row, Version | Redirect) and not _is_packed(row) and row.key:
-                    right = row.key == _place(row, run.tist)[1] and row.key not in self._broken
+                    right = row.key == _place(row, tist)[1] and row.key not in self._broken
                     if right and self.chosen(row.key):
                         yield row
 

@@ -108,7 +108,7 @@ FAILURE = (
 )
 
 RUN = (
-    Column("tist", "BIGINT", "time of the run, which is its name", "1352481230"),
+    Column("tist", "BIGINT", "time of the state that it read", "1352481230"),
     Column("kind", "VARCHAR", "ingest or gather", "ingest"),
     Column("source", "VARCHAR", "source as given", "RePEc_2025-01-05.tar.gz"),
     Column("begun", "TIMESTAMP", "time of its begin, UTC", "2026-11-21 10:00:00"),

@@ -10,15 +10,17 @@ from builder.ingest import workdir
 from builder.obi.content import Row
 from builder.obi.history import Committed
 from builder.obi.run import ObiRuntime, Purpose, claim
+from builder.redif.acceptance import Acceptance
+from builder.redif.account import RedifReport
 from builder.redif.ingest import RedifRuntime, ingest
 from builder.redif.job import RedifJob
-from builder.redif.spool import FileOrigin
-from builder.redif.staging import Acceptance
+from builder.redif.spool import NO_ENCODINGS, FileOrigin
 from tests.builder.conftest import World
 from tests.builder.redif.trees import archive, tree
 from tests.functions.oai.client import Client, Page
 
 PREFIX = "oai:archive.example.org:"
+EVERYTHING = Acceptance(everything=True)
 
 
 @dataclass
@@ -41,12 +43,22 @@ class Repec(World):
         folder = tree(self.root.parent / "RePEc", self.files)
         self.replay(folder, is_tree=True)
 
-    def replay(self, path: Path, *, is_tree: bool = False, tist: int | None = None) -> None:
+    def replay(
+        self,
+        path: Path,
+        *,
+        is_tree: bool = False,
+        tist: int | None = None,
+        accepted: Acceptance = EVERYTHING,
+        encodings: Mapping[str, str] = NO_ENCODINGS,
+    ) -> RedifReport | None:
         self.clock.sleep(10)
-        means = RedifRuntime(self.run_outside, lambda *_: nullcontext(lambda n: None))
-        order = RedifJob((FileOrigin(path, path.name, is_tree),), tist, Acceptance(everything=True))
+        means = RedifRuntime(
+            self.run_outside, lambda *_: nullcontext(lambda n: None), encodings=encodings
+        )
+        order = RedifJob((FileOrigin(path, path.name, is_tree),), tist, accepted)
         with workdir.open_workdir(self.root.parent / "ingest-x") as held:
-            ingest(self.store, order, held, means)
+            return ingest(self.store, order, held, means)
 
     def gathered(self, *rows: Row) -> Committed:
         """Commit a run such as `sheaf gather` makes."""
