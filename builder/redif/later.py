@@ -11,13 +11,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from builder.ingest import pool
 from builder.intake.intake import writing
-from builder.obi import content, key, log_table, replay
+from builder.obi import log_table, replay
 from builder.obi.claim import show_tist
-from builder.obi.content import SOURCE, TEMPLATE, Version
+from builder.obi.content import SOURCE, TEMPLATE
 from builder.obi.history import DOCUMENTS, LOG, Committed
 from builder.obi.log_table import DATED_DOCUMENT, MEMBERS, SUBJECT, WrittenLog
 from builder.obi.run import ObiRun
@@ -38,7 +38,7 @@ from builder.redif.spool import (
     hides,
 )
 from builder.redif.staging import PREFIX, compare, stage
-from builder.redif.stored_state import read_state
+from builder.redif.stored_state import open_stored, read_state
 from builder.redif.stretches import stretches
 from builder.snapshot.sql import Statements
 from functions.database import engine
@@ -149,10 +149,11 @@ class LaterRuns:
         connection.execute("CREATE TABLE state (tist BIGINT)")
         if self._times:
             connection.executemany("INSERT INTO state VALUES ($1)", [[one] for one in self._times])
-        connection.execute(_SQL.get("files", prefix=str(len(PREFIX)), kind=SOURCE))
-        for name in ("packed", "chosen"):
+        connection.execute(_SQL.get("file", prefix=str(len(PREFIX)), kind=SOURCE))
+        connection.execute(_SQL.get("listed"))
+        for name, sql in (("packed", _SQL.get("packed")), ("chosen", _SQL.get("chosen"))):
             target = engine.quote(str(self._folder / f"{name}.parquet"))
-            connection.execute(f"COPY ({_SQL.get(name)}) TO {target} (FORMAT parquet)")
+            connection.execute(f"COPY ({sql}) TO {target} (FORMAT parquet)")
 
     def _read_files(self, connection: engine.Connection) -> None:
         """Copy the files to this machine and parse them."""
@@ -162,7 +163,7 @@ class LaterRuns:
                 for ordinal, encodings, path, modified, *stored in rows:
                     if spool is None or encodings != named:
                         named, spool = encodings, self._spool(spool, encodings)
-                    opened = partial(_open_stored, self._store, stored)
+                    opened = partial(open_stored, self._store, stored)
                     flaw = spool.take(0, RedifFile(path, stored[0], modified or 0, opened), ordinal)
                     if flaw is not None:
                         raise StoreError(f"{stored[-1]} cannot be read again: {flaw.detail}")
@@ -205,7 +206,11 @@ class LaterRuns:
         place = self._folder / f"run-{time}"
         accepted, encodings = self._readings[time]
         chosen = engine.quote(str(self._folder / "chosen.parquet"))
-        statements = _SQL.get("read", chosen=engine.table(f"[{chosen}]"), time=str(time)).split(";")
+        table = engine.table(f"[{chosen}]")
+        statements = (
+            _SQL.get("read_file", chosen=table, time=str(time)),
+            _SQL.get("read_template"),
+        )
         flaws, revised = self._flaws.get(time, []), {t: p / LOG for t, p in places.items()}
         with stretches(self._folder) as texts, writing(place):
             stage(connection, self._segments, _ORIGINS, flaws, statements, rooted=True)
@@ -241,12 +246,17 @@ class LaterRuns:
             for name in (LOG, DOCUMENTS)
         )
         with engine.reading("the logs of later runs"), writing(place):
-            connection.execute(
-                _SQL.get("compared", new=new, own=str(own), subject=SUBJECT, columns=_COMPARED)
-            )
-            old = self._old_documents(connection)
-            connection.execute(_SQL.get("documents", new=documents, old=old, kind=TEMPLATE))
-            connection.execute(f"CREATE TABLE revised AS {_SQL.get('log', own=str(own))}")
+            for sql in (
+                _SQL.get("old", subject=SUBJECT),
+                _SQL.get("new", new=new, own=str(own), subject=SUBJECT),
+                _SQL.get("own", new=new, own=str(own)),
+                _SQL.get("differing", columns=_COMPARED),
+                _SQL.get("document", new=documents),
+                _SQL.get("inheriting", old=self._old_documents(connection), kind=TEMPLATE),
+            ):
+                connection.execute(sql)
+            whole = _SQL.get("log", own=str(own))
+            connection.execute(f"CREATE TABLE revised AS {whole}")
             log_table.copy_log(connection, "FROM revised", place / LOG)
             log_table.copy_documents(
                 connection, _SQL.get("told", own=str(own)), place / DOCUMENTS, DATED_DOCUMENT
@@ -287,14 +297,3 @@ def _find_flaws(connection: engine.Connection) -> Mapping[int, list[tuple[int, F
         flaw = Flaw(path, code, detail or "", hides(code, path))
         found.setdefault(tist, []).append((int(apart), flaw))
     return found
-
-
-def _open_stored(store: Writer, stored: Sequence[Any]) -> Any:
-    """Return the bytes of a ReDIF file of the store; raises OSError if they are damaged."""
-    size, sha256, pack, start, where = stored
-    if pack is not None:
-        store.local(key.pack(pack))  # files of a pack come one after the other
-    version = Version(
-        id="", kind=SOURCE, key=where, bytes=size, md5="", sha256=sha256, pack=pack, start=start
-    )
-    return closing(content.open_version(store, version))

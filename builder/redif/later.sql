@@ -1,4 +1,4 @@
--- name: files
+-- name: file
 -- What was there at each time: the last version of a file, unless its archive had it no more.
 CREATE TABLE file AS
 WITH event AS (
@@ -15,8 +15,9 @@ WITH event AS (
 SELECT l.tist, l.rel, r.encodings, unnest(l.held)
 FROM last l JOIN (FROM logged WHERE row = 'reading') r ON r.tist = l.tist
 WHERE l.row != 'absent' AND l.held IS NOT NULL AND (l.home IS NULL OR EXISTS (
-    FROM logged a WHERE a.row = 'archive' AND a.tist = l.tist AND a.home = l.home));
+    FROM logged a WHERE a.row = 'archive' AND a.tist = l.tist AND a.home = l.home))
 
+-- name: listed
 CREATE TABLE needed AS
 SELECT row_number() OVER (ORDER BY encodings, pack, start, key, rel, modified) - 1 AS ordinal, *
 FROM (
@@ -52,19 +53,27 @@ SELECT tist, source, code, detail,
 FROM logged WHERE row = 'fault' AND done = '{done}' AND tist IN (SELECT tist FROM state)
 ORDER BY ALL
 
--- name: read
+-- name: read_file
 CREATE TABLE read_file AS SELECT p.* FROM parsed_file p
-SEMI JOIN (FROM {chosen} WHERE tist = {time}) USING (ordinal);
+SEMI JOIN (FROM {chosen} WHERE tist = {time}) USING (ordinal)
+
+-- name: read_template
 CREATE VIEW read_template AS FROM parsed_template
 WHERE ordinal IN (SELECT ordinal FROM read_file)
 
--- name: compared
+-- name: old
+CREATE VIEW old AS SELECT *, {subject} AS subject FROM logged
+
+-- name: new
 -- Files that a source had twice are not in the store, so faults of that kind stay as they are.
-CREATE VIEW old AS SELECT *, {subject} AS subject FROM logged;
 CREATE VIEW new AS SELECT *, {subject} AS subject FROM (
     SELECT * FROM ({new}) WHERE tist != {own} AND row != 'reading'
-    UNION ALL BY NAME SELECT * EXCLUDE (run) FROM logged WHERE code = 'repeated-member');
-CREATE VIEW own AS FROM ({new}) WHERE tist = {own};
+    UNION ALL BY NAME SELECT * EXCLUDE (run) FROM logged WHERE code = 'repeated-member')
+
+-- name: own
+CREATE VIEW own AS FROM ({new}) WHERE tist = {own}
+
+-- name: differing
 CREATE TABLE differing AS SELECT DISTINCT tist, row, subject FROM (
     (SELECT tist, row, subject, {columns} FROM old
         EXCEPT ALL SELECT tist, row, subject, {columns} FROM new)
@@ -72,9 +81,11 @@ CREATE TABLE differing AS SELECT DISTINCT tist, row, subject FROM (
     (SELECT tist, row, subject, {columns} FROM new
         EXCEPT ALL SELECT tist, row, subject, {columns} FROM old))
 
--- name: documents
+-- name: document
+CREATE VIEW document AS FROM ({new})
+
+-- name: inheriting
 -- What a template inherits may differ although the template does not.
-CREATE VIEW document AS FROM ({new});
 INSERT INTO differing
 SELECT DISTINCT v.tist, 'version', v.id
 FROM document n JOIN old v ON v.row = 'version' AND v.kind = '{kind}' AND v.id = n.id

@@ -5,10 +5,12 @@ versions. Few columns of the logs are read for it.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
+from typing import Any, BinaryIO
 
-from builder.obi import replay
-from builder.obi.content import DELETION, SOURCE, TEMPLATE
+from builder.obi import content, key, replay
+from builder.obi.content import DELETION, SOURCE, TEMPLATE, Version
 from builder.obi.history import Committed
 from functions.database import engine
 from functions.snapshot.store import Reader
@@ -107,3 +109,17 @@ def _insert(connection: engine.Connection, rows: str, counting: str) -> None:
         connection.execute(
             f"INSERT INTO {table} SELECT {names} FROM {rows} WHERE {condition} AND {counting}"
         )
+
+
+def open_stored(store: Reader, stored: Sequence[Any]) -> AbstractContextManager[BinaryIO]:
+    """Return the bytes of a ReDIF file of the store, by its row in builder/redif/later.sql.
+
+    Raises OSError if they are damaged.
+    """
+    size, sha256, pack, start, where = stored
+    if pack is not None:
+        store.local(key.pack(pack))  # files of a pack come one after the other
+    version = Version(
+        id="", kind=SOURCE, key=where, bytes=size, md5="", sha256=sha256, pack=pack, start=start
+    )
+    return closing(content.open_version(store, version))

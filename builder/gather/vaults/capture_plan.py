@@ -91,8 +91,14 @@ class CapturePlan:
                 connection.execute(f"CREATE TABLE {name} AS FROM {source}")
         _read_observed(connection, store, state.runs, scratch)
         with engine.reading("the captures of the archives"):
-            for name in ("wanted", "chosen", "linked", "fetches", "originals"):
-                connection.execute(_STATEMENTS.get(name))
+            for sql in (
+                _STATEMENTS.get("wanted"),
+                _STATEMENTS.get("chosen"),
+                _STATEMENTS.get("linked"),
+                _STATEMENTS.get("fetches"),
+                _STATEMENTS.get("originals"),
+            ):
+                connection.execute(sql)
         return CapturePlan(connection)
 
     def schedule(self, faults: FaultList, names: Sequence[str]) -> None:

@@ -183,7 +183,7 @@ def test_the_command_writes_adds_and_says_so(
     monkeypatch.chdir(tmp_path)
     assert main(["export", "warc", "--store", "store", "warc"]) == 0
     assert capsys.readouterr().out == (
-        f"{tmp_path}/warc: 4 WARC files written with 0 responses, 12 resources and 2 revisits; "
+        f"{tmp_path}/warc: 4 WARC files written with 3 responses, 12 resources and 2 revisits; "
         "0 were there\n"
     )
     one = ["export", "warc", "--store", "store", "--json", "one.warc.gz"]
