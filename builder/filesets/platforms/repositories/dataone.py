@@ -124,8 +124,9 @@ def _query(api: Api, query: str, fields: str) -> Iterator[Mapping[str, Any]]:
 
     def following(page: Mapping[str, Any]) -> str | None:
         response = inner(page, "response")
-        docs, total = response.get("docs"), json_document.size(response.get("numFound"))
-        read = (json_document.size(response.get("start")) or 0) + len(docs or ())
+        listed, total = response.get("docs"), json_document.size(response.get("numFound"))
+        docs = listed if isinstance(listed, list) else []
+        read = (json_document.size(response.get("start")) or 0) + len(docs)
         return url_at(read) if docs and total is not None and read < total else None
 
     found, total = 0, None
