@@ -111,11 +111,9 @@ class PackAudit:
             closing(engine.connect(scratch=Path(folder))) as connection,
             replay.logs(connection, self.store, self.runs, Path(folder)) as logs,
         ):
-            for sql in logs:
-                for rows in engine.batches(
-                    connection, f"SELECT {columns} FROM ({_NAMED.format(sql)}) {rest}"
-                ):
-                    yield from rows
+            named = " UNION ALL ".join(map(_NAMED.format, logs))
+            for rows in engine.batches(connection, f"SELECT {columns} FROM ({named}) {rest}"):
+                yield from rows
 
     def _find(self, code: str, where: str, problem: str) -> None:
         self.findings.append(Finding(code, where, problem))
