@@ -150,7 +150,7 @@ def _make(folder: Path, states: Sequence[State], publishes: Sequence[bool]) -> R
 def _findings(repec: Repec) -> list[str]:
     means = VerifyRuntime(repec.clock, lambda total: nullcontext(lambda n: None), 512, 1)
     found = verify(repec.store, means)
-    assert found.objects_read == found.objects > 0  # a pack that many logs name is read once
+    assert found.objects_read == found.objects > 0
     return [str(one) for one in found.findings if one.kind == "damage"]
 
 
@@ -195,6 +195,15 @@ def _events(repec: Repec) -> list[tuple[int, str, str, bool]]:
         for row in _tables(repec)["incidence"]
         if row["id"].startswith("RePEc:aaa:wpaper:")
     ]
+
+
+def test_a_pack_that_logs_of_several_formats_name_is_read_once(tmp_path: Path) -> None:
+    states = [_day(day, paper(1, f"Title {day}"), name=f"x{day}") for day in (3, 4, 1)]
+    repec = _make(tmp_path / "older", states, [False, False, True])
+    try:
+        assert _findings(repec) == []
+    finally:
+        repec.close()
 
 
 def test_what_an_older_state_had_is_in_the_history_and_the_store_is_sound(older: Repec) -> None:
