@@ -125,22 +125,27 @@ def copy_log(connection: engine.Connection, query: str, path: Path) -> None:
         rows = f"SELECT {_select(there)} FROM ({query})"
         parts = (
             engine.stream(connection, f"{rows} WHERE {part} ORDER BY {ORDER}")
-            for part in _cut_log(connection, rows)
+            for part in cut_log(connection, rows)
         )
         write_rows(parts, _COLUMNS, path, _GROUP)
 
 
-def _cut_log(connection: engine.Connection, rows: str) -> Iterator[str]:
-    """Yield the conditions of parts of a log, in order, that are small enough to be sorted."""
+def cut_log(connection: engine.Connection, rows: str, most: int = _SORTED) -> Iterator[str]:
+    """Yield the conditions of parts of a log, in order, with about `most` rows each.
+
+    Borders are chosen by a sample, so parts differ in size. Rows about one object stay together.
+    """
     sql = f"SELECT row, count(*) FROM ({rows}) GROUP BY row ORDER BY row"
     counts = dict(connection.execute(sql).fetchall())
-    if sum(counts.values()) <= _SORTED:
+    if sum(counts.values()) <= most:
         yield "true"
         return
     for kind, count in counts.items():
         subject, own = _SUBJECTS.get(kind, _SUBJECT), f"row = {engine.quote(kind)}"
-        sample = _SAMPLE * (-(-count // _SORTED))
-        sql = f"SELECT {subject} FROM ({rows}) WHERE {own} USING SAMPLE {sample} ROWS"
+        sample = _SAMPLE * (-(-count // most))
+        # The sample is taken before any condition of its own query.
+        chosen = f"SELECT {subject} FROM ({rows}) WHERE {own}"
+        sql = f"FROM ({chosen}) USING SAMPLE {sample} ROWS"
         found = sorted(value for (value,) in connection.execute(sql).fetchall() if value)
         low = None
         for high in (*sorted(set(found[_SAMPLE::_SAMPLE])), None):

@@ -10,7 +10,8 @@ SELECT url FROM reached
 
 -- name: chosen
 -- Captures of wanted URLs in order, without copies. Of a stretch of equal ones, the first and the
--- last count; redirects all do, because their targets may differ. `fresh`: the store knows of no response as late; of bytes, if it is one with bytes.
+-- last count; redirects all do, because their targets may differ. `fresh`: the store knows of no
+-- response as late; of bytes, if it is one with bytes.
 CREATE TABLE chosen AS
 WITH own AS (
     SELECT c.*, coalesce(k.named, false) AS named,

@@ -14,6 +14,7 @@ from builder.obi.content import FILE, TEMPLATE, Incidence, Row, Version
 from builder.obi.run import Purpose, abandon, claim, history
 from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store
+from functions.database import engine
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
 from tests.builder.obi.conftest import Time
 
@@ -125,6 +126,22 @@ def test_a_log_follows_from_its_rows(store: Store, time: Time, tmp_path: Path) -
     (tmp_path / "log").mkdir()
     again = log_table.write_log(tmp_path / "log" / "again", [rows[1], rows[0]])
     assert again.digest == done.log  # of any order
+
+
+def test_a_log_is_cut_into_parts_of_about_one_size() -> None:
+    most = 500
+    rows = "FROM log"
+    with closing(engine.connect()) as connection:
+        connection.execute(
+            "CREATE TABLE log AS SELECT if(range % 5 = 0, 'version', 'refipo') AS row, "
+            "if(range = 7, NULL, md5(range::VARCHAR)) AS id, id AS handle FROM range(15_000)"
+        )
+        counts = [
+            connection.execute(f"SELECT count(*) {rows} WHERE {part}").fetchall()[0][0]
+            for part in log_table.cut_log(connection, rows, most)
+        ]
+    assert sum(counts) == 15_000
+    assert max(counts) < 3 * most
 
 
 @pytest.mark.sampled(3)
