@@ -28,7 +28,7 @@ from functions.snapshot.schema import Column
 from functions.snapshot.store import Writer
 
 _THREADS, _AHEAD = 16, 64
-_MEMORY = 2048  # megabytes
+_MEMORY = 512  # megabytes
 _PLACES = tuple(
     Column(name, kind, "", "")
     for name, kind in (
