@@ -10,6 +10,7 @@ times against a server of this machine, here and with the code of another checko
 import argparse
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -36,6 +37,7 @@ http.ports = [{port}, 80]
 http.allow_networks = ["127.0.0.0/8"]
 http.host_seconds = 0
 """
+_PEAK = re.compile(r"^VmHWM:\s+(\d+) kB", re.MULTILINE)
 
 
 def main() -> None:
@@ -120,11 +122,25 @@ def measure(checkout: Path, folder: Path, url: str) -> tuple[float, float, float
         [*command, "--only", url, "--again"], cwd=checkout, stdout=subprocess.PIPE, text=True,
         env=os.environ | own,
     )  # fmt: skip
+    peaks = [0.0]
+    watch = threading.Thread(target=_watch, args=(process.pid, peaks))
+    watch.start()
     assert process.stdout is not None
     out = process.stdout.read().partition("\n")[0]
+    watch.join()
     _, _, used = os.wait4(process.pid, 0)
     cpu = used.ru_utime + used.ru_stime
-    return time.monotonic() - begun, cpu, used.ru_maxrss / 1000, out
+    return time.monotonic() - begun, cpu, peaks[-1], out
+
+
+def _watch(number: int, peaks: list[float]) -> None:
+    """Note the most megabytes of a process until it ends; ru_maxrss would include its parent.
+
+    An ended process has no such line any more.
+    """
+    while (found := _PEAK.search(Path(f"/proc/{number}/status").read_text())) is not None:
+        peaks.append(int(found[1]) / 1000)
+        time.sleep(0.01)
 
 
 class _Handler(BaseHTTPRequestHandler):
