@@ -95,8 +95,8 @@ def test_a_crowd_gets_what_one_harvester_gets_while_workers_are_killed(home: Hom
         over = threading.Event()
 
         def harvest(number: int) -> int:
-            done = 0
-            while not over.is_set():
+            done, end = 0, time.monotonic() + SECONDS
+            while not over.is_set() or (done <= len(right) and time.monotonic() < end):
                 connection = HTTPConnection(urlsplit(url).netloc, timeout=SECONDS)
                 try:
                     for query in right:
