@@ -9,7 +9,7 @@ SIDE_BY_SIDE := -n 4 --dist worksteal
 # test runs compiles Sheaf: a minute of two processors.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test prove-all prove-aws prove-engines prove-pages prove-tables clients check bench house format clean
+.PHONY: demo test prove-all prove-aws prove-engines prove-pages prove-tables clients release check bench house format clean
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -73,6 +73,10 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
+# The files of a release of the commit, built twice and compared; see CONTRIBUTING.md.
+release:
+	PYTHON=$(PYTHON) infra/release.sh
+
 # Prints its tables; CAPTURES=N sets the size of generated snapshots, INPUT="FILE..." archives to read.
 bench: $(READY)
 	$(BIN)/python -m bench.ingest $(INPUT)
@@ -99,4 +103,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .engines .pages .tables .venv-aws .venv-wacz .venv-crate .venv-pywb .npm-wabac build *.egg-info demo-store
+	rm -rf $(VENV) .engines .pages .tables .venv-aws .venv-wacz .venv-crate .venv-pywb .npm-wabac .release build dist *.egg-info demo-store

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from builder.command_table import COMMANDS, FAMILIES, Command, ending, overview
 from builder.context import Context, from_environment
 from builder.errors import UsageError
-from functions import distribution
+from builder.version import VersionAction
 from functions.snapshot.errors import SheafError
 
 _VALUED = ("--store", "--config")
@@ -201,8 +201,7 @@ def _parser(name: str | None) -> argparse.ArgumentParser:
         usage="%(prog)s [-h] [--version] [--store STORE] [--config FILE] [--json] COMMAND ...",
         parents=[_everywhere(None)], epilog=overview(),
     )  # fmt: skip
-    version = f"sheaf {distribution.version()}"
-    parser.add_argument("--version", action="version", version=version)
+    parser.add_argument("--version", action=VersionAction)
     parser.set_defaults(json=False, carry_out=carry_out)
     commands = parser.add_subparsers(
         prog="sheaf",

@@ -1,9 +1,15 @@
 """The distribution that Sheaf is installed from; its name differs from the command's."""
 
+import json
+import re
 from functools import cache
 from importlib import metadata
 
 NAME = "sheaf-archive"
+
+_ARCHIVED = "$Format:%H$"
+"""The commit, which `git archive` writes in (.gitattributes)."""
+_NAME_END = re.compile(r"[^A-Za-z0-9._-]")
 
 
 @cache
@@ -13,3 +19,35 @@ def version() -> str:
         return metadata.version(NAME)
     except metadata.PackageNotFoundError:
         return ""
+
+
+def commit() -> str:
+    """Return the commit of a release, or of a repository that pip installed; "" if it is unknown.
+
+    pip notes a repository's commit in `direct_url.json` (PEP 610).
+    """
+    if not _ARCHIVED.startswith("$"):
+        return _ARCHIVED
+    try:
+        text = metadata.distribution(NAME).read_text("direct_url.json")
+        return str(json.loads(text or "{}").get("vcs_info", {}).get("commit_id", ""))
+    except (metadata.PackageNotFoundError, ValueError):
+        return ""
+
+
+def libraries() -> dict[str, str]:
+    """Return the versions of the libraries that Sheaf depends on, by name; "" if one is missing."""
+    try:
+        wanted = metadata.requires(NAME) or []
+    except metadata.PackageNotFoundError:
+        return {}
+    found = {}
+    for requirement in wanted:
+        if "extra ==" in requirement:
+            continue
+        name = _NAME_END.split(requirement, maxsplit=1)[0]
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = ""
+    return dict(sorted(found.items()))

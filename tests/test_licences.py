@@ -1,0 +1,91 @@
+"""Every package of requirements.lock has a licence that Sheaf's own allows it to be used under."""
+
+import re
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from functions import distribution
+
+ROOT = Path(__file__).parents[1]
+ALIKE = {
+    "Apache Software License": "Apache-2.0",
+    "Apache 2.0": "Apache-2.0",
+    "BSD": "BSD-3-Clause",
+    "BSD License": "BSD-3-Clause",
+    "MIT License": "MIT",
+    "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
+    "Python Software Foundation License": "PSF-2.0",
+}
+"""What packages call licences, by SPDX's name."""
+PERMISSIVE = {
+    *("Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CNRI-Python", "MIT", "MIT-0", "PSF-2.0"),
+    *("MPL-2.0", "Public Domain"),  # of MPL only changed files must be given away
+}
+READ = {
+    "chardetng-py": "MIT",
+    "ocfl-py": "MIT",
+    "pairtree": "Apache-2.0",
+    "pypdfium2": "BSD-3-Clause",  # with PDFium and its libraries, all permissive
+}
+"""Licences of packages that name theirs in a file alone."""
+OWN_TERMS = {"internetarchive": "AGPL-3.0-only"}
+"""What only an extra installs, which datasets.md says."""
+
+
+def locked() -> list[str]:
+    lines = (ROOT / "requirements.lock").read_text("utf-8").splitlines()
+    return sorted({line.partition("==")[0] for line in lines if re.match(r"\w.*==", line)})
+
+
+def licences(name: str) -> set[str]:
+    """Return SPDX's names of a package's licences, as its metadata has them."""
+    if name in READ:
+        return {READ[name]}
+    found = metadata.metadata(name)
+    classes = [c.rpartition(" :: ")[2] for c in found.get_all("Classifier") or [] if "Lic" in c]
+    text = found["License-Expression"] or "; ".join(classes) or found["License"] or "none"
+    return {ALIKE.get(one, one) for one in re.split(r" AND | OR |; ", text)}
+
+
+def needed(name: str) -> set[str]:
+    """Return the packages that are installed with one, itself among them, without extras."""
+    found, waiting = set(), [name]
+    while waiting:
+        one = waiting.pop()
+        if one in found:
+            continue
+        found.add(one)
+        for line in metadata.requires(one) or []:
+            requirement = Requirement(line)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                waiting.append(requirement.name.lower().replace("_", "-"))
+    return found
+
+
+def test_each_package_has_a_permissive_licence_or_is_an_extra() -> None:
+    core = needed(distribution.NAME)
+    assert {"duckdb", "markupsafe"} <= core
+    seen = 0
+    for name in locked():
+        try:
+            found = licences(name)
+        except metadata.PackageNotFoundError:
+            continue  # of another system
+        seen += 1
+        own = OWN_TERMS.get(name)
+        assert found == {own} if own else found <= PERMISSIVE, f"{name}: {found}"
+        assert own is None or name not in core
+    assert seen > 80
+    guide = (ROOT / "docs" / "guide" / "datasets.md").read_text("utf-8")
+    for name, own in OWN_TERMS.items():
+        assert f"`{name}`" in guide
+        assert own in guide
+
+
+def test_a_licence_that_is_not_permissive_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(READ, "h11", "GPL-3.0-only")
+    with pytest.raises(AssertionError, match="h11"):
+        test_each_package_has_a_permissive_licence_or_is_an_extra()
