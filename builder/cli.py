@@ -4,19 +4,22 @@ import argparse
 import errno
 import inspect
 import os
+import platform
 import shutil
 import signal
+import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 from builder.command_table import COMMANDS, FAMILIES, Command, ending, overview
 from builder.context import Context, from_environment
 from builder.errors import UsageError
-from builder.version import VersionAction
+from functions import distribution
 from functions.snapshot.errors import SheafError
 
 _VALUED = ("--store", "--config")
@@ -201,7 +204,7 @@ def _parser(name: str | None) -> argparse.ArgumentParser:
         usage="%(prog)s [-h] [--version] [--store STORE] [--config FILE] [--json] COMMAND ...",
         parents=[_everywhere(None)], epilog=overview(),
     )  # fmt: skip
-    parser.add_argument("--version", action=VersionAction)
+    parser.add_argument("--version", action=_VersionAction)
     parser.set_defaults(json=False, carry_out=carry_out)
     commands = parser.add_subparsers(
         prog="sheaf",
@@ -262,3 +265,36 @@ def _everywhere(default: str | None) -> _Parser:
 
 if __name__ == "__main__":
     sys.exit(main())
+
+
+class _VersionAction(argparse.Action):
+    """Print the versions and exit with 0; nothing is looked up for other commands."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **_: Any) -> None:
+        help = "show the versions of Sheaf and its libraries, and exit"
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        print(describe_version(), end="")
+        parser.exit()
+
+
+def describe_version() -> str:
+    """Return the lines of `sheaf --version`, each with its line end."""
+    lines = [
+        f"sheaf {distribution.version() or 'of a copied folder'}",
+        f"commit {distribution.commit() or _checked_out() or 'unknown'}",
+        f"Python {platform.python_version()} on {platform.system()} {platform.machine()}",
+        *(f"{name} {found or 'missing'}" for name, found in distribution.libraries().items()),
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _checked_out() -> str:
+    """Return the commit of the checkout that runs, with + if files differ; "" if it is none."""
+    root = Path(__file__).parents[1]
+    if not (root / ".git").exists() or shutil.which("git") is None:
+        return ""
+    command = ["git", "-C", str(root), "describe", "--always", "--abbrev=40", "--dirty=+"]
+    done = subprocess.run([*command, "--exclude=*"], capture_output=True, text=True)
+    return done.stdout.strip()

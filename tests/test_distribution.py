@@ -6,17 +6,20 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import zipfile
 from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+from builder.cli import describe_version
 from functions import distribution
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("builder", "functions", "templates")
-NO_INDEX = ("No matching distribution found for setuptools", "Could not find a version")
+NO_INDEX = ("No matching distribution found for hatchling", "Could not find a version")
 OUTSIDE = {
     name: value
     for name, value in os.environ.items()
@@ -44,7 +47,7 @@ def build(folder: Path) -> Path:
         env={**OUTSIDE, **patience},
     )
     if done.returncode and any(text in done.stderr for text in NO_INDEX):
-        pytest.skip("the wheel is NOT proved here: the index has no setuptools to build it with")
+        pytest.skip("the wheel is NOT proved here: the index has no hatchling to build it with")
     assert not done.returncode, done.stderr
     (found,) = folder.glob("*.whl")
     return found
@@ -78,8 +81,12 @@ def test_the_demo_runs_from_the_wheel_alone(tmp_path: Path) -> None:
     wheel = build(built)
     check_files(wheel)
     programs = install(wheel, tmp_path / "environment")
-    version = run(programs / "sheaf", "--version", cwd=home)
-    assert version.stdout == f"sheaf {distribution.version()}\n", version.stderr
+    told = run(programs / "sheaf", "--version", cwd=home)
+    lines = told.stdout.splitlines()
+    # The copy was no repository, and no `git archive` wrote the commit in.
+    assert lines[:2] == [f"sheaf {distribution.version()}", "commit unknown"], told.stderr
+    assert lines[3:] == [f"{name} {found}" for name, found in distribution.libraries().items()]
+    assert f"duckdb {metadata.version('duckdb')}" in lines
     where = "import builder, functions; print(builder.__file__, functions.__file__)"
     for path in run(programs / "python", "-c", where, cwd=home).stdout.split():
         assert path.startswith(str(tmp_path / "environment"))
@@ -103,3 +110,18 @@ def check_files(wheel: Path) -> None:
     assert names == wanted
     assert {"builder/py.typed", "functions/py.typed", "templates/sql/views.sql"} <= names
     assert "builder/demo/pages/www/index.html" in names
+
+
+def test_a_release_names_the_commit_that_git_archive_wrote(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert "functions/distribution.py export-subst" in (ROOT / ".gitattributes").read_text()
+    monkeypatch.setattr(distribution, "_ARCHIVED", "0" * 40)
+    assert describe_version().splitlines()[1] == f"commit {'0' * 40}"
+
+
+def test_the_tools_of_a_release_build_as_the_project_says() -> None:
+    """What `pip install .` builds with is what `make release` builds with."""
+    (wanted,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    pins = (ROOT / "infra" / "requirements-release.txt").read_text()
+    assert f"{wanted} " in pins
