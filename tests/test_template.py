@@ -22,6 +22,7 @@ from functions.content.handler import PATHS
 from functions.http import origin
 from functions.oai import request
 from functions.snapshot import dumps, layout
+from functions.snapshot.fixity import FIXITY
 from tests.template import PSEUDO, ROOT, TEMPLATE, Stack, functions, listed, load, references
 from tests.template import statements as statements_of
 from tests.test_architecture import DEPLOYED, imports, third_parties
@@ -172,6 +173,7 @@ def test_what_serves_reads_what_is_published_and_nothing_else(stack: Stack) -> N
                 f"{at}/store/{layout.SNAPSHOTS}*",
                 f"{at}/store/{layout.RECORDS}*",
                 f"{at}/store/{dumps.INDEX}",
+                f"{at}/store/{FIXITY}",
             ],
         },
         {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": at},

@@ -3,14 +3,24 @@
 import argparse
 import os
 import secrets
+from pathlib import Path
 
 from builder.context import Context
 from builder.errors import UsageError
 from builder.progress import show_bytes
+from builder.store.s3 import open_store
 from builder.store.web_store import WebStore
-from builder.verify.choice import Sample, StorePart, parse_part
-from builder.verify.report import report_document, report_text
+from builder.verify.choice import Sample, StorePart
+from builder.verify.comparison import compare
+from builder.verify.record import choose_part, make_report, record
+from builder.verify.report import (
+    comparison_document,
+    comparison_text,
+    report_document,
+    report_text,
+)
 from builder.verify.verify import VerifyRuntime, verify
+from functions.snapshot.store import Reader, Writer
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +35,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--part", metavar="K/N",
-        help="read part K of N, such as 3/30; only list the objects of the other parts",
+        help="read part K of N, such as 3/30; only list the objects of the other parts. next/N is "
+        "the part that was recorded longest ago",
+    )  # fmt: skip
+    parser.add_argument(
+        "--against", metavar="STORE",
+        help="compare with a copy at this address, object by object, and check nothing else",
+    )  # fmt: skip
+    parser.add_argument(
+        "--record", action="store_true",
+        help="add the report to fixity.jsonl in the store, which the pages show",
     )  # fmt: skip
     parser.add_argument(
         "--repair", action="store_true",
@@ -41,28 +60,52 @@ def run(context: Context) -> int:
     status 1 means damage; leftovers are only reported.
     """
     arguments = context.arguments
-    choice = _choice(arguments.sample, arguments.seed, arguments.part)
     means = VerifyRuntime(
         context.now, show_bytes, context.configuration["publish.memory"], os.cpu_count() or 1
     )
-    if arguments.repair and isinstance(context.store, WebStore):
+    if (arguments.repair or arguments.record) and isinstance(context.store, WebStore):
         context.store.refuse_write()
+    if arguments.record and arguments.newest:
+        raise UsageError("--record and --newest exclude each other: it would not check all")
+    store, began = context.published_store(), context.now()
+    choice = _choice(arguments.sample, arguments.seed, arguments.part, store)
+    if arguments.against is not None:
+        return _compare(context, store, choice)
     done = verify(
-        context.published_store(),
+        store,
         means,
         newest_only=arguments.newest,
         choice=choice,
         repair=arguments.repair,
     )
+    if arguments.record:
+        record(store, make_report(done, choice, began, context.now()))
     context.result(report_text(done, choice), report_document(context.store.address, done, choice))
     return 1 if done.damaged else 0
 
 
-def _choice(percent: float | None, seed: int | None, part: str | None) -> Sample | StorePart | None:
+def _compare(context: Context, store: Writer, choice: Sample | StorePart | None) -> int:
+    arguments = context.arguments
+    if arguments.newest or arguments.repair or arguments.record:
+        raise UsageError("--against excludes --newest, --repair and --record")
+    copy = open_store(arguments.against, Path.cwd(), context.configuration, context.environment)
+    if isinstance(copy, WebStore) or isinstance(context.store, WebStore):
+        raise UsageError("--against needs two stores that can be listed: folders or buckets")
+    if copy.address == store.address:
+        raise UsageError(f"{copy.address} is the store itself: name a copy of it")
+    done = compare(store, copy, context.now, show_bytes, choice)
+    document = comparison_document(store.address, copy.address, done)
+    context.result(comparison_text(done), document)
+    return 1 if done.findings else 0
+
+
+def _choice(
+    percent: float | None, seed: int | None, part: str | None, store: Reader
+) -> Sample | StorePart | None:
     if part is not None:
         if percent is not None or seed is not None:
             raise UsageError("--part and --sample exclude each other")
-        return parse_part(part)
+        return choose_part(part, store)
     if percent is None:
         if seed is not None:
             raise UsageError("--seed needs --sample PERCENT")

@@ -18,6 +18,7 @@ _WORDS = "run `sheaf publish` with search.words = false, then with true, to make
 _DUMPS = "remove all of dumps/, then run `sheaf publish` to make the dumps anew"
 _TABLES = "remove all of tables/, then run `sheaf publish` to make the tables anew"
 _REBUILD = "restore the store from a copy, or publish its archives into a new store"
+_COMPARED = "verify both stores: restore it in the damaged one, or update the copy"
 
 CODES: Mapping[str, tuple[str, str]] = {
     # code: kind and remedy
@@ -125,6 +126,9 @@ CODES: Mapping[str, tuple[str, str]] = {
         "the run is open or was interrupted: run its command again, or end it with `sheaf obi "
         "--abandon`",
     ),
+    "comparison-apart": (DAMAGE, "update the copy with `sheaf copy`, or name another one"),
+    "comparison-missing": (DAMAGE, _COMPARED),
+    "comparison-differs": (DAMAGE, _COMPARED),
     "fileset-stray": (NOTE, "no reader uses it; find out where it came from"),
     "fileset-unfinished": (
         NOTE,

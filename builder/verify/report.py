@@ -1,19 +1,18 @@
 """Report of a verify, as text and as JSON."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from builder.store.findings import DAMAGE, Finding
 from builder.text import tally
 from builder.verify.choice import Sample, StorePart
+from builder.verify.comparison import Comparison
 from builder.verify.verify import Verified
 
 
 def report_text(done: Verified, choice: Sample | StorePart | None) -> str:
     """Return the report: two lines for each finding, and a summary."""
-    lines = []
-    for finding in done.findings:
-        lines.append(f"{finding.kind}: {finding.object}: {finding.problem} ({finding.code})")
-        lines.append(f"    {finding.remedy}")
+    lines = _list_findings(done.findings)
     read = f"{done.read:,} of {tally(done.files, 'data file')} read ({tally(done.bytes, 'byte')})"
     if isinstance(choice, Sample):
         read += f", drawn with --seed {choice.seed}"
@@ -27,6 +26,26 @@ def report_text(done: Verified, choice: Sample | StorePart | None) -> str:
         lines.append(f"{tally(done.datasets, 'archived dataset')} checked, {objects}")
     lines.append(f"{damage:,} damaged, {notes:,} noted" if damage or notes else "no problems found")
     return "\n".join(lines)
+
+
+def comparison_text(done: Comparison) -> str:
+    """Return the report of a comparison: two lines for each finding, and a summary."""
+    lines = _list_findings(done.findings)
+    lines.append(
+        f"{tally(len(done.snapshots), 'snapshot')} compared, {done.read:,} of "
+        f"{tally(done.objects, 'object')} read ({tally(done.bytes, 'byte')} of each store)"
+    )
+    if done.behind:
+        lines.append(f"{tally(done.behind, 'object')} to be copied by `sheaf copy`")
+    found = len(done.findings)
+    lines.append(tally(found, "difference") if found else "no differences found")
+    return "\n".join(lines)
+
+
+def comparison_document(address: str, copy: str, done: Comparison) -> dict[str, object]:
+    """Return the report of a comparison as --json prints it."""
+    found = {**asdict(done), "findings": _describe_findings(done.findings)}
+    return {"store": address, "against": copy, **found}
 
 
 def report_document(
@@ -45,17 +64,29 @@ def report_document(
         "part": part and f"{part.number}/{part.count}",
         "damage": damage,
         "notes": notes,
-        "findings": [
-            {
-                "kind": finding.kind,
-                "code": finding.code,
-                "object": finding.object,
-                "problem": finding.problem,
-                "remedy": finding.remedy,
-            }
-            for finding in done.findings
-        ],
+        "findings": _describe_findings(done.findings),
     }
+
+
+def _list_findings(findings: Sequence[Finding]) -> list[str]:
+    lines = []
+    for finding in findings:
+        lines.append(f"{finding.kind}: {finding.object}: {finding.problem} ({finding.code})")
+        lines.append(f"    {finding.remedy}")
+    return lines
+
+
+def _describe_findings(findings: Sequence[Finding]) -> list[dict[str, str]]:
+    return [
+        {
+            "kind": finding.kind,
+            "code": finding.code,
+            "object": finding.object,
+            "problem": finding.problem,
+            "remedy": finding.remedy,
+        }
+        for finding in findings
+    ]
 
 
 def _counts(findings: tuple[Finding, ...]) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from functions.site.captures.calendar import Calendar, CaptureCalendar
 from functions.site.page import PageParts
 from functions.site.site import WebSite
 from functions.snapshot.dumps import DumpIndex, read_index
+from functions.snapshot.fixity import CheckReport, read_reports
 
 _RECORDS, _LARGEST = 50, 160_000
 """Records, and bytes of them, in an answer that a page shows."""
@@ -27,7 +28,8 @@ def site_over(repository: DuckRepository) -> Callable[[OaiParts], PageService]:
     calendar = CaptureCalendar(repository.catalogue, repository.files)
     words = WordSearch(repository.catalogue, repository.files)
     dumps = partial(read_index, repository.catalogue.reader)
-    return lambda shared: make_site(shared, search, calendar, words, dumps)
+    checks = partial(read_reports, repository.catalogue.reader)
+    return lambda shared: make_site(shared, search, calendar, words, dumps, checks)
 
 
 def make_site(
@@ -36,6 +38,7 @@ def make_site(
     calendar: Calendar | None = None,
     words: WordSearch | None = None,
     dumps: Callable[[], DumpIndex | None] | None = None,
+    checks: Callable[[], Sequence[CheckReport]] | None = None,
 ) -> PageService:
     """Return the pages of an application; without what searches, some are missing."""
     renderer = shared.renderer
@@ -58,6 +61,7 @@ def make_site(
         calendar=calendar,
         words=words.find if words else None,
         dumps=dumps,
+        checks=checks,
     )
     return WebSite(parts)
 

@@ -20,6 +20,7 @@ from functions.site.captures.calendar import Calendar
 from functions.site.language import Language
 from functions.snapshot.dumps import DumpIndex
 from functions.snapshot.errors import SheafError
+from functions.snapshot.fixity import CheckReport
 from functions.snapshot.manifest import Manifest
 
 
@@ -81,7 +82,7 @@ class PageParts:
     format; it takes the base URL and the repository's name and raises ConfigurationError. `answer`
     returns the answer to the pairs of an OAI-PMH request, with its XML. `search` finds captures,
     `calendar` counts them, and `words` finds items; without them there are no such pages. `dumps`
-    reads the index of dumps.
+    reads the index of dumps, and `checks` the reports of checks, the oldest first.
     """
 
     repository: Repository
@@ -98,6 +99,7 @@ class PageParts:
     calendar: Calendar | None = None
     words: Callable[[Manifest, WordQuery, int | None, int], SearchPage] | None = None
     dumps: Callable[[], DumpIndex | None] | None = None
+    checks: Callable[[], Sequence[CheckReport]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

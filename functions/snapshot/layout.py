@@ -9,6 +9,7 @@ snapshots/leaves/<digest>.json    descriptions of up to LEAF_FILES data files
 records/<table>/<digest>.parquet  data files, named by their content
 tables/<table>/metadata/...       the data files as tables of Iceberg
 tables/sheaf.ducklake             the same as a catalogue of DuckLake
+fixity.jsonl                      reports of checks
 intake/<run>/...                  ingested rows that are not published yet
 .tmp/...                          unfinished writes of a folder
 

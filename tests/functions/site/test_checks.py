@@ -1,0 +1,47 @@
+"""The first page shows the newest checks, and since when every object was read."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
+
+from functions.site.assembly import make_site
+from functions.snapshot.errors import StoreError
+from functions.snapshot.fixity import CheckReport
+from tests.functions.oai.client import START, Client, Clock
+from tests.functions.oai.conftest import ten_captures
+from tests.functions.site.crawl import Crawl
+
+
+def crawl(reports: Sequence[CheckReport]) -> Crawl:
+    return Crawl(Client(ten_captures(), Clock(), partial(make_site, checks=lambda: reports)))
+
+
+def check(day: int, part: str, damage: int = 0, percent: float | None = None) -> CheckReport:
+    time = START + timedelta(days=day)
+    return CheckReport(time, time, 1, part, percent, 1234, 617, damage=damage)
+
+
+def test_checks_are_listed_the_newest_first() -> None:
+    some = [check(1, "1/2"), check(2, "2/2", damage=3), check(3, "", percent=2.5)]
+    text = crawl(some).read("/").text
+    assert "Every object was read and compared with its digest since 2026-03-02T" in text
+    lines = [f"{part} 617 1,234 {n}" for part, n in (("2.5 %", 0), ("2/2", 3), ("1/2", 0))]
+    places = [text.index(line) for line in lines]
+    assert places == sorted(places)
+    assert "Kontroly dat" in crawl(some).read("/?lang=cs").text
+
+
+def test_a_part_alone_promises_nothing() -> None:
+    assert "Every object was read" not in crawl([check(1, "1/2")]).read("/").text
+
+
+def test_without_reports_or_the_right_to_read_them_the_page_is_as_ever() -> None:
+    def fail() -> Sequence[CheckReport]:
+        raise StoreError("403")
+
+    whole = crawl([]).read("/").text
+    assert "Checks" not in whole
+    assert (
+        Crawl(Client(ten_captures(), Clock(), partial(make_site, checks=fail))).read("/").text
+        == whole
+    )
