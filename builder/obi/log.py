@@ -118,7 +118,7 @@ def _rows_of(
 ) -> Iterator[tuple[engine.Connection, Path]]:
     with (
         tempfile.TemporaryDirectory(prefix="sheaf-log-") as folder,
-        closing(engine.connect()) as connection,
+        closing(engine.connect_reader()) as connection,
     ):
         yield connection, local_file(store, where, digest, Path(folder) / "log")
 

@@ -8,11 +8,12 @@ each other and from the snapshots, unless one of them names a missing snapshot.
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from builder.iceberg.index import INDEX
 from builder.obi.history import history
 from builder.runtime import Advance
 from builder.snapshot import recovery
@@ -243,8 +244,8 @@ def _check_iceberg(
     store: Writer, inventory: Inventory, means: VerifyRuntime, *, rows: bool
 ) -> list[Finding]:
     """Check the Iceberg tables, and their rows if the data files are sound."""
-    with _database(means) as (made, _):
-        connection = made if rows else None
+    wanted = rows and store.tag(INDEX) is not None
+    with _database(means) if wanted else nullcontext((None, None)) as (connection, _):
         return [*table_findings(store, inventory.pointer, means.clock(), connection)]
 
 

@@ -1,5 +1,6 @@
 """DuckDB connections without outside dependencies; the only file that imports duckdb."""
 
+import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -19,6 +20,9 @@ _FETCH = 1 << 14  # rows, as Python objects
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 _DISK, _MEMORY = "IO Error: ", "Out of Memory Error: "
 """DuckDB's errors, as the reader of an Arrow stream passes them on."""
+
+_shared: dict[tuple[int, int, str], Connection] = {}
+"""Databases in memory for readers, by process, megabytes and temporary folder."""
 
 
 class OutOfMemory(StoreError):
@@ -57,6 +61,20 @@ def connect(
     # DuckDB draws progress bars if it takes a process for a console.
     connection.execute("SET enable_progress_bar = false")
     return Connection(connection)
+
+
+def connect_reader(memory_megabytes: int = 512) -> Connection:
+    """Return a connection for statements that read files and create nothing.
+
+    Such connections share one database in a process, and its memory: opening a database costs more
+    than reading a small file.
+    """
+    place = (os.getpid(), memory_megabytes, gettempdir())
+    if place not in _shared:  # a process that was forked cannot use the database of its parent
+        _shared.setdefault(place, connect(memory_megabytes=memory_megabytes))
+    reader = _shared[place].cursor()
+    reader.execute("SET enable_progress_bar = false")
+    return reader
 
 
 @contextmanager

@@ -38,7 +38,7 @@ class Files:
 
     def __init__(self, reader: Reader, kept: int, *, memory: int, ahead: bool = False) -> None:
         self._reader = reader
-        self._connection = engine.connect(memory_megabytes=memory)
+        self._connection = engine.connect_reader(memory)
         self._idle: list[engine.Connection] = []
         self._busy: list[engine.Connection] = []
         self._lock = threading.Lock()
