@@ -88,8 +88,8 @@ def _list_versions(
 ) -> Mapping[str, Sequence[str]]:
     values: dict[str, Any] = {"set": spec, "identifiers": identifiers}
     found: defaultdict[str, list[str]] = defaultdict(list)
-    with closing(engine.connect()) as connection:
-        query.prepare(connection, store, _LISTED)
+    with closing(engine.connect_reader()) as connection:
+        query.prepare_view(connection, store, "filesets")
         with engine.reading("the datasets"):
             for dataset, identifier in connection.execute(_LISTED, values).fetchall():
                 found[dataset].append(identifier)

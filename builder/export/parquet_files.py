@@ -36,7 +36,7 @@ def sort_rows(connection: engine.Connection, store: Writer, view: str) -> tuple[
 
     Raises NothingPublished and StoreError.
     """
-    manifest = query.prepare(connection, store, f"SELECT * FROM {view}")
+    manifest = query.prepare_view(connection, store, view)
     with engine.reading(f"the view {view}"):
         order = _ORDER.get(view, "ALL")
         connection.execute(f"CREATE TABLE exported AS SELECT * FROM {view} ORDER BY {order}")

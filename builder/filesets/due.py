@@ -95,9 +95,9 @@ def _newest(store: Store) -> Mapping[tuple[str, str], Told]:
 
 
 def _rows(store: Store) -> Iterator[tuple[Any, ...]]:
-    with closing(engine.connect()) as connection:
+    with closing(engine.connect_reader()) as connection:
         with contextlib.suppress(NothingPublished):
-            query.prepare(connection, store, _PUBLISHED)
+            query.prepare_view(connection, store, _VIEW)
             with engine.reading(_VIEW):
                 yield from connection.execute(_PUBLISHED).fetchall()
         found = list(runs(store))

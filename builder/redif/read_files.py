@@ -59,8 +59,8 @@ def list_failed(store: Writer, home: Path, say: Callable[[str], None]) -> list[s
     Files that are still missing are only said.
     """
     failed: dict[str, None] = {}
-    with engine.connect() as connection, suppress(NothingPublished):
-        query.prepare(connection, store, _FAILED)
+    with engine.connect_reader() as connection, suppress(NothingPublished):
+        query.prepare_view(connection, store, "sources")
         failed = {path: None for (path,) in connection.execute(_FAILED).fetchall()}
     for source in (source for run in intake.runs(store) for source in run.sources):
         failed.pop(source.path, None)
@@ -75,8 +75,8 @@ def list_failed(store: Writer, home: Path, say: Callable[[str], None]) -> list[s
 
 def _find_readings(store: Writer) -> Iterator[tuple[str, int]]:
     """Yield how files were read, and their captures; one may come twice."""
-    with engine.connect() as connection, suppress(NothingPublished):
-        query.prepare(connection, store, _READINGS)
+    with engine.connect_reader() as connection, suppress(NothingPublished):
+        query.prepare_view(connection, store, "sources")
         yield from connection.execute(_READINGS).fetchall()
     for run in intake.runs(store):
         yield from ((one.reading, one.captures) for one in run.sources if one.reading)

@@ -73,7 +73,7 @@ def find_dataset(store: Writer, name: str, version: str | None = None) -> str:
     Of several versions it is the newest, or that with the number or label `version`. Raises
     RebuildError, also if several datasets have the DOI, and StoreError.
     """
-    with closing(engine.connect()) as connection:
+    with closing(engine.connect_reader()) as connection:
         dataset, versions = _find_named(connection, store, name)
         if version is None:
             return versions[0]
@@ -92,7 +92,7 @@ def find_versions(store: Writer, name: str) -> tuple[str, ...]:
 
     The DOI of all versions names all. The newest is first. Raises as `find_dataset` does.
     """
-    with closing(engine.connect()) as connection:
+    with closing(engine.connect_reader()) as connection:
         return _find_named(connection, store, name)[1]
 
 
@@ -101,7 +101,7 @@ def _find_named(
 ) -> tuple[str, tuple[str, ...]]:
     """Return the dataset that is named, and those of its versions; leaves the views."""
     values = {"name": name, "doi": (handle_of(name) or "").lower()}
-    query.prepare(connection, store, _NAMED)
+    query.prepare_view(connection, store, "filesets")
     with engine.reading("the datasets"):
         found = connection.execute(_NAMED, values).fetchall()
     versions = tuple(str(identifier) for identifier, _ in found)

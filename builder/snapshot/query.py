@@ -3,8 +3,7 @@
 import re
 import shutil
 import tempfile
-from collections.abc import Collection, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection
 
 from builder.snapshot import recovery, views
 from builder.threads import map_in_order
@@ -28,6 +27,32 @@ def prepare(connection: engine.Connection, store: Writer, sql: str) -> Manifest:
     If the snapshot is expired while it is fetched, the next one is used. Raises NothingPublished
     and StoreError.
     """
+
+    def make(manifest: Manifest) -> str:
+        return statements(store, manifest, tables(store, manifest, sql))
+
+    return _prepare(connection, store, make)
+
+
+def prepare_view(connection: engine.Connection, store: Writer, view: str) -> Manifest:
+    """Make a view of the newest snapshot; return that snapshot. Raises as `prepare` does."""
+
+    def make(manifest: Manifest) -> str:
+        wanted = views.TABLES[view]
+        if isinstance(store, BucketReader):
+            _fits(manifest, wanted)
+
+        def source(table: str) -> str:
+            return _read(store, manifest, table) if table in wanted else views.empty(table)
+
+        return views.views(manifest, source, {view})
+
+    return _prepare(connection, store, make)
+
+
+def _prepare(
+    connection: engine.Connection, store: Writer, make: Callable[[Manifest], str]
+) -> Manifest:
     left = _TRIES
     while True:
         left -= 1
@@ -38,8 +63,7 @@ def prepare(connection: engine.Connection, store: Writer, sql: str) -> Manifest:
             raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
         try:
             manifest = catalogue.manifest(newest.snapshot)
-            wanted = tables(store, manifest, sql)
-            made = statements(store, manifest, wanted)
+            made = make(manifest)
             with engine.reading(f"snapshot {newest.snapshot}"):
                 connection.execute(made)
         except StoreError:
@@ -56,17 +80,27 @@ def tables(store: Writer, manifest: Manifest, sql: str) -> set[str]:
     folder gives all tables, as that costs nothing. A bucket gives the tables of each view that the
     text names.
     """
-    with engine.connect() as connection:
-        for table in _STORED:
-            connection.execute(f"CREATE TEMP TABLE stored_{table} AS {views.empty(table)[1:-1]}")
-        connection.execute(views.views(manifest, lambda table: f"stored_{table}"))
-        found = engine.tables(connection, sql) if not _UNTOLD.search(sql) else None
+    words = set(re.findall(r"\w+", sql.lower()))
+    found = _find_tables(manifest, sql, words) if not _UNTOLD.search(sql) else None
     if found is not None:
-        return {table for table in _STORED if f"stored_{table}" in found}
+        return found
     if isinstance(store, FolderReader):
         return set(_STORED)
-    words = set(re.findall(r"\w+", sql.lower()))
     return {table for view, names in views.TABLES.items() if view in words for table in names}
+
+
+def _find_tables(manifest: Manifest, sql: str, words: Collection[str]) -> set[str] | None:
+    """Return the store's tables that a SELECT reads by views of these names, if DuckDB tells."""
+    with engine.connect_reader() as connection:
+
+        def source(table: str) -> str:
+            columns = views.empty(table)[1:-1]
+            connection.execute(f"CREATE TEMP TABLE IF NOT EXISTS stored_{table} AS {columns}")
+            return f"stored_{table}"
+
+        connection.execute(views.views(manifest, source, words))
+        found = engine.tables(connection, sql)
+    return None if found is None else {table for table in _STORED if f"stored_{table}" in found}
 
 
 def statements(store: Writer, manifest: Manifest, wanted: Collection[str]) -> str:
@@ -75,21 +109,24 @@ def statements(store: Writer, manifest: Manifest, wanted: Collection[str]) -> st
     The other views have their columns, but statements that read them fail. Raises StoreError, also
     if a bucket's files do not fit on the local disk.
     """
-    catalogue = Catalogue(store)
     if isinstance(store, BucketReader):
         _fits(manifest, wanted)
 
     def source(table: str) -> str:
-        if table not in wanted:
-            return _absent(table)
-        paths = _local(store, [file.key for file in catalogue.files(manifest, table)])
-        return views.files(paths) if paths else views.empty(table)
+        return _read(store, manifest, table) if table in wanted else _absent(table)
 
     # The views outlive these tables: reading such a view fails before it can be optimised away.
     absent = sorted(_STORED.difference(wanted))
     made = [f"CREATE OR REPLACE TEMP TABLE {_absent(t)} AS {views.empty(t)[1:-1]};" for t in absent]
     dropped = [f"DROP TABLE {_absent(table)};" for table in absent]
     return "\n".join([*made, views.views(manifest, source), *dropped])
+
+
+def _read(store: Writer, manifest: Manifest, table: str) -> str:
+    """Return the expression of a table, over files that are local now. Raises StoreError."""
+    files = Catalogue(store).files(manifest, table)
+    paths = list(map_in_order(store.local, (file.key for file in files), _FETCHES, 2 * _FETCHES))
+    return views.files(paths) if paths else views.empty(table)
 
 
 def _absent(table: str) -> str:
@@ -106,7 +143,3 @@ def _fits(manifest: Manifest, wanted: Collection[str]) -> None:
             f"the tables of the statement take {size:,} bytes, but {folder} has {free:,} free: "
             "free some space, or set TMPDIR to another folder"
         )
-
-
-def _local(store: Writer, keys: Sequence[str]) -> list[Path]:
-    return list(map_in_order(store.local, keys, _FETCHES, 2 * _FETCHES))

@@ -33,6 +33,9 @@ NAMES = ("snapshots", *TABLES)
 """All views. `snapshots` shows only data of the manifest."""
 
 _TEMPLATE = Path(__file__).parents[2] / "templates" / "sql" / "views.sql"
+_CREATE = ("CREATE", "OR", "REPLACE", "TEMP", "VIEW")
+_VIEW = re.compile(rf"^{' '.join(_CREATE)} .*?;$", re.MULTILINE | re.DOTALL)
+_WORD = re.compile(r"\w+")
 _ROOT = "coalesce(getvariable('root'), '')"
 
 
@@ -84,14 +87,16 @@ def naming(manifest: Manifest, files: Callable[[str], Iterable[str]]) -> str:
     return views(manifest, source)
 
 
-def views(manifest: Manifest, source: Callable[[str], str]) -> str:
-    """Return the statements that make the views of the snapshot.
+def views(manifest: Manifest, source: Callable[[str], str], wanted: Iterable[str] = NAMES) -> str:
+    """Return the statements that make the `wanted` views of the snapshot, and those they read.
 
     `source` returns the table expression for a table of the store.
     """
+    text = _choose(_TEMPLATE.read_text("utf-8"), wanted)
     values = {
         f"{table}_files": source(table)
         for table in dict.fromkeys(name for names in TABLES.values() for name in names)
+        if f"{{{table}_files}}" in text
     }
     sequences = ", ".join(
         f"({s.number}, TIMESTAMP '{instant.to_text(s.effective)[:-1]}', {s.first}, {s.last}, "
@@ -102,10 +107,23 @@ def views(manifest: Manifest, source: Callable[[str], str]) -> str:
     values["snapshot"] = str(manifest.snapshot)
     values["effective"] = instant.to_text(manifest.effective)
     values["capture_columns"] = ", ".join(column.name for column in schema.CAPTURE)
-    text = _TEMPLATE.read_text("utf-8")
     for name, value in values.items():
         text = text.replace(f"{{{name}}}", value)
     return text
+
+
+def _choose(text: str, wanted: Iterable[str]) -> str:
+    """Return the statements of the wanted views, and of all views that these may read."""
+    left = set(wanted)
+    if left.issuperset(NAMES):
+        return text
+    chosen: list[str] = []
+    for statement in reversed(_VIEW.findall(text)):  # a view reads only views before it
+        words = _WORD.findall(statement)
+        if words[len(_CREATE)] in left:
+            chosen.insert(0, statement)
+            left.update(words)
+    return "\n".join(chosen)
 
 
 def digest(text: str) -> str:

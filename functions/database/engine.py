@@ -64,7 +64,7 @@ def connect(
 
 
 def connect_reader(memory_megabytes: int = 512) -> Connection:
-    """Return a connection for statements that read files and create nothing.
+    """Return a connection for statements that read files; what they create is temporary.
 
     Such connections share one database in a process, and its memory: opening a database costs more
     than reading a small file.
