@@ -5,11 +5,11 @@ from types import TracebackType
 from typing import Any
 
 _KEPT = 512
-"""Limit on the parsed statements of a process; with the next one, all are forgotten."""
+"""Limit on the parsed texts of a process; with the next one, all are forgotten."""
 _LONGEST = 1 << 14
-"""Characters of the longest text whose parsed statement is kept."""
+"""Characters of the longest text whose parsed statements are kept."""
 
-_parsed: dict[str, Any] = {}
+_parsed: dict[str, tuple[Any, ...]] = {}
 
 
 class Connection:
@@ -26,7 +26,12 @@ class Connection:
 
         Raises duckdb.Error.
         """
-        return self._opened.execute(self.parse(sql), values)
+        statements = self.parse(sql)
+        if len(statements) < 2 or values is not None:
+            return self._opened.execute(statements[0] if len(statements) == 1 else sql, values)
+        for statement in statements:
+            result = self._opened.execute(statement)
+        return result
 
     def executemany(self, sql: str, values: Any) -> None:
         """Execute a statement for each of these values. Raises duckdb.Error."""
@@ -34,19 +39,19 @@ class Connection:
 
     def stream(self, sql: str, values: Mapping[str, Any], rows: int) -> Any:
         """Execute a SELECT; return its rows as an Arrow stream. Raises duckdb.Error."""
-        return self._opened.sql(self.parse(sql), params=dict(values)).to_arrow_reader(rows)
+        statements = self.parse(sql)
+        read = statements[0] if len(statements) == 1 else sql
+        return self._opened.sql(read, params=dict(values)).to_arrow_reader(rows)
 
-    def parse(self, sql: str) -> Any:
-        """Return what stands for the text: its parsed statement if it is a single one."""
-        found = _parsed.get(sql)
-        if found is None and len(sql) <= _LONGEST:
-            statements = self._opened.extract_statements(sql)
-            if len(statements) == 1:
-                if len(_parsed) >= _KEPT:
-                    _parsed.clear()
-                (found,) = statements
-                _parsed[sql] = found
-        return found or sql
+    def parse(self, sql: str) -> tuple[Any, ...]:
+        """Return the parsed statements of a text; none if it is too long to be kept."""
+        found = _parsed.get(sql, ())
+        if not found and len(sql) <= _LONGEST:
+            found = tuple(self._opened.extract_statements(sql))
+            if len(_parsed) >= _KEPT:
+                _parsed.clear()
+            _parsed[sql] = found
+        return found
 
     def fetchmany(self, size: int) -> list[Any]:
         """Return the next rows of the last statement. Raises duckdb.Error."""

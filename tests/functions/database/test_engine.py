@@ -49,12 +49,25 @@ def test_equal_texts_are_parsed_once_and_read_what_is_there_now(
         other.execute("CREATE TABLE t AS SELECT 'x' || a AS a FROM range(4) r(a)")
         assert one.execute(sql, {"least": 2}).fetchall() == [(2,), (3,)]
         assert other.execute(sql, {"least": "x3"}).fetchall() == [("x3",)]
-        assert one.parse(sql) is other.parse(sql) is not sql
+        assert one.parse(sql) is other.parse(sql)
+        assert len(one.parse(sql)) == 1
         one.execute("CREATE OR REPLACE TABLE t AS SELECT DATE '2026-01-01' AS a")
         assert one.execute(sql, {"least": date(2026, 1, 1)}).fetchall() == [(date(2026, 1, 1),)]
         two = "SELECT 1; SELECT 2"
-        assert one.parse(two) is two
+        assert one.parse(two) is other.parse(two)
+        assert len(one.parse(two)) == 2
         assert one.execute(two).fetchall() == [(2,)]
         assert len(connection._parsed) <= 3
         with pytest.raises(engine.DamagedStore, match="syntax error"), engine.reading("t"):
             one.execute("SELECT FROM WHERE")
+
+
+def test_readers_share_a_database_and_nothing_that_they_create() -> None:
+    with engine.connect_reader(64) as one, engine.connect_reader(64) as other:
+        one.execute("CREATE TEMP VIEW mine AS SELECT 1 AS a")
+        assert one.execute("FROM mine").fetchall() == [(1,)]
+        with pytest.raises(engine.DamagedStore, match="mine"), engine.reading("it"):
+            other.execute("FROM mine")
+        assert engine.find_memory(one) == engine.find_memory(other) == 61 * 1024**2
+    with engine.connect_reader(64) as later:
+        assert later.execute("SELECT 2").fetchall() == [(2,)]
