@@ -8,6 +8,8 @@ SIDE_BY_SIDE := -n 4 --dist worksteal
 # Where no bytecode is written, each of these processes compiles every test, and each command that a
 # test runs compiles Sheaf: a minute of two processors.
 unexport PYTHONDONTWRITEBYTECODE
+# Processes that start together would each compile every test as well.
+COMPILED := $(VENV)/.compiled
 
 .PHONY: demo test prove-all prove-aws prove-engines prove-pages prove-tables clients release check bench house format clean
 
@@ -17,16 +19,21 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
+$(COMPILED): $(READY)
+	$(BIN)/python -m pytest --collect-only -qq tests/builder >/dev/null & \
+	$(BIN)/python -m pytest --collect-only -qq --ignore=tests/builder >/dev/null; wait
+	touch $@
+
 # The main job, from a crawl to a harvest. INPUT="PATH..." takes your own files; ONCE=1 ends after it.
 demo: $(READY)
 	$(BIN)/sheaf demo $(if $(ONCE),--once) $(if $(PORT),--port $(PORT)) $(INPUT)
 
 # Takes a sample of the cases of long tests; ALL=1 takes all (see tests/extent.py).
-test: $(READY)
+test: $(COMPILED)
 	$(if $(ALL),TEST_ALL=1 )$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 # What `make test` leaves out of long tests, and all random cases.
-prove-all: $(READY)
+prove-all: $(COMPILED)
 	TEST_REST=1 $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 # What is deployed to AWS, proved without an account; installs into .venv-aws what it takes, and says
@@ -67,7 +74,7 @@ clients: $(READY)
 		tests/builder/export/wacz \
 		tests/functions/content/test_pywb.py tests/builder/filesets/test_replay.py
 
-check: $(READY)
+check: $(COMPILED)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

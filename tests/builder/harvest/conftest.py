@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.e2e.conftest import home
+from tests.e2e.conftest import home, lasting_home
 
-__all__ = ["home"]
+__all__ = ["home", "lasting_home"]
 
 
 @pytest.fixture(autouse=True)

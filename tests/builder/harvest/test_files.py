@@ -1,6 +1,7 @@
 """A harvest from data files keeps what a harvest by pages keeps, whatever happens meanwhile."""
 
 import random
+import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -32,12 +33,17 @@ TITLES = (
 )
 
 
+def shorten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let files and row groups be small."""
+    monkeypatch.setattr(layout, "GROUP_ROWS", 4)
+    monkeypatch.setattr(layout, "FILE_GROUPS", 2)
+
+
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each row group be a span of its own, read in this process."""
+    shorten(monkeypatch)
     monkeypatch.setattr(file_walk, "_ROWS", 1)
-    monkeypatch.setattr(layout, "GROUP_ROWS", 4)
-    monkeypatch.setattr(layout, "FILE_GROUPS", 2)
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     monkeypatch.setenv("SHEAF_HTTP_TRIES", "2")
 
@@ -96,7 +102,7 @@ def told(state: HarvestState) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "xml"])
 @pytest.mark.parametrize("seed", range(6))
 def test_random_histories(home: Home, site: Site, tmp_path: Path, seed: int, form: str) -> None:
@@ -126,12 +132,21 @@ def test_random_histories(home: Home, site: Site, tmp_path: Path, seed: int, for
     assert counts[0].files == counts[0].new > 0
 
 
-@pytest.fixture
-def archive(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+@pytest.fixture(scope="module")
+def original(lasting_home: Home) -> Home:
     """Return an archive of three publishes, each a span of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        shorten(patch)
+        for number in range(3):
+            publish(lasting_home, number, *(f"a.cz/{number * 5 + n}" for n in range(7)))
+    return lasting_home
+
+
+@pytest.fixture
+def archive(original: Home, home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """Return a copy of that archive for one test alone."""
     monkeypatch.setenv("SHEAF_STORE_RETRY_SECONDS", "0")
-    for number in range(3):
-        publish(home, number, *(f"a.cz/{number * 5 + n}" for n in range(7)))
+    shutil.copytree(original.folder / "store", home.folder / "store")
     return home
 
 
@@ -159,7 +174,7 @@ BROKEN: dict[str, Fault] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("fault", BROKEN.values(), ids=BROKEN)
 def test_files_that_fail_midway(archive: Home, site: Site, tmp_path: Path, fault: Fault) -> None:
     """Pages give the rest; with --by files a later run continues."""
