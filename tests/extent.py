@@ -15,7 +15,7 @@ REST = os.environ.get("TEST_REST") == "1"
 ALL = REST or os.environ.get("TEST_ALL") == "1"
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 EVERY = os.environ.get("KILL_ALL") == "1"
-SECONDS = float(os.environ.get("RACE_SECONDS", "5" if ALL else "2"))
+SECONDS = float(os.environ.get("RACE_SECONDS", "5" if ALL else "1"))
 
 
 def examples(count: int) -> int:

@@ -15,6 +15,7 @@ from functions.oai.render.copy_address import CopyAddresses
 from functions.oai.render.mets import MetsFilters
 from functions.snapshot import instant, oai_name
 from tests.builder.filesets.outcomes import AT, DESCRIPTION, URL, failed, item, outcome
+from tests.extent import examples
 from tests.functions.oai.client import START, Client
 from tests.functions.oai.memory import Item, MemoryRepository
 from tests.functions.oai.validity import DATACITE, datacite_schema
@@ -270,7 +271,7 @@ _DESCRIPTION = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(description=_DESCRIPTION, mimetype=_TEXT, until=_TEXT, prefix=st.sampled_from(PREFIXES))
 def test_whatever_a_platform_tells_is_valid(
     description: Description, mimetype: str | None, until: str | None, prefix: str

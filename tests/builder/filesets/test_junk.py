@@ -37,6 +37,7 @@ from tests.builder.filesets import (
     test_zenodo,
 )
 from tests.builder.filesets.answers import Answers
+from tests.extent import examples
 
 PLATFORMS: dict[str, tuple[FilesetPlatformHelper, str, dict[str, Any]]] = {
     "figshare": (
@@ -111,7 +112,7 @@ def put(value: Any, way: tuple[Any, ...], junk: Any) -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PLATFORMS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(data=st.data())
 def test_a_document_with_junk_in_it_comes_to_an_item_or_to_a_status(
     name: str, data: st.DataObject

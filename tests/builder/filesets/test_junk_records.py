@@ -19,6 +19,7 @@ from tests.builder.filesets import test_inveniordm as inveniordm
 from tests.builder.filesets import test_zenodo as zenodo
 from tests.builder.filesets.pages import Pages
 from tests.builder.filesets.test_junk import JUNK, holds, places, put
+from tests.extent import examples
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 PLATFORMS: dict[str, tuple[FilesetPlatformHelper, str, dict[str, Any]]] = {
@@ -72,7 +73,7 @@ def spoilt(whole: dict[str, Any], data: st.DataObject) -> dict[str, Any]:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PLATFORMS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(data=st.data())
 def test_a_document_with_junk_in_it_comes_to_an_item_or_to_a_status(
     name: str, data: st.DataObject
@@ -113,7 +114,7 @@ REGISTRIES: dict[str, Any] = {
 }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(data=st.data())
 def test_registries_and_probes_with_junk_in_them_come_to_a_platform_or_to_a_status(
     data: st.DataObject,

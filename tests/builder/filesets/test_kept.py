@@ -19,6 +19,7 @@ from builder.store.folder import FolderStore
 from tests.builder.filesets.server import Server, served, serving, status
 from tests.builder.filesets.test_s3 import HOST, item_of
 from tests.builder.filesets.world import World, settings_of, world
+from tests.extent import examples
 
 BODIES = {"a.csv": b"1,2\n", "A.csv": b"3,4\n", "b/c.bin": bytes(range(256)), "empty": b""}
 BROKEN = b"!"
@@ -67,7 +68,7 @@ def meddle(store: FolderStore, server: Server, step: str, number: int) -> None:
                 store.create(key, data[:-1])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(steps, min_size=1, max_size=7), st.sampled_from(STRATEGIES))
 def test_what_is_told_to_be_kept_is_kept(
     there: World, some: list[tuple[str, int | str]], last: str

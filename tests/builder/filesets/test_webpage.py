@@ -33,6 +33,7 @@ from tests.builder.filesets.test_detect import handle
 from tests.builder.filesets.test_formats import made
 from tests.builder.filesets.test_junk import JUNK, holds, places, put
 from tests.builder.filesets.world import World
+from tests.extent import examples
 
 URL = "https://data.example.org/set/1"
 ITEMS = '</f/a.csv>; rel="item"; type="text/csv", <https://s3.example.net/b.zip>; rel="item"'
@@ -314,7 +315,7 @@ def test_a_request_for_a_page_is_kept_with_its_evidence(
     assert len(made(found, "oai_datacite"))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(data=st.data())
 def test_a_page_with_junk_in_it_comes_to_an_item_or_to_a_status(data: st.DataObject) -> None:
     about = dataset("/f/a.csv", creator=[{"name": "Jana"}], license="x", identifier="10.5072/a")

@@ -80,7 +80,7 @@ def check_readable(home: Path, whole: Counter[tuple[object, ...]]) -> None:
         assert not rows - whole
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("number", range(len(CHAINS)))
 def test_a_killed_harvest_comes_to_the_same(number: int, processes: Forker, tmp_path: Path) -> None:
     form, every, defects = CHAINS[number]

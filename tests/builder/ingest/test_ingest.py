@@ -28,6 +28,7 @@ from builder.sources.webarchive import read_archive
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
 from tests.builder.sources.containers import arc, filedesc, frame, http, members, warc
+from tests.extent import examples
 
 RULES = DocumentRules(redirects=True, errors=True)
 SETS = ("collection:x",)
@@ -189,7 +190,7 @@ def test_however_it_is_cut_up_the_same_comes_out(
 
 
 @given(data=st.data())
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 def test_any_ranges_of_a_file_give_what_it_gives_as_a_whole(
     tmp_path_factory: pytest.TempPathFactory, crawl: list[Path], data: st.DataObject
 ) -> None:

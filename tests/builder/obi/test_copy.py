@@ -34,6 +34,7 @@ from tests.builder.obi.holding import (
     replaced,
 )
 from tests.builder.obi.test_verify import MEANS
+from tests.extent import ALL
 
 __all__ = ["world"]
 
@@ -135,7 +136,7 @@ class Failing(FolderStore):
 
 
 def test_a_copy_that_was_cut_off_shows_no_half_run(archive: Archive, tmp_path: Path) -> None:
-    for steps in itertools.count():
+    for steps in itertools.count(0, 1 if ALL else 3):
         folder = tmp_path / f"cut-{steps}"
         target = Failing(folder)
         target.left = steps

@@ -22,6 +22,7 @@ from functions.database import engine
 from functions.snapshot import obi, schema
 from functions.snapshot.errors import DamagedStore
 from tests.builder.obi.logs import incidence, logged, version
+from tests.extent import examples
 
 P, Q, U = "RePEc:aaa:ssssss:1", "RePEc:aaa:ssssss:2", "http://a.org/1.pdf"
 T = 1_700_000_000
@@ -288,7 +289,7 @@ def _commit(store: FolderStore, tist: int, rows: Sequence[Row], folder: Path) ->
     return replace(run, log=said.digest, format=FORMAT)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(
     some=st.lists(st.lists(_EVENT, max_size=4, unique_by=lambda e: e[:2]), min_size=1, max_size=4),
     forms=st.lists(st.booleans(), min_size=4, max_size=4),

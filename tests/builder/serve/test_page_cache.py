@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder.serve.page_cache import KeptPage, PageCache
+from tests.extent import examples
 
 HEADERS, ENTRY = {"ETag": 'W/"1-gzip"'}, {"status": 200}
 
@@ -89,7 +90,7 @@ def test_a_page_that_changes_after_it_was_verified_is_not_sent(tmp_path: Path) -
     assert cache.load(1, "a") is None
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 60), st.integers(1, 9000)), max_size=80))
 def test_the_folder_stays_within_its_bound(
     tmp_path_factory: pytest.TempPathFactory, stored: list[tuple[bool, int, int]]

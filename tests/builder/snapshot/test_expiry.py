@@ -205,11 +205,11 @@ def test_a_run_that_is_planned_may_wait_for_two_weeks(world: World, published: P
 def test_an_expiry_may_end_anywhere_and_is_completed(world: World, published: Publisher) -> None:
     """By another expiry or by a publish, once its lease has ended.
 
-    Every second or fifth removal or write is tried (see tests.extent).
+    Every second or ninth removal or write is tried (see tests.extent).
     """
     published(world, 3)
     start = world.clock.now
-    for at in range(1, 100, 1 if EVERY else 2 if ALL else 5):
+    for at in range(1, 100, 1 if EVERY else 2 if ALL else 9):
         other = World(world.root.parent / f"at-{at}" / "store", Clock(start))
         shutil.copytree(world.root, other.root)
         left = [at]

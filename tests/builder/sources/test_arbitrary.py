@@ -13,6 +13,7 @@ from builder.sources.html import title_and_language
 from builder.sources.rules import DocumentRules
 from builder.sources.webarchive import read_archive
 from tests.builder.sources.containers import arc, filedesc, http, members, warc
+from tests.extent import examples
 
 _RECORDS = [warc(http(), url=b"http://a.cz/%d" % n) for n in range(4)]
 _ARCS = [filedesc(), *(arc(http(), url=b"http://a.cz/%d" % n) for n in range(3))]
@@ -40,7 +41,7 @@ def _records(found):
 
 
 @given(st.binary(max_size=4000))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_arbitrary_bytes(data):
     found = _kinds(data)
     assert found
@@ -49,13 +50,13 @@ def test_arbitrary_bytes(data):
 @given(
     st.sampled_from([b"WARC/1.0\r\n", b"\x1f\x8b\x08", b"filedesc://", b"PK\x03\x04"]), st.binary()
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_arbitrary_bytes_behind_a_good_start(start, data):
     _kinds(start + data)
 
 
 @given(st.sampled_from(_FILES), st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_cut_files(data, draw):
     cut = draw.draw(st.integers(1, len(data)))
     found = _kinds(data[:cut])
@@ -65,7 +66,7 @@ def test_cut_files(data, draw):
 
 
 @given(st.sampled_from(_FILES), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_corrupted_files(data, draw):
     at = draw.draw(st.integers(0, len(data) - 1))
     junk = draw.draw(st.binary(min_size=1, max_size=40))
@@ -83,7 +84,7 @@ def _inflates_to(one, other):
 
 
 @given(st.sampled_from([1, 3]), st.integers(0, 3), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_one_broken_member_costs_one_record_at_most(which, victim, draw):
     parts = [members([record]) for record in ((_RECORDS, _ARCS)[which == 3])]
     broken = bytearray(parts[victim])
@@ -97,7 +98,7 @@ def test_one_broken_member_costs_one_record_at_most(which, victim, draw):
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_corrupted_wacz(draw):
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", draw.draw(st.sampled_from([0, zipfile.ZIP_DEFLATED]))) as made:
@@ -115,7 +116,7 @@ def test_a_slow_stream_gives_the_same():
 
 
 @given(st.binary(max_size=3000), st.sampled_from(["utf-8", "windows-1250", "utf-16le", "gbk"]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_arbitrary_pages(page, charset):
     title_and_language(b"<html><title>" + page + b"</title>", charset)
     title_and_language(page, charset)

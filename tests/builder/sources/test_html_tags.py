@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from builder.sources.charset import read_plain_head
 from builder.sources.html import find_title
+from tests.extent import examples
 
 _PIECES = [
     b"<html>",
@@ -103,14 +104,14 @@ _PIECES = [
 @example([b"<html lang=cs>", b"<head>", b"<title>one</title>"])
 @example([b"<html\x0blang=pl>", b"<title>one</title>"])
 @example([b"<html lang=\x0bp>", b"<title>one</title>"])
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 def test_a_plain_page_is_read_as_the_search_reads_it(pieces: list[bytes]) -> None:
     page = b"".join(pieces)
     assert read_plain_head(page) in (None, find_title(page))
 
 
 @given(st.lists(st.one_of(st.sampled_from(_PIECES), st.binary(max_size=3)), max_size=9))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_any_other_page_is_read_as_the_search_reads_it(pieces: list[bytes]) -> None:
     page = b"<html lang=cs><head>" + b"".join(pieces) + b"<title>last</title>"
     assert read_plain_head(page) in (None, find_title(page))

@@ -27,6 +27,7 @@ from tests.builder.sources.containers import (
     http,
     warc,
 )
+from tests.extent import examples
 
 NOISE = bytes((n * 167 + n // 7) % 256 for n in range(700))
 BODIES = [
@@ -167,7 +168,7 @@ def check_whole(pieces, head, parts, *, packed):
 
 # The same examples each time: one in thousands makes of a broken member another that is none.
 _EXAMPLES = settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],

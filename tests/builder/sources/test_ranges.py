@@ -28,6 +28,7 @@ from tests.builder.sources.containers import (
     skippable,
     warc,
 )
+from tests.extent import examples
 
 _DATA = Path(__file__).parents[3].parent / "shared/data/webarchive"
 _NOISE = bytes(range(256)) * 4
@@ -143,7 +144,7 @@ def test_a_cut_anywhere_makes_two_ranges_that_make_the_whole(name: str) -> None:
 
 
 @given(st.sampled_from(sorted(_FILES)), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_number_of_ranges(name: str, draw: st.DataObject) -> None:
     data = _FILES[name]
     cuts = draw.draw(st.lists(st.integers(1, len(data) + 9), unique=True, max_size=9))
@@ -153,7 +154,7 @@ def test_any_number_of_ranges(name: str, draw: st.DataObject) -> None:
 
 
 @given(st.sampled_from(sorted(_FILES)), st.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_ranges_of_a_file_damaged_anyhow_meet_only_if_they_make_the_whole(
     name: str, draw: st.DataObject
 ) -> None:

@@ -31,6 +31,7 @@ from tests.builder.sources.containers import (
     skips,
     warc,
 )
+from tests.extent import examples
 
 _LINES = [
     b"WARC-Type: response", b"warc-type: request", b"WARC-Type: metadata", b"WARC-Type:revisit",
@@ -57,7 +58,7 @@ def _without_places(found: list[Event]) -> list[Event]:
 
 
 @given(_HEADS)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_fields_are_the_same_line_by_line(head: bytes) -> None:
     end, fields = parse_plain_head(head, len(head))
     if fields is not None:
@@ -66,7 +67,7 @@ def test_fields_are_the_same_line_by_line(head: bytes) -> None:
 
 
 @given(_HEADS, st.sampled_from([b"", b"abc", b"abc\r\n\r\n", b"\r\n\r\n", b"\r\n", b"junk\n"]))
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(1000), deadline=None)
 def test_a_member_gives_what_the_uncompressed_record_gives(head: bytes, rest: bytes) -> None:
     data = head + rest
     assert _without_places(events(members([data]))) == _without_places(events(data))

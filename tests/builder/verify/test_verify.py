@@ -39,6 +39,7 @@ from functions.snapshot.manifest import DataFile, Leaf, Manifest, RowGroup
 from functions.snapshot.pointer import Pointer
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import Clock, World, capture
+from tests.extent import examples
 
 
 def made_small(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -365,7 +366,7 @@ def test_every_flipped_byte_of_every_data_file_is_found(
     there = {table: files(world, table) for table in schema.TABLES}
     every = [(table, file) for table, some in there.items() for file in some]
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=examples(60), deadline=None)
     @given(st.sampled_from(every), st.integers(0, 1 << 20))
     def flip(one: tuple[str, DataFile], place: int) -> None:
         key = one[1].key
@@ -387,7 +388,7 @@ def test_no_flipped_byte_of_a_document_is_more_than_a_finding(
     shutil.copytree(filled.root, tmp_path / "store")
     world = World(tmp_path / "store", filled.clock)
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=examples(60), deadline=None)
     @given(st.sampled_from(keys), st.integers(0, 1 << 16))
     def flip(key: str, place: int) -> None:
         sound = path(world, key).read_bytes()

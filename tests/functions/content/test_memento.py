@@ -22,6 +22,7 @@ from functions.http.http_message import Call, Reply
 from functions.snapshot.manifest import Manifest
 from functions.url import surt
 from tests.builder.conftest import World
+from tests.extent import examples
 from tests.functions.content.test_cdx import BASE, taken
 
 URL = "http://example.org/a?b=c&d"
@@ -243,7 +244,7 @@ def test_the_only_memento_is_the_first_and_the_last(gate: Gate) -> None:
     assert told["rel"] == "first last memento"
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.datetimes(datetime(1990, 1, 1), datetime(2050, 1, 1)))
 def test_no_other_memento_is_nearer(gate: Gate, when: datetime) -> None:
     when = when.replace(microsecond=0, tzinfo=UTC)

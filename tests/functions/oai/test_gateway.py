@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from functions.http import gateway
+from tests.extent import examples
 from tests.functions.oai import gateways
 from tests.functions.oai.client import Client, Page, content
 from tests.functions.oai.conftest import ten_captures
@@ -362,7 +363,7 @@ _INNER = [
 _TABLES = st.dictionaries(st.sampled_from(_INNER) | _TEXTS, _VALUES, max_size=5)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     base=st.sampled_from([{}, http("verb=Identify"), rest("verb=Identify"), url(LIST)]),
     changes=st.dictionaries(st.sampled_from(_FIELDS), _VALUES | _TABLES, max_size=5),

@@ -9,24 +9,25 @@ from hypothesis import strategies as st
 
 from functions.oai.as_of import AsOf
 from functions.oai.listing import ListService
+from tests.extent import examples
 from tests.functions.oai.model import Run
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.integers(0, 2**32))
 def test_a_harvester_has_the_repository_s_state(seed):
     assert Run(seed).right()
 
 
 @pytest.mark.thorough
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(st.integers(0, 2**32))
 def test_a_harvester_has_every_record_anew_whose_format_is_made_otherwise(seed):
     assert Run(seed, remade=True).right()
 
 
 @pytest.mark.thorough
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.integers(0, 2**32))
 def test_a_harvester_behind_a_cache_has_it_too(seed):
     """An older responseDate, as caches give it, is as true as it ever was."""

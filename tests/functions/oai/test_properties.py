@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from functions.oai.request import CODES, VERBS
+from tests.extent import examples
 from tests.functions.oai.client import START, Client, Clock, content, event
 from tests.functions.oai.memory import MemoryRepository, capture
 from tests.functions.oai.validity import codes, valid
@@ -78,7 +79,7 @@ def encoded(rows) -> str:
     return "&".join(f"{quote_from_bytes(k)}={quote_from_bytes(v)}" for k, v in rows)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(pairs(), st.sampled_from(["GET", "POST", "POST64"]), st.sampled_from(["", "gzip"]))
 def test_any_request_is_answered(rows, how, accepted):
     query = encoded(rows)
@@ -100,7 +101,7 @@ def test_any_request_is_answered(rows, how, accepted):
 
 
 @example(b"verb=GetRecord&identifier=%00&metadataPrefix=oai_dc")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_answered(query):
     for call in (
@@ -141,7 +142,7 @@ def unfit(rows) -> bool:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(
         st.dictionaries(

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.snapshot import instant
+from tests.extent import examples
 from tests.functions.oai import world
 from tests.functions.oai.client import START, Client, Clock, Page, content
 from tests.functions.oai.memory import MemoryRepository, capture
@@ -47,7 +48,7 @@ def any_repository(pick: Random) -> Repository:
     return world.described(records, DATESTAMPS[0])
 
 
-@settings(BUDGET, max_examples=60)
+@settings(BUDGET, max_examples=examples(60))
 @given(st.integers(0, 2**32))
 def test_any_repository_is_harvested_whole_by_any_pages(seed: int):
     """Making a world harvests its lists; then each page must come again, and be right."""

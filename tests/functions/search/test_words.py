@@ -13,6 +13,7 @@ from functions.database import engine
 from functions.search import fields, words
 from functions.search.query import LONGEST, SearchQueryError, WordQuery, mark, parse
 from functions.snapshot import oai_name, schema
+from tests.extent import examples
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ _TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_siz
 _URL = st.text(st.sampled_from("ab19/%C4ž?=:. 漢xn-"), max_size=30)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(
     rows=st.lists(
         st.tuples(
@@ -106,7 +107,7 @@ _FIELDS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     rows=st.lists(
         st.tuples(
