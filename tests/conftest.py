@@ -54,24 +54,36 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without TEST_ALL=1, leave out thorough tests and take a sample of the cases of others.
+    """Without TEST_ALL=1, leave out thorough tests, and take a sample of others and their cases.
 
     With TEST_REST=1, leave out what is tried as much without it.
     """
     if ALL and not REST:
         return
     count: Counter[str] = Counter()
+    places: dict[str, int] = {}
     kept, left = [], []
     for item in items:
-        function = item.nodeid.partition("[")[0]
-        sampled = item.get_closest_marker("sampled")
-        step = sampled.args[0] if sampled else 1
-        out = bool(count[function] % step or item.get_closest_marker("thorough"))
+        module, function = item.nodeid.partition("::")[0], item.nodeid.partition("[")[0]
+        thorough = item.get_closest_marker("thorough") is not None
+        if function not in places and not thorough:
+            places[function] = count[module]
+            count[module] += 1
+        out = thorough or bool(
+            count[function] % _get_step(item, "sampled")
+            or places[function] % _get_step(item, "shared")
+        )
         wanted = out or _has_extent(item) if REST else not out
         (kept if wanted else left).append(item)
         count[function] += 1
     items[:] = kept
     config.hook.pytest_deselected(items=left)
+
+
+def _get_step(item: pytest.Item, name: str) -> int:
+    """Return of how many one is taken, as a marker says."""
+    marker = item.get_closest_marker(name)
+    return int(marker.args[0]) if marker else 1
 
 
 def _has_extent(item: pytest.Item) -> bool:

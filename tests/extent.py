@@ -1,6 +1,7 @@
 """How much the tests try: by default enough to notice what a change breaks, in minutes.
 
-TEST_ALL=1 takes all cases of tests that are marked `sampled`, where otherwise every few are taken;
+TEST_ALL=1 takes all cases of tests that are marked `sampled`, where otherwise every few are taken,
+and all tests of modules that are marked `shared`, many of which begin alike and cost much;
 eight times as many random cases, and six times as many places where work ends; it runs the tests
 that are marked `thorough`, each of which has a quicker one beside it. TEST_REST=1 takes as much, of
 those tests alone of which less is tried by default: with it, `make prove-all` proves the rest.

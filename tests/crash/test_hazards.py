@@ -25,6 +25,8 @@ from tests.e2e.conftest import Home, Result, make_home, warc
 from tests.e2e.test_commands import one_line
 from tests.functions.oai.client import content, event
 
+pytestmark = pytest.mark.shared(2)
+
 PAGES = {f"http://a{n}.cz/": b"<title>A page</title>" for n in range(12)}
 MORE = {f"http://b{n}.cz/": b"<title>Another</title>" for n in range(3)}
 FIRST = "verb=ListRecords&metadataPrefix=oai_dc"

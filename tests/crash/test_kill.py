@@ -196,7 +196,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("case", CASES)
 def test_a_process_may_be_killed_at_any_change(
     tmp_path: Path, case: str, pool: ThreadPoolExecutor

@@ -23,6 +23,8 @@ from tests.builder.publish.test_publish import listed
 from tests.builder.snapshot.test_expiry import aged
 from tests.functions.oai.client import Client
 
+pytestmark = pytest.mark.shared(2)
+
 
 class Slow(FolderStore):
     """A store that calls back after each write of the pointer, with how many there were."""

@@ -13,6 +13,8 @@ from tests.e2e.conftest import ARCHIVES, Home, make_home, sheaf, warc
 from tests.e2e.harvester import harvest
 from tests.functions.oai.validity import OAI, valid
 
+pytestmark = pytest.mark.shared(2)
+
 PAGE_SIZES = ("1", "7", "1000")
 
 

@@ -30,6 +30,8 @@ from functions.snapshot.manifest import UNSTAMPED, Manifest
 from tests.builder.indexes import line
 from tests.e2e.conftest import Home, make_home, sheaf, warc
 
+pytestmark = pytest.mark.shared(3)
+
 PAGES = {
     "http://www.knihovna.cz/": b"<html lang=cs><title>Knihovna</title>",
     "http://www.knihovna.cz/akce": b"<title>Akce</title>",

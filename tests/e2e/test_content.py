@@ -21,6 +21,8 @@ from tests.e2e.test_s3 import Bucketed
 from tests.e2e.test_server import command
 from tests.functions.oai.client import event
 
+pytestmark = pytest.mark.shared(2)
+
 LARGE = random.Random(7).randbytes(8_000_000)
 PAGES = {
     "http://www.knihovna.cz/": b"<html lang=cs><title>Knihovna</title><script>alert(1)</script>",

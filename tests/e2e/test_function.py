@@ -28,6 +28,8 @@ from tests.functions.oai.gateways import KINDS, http
 from tests.patience import in_real_time
 from tests.proxy import Answer, Lost, Proxy, Slow, Trickle, always, proxied
 
+pytestmark = pytest.mark.shared(2)
+
 Make = Callable[[Bucket], "Lambda"]
 ROOT = Path(__file__).parents[2]
 LIST = "verb=ListRecords&metadataPrefix=oai_dc"

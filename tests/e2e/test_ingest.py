@@ -19,6 +19,8 @@ from tests.builder.sources.containers import warc as record
 from tests.e2e.conftest import Home, warc
 from tests.e2e.test_commands import PAGES, one_line
 
+pytestmark = pytest.mark.shared(3)
+
 
 def ended(home: Home, monkeypatch: pytest.MonkeyPatch, *arguments: object) -> None:
     """Let an ingest be interrupted when its first part is finished."""

@@ -19,6 +19,8 @@ from tests.e2e.conftest import Home, make_home, sheaf, warc
 from tests.e2e.test_commands import PAGES, one_line
 from tests.functions.oai.gateways import http
 
+pytestmark = pytest.mark.shared(3)
+
 
 @pytest.fixture(scope="module")
 def original(lasting_home: Home) -> Home:

@@ -18,6 +18,8 @@ from tests.e2e.conftest import Home, warc
 from tests.e2e.test_commands import one_line
 from tests.proxy import Answer, Proxy, always, proxied
 
+pytestmark = pytest.mark.shared(2)
+
 PAGES = {f"http://a{n}.cz/": os.urandom(3000) for n in range(60)}
 
 

@@ -35,6 +35,8 @@ from tests.e2e.conftest import Home, Result, make_home, sheaf, warc
 from tests.e2e.test_server import running
 from tests.proxy import Answer, Proxy, always, for_seconds, proxied
 
+pytestmark = pytest.mark.shared(2)
+
 Make = Callable[..., Bucket]
 PAGES = {f"http://a{n % 5}.cz/{n}": f"<title>Page {n}</title>".encode() for n in range(40)}
 TOKEN = re.compile(r"<resumptionToken[^>]*>([^<]+)</resumptionToken>")

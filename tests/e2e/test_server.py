@@ -31,6 +31,8 @@ from tests.functions.oai.client import configured
 from tests.functions.oai.memory import MemoryRepository, capture
 from tests.functions.oai.validity import codes, valid
 
+pytestmark = pytest.mark.shared(2)
+
 SECONDS = 20
 """How long a test waits for what should take no time."""
 

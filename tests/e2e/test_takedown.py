@@ -9,6 +9,8 @@ import pytest
 from tests.e2e.conftest import Home, warc
 from tests.e2e.harvester import harvest
 
+pytestmark = pytest.mark.shared(2)
+
 PAGES = {
     "http://www.knihovna.cz/": b"<html lang=cs><title>Knihovna</title>",
     "http://www.knihovna.cz/akce": b"<title>Akce</title>",

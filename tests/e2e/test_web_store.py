@@ -8,6 +8,8 @@ import pytest
 from tests.e2e.conftest import Home, make_home, warc
 from tests.static import Site, on_the_web
 
+pytestmark = pytest.mark.shared(2)
+
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Home:

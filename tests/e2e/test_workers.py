@@ -21,6 +21,8 @@ from functions.store import s3_request
 from tests.e2e.conftest import Home
 from tests.e2e.test_server import SECONDS, entries, fetched, published, running
 
+pytestmark = pytest.mark.shared(2)
+
 __all__ = ["published"]
 
 TWO = {"SHEAF_SERVE_WORKERS": "2"}

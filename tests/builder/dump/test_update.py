@@ -40,6 +40,8 @@ from tests.e2e.conftest import sheaf
 from tests.extent import ALL, examples
 from tests.static import on_the_web
 
+pytestmark = pytest.mark.shared(2)
+
 BOTH = {"SHEAF_PUBLISH_DUMPS": '["jsonl", "oai_dc"]'}
 LINES = {"SHEAF_PUBLISH_DUMPS": '["jsonl"]'}
 State = dict[str, Any]

@@ -35,6 +35,8 @@ from tests.builder.obi.kept import three_in
 from tests.clock import CLOCK
 from tests.functions.oai.client import configured, event
 
+pytestmark = pytest.mark.shared(2)
+
 TOOLS = Path(__file__).parents[3] / ".venv-crate" / "bin"
 NAME = "oai:archive.example.org:dataset,zenodo,zenodo.org,10"
 DOI = "doi:10.5281/zenodo.11"

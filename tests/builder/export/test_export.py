@@ -31,6 +31,8 @@ from tests.bucket import Bucket
 from tests.builder.conftest import Clock, World, capture
 from tests.extent import places
 
+pytestmark = pytest.mark.shared(3)
+
 Maker = Callable[[Path], Writer]
 
 

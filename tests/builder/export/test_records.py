@@ -30,6 +30,8 @@ from tests.e2e.conftest import Result, sheaf
 from tests.extent import examples
 from tests.functions.oai.validity import valid
 
+pytestmark = pytest.mark.shared(2)
+
 SETS = ("", "mime:text", "mime:text:html")
 
 

@@ -30,6 +30,8 @@ from tests.builder.filesets.server import Server, endless, html, served, then
 from tests.builder.filesets.test_s3 import HOST, dangling, item_of, objects
 from tests.builder.filesets.world import World, fileset_settings
 
+pytestmark = pytest.mark.shared(3)
+
 ROOT = Path(__file__).parents[3]
 OPENICPSR = ROOT.parent / "shared" / "data" / "filesets" / "openicpsr" / "bundle_132081_V1.zip"
 ALL = "https://data.example.cz/all.zip"

@@ -10,6 +10,8 @@ from tests.builder.filesets.command import Command
 from tests.builder.filesets.deposits import content, deposit, doi, record
 from tests.builder.filesets.server import status
 
+pytestmark = pytest.mark.shared(2)
+
 A, B = b"weight,day\n1,2\n", b"price\n3\n"
 
 

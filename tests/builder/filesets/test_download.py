@@ -34,6 +34,8 @@ from tests.builder.filesets.server import (
 )
 from tests.builder.filesets.world import QUICK, World, manifest_file, world
 
+pytestmark = pytest.mark.shared(2)
+
 MODIFIED, LATER = "Mon, 02 Nov 2026 10:00:00 GMT", "Tue, 03 Nov 2026 10:00:00 GMT"
 URL = "https://data.example.org/files/a.bin"
 BODY = Generated(3_000_000, seed=5)

@@ -24,6 +24,8 @@ from tests.builder.filesets.invenio import BODIES, Site
 from tests.builder.filesets.server import Exchange, Server, served, silent
 from tests.clock import make_context
 
+pytestmark = pytest.mark.shared(2)
+
 SHEAF = [sys.executable, "-m", "builder"]
 
 

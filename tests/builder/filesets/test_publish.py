@@ -18,6 +18,8 @@ from tests.builder.conftest import NAMESPACE, World, capture
 from tests.builder.filesets.outcomes import DESCRIPTION, URL, failed, file, item, outcome
 from tests.builder.filesets.published import begun, publish, rows
 
+pytestmark = pytest.mark.shared(3)
+
 NAME = f"oai:{NAMESPACE}:dataset,invenio,data.example,41"
 DOI = "https://doi.org/10.5072/trees.41"
 FOLLOWING = {"SHEAF_FILESET_FOLLOW_REMOVALS": "true"}

@@ -22,6 +22,8 @@ from tests.builder.filesets import server
 from tests.builder.filesets.command import Command
 from tests.builder.filesets.deposits import deposit
 
+pytestmark = pytest.mark.shared(2)
+
 AT = "20261122100000"
 
 

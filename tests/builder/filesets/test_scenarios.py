@@ -15,6 +15,8 @@ from tests.builder.filesets.deposits import content, deposit
 from tests.builder.filesets.server import served
 from tests.builder.filesets.test_manifest_scenarios import made, true_record, zenodo
 
+pytestmark = pytest.mark.shared(2)
+
 BODIES = {"a.csv": b"hive,kg\n1,20\n", "b.jsonl": b"{}\n", "c.xls": bytes(range(256)) * 30}
 true_too = pytest.mark.parametrize("true", [False, True], ids=["made", "real"])
 WAYS: dict[str, dict[str, str]] = {

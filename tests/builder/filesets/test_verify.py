@@ -19,6 +19,8 @@ from tests.builder.filesets.kept import keep
 from tests.builder.filesets.outcomes import item
 from tests.builder.filesets.published import publish
 
+pytestmark = pytest.mark.shared(2)
+
 WARC = "warcs/invenio-data.example-41-0123456789ab-20261122100000.warc.gz"
 BASE = place.place(item("a.csv", "b.csv"))
 

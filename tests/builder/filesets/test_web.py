@@ -29,6 +29,8 @@ from tests.builder.filesets.body import Body, Generated
 from tests.builder.filesets.server import Server, redirect, served, status
 from tests.builder.filesets.world import AGENT, World, manifest_file, world
 
+pytestmark = pytest.mark.shared(2)
+
 START = 1_800_000_000.0
 AT = "20270115080000"
 TARGET = "WARC-Target-URI"

@@ -25,6 +25,8 @@ from tests.builder.http.site import Site
 from tests.builder.redif.samples import ARCHIVE, SERIES
 from tests.e2e.conftest import Result, sheaf
 
+pytestmark = pytest.mark.shared(3)
+
 MAIL = "gather@archive.example.org"
 
 

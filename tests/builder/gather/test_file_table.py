@@ -23,6 +23,8 @@ from tests.builder.gather.conftest import World
 from tests.builder.http import site as web
 from tests.builder.obi.test_verify import MEANS
 
+pytestmark = pytest.mark.shared(2)
+
 URLS = [f"http://{host}.org/{n}" for host in "abc" for n in range(3)]
 CODES = ("not-found", "connect", "dns", "server-error", "too-large", "empty")
 

@@ -15,6 +15,8 @@ from functions.snapshot.errors import MissingObject, StoreError
 from tests.builder.gather.conftest import World
 from tests.builder.http import site as web
 
+pytestmark = pytest.mark.shared(3)
+
 A, B = b"%PDF-1.4 A", b"%PDF-1.4 B"
 
 

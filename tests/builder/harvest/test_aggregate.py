@@ -21,6 +21,8 @@ from tests.builder.harvest.written import harvest, row
 from tests.e2e.conftest import Home, make_home, warc
 from tests.functions.oai.validity import OAI, codes, valid
 
+pytestmark = pytest.mark.shared(2)
+
 SOME = items(10)  # the last one is deleted
 FIRST = SOME[1]
 LATER = "2026-11-23T10:00:00Z"

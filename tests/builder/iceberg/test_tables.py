@@ -30,6 +30,8 @@ from tests.builder.dump.history import Operation, apply, histories, identify, ne
 from tests.builder.iceberg.reader import IcebergReader, lake_rows, order, view_rows
 from tests.extent import examples
 
+pytestmark = pytest.mark.shared(2)
+
 ON = {"SHEAF_PUBLISH_TABLES": "true"}
 NAMES = ("records", "captures", "sets", "sources", "publishes", "snapshots")
 

@@ -24,6 +24,8 @@ from tests.builder.ingest.test_web_files import ingest_in_parts, published
 from tests.e2e.conftest import Home, make_home, warc
 from tests.proxy import Proxy, proxied
 
+pytestmark = pytest.mark.shared(2)
+
 __all__ = ["crawl"]  # a fixture
 
 MEGABYTE = 1_000_000

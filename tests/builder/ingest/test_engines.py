@@ -16,6 +16,8 @@ from builder.ingest.engines import ENGINES, EngineOptions, Work
 from tests.e2e.conftest import Home, make_home, warc
 from tests.e2e.test_commands import PAGES, one_line
 
+pytestmark = pytest.mark.shared(2)
+
 COUNT = 6
 
 

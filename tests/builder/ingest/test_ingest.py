@@ -30,6 +30,8 @@ from functions.snapshot.errors import StoreError
 from tests.builder.sources.containers import arc, filedesc, frame, http, members, warc
 from tests.extent import examples
 
+pytestmark = pytest.mark.shared(2)
+
 RULES = DocumentRules(redirects=True, errors=True)
 SETS = ("collection:x",)
 _SHARED = ("shared.warc.gz", "shared.warc.zst")

@@ -45,6 +45,8 @@ from tests.builder.ingest.test_ingest import (
     ingested,
 )
 
+pytestmark = pytest.mark.shared(2)
+
 __all__ = ["crawl"]  # a fixture
 
 RUN = "run"

@@ -24,6 +24,8 @@ from tests.builder.indexes import line
 from tests.e2e.conftest import Home, make_home, warc
 from tests.e2e.test_commands import one_line
 
+pytestmark = pytest.mark.shared(2)
+
 ACCESS = SourceAccess(settings=parse("[http]\nbackoff_seconds = 0\ntries = 3", {}))
 REPLACED = "removed or replaced during the ingest"
 NOTED = '"one"'

@@ -22,6 +22,8 @@ from builder.sources.events import Fault
 from functions.snapshot.errors import NO_SPACE, StoreError
 from tests.builder.ingest.test_ingest import archive, as_read, ingested, intake_of, table
 
+pytestmark = pytest.mark.shared(2)
+
 
 class Died(Exception):
     """The process ended here."""

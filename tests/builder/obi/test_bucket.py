@@ -16,6 +16,8 @@ from tests.builder.obi.conftest import Time
 from tests.builder.obi.holding import GATHER, HANDLE, URL
 from tests.proxy import Altered, Answer, Fault, Lost, Proxy, Seen, Unconditional, proxied
 
+pytestmark = pytest.mark.shared(2)
+
 DATA = bytes(range(256)) * (36 << 10)  # more than a part of an upload
 
 

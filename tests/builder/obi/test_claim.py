@@ -18,6 +18,8 @@ from tests.builder.obi.conftest import Time
 from tests.builder.obi.holding import GATHER, HANDLE, INGEST, Store, ingested, version
 from tests.builder.obi.writing import PURPOSE, written
 
+pytestmark = pytest.mark.shared(2)
+
 NOW = 1795255200  # of the clock in these tests
 
 

@@ -17,6 +17,8 @@ from tests.builder.obi.holding import GATHER, objects, redirected, replaced
 from tests.builder.redif.samples import ARCHIVE, PAPER, SERIES
 from tests.e2e.conftest import Home, make_home
 
+pytestmark = pytest.mark.shared(2)
+
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Home:

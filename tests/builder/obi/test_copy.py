@@ -36,6 +36,8 @@ from tests.builder.obi.holding import (
 from tests.builder.obi.test_verify import MEANS
 from tests.extent import ALL
 
+pytestmark = pytest.mark.shared(2)
+
 __all__ = ["world"]
 
 

@@ -24,6 +24,8 @@ from functions.snapshot.errors import DamagedStore
 from tests.builder.obi.logs import incidence, logged, version
 from tests.extent import examples
 
+pytestmark = pytest.mark.shared(2)
+
 P, Q, U = "RePEc:aaa:ssssss:1", "RePEc:aaa:ssssss:2", "http://a.org/1.pdf"
 T = 1_700_000_000
 

@@ -18,6 +18,8 @@ from tests.builder.obi.archive import Repec
 from tests.builder.redif.trees import archive, paper, tarball
 from tests.e2e.conftest import Home, Result, make_home
 
+pytestmark = pytest.mark.shared(2)
+
 HANDLE = "RePEc:aaa:wpaper:1"
 URL = "http://example.org/rugs.pdf"
 LAST = datetime(2026, 1, 1, tzinfo=UTC)

@@ -45,6 +45,8 @@ from tests.builder.obi.kept import (
 )
 from tests.extent import ALL
 
+pytestmark = pytest.mark.shared(3)
+
 USER = {"name": "sheaf", "address": "mailto:a@example.org"}
 
 

@@ -38,6 +38,8 @@ from tests.builder.redif.trees import paper
 from tests.builder.verify.test_verify import files, found, rewritten, table_of, with_column
 from tests.functions.oai.client import Client
 
+pytestmark = pytest.mark.shared(3)
+
 ONE, TWO = (f"{PREFIX}RePEc:aaa:wpaper:{n}" for n in (1, 2))
 
 

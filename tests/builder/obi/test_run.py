@@ -18,6 +18,8 @@ from functions.database import engine
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
 from tests.builder.obi.conftest import Time
 
+pytestmark = pytest.mark.shared(2)
+
 Store = FolderStore | S3Store
 INGEST = Purpose("ingest", "RePEc", "RePEc of today")
 URL = "http://x.org/a.pdf"

@@ -36,6 +36,8 @@ from tests.builder.obi.holding import (
     replaced,
 )
 
+pytestmark = pytest.mark.shared(2)
+
 MEANS = VerifyRuntime(
     lambda: datetime(2026, 11, 22, tzinfo=UTC), lambda total: nullcontext(lambda n: None), 256, 1
 )

@@ -22,6 +22,8 @@ from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Writer
 from tests.builder.obi.kept import EMPTY, FIRST, FULL, Kept, class_of, fourth, three_in
 
+pytestmark = pytest.mark.shared(2)
+
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Kept:

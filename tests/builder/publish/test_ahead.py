@@ -21,6 +21,8 @@ from functions.store.store_reader import FolderReader
 from tests.builder.conftest import World, capture
 from tests.builder.withdraw.test_withdraw import newest
 
+pytestmark = pytest.mark.shared(2)
+
 
 @pytest.fixture(scope="module", autouse=True)
 def small() -> Iterator[None]:

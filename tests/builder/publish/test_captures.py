@@ -19,6 +19,8 @@ from functions.snapshot.manifest import Span
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture
 
+pytestmark = pytest.mark.shared(3)
+
 FIRST = capture(1, sets=("domain:cz:a", "mime:text:plain"), content_mime_type="text/plain")
 TWIN = capture(
     1,

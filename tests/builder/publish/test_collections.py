@@ -32,6 +32,8 @@ from tests.builder.verify.test_verify import verified
 from tests.builder.withdraw.test_withdraw import held, newest, taken
 from tests.extent import examples
 
+pytestmark = pytest.mark.shared(3)
+
 NEWS, OLD = "collection:news", "collection:serials:harvest_november07"
 SERIALS, OTHER = "collection:serials", "collection:serials:harvest_december07"
 

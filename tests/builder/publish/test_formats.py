@@ -18,6 +18,8 @@ from tests.builder.conftest import World, capture
 from tests.crash.test_late import Slow
 from tests.functions.oai.client import configured
 
+pytestmark = pytest.mark.shared(2)
+
 
 def published(world: World, **digests: str) -> ChangeResult:
     world.clock.sleep(60)

@@ -29,6 +29,8 @@ from tests.builder.beginning import begin
 from tests.builder.conftest import NAMESPACE, Clock, World, capture
 from tests.extent import EVERY
 
+pytestmark = pytest.mark.shared(3)
+
 CALLS = ("read", "put", "create", "tag", "replace", "remove", "keys", "local")
 
 

@@ -33,6 +33,8 @@ from tests.builder.export.test_export import problems as findings
 from tests.builder.publish.test_hazards import Killed
 from tests.builder.withdraw.test_withdraw import REASON, name, newest, records, taken
 
+pytestmark = pytest.mark.shared(3)
+
 ITEM = Selection(identifiers=(name(3),))
 
 

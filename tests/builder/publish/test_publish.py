@@ -16,6 +16,8 @@ from functions.snapshot.errors import VERSION, ConfigurationError, DamagedStore,
 from functions.snapshot.manifest import Manifest, Span
 from tests.builder.conftest import World, capture
 
+pytestmark = pytest.mark.shared(2)
+
 
 def listed(world: World, manifest: Manifest, spec: str | None = None) -> list[PublishedRecord]:
     """Return the whole listing in one page, after checking its size."""

@@ -22,6 +22,8 @@ from functions.store.catalog import Catalogue
 from tests.builder.conftest import NAMESPACE, World, capture
 from tests.extent import examples
 
+pytestmark = pytest.mark.shared(2)
+
 INHERITED = ("content_charset", "content_charset_source", "content_languages",
              "content_mime_detected", "content_mime_type", "title")  # fmt: skip
 SHA256 = "sha256:" + "ab" * 32

@@ -10,6 +10,8 @@ from builder.sources.redif.notation import to_base64
 from builder.sources.redif.template import Template, read_templates
 from tests.builder.redif.samples import GOOD, PAPER, SERIES, events, one, templates
 
+pytestmark = pytest.mark.shared(2)
+
 ACCENTED = PAPER.decode().replace("On Rugs", "Größe – “rugs” 𝔘")
 LATIN = PAPER.decode().replace("On Rugs", "Größe – “rugs”")
 

@@ -41,6 +41,8 @@ from tests.builder.redif.trees import (
 from tests.e2e.conftest import Home, make_home, sheaf, warc
 from tests.e2e.test_commands import PAGES, one_line
 
+pytestmark = pytest.mark.shared(3)
+
 RESTRICTED = b"Restriction: Members only\n"
 
 

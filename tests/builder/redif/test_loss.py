@@ -20,6 +20,8 @@ from tests.builder.redif.trees import (
 from tests.e2e.conftest import Home
 from tests.e2e.test_commands import one_line
 
+pytestmark = pytest.mark.shared(3)
+
 PAPERS = "aaa/wpaper/p.rdf"
 
 

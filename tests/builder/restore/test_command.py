@@ -16,6 +16,8 @@ from tests.builder.restore.shelf import FILES, PAGE, TYPE, Shelf, fill, response
 from tests.builder.sources.containers import http, members, warc
 from tests.e2e.conftest import make_home, sheaf
 
+pytestmark = pytest.mark.shared(2)
+
 
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:

@@ -22,6 +22,8 @@ from functions.oai.as_of import RENEWAL
 from tests.builder.conftest import World, capture
 from tests.functions.oai.client import configured, event
 
+pytestmark = pytest.mark.shared(2)
+
 GZIP = {"accept-encoding": "gzip", "host": "a.cz"}
 FIRST = "verb=ListRecords&metadataPrefix=oai_dc"
 _TOKEN = re.compile(rb"<resumptionToken[^>]*>([^<]+)<")

@@ -27,6 +27,8 @@ from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture
 from tests.builder.withdraw.test_withdraw import newest, published, taken
 
+pytestmark = pytest.mark.shared(2)
+
 MANY = 20_000
 MEGABYTE = 1 << 20
 

@@ -27,6 +27,8 @@ from tests.builder.conftest import Clock, World, capture
 from tests.builder.publish.test_hazards import Killed, urls
 from tests.extent import ALL, EVERY
 
+pytestmark = pytest.mark.shared(3)
+
 DAY = timedelta(days=1)
 Publisher = Callable[[World, int], None]
 

@@ -23,6 +23,8 @@ from tests.builder.verify.test_verify import verified
 from tests.builder.withdraw.test_withdraw import newest, taken
 from tests.extent import examples
 
+pytestmark = pytest.mark.shared(2)
+
 TYPES = ("text/html", "image/png", None, *(f"a/{n}" for n in range(9)))
 
 

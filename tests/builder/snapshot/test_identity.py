@@ -28,6 +28,8 @@ from tests.builder.publish.test_hazards import Killed
 from tests.functions.oai.client import Client, Page, configured, content, event
 from tests.functions.oai.validity import valid
 
+pytestmark = pytest.mark.shared(2)
+
 LIST = {"verb": "ListIdentifiers", "metadataPrefix": "oai_dc"}
 
 

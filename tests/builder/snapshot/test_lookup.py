@@ -20,6 +20,8 @@ from tests.bucket import Bucket
 from tests.builder.conftest import World, capture
 from tests.builder.withdraw.test_withdraw import newest
 
+pytestmark = pytest.mark.shared(2)
+
 ROWS, GROUPS = 8, 4  # rows of a row group, row groups of a file
 
 

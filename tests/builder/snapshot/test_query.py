@@ -16,6 +16,8 @@ from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture
 
+pytestmark = pytest.mark.shared(2)
+
 BUCKET = cast(S3Store, None)  # what a question reads is told without a look at the store
 STATEMENTS = {
     # each with the answer, and with the view that it reads

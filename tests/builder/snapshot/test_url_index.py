@@ -14,6 +14,8 @@ from functions.store.catalog import Catalogue
 from functions.url import surt
 from tests.builder.conftest import World, capture
 
+pytestmark = pytest.mark.shared(2)
+
 
 def published(world: World) -> Manifest:
     manifest = world.publish().manifest

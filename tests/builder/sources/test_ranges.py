@@ -30,6 +30,8 @@ from tests.builder.sources.containers import (
 )
 from tests.extent import examples
 
+pytestmark = pytest.mark.shared(2)
+
 _DATA = Path(__file__).parents[3].parent / "shared/data/webarchive"
 _NOISE = bytes(range(256)) * 4
 _RECORDS = [

@@ -33,6 +33,8 @@ from tests.builder.sources.containers import (
 )
 from tests.extent import examples
 
+pytestmark = pytest.mark.shared(2)
+
 _LINES = [
     b"WARC-Type: response", b"warc-type: request", b"WARC-Type: metadata", b"WARC-Type:revisit",
     b"WARC-Type : request", b"WARC-Type:  metadata ", b"Content-Length: 0", b"content-length: 3",

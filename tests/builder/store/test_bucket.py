@@ -38,6 +38,8 @@ from tests.proxy import (
     proxied,
 )
 
+pytestmark = pytest.mark.shared(3)
+
 Make = Callable[..., Bucket]
 DATA = bytes(range(256)) * 8192
 

@@ -20,6 +20,8 @@ from tests.builder.publish.test_hazards import SETTINGS, Killed, Touchy, runtime
 from tests.extent import EVERY
 from tests.proxy import Answer, Lost, Proxy, Seen, proxied
 
+pytestmark = pytest.mark.shared(2)
+
 Make = Callable[..., Bucket]
 
 

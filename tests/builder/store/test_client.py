@@ -20,6 +20,8 @@ from functions.store import s3_request
 from functions.store.connection import BucketConnection, options_of
 from tests.bucket import Bucket, fresh
 
+pytestmark = pytest.mark.shared(2)
+
 ODD = ["a//b", "tab\there", "a b+c%41&=?#é~", "x/\x01/y", ".hidden/./x"]
 KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
 

@@ -19,6 +19,8 @@ from functions.snapshot.store import Writer
 from tests.bucket import Bucket, administrator, fresh
 from tests.proxy import Altered, Answer, Fault, Lost, Proxy, Seen, proxied
 
+pytestmark = pytest.mark.shared(2)
+
 PART = 5 << 20  # S3 takes no smaller ones but the last
 
 

@@ -41,6 +41,8 @@ from functions.store.catalog import Catalogue
 from tests.builder.conftest import Clock, World, capture
 from tests.extent import examples
 
+pytestmark = pytest.mark.shared(3)
+
 
 def made_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "GROUP_ROWS", 8)

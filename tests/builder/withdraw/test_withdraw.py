@@ -20,6 +20,8 @@ from tests.builder.beginning import begin
 from tests.builder.conftest import World, capture
 from tests.builder.publish.test_publish import listed
 
+pytestmark = pytest.mark.shared(3)
+
 REASON = "asked for by the owner"
 
 

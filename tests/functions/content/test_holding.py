@@ -33,6 +33,8 @@ from tests.builder.filesets.test_whole import STRATEGIES
 from tests.builder.obi.archive import PREFIX, Repec
 from tests.builder.redif.trees import paper
 
+pytestmark = pytest.mark.shared(2)
+
 NAME = "oai:archive.example.org:dataset,invenio,data.example,41"
 URL, WRITTEN = "http://a.org/one.pdf", "HTTP://A.org/one.pdf"
 WITHDRAWN, LEFT, SHARED = (f"http://a.org/{name}.pdf" for name in ("withdrawn", "left", "shared"))

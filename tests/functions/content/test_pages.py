@@ -14,6 +14,8 @@ from functions.snapshot import layout
 from tests.builder.conftest import World
 from tests.functions.content.test_cdx import BASE, Index, asked, taken
 
+pytestmark = pytest.mark.shared(2)
+
 ROWS = 8
 HOST = "http://a.org"
 

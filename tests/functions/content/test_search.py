@@ -21,6 +21,8 @@ from functions.snapshot import layout, oai_name, schema
 from functions.snapshot.manifest import Manifest, Span
 from tests.builder.conftest import World, capture
 
+pytestmark = pytest.mark.shared(2)
+
 _LONG = "x" * 600
 
 

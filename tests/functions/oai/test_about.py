@@ -16,6 +16,8 @@ from tests.functions.oai.client import START, Client, Page, configured, content
 from tests.functions.oai.memory import EMPTY_CAPTURE, Item, MemoryRepository, capture
 from tests.functions.oai.validity import OAI, own_schema, valid
 
+pytestmark = pytest.mark.shared(2)
+
 NASTY = "]]><!-- &amp; <a href='x'>\"quoted\"</a> --> {{ 7 * 7 }} \u202e\U0001f600"
 LICENCE = "https://a.cz/licence?a=1&b='2'"
 ORIGIN = "https://files.example.org/warc"

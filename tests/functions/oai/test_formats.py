@@ -19,6 +19,8 @@ from tests.functions.oai.client import START, Client, content
 from tests.functions.oai.memory import Item, MemoryRepository, capture
 from tests.functions.oai.validity import OFFICIAL, OWN, official_schema, own_xsd
 
+pytestmark = pytest.mark.shared(2)
+
 XS = "{http://www.w3.org/2001/XMLSchema}"
 C = "{urn:x-sheaf:capture:1}"
 M = "{http://www.loc.gov/mods/v3}"

@@ -18,6 +18,8 @@ from tests.functions.oai.conftest import ten_captures
 from tests.functions.oai.gateways import KINDS, http, rest, url
 from tests.functions.oai.validity import valid
 
+pytestmark = pytest.mark.shared(2)
+
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 LIST = "verb=ListRecords&metadataPrefix=oai_dc&set=mime:text"
 

@@ -17,6 +17,8 @@ from tests.functions.oai.validity import valid
 from tests.functions.oai.verdict import right
 from tests.functions.oai.world import World
 
+pytestmark = pytest.mark.shared(2)
+
 TOGETHER = 40
 """Requests of one example: (25 + 6 + 6) * 40 for each of eight subjects are 11,840."""
 # As in tests/interleaving: only the long profile takes other examples each time.

@@ -12,6 +12,8 @@ from functions.snapshot.errors import ConfigurationError
 from tests.functions.oai.client import START, Client, configured, content
 from tests.functions.oai.memory import MemoryRepository, capture
 
+pytestmark = pytest.mark.shared(2)
+
 ROW = """[[format]]
 prefix = "simple"
 schema = "simple.xsd"

@@ -21,6 +21,8 @@ from tests.functions.oai.validity import valid
 from tests.functions.oai.verdict import right
 from tests.functions.oai.world import DATESTAMPS, KINDS, World
 
+pytestmark = pytest.mark.shared(2)
+
 SETS = ("a", "a:b", "a:b:c", "a-b", "a:d", "~", "mime:text:html")
 WEEK = timedelta(days=7).total_seconds()
 

@@ -27,6 +27,8 @@ from tests.builder.conftest import World, capture
 from tests.builder.snapshot.test_url_index import damage, newest
 from tests.proxy import proxied
 
+pytestmark = pytest.mark.shared(2)
+
 _WORDS = ("Knižnice", "knihy", "zprávy", "東京都", "京都の", "mapa", "Straße", "mapa mapa", "v")
 _HOSTS = ("www.a.cz", "knihy.a.cz", "www.xn--bcher-kva.de", "b.org")
 _QUERIES = (

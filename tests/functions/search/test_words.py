@@ -15,6 +15,8 @@ from functions.search.query import LONGEST, SearchQueryError, WordQuery, mark, p
 from functions.snapshot import oai_name, schema
 from tests.extent import examples
 
+pytestmark = pytest.mark.shared(2)
+
 
 @pytest.mark.parametrize(
     ("text", "found"),

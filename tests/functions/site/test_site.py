@@ -22,6 +22,8 @@ from tests.functions.oai.conftest import ten_captures
 from tests.functions.oai.memory import Item, MemoryRepository, capture
 from tests.functions.site.crawl import ROOT, Crawl
 
+pytestmark = pytest.mark.shared(2)
+
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&lt;{{ 7*7 }}\u202e\x00"
 ATOM = "{http://www.w3.org/2005/Atom}"
 SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"

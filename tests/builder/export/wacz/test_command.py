@@ -21,6 +21,8 @@ from tests.builder.sources.containers import arc, filedesc, http, members, warc
 from tests.e2e.conftest import ARCHIVES, Home, Result, make_home
 from tests.e2e.test_s3 import Bucketed
 
+pytestmark = pytest.mark.shared(2)
+
 ROOT = Path(__file__).parents[4]
 VALIDATOR = ROOT / ".venv-wacz" / "bin" / "wacz"
 

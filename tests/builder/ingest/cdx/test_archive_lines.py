@@ -23,6 +23,8 @@ from tests.builder.indexes import ALL, NOTHING, Read, line
 from tests.builder.sources.containers import http, members, skips, warc
 from tests.builder.sources.test_request import exchange, post
 
+pytestmark = pytest.mark.shared(2)
+
 DATA = Path(__file__).parents[4].parent / "shared" / "data" / "webarchive"
 _NUMBERS = count()
 

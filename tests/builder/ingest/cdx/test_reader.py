@@ -21,6 +21,8 @@ from builder.sources.rules import DocumentRules
 from functions.snapshot.oai_name import capture_identity
 from tests.builder.indexes import ALL, NOTHING, SHA1, Read, line
 
+pytestmark = pytest.mark.shared(2)
+
 LINES = [line(f"http://www.a.cz/{n}", offset=str(n * 100)) for n in range(50)]
 PLAIN = b"\n".join(LINES) + b"\n"
 CDX = b"cz,a)/x 20080430204826 http://www.a.cz/x text/html 200 %s - - 1043 333 a.warc.gz" % (
