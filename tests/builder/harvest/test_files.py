@@ -148,7 +148,7 @@ def original(lasting_home: Home) -> Home:
 def archive(original: Home, home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
     """Return a copy of that archive for one test alone."""
     monkeypatch.setenv("SHEAF_STORE_RETRY_SECONDS", "0")
-    shutil.copytree(original.folder / "store", home.folder / "store")
+    shutil.copytree(original.folder / "store", home.folder / "store", dirs_exist_ok=True)
     return home
 
 
