@@ -9,7 +9,7 @@ SIDE_BY_SIDE := -n 4 --dist worksteal
 # test runs compiles Sheaf: a minute of two processors.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test prove-all prove-aws prove-engines prove-pages prove-tables clients release check bench house format clean
+.PHONY: demo test prove-all prove-aws prove-engines prove-pages prove-tables prove-protocol clients release check bench house format clean
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -53,6 +53,11 @@ prove-pages: $(READY)
 # .tables; PROOF="-k spark" proves a part.
 prove-tables: $(READY)
 	infra/prove-tables.sh $(PROOF)
+
+# The protocol of a store (docs/reference/protocol.md), specified in Quint, which is installed into
+# .npm-quint where node is; PROOF="--steps 10000000 --runs 10000" proves more of it.
+prove-protocol: $(READY)
+	infra/prove-protocol.sh $(PROOF)
 
 # Harvests with other people's clients, and validates and replays what is exported with their tools.
 # Those in Perl are installed first where that can be done, py-wacz into .venv-wacz, ro-crate-py into
@@ -103,4 +108,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .engines .pages .tables .venv-aws .venv-wacz .venv-crate .venv-pywb .npm-wabac .release build dist *.egg-info demo-store
+	rm -rf $(VENV) .engines .pages .tables .venv-aws .venv-wacz .venv-crate .venv-pywb .npm-wabac .npm-quint .release build dist *.egg-info demo-store

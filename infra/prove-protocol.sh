@@ -3,7 +3,7 @@
 # each rule is needed, and whether recorded runs of Sheaf are runs of the specification. Quint is
 # installed into .npm-quint, in the versions of tests/protocol/package-lock.json.
 #
-#   infra/prove-protocol.sh [--steps N] [--seed N] [--samples N] [--traces N]
+#   infra/prove-protocol.sh [--steps N] [--seed N] [--samples N] [--runs N] [--recorded FILE]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 TOOLS=.npm-quint PINS=tests/protocol PYTHON=.venv/bin/python
@@ -30,4 +30,4 @@ if ! cmp --silent "$PINS/package-lock.json" "$TOOLS/.ready"; then
   fi
   cp "$PINS/package-lock.json" "$TOOLS/.ready"
 fi
-exec "$PYTHON" -m tests.protocol.prove "$@"
+exec "$PYTHON" -u -m tests.protocol.prove "$@"

@@ -1,6 +1,6 @@
 """The world of a run: a store, the builder's operations on it, its readers and its chronicle.
 
-SHEAF_RUNS names a file to which each run is added for `make prove-protocol`.
+PROTOCOL_RUNS names a file to which each run is added for `make prove-protocol`.
 """
 
 import json
@@ -53,7 +53,7 @@ class World:
         with self._stack:
             for operation in self.operations:
                 operation.die()
-        if place := os.environ.get("SHEAF_RUNS"):
+        if place := os.environ.get("PROTOCOL_RUNS"):
             with Path(place).open("a") as file:
                 file.write(json.dumps(self.recording.events) + "\n")
 

@@ -48,7 +48,7 @@ class Recording:
         self.events.append({**_NOTHING, "kind": kind, "clock": seen, "now": now, **found})
 
     def manifest(self, manifest: Manifest) -> None:
-        rows = {n: _ABSENT for n in range(1, ITEMS + 1)}
+        rows = dict.fromkeys(range(1, ITEMS + 1), _ABSENT)
         for s in manifest.sequences:
             if s.number in rows:
                 rows[s.number] = {**_ABSENT, "place": s.first, "at": self._time(s.effective)}

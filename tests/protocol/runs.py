@@ -1,7 +1,7 @@
 """Random runs of the real commit and expiry, small enough that thousands are recorded in minutes.
 
 A publish of such a run adds a sequence of one position without data files. All else is real: the
-transaction, the commit, the expiry, and the readings of the pointer, with clocks of their own; three
+transaction, the commit, the expiry, and readings of the pointer, with clocks of their own. Three
 operations at most go on at once, stop before any write, and die anywhere.
 """
 
