@@ -1,11 +1,11 @@
 """Recorded runs: what the writes of a store and the readings of its pointer were, in Quint's words.
 
 Events are those of recorded.qnt, as JSON that marks sets and maps as Quint's traces do. Times are
-milliseconds since the run began; a sequence of a manifest is an item, its first position its place.
+milliseconds since an hour before the run; a sequence of a manifest is an item, its first position its place.
 """
 
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from functions.oai.as_of import PointerReading
@@ -40,7 +40,7 @@ class Recording:
     def __init__(self, hours: Hours) -> None:
         self.events: list[dict[str, Any]] = []
         self._hours = hours
-        self._began = hours.now
+        self._began = hours.now - timedelta(hours=1)  # no time is 0 or less
 
     def add(self, kind: str, clock: datetime | None = None, **found: Any) -> None:
         now = self._time(self._hours.now)
