@@ -1,6 +1,6 @@
 // Evaluates a specification that `quint compile` has parsed, checked and flattened: it becomes
 // JavaScript. Operators that are not in the table below are refused. Quint's simulator does the
-// same some fifty times as slowly; tests/protocol/prove.py compares both.
+// same, many times as slowly; tests/protocol/prove.py lets it check a part of what this walks.
 import { readFileSync } from "node:fs"
 
 /** A text that is equal for equal values. */
@@ -141,7 +141,9 @@ function write(e, names) {
     if (names.vars.has(e.name)) return `now.${plain(e.name)}`
     return names.vals.has(e.name) ? `${plain(e.name)}()` : plain(e.name)
   }
-  if (e.kind === "lambda") return `((${e.params.map((p) => plain(p.name)).join()}) => ${inner(e.expr)})`
+  if (e.kind === "lambda") {
+    return `((${e.params.map((p) => plain(p.name)).join()}) => ${inner(e.expr)})`
+  }
   if (e.kind === "let") {
     const { name, qualifier, expr } = e.opdef
     const value = qualifier === "nondet" ? `draw(${inner(expr.args[0])})` : inner(expr)

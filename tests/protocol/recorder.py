@@ -1,7 +1,8 @@
 """Recorded runs: what the writes of a store and the readings of its pointer were, in Quint's words.
 
 Events are those of recorded.qnt, as JSON that marks sets and maps as Quint's traces do. Times are
-milliseconds since an hour before the run; a sequence of a manifest is an item, its first position its place.
+milliseconds since an hour before the run. A sequence of a manifest is an item, its first position
+the item's place.
 """
 
 from collections.abc import Callable, Iterator
