@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Processes that start together would each compile every test as well.
 COMPILED := $(VENV)/.compiled
 
-.PHONY: demo test prove-all prove-aws prove-engines prove-pages prove-tables clients release check bench house format clean
+.PHONY: demo test prove-all prove-aws prove-engines prove-pages prove-tables prove-protocol clients release check bench house format clean
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -60,6 +60,11 @@ prove-pages: $(READY)
 # .tables; PROOF="-k spark" proves a part.
 prove-tables: $(READY)
 	infra/prove-tables.sh $(PROOF)
+
+# The protocol of a store (docs/reference/protocol.md), specified in Quint, which is installed into
+# .npm-quint where node is; PROOF="--steps 10000000 --runs 10000" proves more of it.
+prove-protocol: $(READY)
+	infra/prove-protocol.sh $(PROOF)
 
 # Harvests with other people's clients, and validates and replays what is exported with their tools.
 # Those in Perl are installed first where that can be done, py-wacz into .venv-wacz, ro-crate-py into
@@ -110,4 +115,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .engines .pages .tables .venv-aws .venv-wacz .venv-crate .venv-pywb .npm-wabac .release build dist *.egg-info demo-store
+	rm -rf $(VENV) .engines .pages .tables .venv-aws .venv-wacz .venv-crate .venv-pywb .npm-wabac .npm-quint .release build dist *.egg-info demo-store

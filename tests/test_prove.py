@@ -56,8 +56,8 @@ def test_the_light_suite_leaves_the_proofs_out() -> None:
     assert 'norecursedirs = ["aws"' in ignored
     assert (ROOT / "tests" / "aws").is_dir()
     assert "infra/prove.sh" in (ROOT / "Makefile").read_text("utf-8")
-    for name in ("prove-all", "prove-aws", "prove-engines", "prove-pages", "prove-tables"):
-        assert f"make {name}" in (ROOT / ".ci" / "run").read_text("utf-8")
+    for name in ("all", "aws", "engines", "pages", "tables", "protocol"):
+        assert f"make prove-{name}" in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
 def test_the_demo_runs_before_the_tests_in_the_same_clone() -> None:

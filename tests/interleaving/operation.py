@@ -62,7 +62,7 @@ class Operation:
         self.expiry: Expiry | None = None
         self.wake: datetime | None = None
         self._skew = timedelta(seconds=skew)
-        self._clock = hours.clock(skew)
+        self.clock = hours.clock(skew)
         self._hours = hours
         self._dead = False
         self._failure: BaseException | None = None
@@ -104,7 +104,7 @@ class Operation:
 
         A process that stops for so long in the midst of a batch is beyond what a lease can promise.
         """
-        return self.expiry is not None and self._clock() > self.expiry.until - timedelta(seconds=5)
+        return self.expiry is not None and self.clock() > self.expiry.until - timedelta(seconds=5)
 
     def stop(self, name: str) -> None:
         """Stop here, in the operation's own thread, until it is told to go on."""
@@ -128,7 +128,7 @@ class Operation:
     def _run(self) -> None:
         self._go.acquire()
         runtime = Runtime(
-            self._clock, self._sleep, lambda text: None, {}, 1, identity=lambda: IDENTITY
+            self.clock, self._sleep, lambda text: None, {}, 1, identity=lambda: IDENTITY
         )
         try:
             if not self._dead:

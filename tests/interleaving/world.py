@@ -1,5 +1,10 @@
-"""The world of a run: a store, the builder's operations on it, its readers and its chronicle."""
+"""The world of a run: a store, the builder's operations on it, its readers and its chronicle.
 
+PROTOCOL_RUNS names a file to which each run is added for `make prove-protocol`.
+"""
+
+import json
+import os
 import tempfile
 from collections import Counter
 from contextlib import ExitStack
@@ -21,6 +26,7 @@ from tests.interleaving.item import Given
 from tests.interleaving.operation import Operation
 from tests.interleaving.reader import Reader
 from tests.interleaving.stores import Dated, Maker
+from tests.protocol.recorder import Recorded, Recording
 
 NOTHING = (NothingToPublish, NothingSelectedError, NothingPublished)
 """What an operation may say that has nothing to do."""
@@ -33,7 +39,10 @@ class World:
         self._tally = tally
         self._stack = ExitStack()
         self.hours = Hours()
-        self.store = cast(Writer, Dated(self._stack.enter_context(maker()), self.hours))
+        self.recording = Recording(self.hours)
+        dated = Dated(self._stack.enter_context(maker()), self.hours)
+        self._recorded = Recorded(cast(Writer, dated), self.recording, self.hours.clock(0))
+        self.store = cast(Writer, self._recorded)
         self.chronicle = Chronicle(self.store, self.hours)
         self._stack.callback(self.chronicle.close)
         self.readers: list[Reader] = []
@@ -44,6 +53,9 @@ class World:
         with self._stack:
             for operation in self.operations:
                 operation.die()
+        if place := os.environ.get("PROTOCOL_RUNS"):
+            with Path(place).open("a") as file:
+                file.write(json.dumps(self.recording.events) + "\n")
 
     def add_reader(self, skew: float, keep: int, page: int) -> None:
         reader = Reader(self.store, self.hours, skew, keep, page)
@@ -73,12 +85,14 @@ class World:
 
     def advance(self, operation: Operation, stop: str, count: int = 1) -> None:
         """Let an operation go on up to a stop, or to where time must pass."""
+        self._recorded.clock = operation.clock
         operation.advance(stop, count)
         self._settle()
 
     def finish(self, operation: Operation) -> None:
         """Let an operation go on to its end; time passes where it waits."""
         while not operation.over:
+            self._recorded.clock = operation.clock
             operation.advance("end")
             if operation.waits():
                 assert operation.wake is not None
