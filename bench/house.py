@@ -22,6 +22,7 @@ ROOMS = (
     "builder.export",
     "builder.restore",
     "builder.harvest",
+    "builder.upgrade",
     "builder.verify",
     "builder.withdraw",
     "builder.publish",

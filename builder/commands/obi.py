@@ -18,7 +18,6 @@ from builder.http.url import normalise
 from builder.obi import content, log
 from builder.obi.claim import ObiRuntime
 from builder.obi.content import Version
-from builder.obi.conversion import convert_run, find_unpacked
 from builder.obi.history import OpenedRun, history, is_open, standing
 from builder.obi.key import DAY_END, parse_tist
 from builder.obi.log import ItemHistory
@@ -33,9 +32,9 @@ from builder.obi.report import (
 from builder.obi.run import abandon
 from builder.progress import ProgressBar
 from builder.text import tally, visible
-from builder.verify.obi_packs import PackAudit
+from builder.upgrade.obi_runs import pack_runs
 from functions.database import engine
-from functions.snapshot.errors import DamagedStore, StoreError
+from functions.snapshot.errors import StoreError
 from functions.snapshot.oai_name import canonical_handle
 from functions.url import redirects
 from functions.url.redirects import RedirectChainError
@@ -103,20 +102,11 @@ def _abandon(context: Context, tist: int) -> int:
 
 def _pack(context: Context) -> int:
     """Convert the runs of format 1, one after the other, and check all packs afterwards."""
-    store, runs = context.store, history(context.store)
-    left = find_unpacked(runs)
-    for number, run_ in enumerate(left, 1):
-        with ProgressBar(f"run {number} of {len(left)}", None, "B") as advance:
-            convert_run(store, run_, advance)
-    packs = PackAudit.begin(store, history(store), lambda where: True, whole=False)
-    with ProgressBar("checking", packs.bytes, "B") as advance:
-        packs.finish(advance)
-    for finding in packs.findings:
-        raise DamagedStore(f"{finding.object}: {finding.problem}")
+    left, packs = pack_runs(context.store, lambda what, total: ProgressBar(what, total, "B"))
     context.result(
         f"{tally(len(left), 'run')} converted; {tally(packs.objects, 'pack')} with "
         f"{tally(packs.bytes, 'byte')} checked",
-        {"converted": [run_.tist for run_ in left], "packs": packs.objects, "bytes": packs.bytes},
+        {"converted": left, "packs": packs.objects, "bytes": packs.bytes},
     )
     return 0
 

@@ -172,9 +172,9 @@ class _Copy:
                 self._put(key, key in there, advance)
         for key in sorted(leaves):
             self._put_leaf(key, there.get(key))
-        for number in self._numbers:
-            self._put_views(number)
-            self._create(layout.manifest_key(number))
+        for manifest in manifests:
+            self._put_views(manifest)
+            self._put_manifest(manifest)
         final = self._move_pointer(kept)
         if final.store:
             recovery.prepare_identity(self._target, final.store, earlier)
@@ -238,7 +238,6 @@ class _Copy:
         return replace(self._pointer, settled=True, expiry=None, retired=spans(absent))
 
     def _put(self, key: str, replaced: bool, advance: Advance) -> None:
-        """Copy an object named by its content, after verification."""
         digest, size = hashlib.sha256(), 0
         with tempfile.SpooledTemporaryFile(_SPOOLED) as spool:
             with self._source.open(key) as source:
@@ -248,10 +247,7 @@ class _Copy:
                     size += len(chunk)
                     advance(len(chunk))
             if digest.hexdigest()[:32] != layout.digest_of(key):
-                raise DamagedStore(
-                    f"{key} of {self._source.address} does not match its name: run `sheaf verify` "
-                    "to see what else is wrong"
-                )
+                raise DamagedStore(f"{key} of {self._source.address} does not match its name")
             if replaced:
                 self._target.remove(key)  # its size differs, so it is damaged at the target
             spool.seek(0)
@@ -270,9 +266,12 @@ class _Copy:
             self._objects += 1
             self._bytes += len(data)
 
-    def _put_views(self, number: int) -> None:
-        """Copy the views of a snapshot, unless the target has correct ones."""
-        key, manifest = layout.views_key(number), self._catalogue.manifest(number)
+    def _put_manifest(self, manifest: Manifest) -> None:
+        for key in sorted({manifest.key, layout.manifest_key(manifest.snapshot)}):
+            self._create(key)  # the first one comes last: it shows that the snapshot exists
+
+    def _put_views(self, manifest: Manifest) -> None:
+        key = manifest.views_key
         expected = partial(views.store_views, self._catalogue, manifest)
         data = self._source.read(key)
         if problem := views.fault(manifest, data, expected):
@@ -281,7 +280,7 @@ class _Copy:
         if tag is None:
             self._create(key)
         elif views.fault(manifest, self._target.read(key), expected):
-            self._create(layout.manifest_key(number))  # fails in another store's place
+            self._put_manifest(manifest)  # fails in another store's place
             self._target.replace(key, data, tag)
             self._objects += 1
             self._bytes += len(data)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from builder.intake.lines import SUFFIX, LineWriter
 from builder.store import documents
@@ -237,17 +238,28 @@ def _parse_run(key: str, data: bytes) -> IntakeRun:
     try:
         document = json.loads(data)
         check_version(document["schema"])
-        return documents.build(IntakeRun, {**document, "name": key.split("/")[1]})
+        name = key.split("/")[1]
     except OlderSchemaError as error:
         raise _older(key) from error
     except (KeyError, TypeError, ValueError) as error:
-        raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
+        raise _damaged(key, error) from error
+    return build_run(key, {**document, "name": name})
+
+
+def build_run(key: str, document: Mapping[str, Any]) -> IntakeRun:
+    """Return the run that a summary describes; `name` is added to it. Raises DamagedStore."""
+    try:
+        return documents.build(IntakeRun, document)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(key, error) from error
+
+
+def _damaged(key: str, error: Exception) -> DamagedStore:
+    return DamagedStore(f"{key} is damaged: {error!r}; remove that run")
 
 
 def _older(key: str) -> OlderSchemaError:
-    return OlderSchemaError(
-        f"{key}: an earlier Sheaf wrote this run; remove the run, and ingest its sources again"
-    )
+    return OlderSchemaError(f"{key}: an earlier Sheaf wrote this run: run `sheaf upgrade`")
 
 
 def keys_of(store: Writer, some: Sequence[IntakeRun]) -> dict[str, list[str]]:

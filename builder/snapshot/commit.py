@@ -166,6 +166,7 @@ def _stamp(ready: Ready, number: int, effective: datetime, skipped: list[int]) -
     return replace(
         ready.manifest,
         snapshot=number,
+        upgraded=0,
         effective=effective,
         sequences=tuple(
             replace(s, effective=effective) if s.effective >= ready.since else s
@@ -193,7 +194,7 @@ def _claim(store: Writer, ready: Ready, manifest: Manifest, tag: str | None) -> 
         if store.tag(layout.POINTER) == tag:
             raise
         raise Conflict("an expiry removed objects that this snapshot needs") from error
-    leaves = _inline_leaves(manifest, ready.catalogue)
+    leaves = inline_leaves(manifest, ready.catalogue)
     whole = replace(manifest, leaves=leaves, views=views.digest(statements))
     documents = {
         layout.views_key(number): statements.encode(),
@@ -202,7 +203,7 @@ def _claim(store: Writer, ready: Ready, manifest: Manifest, tag: str | None) -> 
     return all(_create(store, key, data) for key, data in documents.items())
 
 
-def _inline_leaves(manifest: Manifest, catalogue: Catalogue) -> dict[str, Leaf]:
+def inline_leaves(manifest: Manifest, catalogue: Catalogue) -> dict[str, Leaf]:
     """Return the leaves inlined in the manifest: of each served table the small ones that fit.
 
     So the runs of later publishes cost no further request.

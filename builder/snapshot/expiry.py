@@ -20,7 +20,7 @@ from builder.runtime import Runtime
 from builder.snapshot import recovery
 from builder.snapshot.orphans import ORPHAN_AGE, NamedObjects, orphans, references_of
 from functions.snapshot import instant, layout
-from functions.snapshot.errors import Conflict, MissingObject
+from functions.snapshot.errors import Conflict, MissingObject, OlderSchemaError
 from functions.snapshot.manifest import LeafReference, Manifest
 from functions.snapshot.pointer import Expiry, Pointer
 from functions.snapshot.store import Writer
@@ -139,7 +139,7 @@ def _expire(
             if store.tag(layout.POINTER) == tag:
                 raise
             continue  # another expiry was faster
-        if not retired and not orphans(store, kept, named, runtime.clock(), age):
+        if not retired and not orphans(store, named, runtime.clock(), age):
             return Expired((), kept, 0)
         try:
             count = _Expiry(store, runtime, pointer, tag, retired, age)()
@@ -204,7 +204,7 @@ class _Expiry:
         for reference in references.values():
             data.update(key for key in _data(self._catalogue, reference) if key not in named.data)
         manifests = [k for n in self._numbers for k in layout.snapshot_keys(n)]
-        unnamed = orphans(self._store, kept, named, self._runtime.clock(), self._age)
+        unnamed = orphans(self._store, named, self._runtime.clock(), self._age)
         before = data | references.keys() | set(manifests)
         unnamed = [key for key in unnamed if key not in before]
         for keys in (sorted(data), sorted(references), manifests, unnamed):
@@ -253,10 +253,11 @@ class _Expiry:
 
 
 def _manifest(catalogue: Catalogue, number: int) -> Manifest | None:
+    """Return a manifest; None if an interrupted expiry removed it or kept it from an upgrade."""
     try:
         return catalogue.manifest(number)
-    except MissingObject:
-        return None  # removed by an interrupted expiry
+    except (MissingObject, OlderSchemaError):
+        return None
 
 
 def _data(catalogue: Catalogue, reference: LeafReference) -> list[str]:

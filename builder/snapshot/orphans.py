@@ -17,37 +17,38 @@ PLAN_AGE = timedelta(days=14)
 
 @dataclass(frozen=True, slots=True)
 class NamedObjects:
-    """The keys of the leaves and data files that some snapshots name."""
+    """The keys of the leaves and data files that some snapshots name, and of their own objects."""
 
     leaves: frozenset[str]
     data: frozenset[str]
+    own: frozenset[str]
 
     @staticmethod
     def of(catalogue: Catalogue, numbers: Iterable[int]) -> "NamedObjects":
         """Return the objects named by the snapshots with those numbers. Raises MissingObject."""
         references: dict[str, LeafReference] = {}
+        own: set[str] = set()
         for number in numbers:
-            references.update((r.key, r) for r in references_of(catalogue.manifest(number)))
+            manifest = catalogue.manifest(number)
+            references.update((r.key, r) for r in references_of(manifest))
+            own |= manifest.own_keys
         data = {file.key for r in references.values() for file in catalogue.leaf(r).files}
-        return NamedObjects(frozenset(references), frozenset(data))
+        return NamedObjects(frozenset(references), frozenset(data), frozenset(own))
 
 
-def orphans(
-    store: Writer, kept: Iterable[int], named: NamedObjects, now: datetime, age: timedelta
-) -> list[str]:
+def orphans(store: Writer, named: NamedObjects, now: datetime, age: timedelta) -> list[str]:
     """Return the keys of objects that no kept snapshot names, and of unfinished intake.
 
     `age` is the minimum age of the unnamed objects. If it is zero, their age is not checked at all,
     because clocks may differ.
     """
-    own = {key for number in kept for key in layout.snapshot_keys(number)}
     old = [
         entry.key
         for prefix in (layout.RECORDS, layout.SNAPSHOTS)
         for entry in store.entries(prefix)
         if (not age or entry.modified <= now - age)
         and entry.key != layout.WITNESS
-        and not (entry.key in named.leaves or entry.key in named.data or entry.key in own)
+        and not (entry.key in named.leaves or entry.key in named.data or entry.key in named.own)
     ]
     return old + _unfinished_runs(store, now)
 

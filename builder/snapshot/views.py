@@ -63,7 +63,7 @@ def store_views(catalogue: Catalogue, manifest: Manifest, before: Manifest | Non
 def _find_named(catalogue: Catalogue, manifest: Manifest) -> dict[str, list[str]]:
     """Return the keys of the data files of leaves, as the snapshot's own views name them."""
     try:
-        text = catalogue.reader.read(layout.views_key(manifest.snapshot)).decode()
+        text = catalogue.reader.read(manifest.views_key).decode()
     except (MissingObject, UnicodeDecodeError):
         return {}
     if digest(text) != manifest.views:

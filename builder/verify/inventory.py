@@ -21,6 +21,7 @@ from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import DataFile, Leaf, LeafReference, Manifest
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
+from functions.store.catalog import parse_manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,12 @@ class SnapshotContents:
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A snapshot's manifest digest and the keys of its leaves; see SnapshotContents."""
+    """A snapshot's manifest digest, the keys of its leaves and its own; see SnapshotContents."""
 
     digest: bytes
     leaves: tuple[str, ...]
     whole: bool
+    own: frozenset[str]
 
 
 @dataclass
@@ -93,10 +95,13 @@ class Inventory:
 
         Raises MissingObject if it was removed meanwhile, DamagedStore if it was changed.
         """
-        data = self.store.read(layout.manifest_key(number))
+        data, manifest = self._parse(number)
         if hashlib.sha256(data).digest() != self._named[number].digest:
             raise DamagedStore("it was changed during the check")
-        return self._describe(Manifest.from_json(data))
+        return self._describe(manifest)
+
+    def _parse(self, number: int) -> tuple[bytes, Manifest]:
+        return parse_manifest(self.store, number, self.store.read(layout.manifest_key(number)))
 
     @property
     def complete(self) -> bool:
@@ -107,7 +112,13 @@ class Inventory:
     def names(self, numbers: Collection[int] | None = None) -> set[str]:
         """Return the keys that those snapshots name, or all kept snapshots if `numbers` is None."""
         chosen = self.numbers if numbers is None else numbers
-        found = {key for number in chosen for key in layout.snapshot_keys(number)}
+        found = {
+            key
+            for number in chosen
+            for key in (
+                self._named[number].own if number in self._named else layout.snapshot_keys(number)
+            )
+        }
         leaves = {key for n in chosen if n in self._named for key in self._named[n].leaves}
         for _, _, leaf in map(self._leaves.__getitem__, leaves):
             found.update(file.key for file in (leaf.files if leaf else ()))
@@ -150,7 +161,7 @@ class Inventory:
 
     def _manifest(self, number: int) -> Manifest | None:
         try:
-            return Manifest.from_json(self.store.read(layout.manifest_key(number)))
+            return self._parse(number)[1]
         except (MissingObject, DamagedStore):
             return None  # reported when the snapshot itself is read
 
@@ -158,8 +169,7 @@ class Inventory:
         """Read and check a snapshot; return its manifest if that is sound in itself."""
         key = layout.manifest_key(number)
         try:
-            data = self.store.read(key)
-            manifest = Manifest.from_json(data)
+            data, manifest = self._parse(number)
         except MissingObject:
             self._find("manifest-missing", key, f"snapshot {number} is in use, but has no manifest")
             return None
@@ -175,7 +185,8 @@ class Inventory:
             self.findings += consistency.of_table(number, table, leaves)
         keys = (reference.key for some in manifest.tables.values() for reference in some)
         digest = hashlib.sha256(data).digest()
-        self._named[number] = _Named(digest, tuple(map(sys.intern, keys)), held.whole)
+        own = manifest.own_keys
+        self._named[number] = _Named(digest, tuple(map(sys.intern, keys)), held.whole, own)
         self._check_views(held)
         return manifest
 
@@ -222,7 +233,7 @@ class Inventory:
         return None
 
     def _check_views(self, held: SnapshotContents) -> None:
-        key = layout.views_key(held.manifest.snapshot)
+        key = held.manifest.views_key
         try:
             data = self.store.read(key)
         except MissingObject:

@@ -78,8 +78,9 @@ def identify(configuration: Configuration, manifest: Manifest) -> Identify:
         effective=manifest.effective,
         records=sum(manifest.kinds().values()),
         parquet=root and root + layout.RECORDS,
-        views=root and root + layout.views_key(manifest.snapshot),
-        manifest=root and root + layout.manifest_key(manifest.snapshot),
+        views=root and root + manifest.views_key,
+        # Harvesters of data files know only the first manifest of a snapshot.
+        manifest="" if manifest.upgraded else root and root + manifest.key,
         digest=manifest.digest,
         version=distribution.version(),
         friends=tuple(configuration["identify.friends"]),

@@ -260,7 +260,8 @@ def _is_set(text: str) -> bool:
 
 
 def _check(data: bytes, namespace: str, store: str) -> bytes:
-    issuer = f"{namespace} {store}"
+    # A store that Sheaf 0.1.0 published has no id: its tokens stay valid.
+    issuer = f"{namespace} {store}" if store else namespace
     return zlib.crc32(data, zlib.crc32(issuer.encode())).to_bytes(_CHECK_BYTES, "big")
 
 

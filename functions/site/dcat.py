@@ -171,7 +171,7 @@ def _list_forms(request: PageRequest) -> Iterator[_DataForm]:
     root = str(configuration["identify.data_url"]).rstrip("/")
     if not root:
         return
-    views = f"{root}/{layout.views_key(request.manifest.snapshot)}"
+    views = f"{root}/{request.manifest.views_key}"
     yield _DataForm("Parquet", root, views, _PARQUET)
     if configuration["publish.tables"]:
         yield _DataForm("DuckLake", f"{root}/{layout.LAKE}", _DUCKLAKE, _DUCKLAKE)

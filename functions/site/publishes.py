@@ -12,7 +12,7 @@ from functions.http.http_message import Reply
 from functions.oai.figures import KindFigures
 from functions.oai.request import LIST_IDENTIFIERS
 from functions.site.page import PageRequest, SitePage
-from functions.snapshot import instant, layout
+from functions.snapshot import instant
 from functions.snapshot.dumps import FOLDER, DumpEntry
 from functions.snapshot.errors import StoreError
 
@@ -63,7 +63,7 @@ def show(request: PageRequest) -> SitePage:
         "rows": rows[:_MANY],
         "more": request.address.page("/publishes", before=more) if more else None,
         "data_url": root,
-        "views": f"{root}/{layout.views_key(request.manifest.snapshot)}" if root else "",
+        "views": f"{root}/{request.manifest.views_key}" if root else "",
         "dumps": None if request.arguments.get("before") else _read_dumps(request, root),
         "feed": request.address.page("/publishes.atom"),
         "query": _QUERY,

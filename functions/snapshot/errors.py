@@ -5,6 +5,8 @@ from typing import Any
 NO_SPACE = "the disk for scratch files is full: free some space, or set TMPDIR to another folder"
 VERSION = 3
 """Written into every JSON document of a store. It rises when a table gets another column."""
+RELEASE = "0.2.0"
+"""The first release that reads VERSION; the pointer names it for earlier releases."""
 
 
 class SheafError(Exception):
@@ -47,8 +49,8 @@ class NothingPublished(StoreError):
     """The store has no snapshot in effect."""
 
 
-def check_version(version: Any) -> None:
-    """Check that a document of that version can be read.
+def check_version(version: Any, release: Any = None) -> None:
+    """Check that a document of that version can be read; `release` is the first that reads it.
 
     Raises NewerSchema, OlderSchemaError, or ValueError if the version is invalid.
     """
@@ -56,11 +58,11 @@ def check_version(version: Any) -> None:
         raise ValueError(f"schema is {version!r}")
     if version > VERSION:
         raise NewerSchema(
-            f"the store has schema {version}, but this Sheaf reads up to {VERSION}: install a "
-            "later Sheaf"
+            f"the store has schema {version}, but this Sheaf reads up to {VERSION}: install "
+            + (f"Sheaf {release} or later" if isinstance(release, str) else "a later Sheaf")
         )
     if version < VERSION:
         raise OlderSchemaError(
             f"the store has schema {version} of an earlier Sheaf, but this Sheaf reads {VERSION}: "
-            "ingest its sources into a new store"
+            "run `sheaf upgrade`"
         )

@@ -1,6 +1,8 @@
 """Leaves of the manifest: descriptions of data files and their row groups."""
 
 import json
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,3 +124,12 @@ def document(data: bytes, what: str) -> Any:
 def key(value: Any) -> Any:
     """Return a bound with lists turned into tuples, which JSON lacks."""
     return tuple(value) if isinstance(value, list) else value
+
+
+def overlapping(parts: Sequence[Any], first: Key, last: Key) -> Sequence[Any]:
+    """Return the adjacent `parts` (leaves or row groups, in order) that can hold first..last."""
+    start = bisect_left(parts, first, key=lambda part: part.last)
+    end = start
+    while end < len(parts) and parts[end].first <= last:
+        end += 1
+    return parts[start:end]

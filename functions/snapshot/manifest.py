@@ -3,58 +3,29 @@
 The root lists the sequences and the leaves of each table. A leaf lists data files and their row
 groups. Root and leaves are JSON. Leaves are named by their content, so snapshots share them.
 
-A sequence is a publish with the positions that it assigned. A making is the version of a format's
-templates, and since when it applies.
+A sequence is a publish with the positions that it assigned.
 """
 
 import hashlib
 import json
-from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
-from collections.abc import Sequence as Series
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from functions.snapshot import instant
+from functions.snapshot import instant, layout
 from functions.snapshot.errors import VERSION, DamagedStore
-from functions.snapshot.leaf import MALFORMED, document, key
+from functions.snapshot.leaf import MALFORMED, document
 from functions.snapshot.leaf import DataFile as DataFile
 from functions.snapshot.leaf import Key as Key
 from functions.snapshot.leaf import Leaf as Leaf
 from functions.snapshot.leaf import RowGroup as RowGroup
+from functions.snapshot.leaf import key as as_key
+from functions.snapshot.leaf import overlapping as overlapping
+from functions.snapshot.making import Making as Making
 
 UNSTAMPED = datetime.max.replace(tzinfo=UTC)
 """The instant of a sequence before it has a real one: it takes effect with the next snapshot."""
-
-
-@dataclass(frozen=True, slots=True)
-class Making:
-    """A digest of the templates that produce a format.
-
-    `since` is the instant from which they apply, and `snapshot` the snapshot that took effect then.
-    They are None and 0 if the templates never changed. No record has an earlier datestamp in the
-    format than `since`.
-    """
-
-    digest: str
-    since: datetime | None = None
-    snapshot: int = 0
-
-    def to_json(self) -> list[Any]:
-        """Return it as JSON values for a manifest."""
-        return [self.digest, self.since and instant.to_text(self.since), self.snapshot]
-
-    @staticmethod
-    def from_json(value: Any) -> "Making":
-        """Build it from the output of `to_json`.
-
-        Raises ValueError or TypeError for anything else.
-        """
-        digest, since, snapshot = value
-        return Making(
-            str(digest), None if since is None else instant.from_text(since), int(snapshot)
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +102,7 @@ class Manifest:
     the SHA-256 of the snapshot's views.sql. `publisher` is a random text of the process that wrote
     the manifest. `store` is the store's id. `former` are its earlier ids (empty: no id), each with
     the last snapshot that was published under it, ascending. `digest` is the SHA-256 of the JSON
-    that it was read from, "" if it was not read.
+    that it was read from, "" if it was not read. `upgraded` is as in layout.manifest_key.
     """
 
     snapshot: int
@@ -155,6 +126,23 @@ class Manifest:
     store: str = ""
     former: tuple[tuple[int, str], ...] = ()
     digest: str = field(default="", compare=False)
+    upgraded: int = field(default=0, compare=False)
+
+    @property
+    def key(self) -> str:
+        """The manifest's key."""
+        return layout.manifest_key(self.snapshot, self.upgraded)
+
+    @property
+    def views_key(self) -> str:
+        """The key of the snapshot's views."""
+        return layout.views_key(self.snapshot, self.upgraded)
+
+    @property
+    def own_keys(self) -> frozenset[str]:
+        """The keys of this snapshot alone; the first manifest tells that it was upgraded."""
+        first, settled = layout.manifest_key(self.snapshot), layout.settled_key(self.snapshot)
+        return frozenset((first, settled, self.key, self.views_key))
 
     @property
     def last_position(self) -> int:
@@ -221,6 +209,7 @@ class Manifest:
             "skipped": list(self.skipped),
             "store": self.store,
             **({"former": [list(one) for one in self.former]} if self.former else {}),
+            **({"upgraded": self.upgraded} if self.upgraded else {}),
             "formats": {prefix: m.to_json() for prefix, m in self.formats.items()},
             "sequences": [
                 [s.number, instant.to_text(s.effective), s.first, s.last, dict(s.records)]
@@ -271,22 +260,14 @@ class Manifest:
                 ),
                 tables={
                     table: tuple(
-                        LeafReference(**{name: key(value) for name, value in leaf.items()})
+                        LeafReference(**{k: as_key(value) for k, value in leaf.items()})
                         for leaf in leaves
                     )
                     for table, leaves in found["tables"].items()
                 },
                 leaves={name: Leaf.of(files) for name, files in found["leaves"].items()},
                 digest=hashlib.sha256(data).hexdigest(),
+                upgraded=int(found.get("upgraded", 0)),
             )
         except MALFORMED as error:
             raise DamagedStore(f"the manifest is damaged: {error!r}") from error
-
-
-def overlapping(parts: Series[Any], first: Key, last: Key) -> Series[Any]:
-    """Return the adjacent `parts` (leaves or row groups, in order) that can hold first..last."""
-    start = bisect_left(parts, first, key=lambda part: part.last)
-    end = start
-    while end < len(parts) and parts[end].first <= last:
-        end += 1
-    return parts[start:end]

@@ -13,7 +13,13 @@ from itertools import pairwise
 from typing import Any
 
 from functions.snapshot import instant
-from functions.snapshot.errors import VERSION, DamagedStore, NothingPublished, check_version
+from functions.snapshot.errors import (
+    RELEASE,
+    VERSION,
+    DamagedStore,
+    NothingPublished,
+    check_version,
+)
 
 REMEMBERED = timedelta(minutes=1)
 """How long the pointer names a snapshot after it was superseded."""
@@ -111,6 +117,7 @@ class Pointer:
         """Return the pointer as JSON for the store."""
         document: dict[str, Any] = {
             "schema": VERSION,
+            "sheaf": RELEASE,
             "snapshots": [
                 {"snapshot": e.snapshot, "effective": instant.to_text(e.effective)}
                 for e in self.entries
@@ -141,7 +148,7 @@ class Pointer:
         """
         try:
             document = json.loads(data)
-            check_version(document["schema"])
+            check_version(document["schema"], document.get("sheaf"))
             _check_consistent(document)
             entries = tuple(
                 PointerEntry(int(e["snapshot"]), instant.from_text(e["effective"]))
@@ -180,6 +187,7 @@ def spans(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
 DIGEST = "sha256"
 _KEYS = {
     "schema",
+    "sheaf",
     "snapshots",
     "settled",
     "store",

@@ -3,7 +3,6 @@
 from functions.database import engine
 from functions.oai.repository import PublishedRecord
 from functions.site.page import PageRequest
-from functions.snapshot import layout
 
 _TABLES = {"capture": "captures", "template": "templates"}
 """The table of DuckDB by the kind of an item; all others are in `records`."""
@@ -30,7 +29,7 @@ def list_commands(
 
 def _query_remotely(request: PageRequest, root: str, query: str) -> str:
     """Return what queries the published data files without Sheaf (docs/reference/store.md)."""
-    views = f"{root}/{layout.views_key(request.manifest.snapshot)}"
+    views = f"{root}/{request.manifest.views_key}"
     variable = f"SET VARIABLE root = {engine.quote(f'{root}/')};"
     return (
         f"(echo {quote_shell(variable)}; curl -s {quote_shell(views)}) > views.sql\n"

@@ -62,7 +62,7 @@ def refused(text: str, verb: str = "ListRecords") -> bool:
 
 
 def forged(data: bytes) -> str:
-    raw = zlib.crc32(data, zlib.crc32(b"a.cz ")).to_bytes(4, "big") + data
+    raw = zlib.crc32(data, zlib.crc32(b"a.cz")).to_bytes(4, "big") + data
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
