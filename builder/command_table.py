@@ -18,6 +18,7 @@ class Command:
     """A command: its name on the command line, a summary of one line, and one or two examples.
 
     `faults` says when it exits with 1; if empty, it never does. `writes`: to the store, always.
+    `folder` is that of its module below `builder/commands/`, if it has one.
     """
 
     name: str
@@ -26,11 +27,13 @@ class Command:
     examples: tuple[str, ...]
     faults: str = ""
     writes: bool = False
+    folder: str = ""
 
     @property
     def module(self) -> str:
         """Name of the module with `add` and `run`, or for subcommands with their table."""
-        return f"builder.commands.{self.name.partition(' ')[0]}"
+        name = self.name.partition(" ")[0]
+        return ".".join(filter(None, ("builder.commands", self.folder, name)))
 
 
 FAMILIES = {"export": ("FORMAT", "keep", "Write the store's content in other formats.")}
@@ -158,6 +161,7 @@ _ROWS = (
         "keep",
         "Bring a store of an earlier release to the schema of this one.",
         ("sheaf upgrade", "sheaf upgrade --to /archive/new-store"),
+        folder="store",
     ),
     Command(
         "copy",

@@ -238,24 +238,19 @@ def _parse_run(key: str, data: bytes) -> IntakeRun:
     try:
         document = json.loads(data)
         check_version(document["schema"])
-        name = key.split("/")[1]
     except OlderSchemaError as error:
         raise _older(key) from error
     except (KeyError, TypeError, ValueError) as error:
-        raise _damaged(key, error) from error
-    return build_run(key, {**document, "name": name})
+        raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
+    return build_run(key, document)
 
 
 def build_run(key: str, document: Mapping[str, Any]) -> IntakeRun:
-    """Return the run that a summary describes; `name` is added to it. Raises DamagedStore."""
+    """Return the run that a summary describes; its key names it. Raises DamagedStore."""
     try:
-        return documents.build(IntakeRun, document)
+        return documents.build(IntakeRun, {**document, "name": key.split("/")[1]})
     except (KeyError, TypeError, ValueError) as error:
-        raise _damaged(key, error) from error
-
-
-def _damaged(key: str, error: Exception) -> DamagedStore:
-    return DamagedStore(f"{key} is damaged: {error!r}; remove that run")
+        raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
 
 
 def _older(key: str) -> OlderSchemaError:
@@ -280,10 +275,7 @@ def keys_of(store: Writer, some: Sequence[IntakeRun]) -> dict[str, list[str]]:
 def files(
     store: Writer, some: Sequence[IntakeRun], keys: Mapping[str, Sequence[str]], table: str
 ) -> list[str]:
-    """Return the local paths of the runs' files of `table`, in order; `keys` are all keys.
-
-    Raises OlderSchemaError.
-    """
+    """Return the runs' local files of `table`, in order. Raises OlderSchemaError."""
     wanted = []
     for run in some:
         prefix = layout.run_prefix(run.name)

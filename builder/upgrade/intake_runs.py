@@ -36,8 +36,9 @@ def convert_runs(store: Writer) -> int:
 def _convert(store: Writer, key: str, found: dict[str, Any]) -> None:
     name = key.split("/")[1]
     prefix = layout.run_prefix(name)
-    run = intake.build_run(key, {**found, "name": f"{name}-{VERSION}"})
-    if store.tag(layout.run_prefix(run.name) + layout.RUN_SUMMARY) is None:
+    summary = f"{layout.run_prefix(f'{name}-{VERSION}')}{layout.RUN_SUMMARY}"
+    run = intake.build_run(summary, found)
+    if store.tag(summary) is None:
         with (
             tempfile.TemporaryDirectory(prefix="sheaf-upgrade-") as scratch,
             closing(engine.connect(memory_megabytes=_MEMORY, scratch=Path(scratch))) as connection,

@@ -25,8 +25,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from functions.snapshot.errors import VERSION
-
 POINTER = "current.json"
 RECORDS = "records/"
 SNAPSHOTS = "snapshots/"
@@ -54,6 +52,8 @@ SETS_GROUPS = 1
 """Row groups of a file of the table of sets: a publish rewrites the groups of changed sets."""
 COUNT_GROUPS = 8
 """Row groups of a file of hosts, domains or media types: a publish rewrites files that change."""
+UPGRADES = (3,)
+"""Schemas into which a release rewrites the snapshots of earlier ones; the last is VERSION."""
 LEAF_FILES = 64
 """Data files in one leaf of the manifest."""
 INLINED = 3 << 16
@@ -120,7 +120,7 @@ def settled_key(snapshot: int) -> str:
 
 def snapshot_keys(snapshot: int) -> tuple[str, ...]:
     """Return the keys that can belong to one snapshot alone; its manifest is removed last."""
-    schemas = (*range(2, VERSION + 1), 0)
+    schemas = (*UPGRADES, 0)
     views = (views_key(snapshot, schema) for schema in schemas)
     manifests = (manifest_key(snapshot, schema) for schema in schemas)
     return settled_key(snapshot), *views, *manifests

@@ -203,6 +203,10 @@ def after(datestamp: str) -> str:
     return instant.to_text(instant.from_text(datestamp) + timedelta(seconds=1))
 
 
+def test_the_layout_knows_the_present_schema() -> None:
+    assert layout.UPGRADES[-1] == VERSION
+
+
 def test_a_newer_store_is_refused_with_the_release_that_it_needs(
     upgraded: Kept, tmp_path: Path
 ) -> None:
