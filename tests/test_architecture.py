@@ -133,7 +133,7 @@ def test_the_table_of_commands_says_what_each_does(name: str) -> None:
 
 def test_each_command_is_in_the_table() -> None:
     folder = ROOT / "builder" / "commands"
-    names = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    names = {path.stem for path in folder.rglob("*.py")} - {"__init__"}
     assert names == {name.partition(" ")[0] for name in COMMANDS}
     for family in FAMILIES:
         (module,) = {c.module for c in COMMANDS.values() if c.name.startswith(f"{family} ")}
