@@ -4,10 +4,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from functions.snapshot import layout
 from functions.snapshot.errors import VERSION, DamagedStore, OlderSchemaError, check_version
 from functions.snapshot.leaf import MALFORMED, Leaf
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import DIGEST, Pointer, digest
+from functions.snapshot.witness import Witness
 
 _LACKING: Mapping[int, Mapping[str, Any]] = {
     # schema: keys that its manifests lack, with the values that mean the same
@@ -34,10 +36,19 @@ def is_older(found: Mapping[str, Any]) -> bool:
 
 def convert_pointer(found: Mapping[str, Any]) -> Pointer:
     """Return the pointer that a document describes. Raises DamagedStore."""
+    return Pointer.from_json(_dump(_check_digest(found, layout.POINTER)))
+
+
+def convert_witness(found: Mapping[str, Any]) -> Witness:
+    """Return the witness that a document describes. Raises DamagedStore."""
+    return Witness.from_json(_dump(_check_digest(found, layout.WITNESS)))
+
+
+def _check_digest(found: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return a document without its digest, which must be right if it is there."""
     if found.get(DIGEST, digest({**found})) != digest({**found}):
-        raise DamagedStore(f"current.json is damaged: it does not match its {DIGEST}")
-    rest = {name: value for name, value in found.items() if name != DIGEST}
-    return Pointer.from_json(_dump(rest))
+        raise DamagedStore(f"{key} is damaged: it does not match its {DIGEST}")
+    return {name: value for name, value in found.items() if name != DIGEST}
 
 
 def write_pointer(pointer: Pointer, schema: int) -> bytes:

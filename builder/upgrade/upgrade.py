@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from builder.obi.conversion import find_unpacked
 from builder.obi.history import history
 from builder.runtime import Advance, Runtime
 from builder.snapshot.draft import Draft
@@ -58,10 +59,23 @@ def upgrade(
             runtime.say("an earlier Sheaf has published meanwhile; converting its snapshot too")
     else:
         raise Conflict(f"other publishes came first {_TRIES} times; stop them, and run this again")
+    _upgrade_witness(store)
     runs = convert_runs(store)
-    packed = pack_runs(store, progress)[0] if history(store) else []
-    store.remove(*store.keys(NOTES))
+    notes = list(store.keys(NOTES))
+    # Of an interrupted upgrade, the packs may not have been checked.
+    is_unchecked = bool(notes or find_unpacked(history(store)))
+    packed = pack_runs(store, progress)[0] if is_unchecked else []
+    store.remove(*notes)
     return UpgradeResult(schema, snapshots, files, runs, tuple(packed))
+
+
+def _upgrade_witness(store: Writer) -> None:
+    tag = store.tag(layout.WITNESS)
+    if tag is None:
+        return  # no release before 0.2.0 wrote one
+    found = documents.parse(store.read(layout.WITNESS), layout.WITNESS)
+    if documents.is_older(found):
+        store.replace(layout.WITNESS, documents.convert_witness(found).to_json(), tag)
 
 
 def _upgrade_snapshots(store: Writer, runtime: Runtime, memory: int) -> tuple[int | None, int, int]:

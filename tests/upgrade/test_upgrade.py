@@ -1,6 +1,7 @@
 """Stores of earlier releases are refused, upgraded and served, and nothing of them is lost."""
 
 import argparse
+import json
 import shutil
 import tarfile
 from collections.abc import Iterator
@@ -194,6 +195,11 @@ def test_a_harvester_misses_nothing_and_gets_nothing_twice(upgraded: Kept, tmp_p
             assert list(answers.follow(ask, verb, token))[: len(rest)] == rest
     assert kept("expire", "--keep", "100").code == 0  # removes what only the release needed
     assert "no problems found" in kept("verify").out
+    for key in (layout.POINTER, layout.WITNESS):  # as a release of a schema in between left them
+        document = json.loads((kept.store / key).read_bytes())
+        del document["sha256"]
+        (kept.store / key).write_text(json.dumps({**document, "schema": VERSION - 1}))
+    assert kept("upgrade", "--json").json["schema"] == VERSION - 1
     with asking(kept) as ask:
         assert {row[0] for row in answers.headers(ask, metadataPrefix="redif")} == {*every}
 
