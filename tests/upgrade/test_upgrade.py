@@ -4,8 +4,8 @@ import argparse
 import json
 import shutil
 import tarfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,11 +17,14 @@ from builder.context import Context, from_environment
 from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.store.folder import FolderStore
+from builder.upgrade.store_move import OccupiedTarget, move
+from builder.upgrade.upgrade import upgrade
 from functions.config import configuration
 from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import VERSION
+from tests.bucket import Bucket
 from tests.builder.conftest import Clock
 from tests.e2e.conftest import Result, sheaf
 from tests.functions.oai.client import content, event
@@ -207,6 +210,27 @@ def test_a_harvester_misses_nothing_and_gets_nothing_twice(upgraded: Kept, tmp_p
 def after(datestamp: str) -> str:
     """Return the second after a datestamp."""
     return instant.to_text(instant.from_text(datestamp) + timedelta(seconds=1))
+
+
+def test_a_bucket_gets_the_objects_of_a_folder(
+    upgraded: Kept, earlier: Kept, make_bucket: Callable[[], Bucket]
+) -> None:
+    bucket, source, clock = make_bucket(), FolderStore(earlier.store), Clock(BEHIND)
+    bucket.create("intake/other", b"of another store")
+    with pytest.raises(OccupiedTarget, match="has intake/other: choose an empty place"):
+        move(source, bucket, BEHIND, lambda total: nullcontext(lambda count: None))
+    bucket.remove("intake/other")
+    bucket.create(layout.manifest_key(1), b"{")  # of a copy that was cut off
+    for expected in (True, False):
+        copied = move(source, bucket, BEHIND, lambda total: nullcontext(lambda count: None))
+        assert bool(copied) is expected
+    runtime = Runtime(clock, clock.sleep, lambda text: None, {}, 1)
+    upgrade(bucket, runtime, 256, lambda what, total: nullcontext(lambda count: None))
+    found = {key: bucket.read(key) for key in bucket.keys("")}
+    wanted = objects(upgraded.store)
+    assert {k: v for k, v in found.items() if k != layout.POINTER} == {
+        k: v for k, v in wanted.items() if k not in (layout.POINTER, ".lock")
+    }
 
 
 def test_the_layout_knows_the_present_schema() -> None:
