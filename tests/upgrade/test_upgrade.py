@@ -212,6 +212,7 @@ def after(datestamp: str) -> str:
     return instant.to_text(instant.from_text(datestamp) + timedelta(seconds=1))
 
 
+@pytest.mark.parametrize("upgraded", ["to another store"], indirect=True)
 def test_a_bucket_gets_the_objects_of_a_folder(
     upgraded: Kept, earlier: Kept, make_bucket: Callable[[], Bucket]
 ) -> None:
