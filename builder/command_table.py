@@ -150,8 +150,17 @@ _ROWS = (
         "verify",
         "keep",
         "Check that the store is complete and consistent.",
-        ("sheaf verify", "sheaf verify --newest --sample 10"),
-        "the store is damaged",
+        ("sheaf verify --newest --sample 10", "sheaf verify --bundle proof.json --key VKEY"),
+        "the store is damaged, or a bundle proves nothing",
+    ),
+    Command(
+        "prove",
+        "keep",
+        "Prove that a record was in a snapshot, or was not.",
+        (
+            "sheaf prove --new-key sheaf.key",
+            "sheaf prove oai:archive.example.org:capture,k3 --as-of 2026-11-26",
+        ),
     ),
     Command(
         "copy",

@@ -32,9 +32,11 @@ class Configuration:
         return self.values[name]
 
     def relative_to(self, folder: Path) -> "Configuration":
-        """Return a copy with the folder of templates relative to `folder`."""
-        own = self["formats.templates"]
-        return self.having("formats.templates", str(folder / own) if own else "")
+        """Return a copy with the folder of templates and the file of a key relative to `folder`."""
+        found = self
+        for name in ("formats.templates", "sign.key_file"):
+            found = found.having(name, str(folder / self[name]) if self[name] else "")
+        return found
 
     def having(self, name: str, value: Any) -> "Configuration":
         """Return a copy with another value of a key."""
