@@ -10,7 +10,7 @@ from pathlib import Path
 from builder.context import Context
 from builder.errors import UsageError
 from builder.progress import show_bytes
-from builder.proofs.bundle import Bundle, verify_bundle
+from builder.proofs.bundle import ProofBundle, verify_bundle
 from builder.proofs.checkpoint import Checkpoint, open_checkpoint
 from builder.proofs.errors import ProofError
 from builder.proofs.note import VerifierKey
@@ -136,7 +136,7 @@ def _read_checkpoint(name: str, keys: Sequence[VerifierKey] | None) -> Checkpoin
     """Return the checkpoint in a file or in a bundle."""
     data = _read_file(name)
     try:
-        text = Bundle.parse(data).checkpoint if data[:1] == b"{" else data.decode("utf-8")
+        text = ProofBundle.parse(data).checkpoint if data[:1] == b"{" else data.decode("utf-8")
         return open_checkpoint(text, keys)
     except (ProofError, UnicodeDecodeError) as error:
         raise UsageError(f"{name}: {error}") from error
@@ -156,7 +156,7 @@ def _verify_bundle(context: Context, keys: Sequence[VerifierKey] | None) -> int:
         raise UsageError("--bundle needs --key: without one, anybody may have written the bundle")
     data = _read_file(name)
     try:
-        verdict = verify_bundle(Bundle.parse(data), keys)
+        verdict = verify_bundle(ProofBundle.parse(data), keys)
     except ProofError as error:
         context.result(f"{name} proves nothing: {error}", {"proved": False, "problem": str(error)})
         return 1

@@ -68,7 +68,7 @@ class SequenceProof:
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
+class ProofBundle:
     """A proof for one identifier.
 
     `next` is the entry after `entry`; None if the checkpoint has no later one. `lookup` has blocks
@@ -90,10 +90,10 @@ class Bundle:
         return json.dumps(asdict(self), ensure_ascii=False, indent=1).encode()
 
     @staticmethod
-    def parse(data: bytes) -> "Bundle":
+    def parse(data: bytes) -> "ProofBundle":
         """Parse the output of `to_json`. Raises ProofError."""
         try:
-            found = documents.build(Bundle, json.loads(data))
+            found = documents.build(ProofBundle, json.loads(data))
         except ValueError as error:
             raise ProofError(f"it is not a bundle of `sheaf prove`: {error}") from error
         if found.form != FORM:
@@ -122,7 +122,7 @@ class Verdict:
     checkpoint: Checkpoint
 
 
-def verify_bundle(bundle: Bundle, keys: Sequence[VerifierKey] | None) -> Verdict:
+def verify_bundle(bundle: ProofBundle, keys: Sequence[VerifierKey] | None) -> Verdict:
     """Return what a bundle proves; `keys` of None checks no signature. Raises ProofError."""
     checkpoint = open_checkpoint(bundle.checkpoint, keys)
     entry = _open_entry(checkpoint, bundle.entry)
@@ -175,7 +175,7 @@ def _open_entry(checkpoint: Checkpoint, proof: EntryProof) -> LogEntry:
     return LogEntry.parse(proof.text)
 
 
-def _find_end(checkpoint: Checkpoint, bundle: Bundle) -> str | None:
+def _find_end(checkpoint: Checkpoint, bundle: ProofBundle) -> str | None:
     """Return the instant of the next entry; None if the entry is the last one."""
     if bundle.entry.index == checkpoint.size - 1:
         return None
@@ -184,7 +184,7 @@ def _find_end(checkpoint: Checkpoint, bundle: Bundle) -> str | None:
     return _open_entry(checkpoint, bundle.next).effective
 
 
-def _find_positions(bundle: Bundle, entry: LogEntry) -> list[int]:
+def _find_positions(bundle: ProofBundle, entry: LogEntry) -> list[int]:
     """Return all positions of the identifier's key, the highest first."""
     if len(bundle.lookup) != len(entry.lookup):
         raise ProofError("a run of the look-up is missing")
@@ -218,7 +218,7 @@ def _search_run(run: RunHead, blocks: Sequence[BlockProof], key: int) -> list[in
     return [position for found, position in rows if found == key]
 
 
-def _find_record(bundle: Bundle, entry: LogEntry, positions: list[int]) -> RecordProof | None:
+def _find_record(bundle: ProofBundle, entry: LogEntry, positions: list[int]) -> RecordProof | None:
     """Return the record of the identifier at its highest position, None without one."""
     for record in bundle.records:
         if not positions or not 0 <= record.run < len(entry.records):
@@ -247,7 +247,7 @@ def _parse_row(text: str) -> dict[str, Any]:
     raise ProofError("a record is malformed")
 
 
-def _find_datestamp(bundle: Bundle, entry: LogEntry, row: dict[str, Any]) -> str:
+def _find_datestamp(bundle: ProofBundle, entry: LogEntry, row: dict[str, Any]) -> str:
     proof = bundle.sequence
     if proof is None or proof.number != row["sequence"]:
         raise ProofError("the publish of the record is missing")

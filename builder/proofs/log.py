@@ -26,7 +26,7 @@ from builder.proofs.index import (
 )
 from builder.proofs.merkle import hash_leaf, prove_inclusion, root_of
 from builder.proofs.rows import COLUMNS, LOOKUP, RECORDS, read_groups, span_of
-from builder.proofs.signer import Signer
+from builder.proofs.signer import LogSigner
 from builder.proofs.tiles import CHECKPOINT, TileTree, list_partials
 from builder.runtime import Runtime
 from builder.snapshot import consistency, recovery
@@ -38,9 +38,11 @@ from functions.snapshot.store import Reader, Writer
 from functions.store.catalog import Catalogue
 
 _TRIES = 8
+_FEW = 1024
+"""Rows of a row group of `lookup` that the index holds itself, in 22 KB at most."""
 
 
-def sign_snapshots(store: Writer, signer: Signer, runtime: Runtime) -> int:
+def sign_snapshots(store: Writer, signer: LogSigner, runtime: Runtime) -> int:
     """Add the snapshots that the log lacks; return their number. The log begins with the newest.
 
     Raises DamagedStore if another key signed the log, Conflict if other processes changed it every
@@ -57,7 +59,7 @@ def sign_snapshots(store: Writer, signer: Signer, runtime: Runtime) -> int:
     raise Conflict("the log was changed by other processes every time; run the command again")
 
 
-def read_log(reader: Reader, signer: Signer) -> tuple[str, TileTree]:
+def read_log(reader: Reader, signer: LogSigner) -> tuple[str, TileTree]:
     """Return the newest checkpoint, "" without one, and the tree. Raises DamagedStore."""
     try:
         text = reader.read(CHECKPOINT).decode("utf-8", "replace")
@@ -86,7 +88,7 @@ def read_index(reader: Reader, key: str) -> ProofIndex:
         raise DamagedStore(f"{key}: {error}") from error
 
 
-def _append_next(store: Writer, signer: Signer, runtime: Runtime) -> bool:
+def _append_next(store: Writer, signer: LogSigner, runtime: Runtime) -> bool:
     """Append the next snapshot; return False if the log has all. Raises Conflict."""
     pointer, _ = recovery.current(store)
     newest = pointer.newest()
@@ -120,7 +122,7 @@ def _append_next(store: Writer, signer: Signer, runtime: Runtime) -> bool:
 
 def _build(
     store: Writer,
-    signer: Signer,
+    signer: LogSigner,
     runtime: Runtime,
     manifest: Manifest,
     log: tuple[str, TileTree],
@@ -215,7 +217,9 @@ def _digest_file(
     for group, rows in zip(file.groups, read, strict=True):
         if rows.rows != group.rows or not isinstance(group.first, int):
             raise DamagedStore(f"{file.key} does not have the rows that its leaf declares")
-        groups.append(GroupTree(group.first, *span_of(file, group), group.rows, rows.find_root()))
+        data = rows.data if table == LOOKUP and group.rows <= _FEW else b""
+        span = span_of(file, group)
+        groups.append(GroupTree(group.first, *span, group.rows, rows.find_root(), data))
     return FileTrees(file.key, file.bytes, tuple(groups))
 
 

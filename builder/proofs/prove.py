@@ -3,13 +3,14 @@
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 
 from builder.proofs import note
 from builder.proofs.bundle import (
     FORM,
     BlockProof,
-    Bundle,
     EntryProof,
+    ProofBundle,
     RecordProof,
     SequenceProof,
     verify_bundle,
@@ -19,18 +20,19 @@ from builder.proofs.entry import LogEntry, sequence_line
 from builder.proofs.errors import ProofError
 from builder.proofs.index import NEWEST, ProofIndex, RunTree, index_key
 from builder.proofs.log import read_index
-from builder.proofs.merkle import hash_leaf, nodes_of, prove_inclusion
+from builder.proofs.merkle import Nodes, hash_leaf, nodes_of, prove_inclusion
 from builder.proofs.rows import (
     BLOCK_ROWS,
     LOOKUP,
     LOOKUP_ROW,
     RECORDS,
+    WIDTHS,
     GroupRows,
     locate_group,
     read_group,
     read_record,
 )
-from builder.proofs.tiles import TileTree
+from builder.proofs.tiles import WIDTH, TileTree
 from functions.database import engine
 from functions.snapshot import instant, oai_name
 from functions.snapshot.errors import DamagedStore, MissingObject, NothingPublished
@@ -60,7 +62,7 @@ class Prover:
         """Close the database."""
         self._connection.close()
 
-    def prove(self, identifier: str, as_of: datetime | None = None) -> Bundle:
+    def prove(self, identifier: str, as_of: datetime | None = None) -> ProofBundle:
         """Return the proof for an identifier in the snapshot in effect at `as_of`, or the newest.
 
         Raises NothingPublished if no such snapshot was signed, MissingObject if it was retired,
@@ -75,7 +77,7 @@ class Prover:
             found, some = self._search(index, run, key)
             blocks.append(found)
             positions += some
-        bundle = Bundle(
+        bundle = ProofBundle(
             FORM,
             identifier,
             place.checkpoint,
@@ -116,17 +118,18 @@ class Prover:
 
     def _find_earlier(self, newest: ProofIndex, as_of: datetime) -> _Place:
         """Return the snapshot in effect then, which is not the newest one."""
-        tree = TileTree(self._store.read, open_checkpoint(newest.checkpoint, None).size)
-        texts = [entry.decode() for entry in tree.entries()]
-        entries = [LogEntry.parse(text) for text in texts]
-        times = [instant.from_text(entry.effective) for entry in entries]
-        at = bisect_right(times, as_of) - 1
+        size = open_checkpoint(newest.checkpoint, None).size
+        tree = TileTree(cache(self._store.read), size)
+
+        def find_time(number: int) -> datetime:
+            return instant.from_text(LogEntry.parse(tree.find_entry(number)).effective)
+
+        at = bisect_right(range(size), as_of, key=find_time) - 1
         if at < 0:
             raise NothingPublished(
-                f"the log begins with snapshot {entries[0].snapshot}, in effect from "
-                f"{entries[0].effective}: nothing was signed before"
+                f"the log begins at {instant.to_text(find_time(0))}: nothing was signed before"
             )
-        number = entries[at].snapshot
+        number = LogEntry.parse(tree.find_entry(at)).snapshot
         if number not in self._places:
             try:
                 index = read_index(self._store, index_key(number))
@@ -135,11 +138,8 @@ class Prover:
                     f"snapshot {number} was retired: what it had can be proved only by bundles "
                     "from before"
                 ) from error
-            proofs = [
-                EntryProof(texts[n], n, tuple(map(note.encode, tree.prove(n))))
-                for n in (at, at + 1)
-            ]
-            self._places[number] = _Place(index, newest.checkpoint, *proofs)
+            here, later = (_prove_entry(tree, n) for n in (at, at + 1))
+            self._places[number] = _Place(index, newest.checkpoint, here, later)
         return self._places[number]
 
     def _search(
@@ -183,9 +183,19 @@ class Prover:
 
     def _read(self, index: ProofIndex, run: RunTree, table: str, at: int) -> GroupRows:
         file, group, before = run.places()[at]
+        if group.data:
+            return GroupRows(group.data, WIDTHS[table])
         span = (group.offset, group.length)
         path, skip = locate_group(self._store, file.key, file.bytes, span, before)
         return read_group(self._connection, path, table, group.rows, skip, index.columns)
+
+
+def _prove_entry(tree: TileTree, number: int) -> EntryProof:
+    nodes: Nodes = tree.node
+    if tree.size <= WIDTH:  # all entries are in the bundle that was read
+        nodes = nodes_of([hash_leaf(entry) for entry in tree.entries()])
+    path = prove_inclusion(number, tree.size, nodes)
+    return EntryProof(tree.find_entry(number).decode(), number, tuple(map(note.encode, path)))
 
 
 def _prove_block(run: RunTree, at: int, rows: GroupRows, block: int) -> BlockProof:

@@ -20,7 +20,7 @@ _ALGORITHM = "ED25519_SHA_512"
 
 
 @dataclass(frozen=True, slots=True)
-class Signer:
+class LogSigner:
     """A key that signs. `former` are keys that signed the log before it; they have its name."""
 
     key: VerifierKey
@@ -39,7 +39,7 @@ class Signer:
 
 def open_signer(
     settings: Configuration, connect: Callable[[str, str], Any] = aws.connect
-) -> Signer | None:
+) -> LogSigner | None:
     """Return the signer that the configuration names, None without one.
 
     `connect` returns a client of a service of AWS in a region. Raises ConfigurationError,
@@ -62,7 +62,7 @@ def open_signer(
         raise ConfigurationError(
             f"sign.former_keys: a log has one name, but its keys have {', '.join(sorted(names))}"
         )
-    return Signer(signer.key, signer.sign, former)
+    return LogSigner(signer.key, signer.sign, former)
 
 
 def create_key(path: Path, name: str) -> VerifierKey:
@@ -78,7 +78,7 @@ def create_key(path: Path, name: str) -> VerifierKey:
     return key
 
 
-def _open(place: str, settings: Configuration, connect: Callable[[str, str], Any]) -> Signer:
+def _open(place: str, settings: Configuration, connect: Callable[[str, str], Any]) -> LogSigner:
     value = str(settings[place])
     if place == "sign.key":
         return _of_text(value)
@@ -92,12 +92,14 @@ def _open(place: str, settings: Configuration, connect: Callable[[str, str], Any
     return _of_kms(connect("kms", region), value, settings)
 
 
-def _of_text(text: str) -> Signer:
+def _of_text(text: str) -> LogSigner:
     secret = SecretKey.parse(text)
-    return Signer(ed25519.open_secret(secret), lambda message: ed25519.sign(secret.seed, message))
+    return LogSigner(
+        ed25519.open_secret(secret), lambda message: ed25519.sign(secret.seed, message)
+    )
 
 
-def _of_kms(client: Any, key: str, settings: Configuration) -> Signer:
+def _of_kms(client: Any, key: str, settings: Configuration) -> LogSigner:
     """Return a signer whose key never leaves KMS (key spec ECC_NIST_EDWARDS25519)."""
     with aws.calling(key):
         found = client.get_public_key(KeyId=key)
@@ -117,4 +119,4 @@ def _of_kms(client: Any, key: str, settings: Configuration) -> Signer:
             raise StoreError(f"{key}: its signature does not match its public key")
         return signature
 
-    return Signer(verifier, sign)
+    return LogSigner(verifier, sign)

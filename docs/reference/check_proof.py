@@ -1,7 +1,28 @@
 """Checks a bundle of `sheaf prove`: python check_proof.py BUNDLE VERIFIER_KEY
 
-It shares no code with Sheaf and needs Python and the package `cryptography`. docs/guide/proofs.md
-describes the bundle. Exit status 0: proved; 1: not proved.
+It shares no code with Sheaf and needs Python and the package `cryptography`. Exit status 0: proved;
+1: not proved. docs/guide/proofs.md says how bundles are made.
+
+The bundle's `checkpoint` is a signed note (C2SP signed-note, tlog-checkpoint) over the root of the
+log. Each entry of the log is a JSON document about a snapshot:
+
+store, snapshot, effective   the store's id, the snapshot's number and instant
+manifest                     SHA-256 of its manifest, which names all leaves, and these all files
+sequences                    tree of the publishes; a leaf is "<number> <instant>" and a line feed
+lookup, records              for each run of these tables, the tree of its row groups
+previous                     the checkpoint before this entry
+
+All trees are those of RFC 6962. A row group is cut into blocks of 64 rows, whose hashes make a
+tree. The leaf of a row group is its number of rows in 8 bytes, and the root of that tree. A row of
+`lookup` is the first 63 bits of the identifier's SHA-256 and a position, in 8 bytes each, sorted. A
+row of `records` is the SHA-256 of the record's JSON.
+
+For each run of `lookup` the bundle has adjacent blocks that enclose the identifier, so all its
+positions are known. The record at the highest one is the one in the snapshot. Its datestamp is the
+instant of its publish. The entry after that of the snapshot shows until when it was in effect.
+
+Keys of leaves and data files have 128 bits of SHA-256. So a publisher could make two files of one
+key in 2^64 steps. Digests of rows are whole.
 """
 
 import base64
@@ -156,7 +177,7 @@ def check(bundle, verifier_key):
 def main():
     """Check the bundle that the arguments name."""
     if len(sys.argv) != 3:
-        sys.exit(__doc__.splitlines()[0])
+        sys.exit((__doc__ or "").splitlines()[0])
     bundle = json.loads(Path(sys.argv[1]).read_bytes())
     try:
         entry, later, row, datestamp = check(bundle, sys.argv[2])

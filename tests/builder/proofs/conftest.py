@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.proofs.bundle import Bundle, Verdict, verify_bundle
+from builder.proofs.bundle import ProofBundle, Verdict, verify_bundle
 from builder.proofs.note import VerifierKey
 from builder.proofs.prove import Prover
 from builder.proofs.signer import create_key
@@ -28,7 +28,7 @@ class Signed:
         self.world.ingest([capture(number, **changes) for number in numbers])
         self.world.publish(**self.settings)
 
-    def prove(self, identifier: str, as_of: str | None = None) -> Bundle:
+    def prove(self, identifier: str, as_of: str | None = None) -> ProofBundle:
         """Return the bundle for an identifier at an instant."""
         prover = Prover(self.world.store)
         try:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.proofs.bundle import Bundle, verify_bundle
+from builder.proofs.bundle import ProofBundle, verify_bundle
 from builder.proofs.errors import ProofError
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
@@ -18,7 +18,7 @@ from tests.builder.proofs.conftest import Signed
 PROGRAM = Path(__file__).parents[3] / "docs" / "reference" / "check_proof.py"
 
 
-def check(bundle: Bundle, key: str, folder: Path) -> str:
+def check(bundle: ProofBundle, key: str, folder: Path) -> str:
     """Return the state that the independent program finds."""
     path = folder / "bundle.json"
     path.write_bytes(bundle.to_json())
@@ -68,14 +68,14 @@ def test_a_changed_bundle_proves_nothing(signed: Signed, tmp_path: Path) -> None
     first = instant.to_text(signed.world.clock())
     signed.publish(300)
     bundle = json.loads(signed.prove(identify(7), first).to_json())
-    assert verify_bundle(Bundle.parse(json.dumps(bundle).encode()), [signed.key]).present
+    assert verify_bundle(ProofBundle.parse(json.dumps(bundle).encode()), [signed.key]).present
     places = list(leaves(bundle, ()))
     assert len(places) > 25
     for place in places:
         altered = json.loads(json.dumps(bundle))
         alter(altered, place)
         with pytest.raises(ProofError):
-            verify_bundle(Bundle.parse(json.dumps(altered).encode()), [signed.key])
+            verify_bundle(ProofBundle.parse(json.dumps(altered).encode()), [signed.key])
     alter(bundle, ("records", 0, "text"))
     path = tmp_path / "bundle.json"
     path.write_text(json.dumps(bundle))
