@@ -152,6 +152,12 @@ def _sign(table: str, rows: Sequence[Any]) -> GroupRows:
 
 
 def _json(names: Sequence[str]) -> str:
-    """Return the SQL of a record's JSON; bytes are hexadecimal."""
-    values = (f"{name} := {f'hex({name})' if name in _BINARY else name}" for name in names)
-    return f"to_json(struct_pack({', '.join(values)}))::VARCHAR"
+    """Return the SQL of a record's JSON: its columns in order but for NULL; bytes as hexadecimal.
+
+    A struct would have the NULLs too, and take twice as long.
+    """
+    members = (
+        f"',\"{name}\":' || to_json({f'hex({name})' if name in _BINARY else name})::VARCHAR"
+        for name in names
+    )
+    return f"'{{' || substr(concat({', '.join(members)}), 2) || '}}'"

@@ -15,11 +15,16 @@ previous                     the checkpoint before this entry
 All trees are those of RFC 6962. A row group is cut into blocks of 64 rows, whose hashes make a
 tree. The leaf of a row group is its number of rows in 8 bytes, and the root of that tree. A row of
 `lookup` is the first 63 bits of the identifier's SHA-256 and a position, in 8 bytes each, sorted. A
-row of `records` is the SHA-256 of the record's JSON.
+row of `records` is the SHA-256 of the record's JSON: its columns but for NULL, without spaces.
 
 For each run of `lookup` the bundle has adjacent blocks that enclose the identifier, so all its
 positions are known. The record at the highest one is the one in the snapshot. Its datestamp is the
 instant of its publish. The entry after that of the snapshot shows until when it was in effect.
+
+The objects of the log are below `log/` in the store, as in C2SP tlog-tiles: `checkpoint`,
+`tile/<L>/<N>` and `tile/entries/<N>`. `snapshots/`, `runs/` and `newest.json` there are digests
+that `sheaf prove` reads, and no part of the log. The signature shows what was published, and not
+that it is true.
 
 Keys of leaves and data files have 128 bits of SHA-256. So a publisher could make two files of one
 key in 2^64 steps. Digests of rows are whole.

@@ -244,7 +244,7 @@ def test_a_copy_has_the_log(signed: Signed, tmp_path: Path) -> None:
 
 
 @given(histories)
-@settings(max_examples=examples(16), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_each_state_of_any_history_can_be_proved(
     make_world: Callable[[str], World], tmp_path: Path, history: list[Any]
 ) -> None:
