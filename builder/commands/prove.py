@@ -6,7 +6,7 @@ from pathlib import Path
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.proofs import note, signer
+from builder.proofs import signer
 from builder.proofs.bundle import verify_bundle
 from builder.proofs.prove import Prover
 from builder.proofs.report import describe_verdict, verdict_document
@@ -27,7 +27,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--new-key", metavar="FILE",
-        help="instead, write a new private key for sign.key_file, and print its verifier key",
+        help="instead, write a new private key for sign.key, and print its verifier key",
     )  # fmt: skip
 
 
@@ -60,12 +60,8 @@ def run(context: Context) -> int:
 
 
 def _create_key(context: Context, path: Path) -> int:
-    settings = context.defaults
-    name = settings["sign.name"] or f"{settings['repository.namespace']}/log"
-    if not note.is_name(name):
-        raise UsageError(f"sign.name: {name!r} cannot be the name of a key")
     try:
-        key = signer.create_key(path, name)
+        key = signer.create_key(path, signer.name_log(context.defaults))
     except FileExistsError as error:
         raise UsageError(f"{path} exists: keys are never overwritten") from error
     except OSError as error:

@@ -72,8 +72,8 @@ def read_log(reader: Reader, signer: LogSigner) -> tuple[str, TileTree]:
             raise ProofError("its tiles do not lead to its root")
     except ProofError as error:
         raise DamagedStore(
-            f"{CHECKPOINT}: {error}; restore the log from a copy, name the key that signed it in "
-            "sign.former_keys, or move log/ elsewhere to begin another one"
+            f"{CHECKPOINT}: {error}; restore the log from a copy, add the verifier key that signed "
+            "it to the file of sign.key, or move log/ elsewhere to begin another one"
         ) from error
     return text, tree
 

@@ -11,11 +11,11 @@ from builder.proofs import ed25519
 from builder.proofs.errors import ProofError
 from builder.proofs.note import SecretKey, VerifierKey, sign_note
 from builder.store import aws
+from functions.config import signing
 from functions.config.configuration import Configuration
 from functions.snapshot.errors import ConfigurationError, StoreError
 
-SECRET, KMS = "arn:aws:secretsmanager:", "arn:aws:kms:"
-_PLACES = ("sign.key", "sign.key_file", "sign.aws_key")
+_KMS = "arn:aws:kms:"
 _ALGORITHM = "ED25519_SHA_512"
 
 
@@ -45,24 +45,19 @@ def open_signer(
     `connect` returns a client of a service of AWS in a region. Raises ConfigurationError,
     UsageError if the library is missing, and StoreError if AWS does not answer.
     """
-    given = [name for name in _PLACES if settings[name]]
-    if not given:
+    value = str(settings[signing.NAME])
+    if not value:
         return None
-    if len(given) > 1:
-        raise ConfigurationError(f"{' and '.join(given)} exclude each other: keep one")
     ed25519.check_installed()
-    (place,) = given
     try:
-        former = tuple(VerifierKey.parse(text) for text in settings["sign.former_keys"])
-        signer = _open(place, settings, connect)
+        return _open(value, name_log(settings), connect)
     except (ProofError, OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{place}: {error}") from error
-    names = {signer.key.name, *(key.name for key in former)}
-    if len(names) > 1:
-        raise ConfigurationError(
-            f"sign.former_keys: a log has one name, but its keys have {', '.join(sorted(names))}"
-        )
-    return LogSigner(signer.key, signer.sign, former)
+        raise ConfigurationError(f"{signing.NAME}: {error}") from error
+
+
+def name_log(settings: Configuration) -> str:
+    """Return the name of a new key, and of one of KMS."""
+    return f"{settings['repository.namespace']}/log"
 
 
 def create_key(path: Path, name: str) -> VerifierKey:
@@ -78,34 +73,37 @@ def create_key(path: Path, name: str) -> VerifierKey:
     return key
 
 
-def _open(place: str, settings: Configuration, connect: Callable[[str, str], Any]) -> LogSigner:
-    value = str(settings[place])
-    if place == "sign.key":
+def _open(value: str, name: str, connect: Callable[[str, str], Any]) -> LogSigner:
+    if value.startswith(signing.PRIVATE):
         return _of_text(value)
-    if place == "sign.key_file":
+    if signing.is_file(value):
         return _of_text(Path(value).read_text("utf-8"))
     region = value.split(":")[3]
-    if value.startswith(SECRET):
-        client = connect("secretsmanager", region)
-        with aws.calling(value):
-            return _of_text(str(client.get_secret_value(SecretId=value)["SecretString"]))
-    return _of_kms(connect("kms", region), value, settings)
+    if value.startswith(_KMS):
+        return _of_kms(connect("kms", region), value, name)
+    client = connect("secretsmanager", region)
+    with aws.calling(value):
+        text = str(client.get_secret_value(SecretId=value)["SecretString"])
+    return _of_text(text)
 
 
 def _of_text(text: str) -> LogSigner:
-    secret = SecretKey.parse(text)
-    return LogSigner(
-        ed25519.open_secret(secret), lambda message: ed25519.sign(secret.seed, message)
-    )
+    """Return the signer of a private key; further lines are verifier keys from before it."""
+    line, *others = text.split()
+    secret = SecretKey.parse(line)
+    key = ed25519.open_secret(secret)
+    former = tuple(map(VerifierKey.parse, others))
+    if names := {one.name for one in former} - {key.name}:
+        raise ProofError(f"a log has one name, but its keys have {key.name} and {names.pop()}")
+    return LogSigner(key, lambda message: ed25519.sign(secret.seed, message), former)
 
 
-def _of_kms(client: Any, key: str, settings: Configuration) -> LogSigner:
+def _of_kms(client: Any, key: str, name: str) -> LogSigner:
     """Return a signer whose key never leaves KMS (key spec ECC_NIST_EDWARDS25519)."""
     with aws.calling(key):
         found = client.get_public_key(KeyId=key)
     if _ALGORITHM not in found.get("SigningAlgorithms", ()):
-        raise ConfigurationError(f"sign.aws_key: {key} is not a key ECC_NIST_EDWARDS25519")
-    name = settings["sign.name"] or f"{settings['repository.namespace']}/log"
+        raise ConfigurationError(f"{signing.NAME}: {key} is not a key ECC_NIST_EDWARDS25519")
     # The DER of such a key ends with its 32 bytes.
     verifier = VerifierKey(name, bytes(found["PublicKey"])[-32:])
 

@@ -1,53 +1,39 @@
-"""The configuration keys for the signed log."""
+"""The configuration key for the signed log."""
 
 import re
-from typing import Any
+from pathlib import Path
 
 from functions.config import check
 from functions.config.key import ConfigKey
 
+NAME = "sign.key"
+PRIVATE = "PRIVATE+KEY+"
 _ARN = re.compile(r"arn:aws:(secretsmanager|kms):[a-z0-9-]+:[0-9]{12}:\S+")
-_NAME = re.compile(r"[^\s+]+")
 
 
-def _is_key_or_empty(value: Any) -> bool:
-    return value == "" or (check.is_text(value) and value.startswith("PRIVATE+KEY+"))
+def is_file(value: str) -> bool:
+    """Return whether a value of the key is the path of a file."""
+    return bool(value) and not value.startswith((PRIVATE, "arn:"))
+
+
+def place_key(value: str, folder: Path) -> str:
+    """Return the value; the path of a file is relative to `folder`."""
+    return str(folder / value) if is_file(value) else value
+
+
+def _is_key(value: object) -> bool:
+    if not isinstance(value, str) or value == "" or value.startswith(PRIVATE):
+        return isinstance(value, str)
+    return bool(_ARN.fullmatch(value)) if value.startswith("arn:") else check.is_text(value)
 
 
 SIGN_KEYS: tuple[ConfigKey, ...] = (
     ConfigKey(
-        "sign.key_file",
+        NAME,
         "",
-        lambda v: v == "" or check.is_text(v),
-        "a file of `sheaf prove --new-key`, or empty",
-        "private key that signs each snapshot, relative to sheaf.toml; empty: nothing is signed",
-    ),
-    ConfigKey(
-        "sign.key",
-        "",
-        _is_key_or_empty,
-        "the text of such a file, or empty",
-        "the private key itself, for the environment: SHEAF_SIGN_KEY",
-    ),
-    ConfigKey(
-        "sign.aws_key",
-        "",
-        lambda v: v == "" or (isinstance(v, str) and bool(_ARN.fullmatch(v))),
-        "an ARN of Secrets Manager or of KMS, or empty",
-        "secret with the text of such a file, or key ECC_NIST_EDWARDS25519 of KMS",
-    ),
-    ConfigKey(
-        "sign.name",
-        "",
-        lambda v: v == "" or (check.is_text(v) and bool(_NAME.fullmatch(v))),
-        "a text without spaces and +, or empty",
-        "name of the log, for a new key and for one of KMS; empty: the namespace and /log",
-    ),
-    ConfigKey(
-        "sign.former_keys",
-        [],
-        lambda v: isinstance(v, list) and all(check.is_text(text) for text in v),
-        "a list of verifier keys",
-        "keys that signed the log before this one, with the same name",
+        _is_key,
+        "a file of `sheaf prove --new-key`, its text, an ARN of Secrets Manager or KMS, or empty",
+        "private key that signs each snapshot; a file is relative to sheaf.toml, the text is for "
+        "the environment; empty: nothing is signed",
     ),
 )

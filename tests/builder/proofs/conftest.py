@@ -44,7 +44,7 @@ class Signed:
 def sign_with(world: World, path: Path, name: str = NAME) -> Signed:
     """Return the world with a new key at `path`."""
     key = create_key(path, name)
-    return Signed(world, {"SHEAF_SIGN_KEY_FILE": str(path)}, key)
+    return Signed(world, {"SHEAF_SIGN_KEY": str(path)}, key)
 
 
 @pytest.fixture

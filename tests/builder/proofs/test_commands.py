@@ -40,7 +40,7 @@ def test_a_store_is_signed_proved_copied_and_verified(
     assert stat.S_IMODE(key_file.stat().st_mode) == 0o600
     assert sheaf(home, "prove", "--new-key", str(key_file)) == 2  # never overwritten
     with (home / "sheaf.toml").open("a") as file:
-        file.write('[sign]\nkey_file = "sheaf.key"\n')
+        file.write('[sign]\nkey = "sheaf.key"\n')
     ask("publish")
     bundle = str(home / "proof.json")
     made = ask("prove", identify(3), "--to", bundle)

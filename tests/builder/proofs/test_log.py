@@ -189,11 +189,11 @@ def test_another_key_neither_verifies_nor_continues_a_log(signed: Signed, tmp_pa
     publish_some(signed, 1)
     other = sign_with(signed.world, tmp_path / "other.key")
     assert codes(other) == ["log-forged"]
-    with pytest.raises(DerivedError, match=r"sign\.former_keys"):
+    with pytest.raises(DerivedError, match=r"verifier key"):
         other.publish(60)
     signed.world.clock.sleep(60)
-    former = json.dumps([signed.key.to_text()])
-    other.settings["SHEAF_SIGN_FORMER_KEYS"] = former
+    with (tmp_path / "other.key").open("a") as file:
+        file.write(f"{signed.key.to_text()}\n")
     other.publish(61)
     found = log_findings(signed.world.store, [other.key, signed.key], rows=True)
     assert list(found) == []
@@ -284,12 +284,12 @@ def listed(world: World) -> dict[str, bool]:
 def test_a_wrong_key_is_refused_before_anything_is_published(
     signed: Signed, tmp_path: Path
 ) -> None:
-    secret = SecretKey.parse(Path(signed.settings["SHEAF_SIGN_KEY_FILE"]).read_text())
+    secret = SecretKey.parse(Path(signed.settings["SHEAF_SIGN_KEY"]).read_text())
     (tmp_path / "wrong").write_text(f"{secret.to_text()[:-9]}AAAAAAAA=")
     for given_ in (
-        {"SHEAF_SIGN_KEY_FILE": str(tmp_path / "none")},
-        {"SHEAF_SIGN_KEY_FILE": str(tmp_path / "wrong")},
-        {**signed.settings, "SHEAF_SIGN_KEY": secret.to_text()},
+        {"SHEAF_SIGN_KEY": str(tmp_path / "none")},
+        {"SHEAF_SIGN_KEY": str(tmp_path / "wrong")},
+        {"SHEAF_SIGN_KEY": f"{secret.to_text()[:-9]}AAAAAAAA="},
     ):
         signed.settings = given_
         with pytest.raises(ConfigurationError) as caught:
@@ -327,7 +327,7 @@ class FakeAws:
     ["secretsmanager:eu-central-1:123456789012:secret:a", "kms:eu-central-1:123456789012:key/a"],
 )
 def test_keys_on_aws_sign_alike(signed: Signed, kind: str) -> None:
-    secret = SecretKey.parse(Path(signed.settings["SHEAF_SIGN_KEY_FILE"]).read_text())
+    secret = SecretKey.parse(Path(signed.settings["SHEAF_SIGN_KEY"]).read_text())
     asked = []
 
     def connect(service: str, region: str) -> FakeAws:
@@ -335,9 +335,7 @@ def test_keys_on_aws_sign_alike(signed: Signed, kind: str) -> None:
         return FakeAws(secret)
 
     text = '[repository]\nnamespace = "archive.example.org"'
-    found = open_signer(
-        configuration.parse(text, {"SHEAF_SIGN_AWS_KEY": f"arn:aws:{kind}"}), connect
-    )
+    found = open_signer(configuration.parse(text, {"SHEAF_SIGN_KEY": f"arn:aws:{kind}"}), connect)
     assert found
     assert found.key == signed.key
     assert asked == [(kind.partition(":")[0], "eu-central-1")]

@@ -1,6 +1,6 @@
 """What proofs cost: signing a store, its next small publish, and bundles of it.
 
-    python -m bench.proofs [--captures 1000000] [--bundles 50]
+    python -m bench.cold.proofs [--captures 1000000] [--bundles 50]
 
 Generated captures are published, then signed. Ten captures are published and signed next. Requests
 are the reads of objects and ranges that a bucket would get as one GET each. The baseline of signing
@@ -108,7 +108,7 @@ def run(folder: Path, count: int, bundles: int) -> None:
     text = '[repository]\nnamespace = "bench.example.org"\n'
     key = create_key(folder / "key", "bench.example.org/log")
     settings = configuration.parse(text, {"SHEAF_PUBLISH_TABLES": "false"})
-    signed = settings.having("sign.key_file", str(folder / "key"))
+    signed = settings.having("sign.key", str(folder / "key"))
     signer = open_signer(signed)
     assert signer
     for what in (f"{count:,} captures", "10 more"):
