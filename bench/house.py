@@ -28,6 +28,7 @@ ROOMS = (
     "builder.publish",
     "builder.dump",
     "builder.iceberg",
+    "builder.proofs",
     "builder.redif",
     "builder.filesets",
     "builder.gather",

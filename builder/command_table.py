@@ -18,7 +18,6 @@ class Command:
     """A command: its name on the command line, a summary of one line, and one or two examples.
 
     `faults` says when it exits with 1; if empty, it never does. `writes`: to the store, always.
-    `folder` is that of its module below `builder/commands/`, if it has one.
     """
 
     name: str
@@ -27,13 +26,11 @@ class Command:
     examples: tuple[str, ...]
     faults: str = ""
     writes: bool = False
-    folder: str = ""
 
     @property
     def module(self) -> str:
         """Name of the module with `add` and `run`, or for subcommands with their table."""
-        name = self.name.partition(" ")[0]
-        return ".".join(filter(None, ("builder.commands", self.folder, name)))
+        return f"builder.commands.{self.name.partition(' ')[0]}"
 
 
 FAMILIES = {"export": ("FORMAT", "keep", "Write the store's content in other formats.")}
@@ -153,15 +150,23 @@ _ROWS = (
         "verify",
         "keep",
         "Check that the store is complete and consistent.",
-        ("sheaf verify", "sheaf verify --newest --sample 10"),
-        "the store is damaged",
+        ("sheaf verify --newest --sample 10", "sheaf verify --bundle proof.json --key VKEY"),
+        "the store is damaged, or a bundle proves nothing",
+    ),
+    Command(
+        "prove",
+        "keep",
+        "Prove that a record was in a snapshot, or was not.",
+        (
+            "sheaf prove --new-key sheaf.key",
+            "sheaf prove oai:archive.example.org:capture,k3 --as-of 2026-11-26",
+        ),
     ),
     Command(
         "upgrade",
         "keep",
         "Bring a store of an earlier release to the schema of this one.",
         ("sheaf upgrade", "sheaf upgrade --to /archive/new-store"),
-        folder="store",
     ),
     Command(
         "copy",

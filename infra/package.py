@@ -81,8 +81,8 @@ FUNCTIONS = {
     # What writes to the bucket uses the boto3 of Lambda's runtime.
     "PublishFunction": Contents(
         (
-            *("duckdb", "fastavro", "jinja2", "markupsafe", "msgspec", "publicsuffixlist"),
-            *("pyarrow", "tqdm", "zstandard"),
+            *("cffi", "cryptography", "duckdb", "fastavro", "jinja2", "markupsafe", "msgspec"),
+            *("publicsuffixlist", "pyarrow", "pycparser", "tqdm", "zstandard"),
         ),
         ("functions", "templates", "builder"),
         (*_NEVER, *_DUCKDB, *_PYARROW, "zstandard/*cffi*", "builder/commands", "builder/demo"),

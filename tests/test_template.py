@@ -16,6 +16,7 @@ from builder.aws import publisher
 from builder.iceberg.index import FOLDER as TABLES
 from builder.obi.history import COMMIT, LOG
 from builder.obi.key import run as key_of_run
+from builder.proofs.tiles import LOG as SIGNED
 from builder.store.s3 import PROOF
 from functions.config import configuration, keys
 from functions.content.handler import PATHS
@@ -46,6 +47,7 @@ FULL = {
     "VerifySchedule": "cron(0 4 * * ? *)",
     "Deployment": "Canary10Percent5Minutes",
     "MonthlyBudget": "50",
+    "SigningKey": "arn:aws:kms:eu-central-1:123456789012:key/1a2b",
     "Ingest": "yes",
     "IngestOnUpload": "yes",
     "Content": "yes",
@@ -304,9 +306,15 @@ def test_what_publishes_removes_neither_the_pointer_nor_what_is_not_sheaf_s(stac
             if role == "PublishRole":
                 may.setdefault(action, []).extend(listed(statement["Resource"]))
     written = [f"{at}/{key}*" for key in (layout.SNAPSHOTS, layout.RECORDS, dumps.FOLDER, TABLES)]
+    derived = [f"{at}/{SIGNED}{name}/*" for name in ("tile", "snapshots", "runs")]
     assert may["s3:GetObject"] == [f"{at}/*"]
-    assert may["s3:PutObject"] == [f"{at}/{layout.POINTER}", f"{at}/{PROOF}", *written]
-    assert may["s3:DeleteObject"] == [f"{at}/{layout.INTAKE}*", *written]
+    assert may["s3:PutObject"] == [
+        f"{at}/{layout.POINTER}",
+        f"{at}/{PROOF}",
+        *written,
+        f"{at}/{SIGNED}*",
+    ]
+    assert may["s3:DeleteObject"] == [f"{at}/{layout.INTAKE}*", *written, *derived]
 
 
 @every_stack
@@ -555,6 +563,7 @@ def test_the_serving_function_is_packed_of_what_it_imports(package: ModuleType) 
 
 BROUGHT = {
     "ada_url": {"cffi", "pycparser"},
+    "cryptography": {"cffi", "pycparser"},
     "httpcore2": {"h11", "truststore"},
 }
 """What packages need themselves."""

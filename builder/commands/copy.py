@@ -1,13 +1,14 @@
 """`sheaf copy`."""
 
 import argparse
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from builder.context import Context
 from builder.errors import UsageError
 from builder.export.store_copy import export
 from builder.progress import show_bytes
+from builder.proofs.copy import copy_log
 from builder.store.s3 import open_store
 from builder.store.web_store import WebStore
 from builder.text import tally
@@ -38,6 +39,14 @@ def run(context: Context) -> int:
         context.runtime(),
         newest_only=arguments.newest,
         progress=show_bytes,
+    )
+    # After the pointer: a log must not name snapshots that its store lacks.
+    log = copy_log(context.store, target, done.snapshots)
+    done = replace(
+        done,
+        objects=done.objects + log.objects,
+        bytes=done.bytes + log.bytes,
+        there=done.there + log.there,
     )
     text = (
         f"{target.address} has {tally(len(done.snapshots), 'snapshot')} "

@@ -3,15 +3,23 @@
 import argparse
 import os
 import secrets
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from builder.context import Context
 from builder.errors import UsageError
 from builder.progress import show_bytes
+from builder.proofs.bundle import ProofBundle, verify_bundle
+from builder.proofs.checkpoint import Checkpoint, open_checkpoint
+from builder.proofs.errors import ProofError
+from builder.proofs.note import VerifierKey
+from builder.proofs.report import describe_verdict, verdict_document
 from builder.store.s3 import open_store
 from builder.store.web_store import WebStore
 from builder.verify.choice import Sample, StorePart
 from builder.verify.comparison import compare
+from builder.verify.log import log_findings
 from builder.verify.record import choose_part, make_report, record
 from builder.verify.report import (
     comparison_document,
@@ -51,6 +59,18 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="rewrite views.sql, current.json and snapshots/newest.json from the rest of the "
         "store if they are damaged, missing or old",
     )  # fmt: skip
+    signed = parser.add_argument_group("signed snapshots")
+    signed.add_argument(
+        "--key", action="append", metavar="VKEY", dest="keys",
+        help="a verifier key that must have signed the log or the bundle; may be repeated",
+    )  # fmt: skip
+    signed.add_argument(
+        "--checkpoint", metavar="FILE",
+        help="an earlier log/checkpoint, or a bundle: the log must continue it",
+    )  # fmt: skip
+    signed.add_argument(
+        "--bundle", metavar="FILE", help="check this bundle of `sheaf prove`, without a store"
+    )  # fmt: skip
 
 
 def run(context: Context) -> int:
@@ -60,6 +80,10 @@ def run(context: Context) -> int:
     status 1 means damage; leftovers are only reported.
     """
     arguments = context.arguments
+    keys = None if arguments.keys is None else [_parse_key(text) for text in arguments.keys]
+    if arguments.bundle is not None:
+        return _verify_bundle(context, keys)
+    earlier = None if arguments.checkpoint is None else _read_checkpoint(arguments.checkpoint, keys)
     means = VerifyRuntime(
         context.now, show_bytes, context.configuration["publish.memory"], os.cpu_count() or 1
     )
@@ -78,6 +102,8 @@ def run(context: Context) -> int:
         choice=choice,
         repair=arguments.repair,
     )
+    found = log_findings(store, keys, earlier, rows=choice is None and not done.damaged)
+    done = replace(done, findings=(*done.findings, *found))
     if arguments.record:
         record(store, make_report(done, choice, began, context.now()))
     context.result(report_text(done, choice), report_document(context.store.address, done, choice))
@@ -97,6 +123,45 @@ def _compare(context: Context, store: Writer, choice: Sample | StorePart | None)
     document = comparison_document(store.address, copy.address, done)
     context.result(comparison_text(done), document)
     return 1 if done.findings else 0
+
+
+def _parse_key(text: str) -> VerifierKey:
+    try:
+        return VerifierKey.parse(text)
+    except ProofError as error:
+        raise UsageError(f"--key: {error}") from error
+
+
+def _read_checkpoint(name: str, keys: Sequence[VerifierKey] | None) -> Checkpoint:
+    """Return the checkpoint in a file or in a bundle."""
+    data = _read_file(name)
+    try:
+        text = ProofBundle.parse(data).checkpoint if data[:1] == b"{" else data.decode("utf-8")
+        return open_checkpoint(text, keys)
+    except (ProofError, UnicodeDecodeError) as error:
+        raise UsageError(f"{name}: {error}") from error
+
+
+def _read_file(name: str) -> bytes:
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{name} cannot be read: {error.strerror}") from error
+
+
+def _verify_bundle(context: Context, keys: Sequence[VerifierKey] | None) -> int:
+    """Check a bundle, and say what it proves."""
+    name = context.arguments.bundle
+    if keys is None:
+        raise UsageError("--bundle needs --key: without one, anybody may have written the bundle")
+    data = _read_file(name)
+    try:
+        verdict = verify_bundle(ProofBundle.parse(data), keys)
+    except ProofError as error:
+        context.result(f"{name} proves nothing: {error}", {"proved": False, "problem": str(error)})
+        return 1
+    context.result(describe_verdict(verdict), verdict_document(verdict))
+    return 0
 
 
 def _choice(

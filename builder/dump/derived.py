@@ -1,4 +1,4 @@
-"""What follows a change of the store's content: its tables and dumps are brought up to date."""
+"""What follows a change of the store's content: log, tables and dumps are brought up to date."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,9 +7,12 @@ from datetime import timedelta
 
 from builder.dump.clean import list_strays
 from builder.dump.listing import DumpState
-from builder.dump.update import update_dumps
+from builder.dump.update import check_names, update_dumps
 from builder.iceberg.clean import expire_tables
 from builder.iceberg.update import update_tables
+from builder.proofs.clean import remove_retired
+from builder.proofs.log import sign_snapshots
+from builder.proofs.signer import open_signer
 from builder.runtime import Runtime
 from builder.snapshot import expiry
 from builder.snapshot.expiry import Expired
@@ -19,15 +22,26 @@ from functions.snapshot.store import Writer
 
 
 class DerivedError(StoreError):
-    """A change is in effect, but tables or dumps do not have it yet."""
+    """A change is in effect, but the log, tables or dumps do not have it yet."""
+
+
+def check_derived(configuration: Configuration) -> None:
+    """Check `publish.dumps` and the key that signs, before anything is published.
+
+    Raises ConfigurationError, UsageError, and StoreError if AWS does not answer.
+    """
+    check_names(configuration)
+    open_signer(configuration)
 
 
 def update_derived(store: Writer, configuration: Configuration, runtime: Runtime) -> None:
-    """Bring tables (`publish.tables`) and dumps (`publish.dumps`) to the newest snapshot.
+    """Bring the log (`sign`), tables (`publish.tables`) and dumps (`publish.dumps`) up to date.
 
     Raises DerivedError.
     """
     with _follow():
+        if signer := open_signer(configuration):
+            sign_snapshots(store, signer, runtime)
         update_tables(store, configuration, runtime)
         update_dumps(store, configuration, runtime)
 
@@ -35,7 +49,7 @@ def update_derived(store: Writer, configuration: Configuration, runtime: Runtime
 def expire(
     store: Writer, runtime: Runtime, keep: int = 1, older: timedelta = timedelta(0)
 ) -> Expired:
-    """Retire old snapshots (expiry.expire), and what tables and dumps need no longer.
+    """Retire old snapshots (expiry.expire), and what proofs, tables and dumps need no longer.
 
     Raises DerivedError and the errors of expiry.expire.
     """
@@ -45,8 +59,8 @@ def expire(
 
 
 def _remove_derived(store: Writer, runtime: Runtime) -> int:
-    """Remove what tables and dumps need no longer; return the number of objects."""
-    removed = expire_tables(store, runtime)
+    """Remove what proofs, tables and dumps need no longer; return the number of objects."""
+    removed = expire_tables(store, runtime) + remove_retired(store)
     try:
         state = DumpState.read(store)
         strays = list_strays(store, state, runtime.clock())
@@ -62,5 +76,5 @@ def _follow() -> Iterator[None]:
         yield
     except StoreError as error:
         raise DerivedError(
-            f"{error}. The change is in effect; `sheaf publish` completes tables and dumps"
+            f"{error}. The change is in effect; `sheaf publish` completes log, tables and dumps"
         ) from error

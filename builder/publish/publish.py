@@ -11,8 +11,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from builder.dump.derived import update_derived
-from builder.dump.update import check_names
+from builder.dump.derived import check_derived, update_derived
 from builder.intake import intake
 from builder.obi import replay
 from builder.obi.history import Committed, history
@@ -54,12 +53,12 @@ def publish(
     `formats` maps each offered metadata prefix to the digest of the code that makes it. If a digest
     differs from the last one, there is a new snapshot, and the format changes at its instant.
 
-    The tables of `publish.tables` and the dumps of `publish.dumps` follow. If that fails, the
-    snapshot is in effect nevertheless, and the next publish completes them.
+    The log, the tables of `publish.tables` and the dumps of `publish.dumps` follow. If that fails,
+    the snapshot is in effect nevertheless, and the next publish completes them.
 
     Raises NothingToPublish, DerivedError and the errors of transaction.revise.
     """
-    check_names(configuration)
+    check_derived(configuration)
     change = IntakeChange(store, configuration, runtime, formats or {})
     built = revise(store, configuration, runtime, change)
     manifest = built.manifest or Transaction.of(store, configuration, runtime).before

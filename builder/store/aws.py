@@ -96,6 +96,13 @@ def step_functions(region: str) -> Any:
         return session.client("stepfunctions", region_name=region)
 
 
+def connect(service: str, region: str) -> Any:
+    """Return a client of a service with the process's credentials. Raises StoreError."""
+    session = _session({})
+    with _store_errors():
+        return session.client(service, region_name=region)
+
+
 @contextmanager
 def calling(what: str) -> Iterator[None]:
     """Raise the errors of a client as StoreError; `what` names the resource."""

@@ -17,6 +17,8 @@ _FETCH = "restore it from a copy, or archive its dataset again with `sheaf files
 _WORDS = "run `sheaf publish` with search.words = false, then with true, to make the table anew"
 _DUMPS = "remove all of dumps/, then run `sheaf publish` to make the dumps anew"
 _TABLES = "remove all of tables/, then run `sheaf publish` to make the tables anew"
+_INDEXES = "log/snapshots/ and log/newest.json"
+_LOG = "find out who wrote to the store, and restore log/ from a copy"
 _REBUILD = "restore the store from a copy, or publish its archives into a new store"
 _COMPARED = "verify both stores: restore it in the damaged one, or update the copy"
 
@@ -87,6 +89,15 @@ CODES: Mapping[str, tuple[str, str]] = {
     "table-missing": (DAMAGE, _TABLES),
     "table-altered": (DAMAGE, _TABLES),
     "table-wrong": (DAMAGE, _TABLES),
+    "log-missing": (DAMAGE, "restore log/ from a copy, or leave --key out if nothing was signed"),
+    "log-forged": (DAMAGE, f"give the key that signed it, or {_LOG}"),
+    "log-altered": (DAMAGE, _LOG),
+    "log-truncated": (DAMAGE, _LOG),
+    "log-split": (DAMAGE, "ask who holds the key: two histories were signed"),
+    "log-mismatch": (DAMAGE, "restore the snapshot from a copy: it is not the one that was signed"),
+    "log-ahead": (DAMAGE, "restore the newest snapshots from a copy: the store is an older one"),
+    "log-index": (DAMAGE, f"restore {_INDEXES} from a copy; bundles from before stay valid"),
+    "log-behind": (NOTE, "run `sheaf publish` with the key to complete the log"),
     "pointer-unsettled": (NOTE, "a publish was interrupted; run `sheaf publish` to complete it"),
     "witness-behind": (NOTE, "a publish was interrupted; run `sheaf publish` to complete it"),
     "expiry-unfinished": (

@@ -7,8 +7,7 @@ the next ingest of its archive.
 
 from dataclasses import dataclass, field, replace
 
-from builder.dump.derived import update_derived
-from builder.dump.update import check_names
+from builder.dump.derived import check_derived, update_derived
 from builder.obi.publishes import REINSTATE, record_items
 from builder.publish import collections, filesets, revisits, templates
 from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
@@ -37,7 +36,7 @@ def reinstate(
 
     Raises NothingSelectedError, DerivedError and the errors of transaction.revise.
     """
-    check_names(configuration)
+    check_derived(configuration)
     change = Reinstatement(selection)
     built = revise(store, configuration, runtime, change)
     record_items(store, REINSTATE, built.manifest, change.identifiers)

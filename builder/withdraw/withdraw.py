@@ -13,8 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from builder.dump.clean import remove_strays
-from builder.dump.derived import update_derived
-from builder.dump.update import check_names
+from builder.dump.derived import check_derived, update_derived
 from builder.iceberg.clean import expire_tables
 from builder.obi.publishes import WITHDRAW, record_items
 from builder.publish import captures, collections, filesets, revisits
@@ -148,7 +147,7 @@ def withdraw(
     be using an older snapshot. Items that are already withdrawn do not change. Raises
     NothingSelectedError, DerivedError and the errors of transaction.revise and expiry.retire.
     """
-    check_names(configuration)
+    check_derived(configuration)
     change = Withdrawal(selection, reason)
     built = revise(store, configuration, runtime, change)
     if purge:

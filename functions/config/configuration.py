@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from functions.config import signing
 from functions.config.keys import KEYS
 from functions.snapshot.errors import ConfigurationError
 
@@ -32,9 +33,10 @@ class Configuration:
         return self.values[name]
 
     def relative_to(self, folder: Path) -> "Configuration":
-        """Return a copy with the folder of templates relative to `folder`."""
+        """Return a copy with the folder of templates and the file of a key relative to `folder`."""
         own = self["formats.templates"]
-        return self.having("formats.templates", str(folder / own) if own else "")
+        placed = self.having("formats.templates", str(folder / own) if own else "")
+        return placed.having(signing.NAME, signing.place_key(self[signing.NAME], folder))
 
     def having(self, name: str, value: Any) -> "Configuration":
         """Return a copy with another value of a key."""

@@ -2,7 +2,7 @@
 
 import re
 
-from functions.config import check, content, gathering, http, key, site
+from functions.config import check, content, gathering, http, key, signing, site
 from functions.config.key import ConfigKey as ConfigKey
 from functions.url import authority
 
@@ -268,6 +268,7 @@ KEYS: tuple[ConfigKey, ...] = (
         "megabytes from 256",
         "memory of the database of a publish; larger data is sorted on disk, in `TMPDIR`",
     ),
+    *signing.SIGN_KEYS,
     *http.SERVE_KEYS,
     *gathering.REPEC_KEYS,
     *http.CLIENT_KEYS,

@@ -1,0 +1,81 @@
+"""`sheaf prove`."""
+
+import argparse
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from builder.context import Context
+from builder.errors import UsageError
+from builder.proofs import signer
+from builder.proofs.bundle import verify_bundle
+from builder.proofs.prove import Prover
+from builder.proofs.report import describe_verdict, verdict_document
+from functions.snapshot import instant
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("identifier", nargs="?", metavar="ID", help="an OAI identifier")
+    parser.add_argument(
+        "--as-of", metavar="DATE",
+        help="in the snapshot in effect then: a day (its end) or an instant, such as "
+        "2026-11-26T12:00:00Z (default: the newest snapshot)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--to", metavar="FILE", default="proof.json",
+        help="file of the bundle (default: proof.json)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--new-key", metavar="FILE",
+        help="instead, write a new private key for sign.key, and print its verifier key",
+    )  # fmt: skip
+
+
+def run(context: Context) -> int:
+    """Prove that a record was in a snapshot, or was not.
+
+    The bundle needs no store: `sheaf verify --bundle` and other programs check it.
+    """
+    arguments = context.arguments
+    if (arguments.identifier is None) == (arguments.new_key is None):
+        raise UsageError("give an ID, or --new-key FILE")
+    if arguments.new_key is not None:
+        return _create_key(context, Path(arguments.new_key))
+    prover = Prover(context.store)
+    try:
+        bundle = prover.prove(arguments.identifier, _parse_date(arguments.as_of))
+    finally:
+        prover.close()
+    data = bundle.to_json()
+    try:
+        Path(arguments.to).write_bytes(data)
+    except OSError as error:
+        raise UsageError(f"{arguments.to} cannot be written: {error.strerror}") from error
+    verdict = verify_bundle(bundle, None)
+    context.result(
+        f"{describe_verdict(verdict)}\n{arguments.to} proves it ({len(data):,} bytes)",
+        {"bundle": arguments.to, "bytes": len(data), **verdict_document(verdict)},
+    )
+    return 0
+
+
+def _create_key(context: Context, path: Path) -> int:
+    try:
+        key = signer.create_key(path, signer.name_log(context.defaults))
+    except FileExistsError as error:
+        raise UsageError(f"{path} exists: keys are never overwritten") from error
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+    context.result(key.to_text(), {"key_file": str(path), "verifier_key": key.to_text()})
+    return 0
+
+
+def _parse_date(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    found = instant.from_datestamp(text)
+    if found is None:
+        raise UsageError(
+            f"--as-of {text}: expected a day or an instant such as 2026-11-26T12:00:00Z"
+        )
+    return found if "T" in text else found + timedelta(days=1, seconds=-1)

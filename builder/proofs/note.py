@@ -1,0 +1,139 @@
+"""Signed notes and verifier keys (C2SP signed-note, Ed25519).
+
+A note is a text that ends with a line feed, an empty line, and lines with signatures. A line names
+its key, and has the key's id and the signature as Base64.
+"""
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from builder.proofs.errors import ProofError
+
+_ED25519 = 1
+_DASH = "\u2014"
+_KEY_BYTES, _ID_BYTES, _SIGNATURE_BYTES = 32, 4, 64
+_MOST = 100
+"""Signatures of a note that are read."""
+
+Check = Callable[[bytes, bytes, bytes], bool]
+"""Whether a public key signed a message: key, signature, message."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifierKey:
+    """A public key with its name, such as `archive.example.org/log`."""
+
+    name: str
+    public: bytes
+
+    @property
+    def id(self) -> bytes:
+        """The first four bytes of the hash of name, type and key."""
+        data = self.name.encode() + b"\n" + bytes([_ED25519]) + self.public
+        return hashlib.sha256(data).digest()[:_ID_BYTES]
+
+    def to_text(self) -> str:
+        """Return `name+id+key`, which verifiers take."""
+        key = base64.b64encode(bytes([_ED25519]) + self.public).decode()
+        return f"{self.name}+{self.id.hex()}+{key}"
+
+    @staticmethod
+    def parse(text: str) -> "VerifierKey":
+        """Parse the output of `to_text`. Raises ProofError."""
+        name, _, rest = text.strip().partition("+")
+        given, _, key = rest.partition("+")
+        found = VerifierKey(name, read_key(key))
+        if not is_name(name) or found.id.hex() != given:
+            raise ProofError(f"{text!r} is not a verifier key: name+id+key")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class SecretKey:
+    """The seed of a key, with the key's name and id (hexadecimal)."""
+
+    name: str
+    id: str
+    seed: bytes
+
+    def to_text(self) -> str:
+        """Return `PRIVATE+KEY+name+id+seed`."""
+        key = base64.b64encode(bytes([_ED25519]) + self.seed).decode()
+        return f"PRIVATE+KEY+{self.name}+{self.id}+{key}"
+
+    @staticmethod
+    def parse(text: str) -> "SecretKey":
+        """Parse the output of `to_text`. Raises ProofError, which does not repeat the text."""
+        parts = text.strip().split("+", 4)
+        if len(parts) != 5 or parts[:2] != ["PRIVATE", "KEY"] or not is_name(parts[2]):
+            raise ProofError("expected a private key of notes: PRIVATE+KEY+name+id+seed")
+        return SecretKey(parts[2], parts[3], read_key(parts[4]))
+
+
+def is_name(text: str) -> bool:
+    """Return whether a key may have this name."""
+    return bool(text) and "+" not in text and text.isprintable() and " " not in text
+
+
+def read_key(text: str) -> bytes:
+    """Return the 32 bytes of a public key or of a seed. Raises ProofError."""
+    data = decode(text)
+    if len(data) != 1 + _KEY_BYTES or data[0] != _ED25519:
+        raise ProofError("a key is not one of Ed25519")
+    return data[1:]
+
+
+def decode(text: str) -> bytes:
+    """Return the bytes of a Base64 text. Raises ProofError."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ProofError(f"a value is not Base64: {error}") from error
+
+
+def encode(data: bytes) -> str:
+    """Return bytes as Base64."""
+    return base64.b64encode(data).decode()
+
+
+def sign_note(text: str, key: VerifierKey, sign: Callable[[bytes], bytes]) -> str:
+    """Return the text as a note that is signed with the key."""
+    signature = encode(key.id + sign(text.encode()))
+    return f"{text}\n{_DASH} {key.name} {signature}\n"
+
+
+def split_note(note: str) -> tuple[str, list[tuple[str, bytes]]]:
+    """Return a note's text, and each signature's key name and bytes. Raises ProofError."""
+    text, found, rest = note.rpartition("\n\n")
+    lines = rest.split("\n")
+    if not found or not text or len(lines) < 2 or lines.pop() or len(lines) > _MOST:
+        raise ProofError("a note has no text, or no signature")
+    signatures = []
+    for line in lines:
+        parts = line.split(" ")
+        if len(parts) != 3 or parts[0] != _DASH or not is_name(parts[1]):
+            raise ProofError("a line of signatures of a note is malformed")
+        signatures.append((parts[1], decode(parts[2])))
+    return text + "\n", signatures
+
+
+def open_note(note: str, keys: Sequence[VerifierKey], check: Check) -> tuple[str, VerifierKey]:
+    """Return the text of a note, and the key of `keys` that signed it.
+
+    Signatures of other keys are ignored. Raises ProofError.
+    """
+    text, signatures = split_note(note)
+    for name, data in signatures:
+        for key in keys:
+            if key.name == name and data[:_ID_BYTES] == key.id:
+                signature = data[_ID_BYTES:]
+                if len(signature) == _SIGNATURE_BYTES and check(
+                    key.public, signature, text.encode()
+                ):
+                    return text, key
+                raise ProofError(f"the signature of {name} on a note is wrong")
+    names = ", ".join(name for name, _ in signatures)
+    raise ProofError(f"a note is signed by {names}, and not by a key that was given")

@@ -1,0 +1,225 @@
+"""Prove: makes a bundle from the log, the index of a snapshot, and two or more row groups."""
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache
+
+from builder.proofs import note
+from builder.proofs.bundle import (
+    FORM,
+    BlockProof,
+    EntryProof,
+    ProofBundle,
+    RecordProof,
+    SequenceProof,
+    verify_bundle,
+)
+from builder.proofs.checkpoint import open_checkpoint
+from builder.proofs.entry import LogEntry, sequence_line
+from builder.proofs.errors import ProofError
+from builder.proofs.index import NEWEST, ProofIndex, RunTree, index_key
+from builder.proofs.log import read_index
+from builder.proofs.merkle import Nodes, hash_leaf, nodes_of, prove_inclusion
+from builder.proofs.rows import (
+    BLOCK_ROWS,
+    LOOKUP,
+    LOOKUP_ROW,
+    RECORDS,
+    WIDTHS,
+    GroupRows,
+    locate_group,
+    read_group,
+    read_record,
+)
+from builder.proofs.tiles import WIDTH, TileTree
+from functions.database import engine
+from functions.snapshot import instant, oai_name
+from functions.snapshot.errors import DamagedStore, MissingObject, NothingPublished
+from functions.snapshot.store import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A snapshot in the log: its index, the checkpoint of the proof, and the proofs of entries."""
+
+    index: ProofIndex
+    checkpoint: str
+    entry: EntryProof
+    next: EntryProof | None
+
+
+class Prover:
+    """Makes bundles from a store. The newest index is read once, so later proofs cost less."""
+
+    def __init__(self, store: Reader) -> None:
+        self._store = store
+        self._connection = engine.connect()
+        self._places: dict[int, _Place] = {}
+        self._newest: ProofIndex | None = None
+
+    def close(self) -> None:
+        """Close the database."""
+        self._connection.close()
+
+    def prove(self, identifier: str, as_of: datetime | None = None) -> ProofBundle:
+        """Return the proof for an identifier in the snapshot in effect at `as_of`, or the newest.
+
+        Raises NothingPublished if no such snapshot was signed, MissingObject if it was retired,
+        ProofError, DamagedStore, StoreError.
+        """
+        place = self._find_place(as_of)
+        index = place.index
+        key = oai_name.lookup_key(identifier)
+        blocks = []
+        positions: list[int] = []
+        for run in index.lookup:
+            found, some = self._search(index, run, key)
+            blocks.append(found)
+            positions += some
+        bundle = ProofBundle(
+            FORM,
+            identifier,
+            place.checkpoint,
+            place.entry,
+            place.next,
+            tuple(blocks),
+            (),
+            None,
+        )
+        for position in sorted(positions, reverse=True):
+            record, sequence, owner = self._read_record(index, position)
+            bundle = replace(bundle, records=(*bundle.records, record))
+            if owner == identifier:
+                bundle = replace(bundle, sequence=_prove_sequence(index, sequence))
+                break
+        try:
+            verify_bundle(bundle, None)
+        except ProofError as error:
+            raise DamagedStore(
+                f"{self._store.address} does not match its log: {error}; run `sheaf verify`"
+            ) from error
+        return bundle
+
+    def _find_place(self, as_of: datetime | None) -> _Place:
+        if self._newest is None:
+            try:
+                self._newest = read_index(self._store, NEWEST)
+            except MissingObject as error:
+                raise NothingPublished(
+                    f"{self._store.address} has no log: set a key to sign with, then publish"
+                ) from error
+        newest = self._newest
+        if as_of is None or instant.from_text(newest.effective) <= as_of:
+            size = open_checkpoint(newest.checkpoint, None).size
+            entry = EntryProof(newest.entry, size - 1, newest.path)
+            return _Place(newest, newest.checkpoint, entry, None)
+        return self._find_earlier(newest, as_of)
+
+    def _find_earlier(self, newest: ProofIndex, as_of: datetime) -> _Place:
+        """Return the snapshot in effect then, which is not the newest one."""
+        size = open_checkpoint(newest.checkpoint, None).size
+        tree = TileTree(cache(self._store.read), size)
+
+        def find_time(number: int) -> datetime:
+            return instant.from_text(LogEntry.parse(tree.find_entry(number)).effective)
+
+        at = bisect_right(range(size), as_of, key=find_time) - 1
+        if at < 0:
+            raise NothingPublished(
+                f"the log begins at {instant.to_text(find_time(0))}: nothing was signed before"
+            )
+        number = LogEntry.parse(tree.find_entry(at)).snapshot
+        if number not in self._places:
+            try:
+                index = read_index(self._store, index_key(number))
+            except MissingObject as error:
+                raise MissingObject(
+                    f"snapshot {number} was retired: what it had can be proved only by bundles "
+                    "from before"
+                ) from error
+            here, later = (_prove_entry(tree, n) for n in (at, at + 1))
+            self._places[number] = _Place(index, newest.checkpoint, here, later)
+        return self._places[number]
+
+    def _search(
+        self, index: ProofIndex, run: RunTree, key: int
+    ) -> tuple[tuple[BlockProof, ...], list[int]]:
+        """Return the adjacent blocks of a run that enclose a key, and the key's positions."""
+        firsts = [group.first for _, group, _ in run.places()]
+        at = max(0, bisect_left(firsts, key) - 1)
+        blocks: list[tuple[int, int, bytes]] = []
+        groups: dict[int, GroupRows] = {}
+        while at < len(firsts) and (not blocks or _last_key(blocks[-1]) <= key):
+            groups[at] = self._read(index, run, LOOKUP, at)
+            blocks += [(at, number, data) for number, data in enumerate(groups[at].blocks())]
+            at += 1
+        while len(blocks) > 1 and _first_key(blocks[1]) < key:
+            del blocks[0]
+        while len(blocks) > 1 and _last_key(blocks[-2]) > key:
+            del blocks[-1]
+        rows = [row for _, _, data in blocks for row in LOOKUP_ROW.iter_unpack(data)]
+        proofs = tuple(_prove_block(run, place, groups[place], n) for place, n, _ in blocks)
+        return proofs, [position for found, position in rows if found == key]
+
+    def _read_record(self, index: ProofIndex, position: int) -> tuple[RecordProof, int, str]:
+        """Return the proof of the record at a position, its sequence and its identifier."""
+        for number, run in enumerate(index.records):
+            if not run.first <= position <= run.last:
+                continue
+            places = run.places()
+            at = bisect_right([group.first for _, group, _ in places], position) - 1
+            file, group, before = places[at]
+            span = (group.offset, group.length)
+            path, skip = locate_group(self._store, file.key, file.bytes, span, before)
+            rows = read_group(self._connection, path, RECORDS, group.rows, skip, index.columns)
+            row, sequence, owner, text = read_record(
+                self._connection, path, position, index.columns
+            )
+            row -= skip
+            proof = _prove_block(run, at, rows, row // BLOCK_ROWS)
+            return RecordProof(number, row % BLOCK_ROWS, text, proof), sequence, owner
+        raise DamagedStore(f"position {position} of the look-up is in no run of records")
+
+    def _read(self, index: ProofIndex, run: RunTree, table: str, at: int) -> GroupRows:
+        file, group, before = run.places()[at]
+        if group.data:
+            return GroupRows(group.data, WIDTHS[table])
+        span = (group.offset, group.length)
+        path, skip = locate_group(self._store, file.key, file.bytes, span, before)
+        return read_group(self._connection, path, table, group.rows, skip, index.columns)
+
+
+def _prove_entry(tree: TileTree, number: int) -> EntryProof:
+    nodes: Nodes = tree.node
+    if tree.size <= WIDTH:  # all entries are in the bundle that was read
+        nodes = nodes_of([hash_leaf(entry) for entry in tree.entries()])
+    path = prove_inclusion(number, tree.size, nodes)
+    return EntryProof(tree.find_entry(number).decode(), number, tuple(map(note.encode, path)))
+
+
+def _prove_block(run: RunTree, at: int, rows: GroupRows, block: int) -> BlockProof:
+    size, nodes = run.nodes()
+    return BlockProof(
+        at,
+        rows.rows,
+        block,
+        note.encode(rows.blocks()[block]),
+        tuple(map(note.encode, rows.prove(block))),
+        tuple(map(note.encode, prove_inclusion(at, size, nodes))),
+    )
+
+
+def _prove_sequence(index: ProofIndex, number: int) -> SequenceProof:
+    leaves = [hash_leaf(sequence_line(*one)) for one in index.sequences]
+    at = next(n for n, (found, _) in enumerate(index.sequences) if found == number)
+    path = prove_inclusion(at, len(leaves), nodes_of(leaves))
+    return SequenceProof(at, number, index.sequences[at][1], tuple(map(note.encode, path)))
+
+
+def _first_key(block: tuple[int, int, bytes]) -> int:
+    return int(LOOKUP_ROW.unpack_from(block[2])[0])
+
+
+def _last_key(block: tuple[int, int, bytes]) -> int:
+    return int(LOOKUP_ROW.unpack_from(block[2], len(block[2]) - LOOKUP_ROW.size)[0])

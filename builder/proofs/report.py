@@ -1,0 +1,26 @@
+"""What a bundle proves, as text for people and as JSON."""
+
+from dataclasses import asdict
+from typing import Any
+
+from builder.proofs import note
+from builder.proofs.bundle import Verdict
+
+
+def describe_verdict(verdict: Verdict) -> str:
+    """Return the claim that a bundle proves, in one or two lines."""
+    until = f"until {verdict.until}" if verdict.until else "and was the newest one in the log"
+    place = f"snapshot {verdict.snapshot}, which was in effect from {verdict.effective} {until}"
+    if not verdict.present:
+        return f"{verdict.identifier} was not in {place}"
+    state = "was deleted in" if verdict.deleted else "was in"
+    return (
+        f"{verdict.identifier} {state} {place}\n"
+        f"datestamp {verdict.datestamp}, SHA-256 of the record {verdict.digest}"
+    )
+
+
+def verdict_document(verdict: Verdict) -> dict[str, Any]:
+    """Return the claim as JSON values."""
+    checkpoint = {**asdict(verdict.checkpoint), "root": note.encode(verdict.checkpoint.root)}
+    return {"proved": True, **asdict(verdict), "checkpoint": checkpoint}

@@ -1,0 +1,163 @@
+"""Rows of a row group as they are signed: in blocks, whose hashes are the leaves of a tree.
+
+A row of `lookup` is signed as its key and its position, in eight bytes each. A row of `records` is
+signed as the SHA-256 of its JSON: so a proof shows digests of its neighbours, and not their
+content.
+"""
+
+import hashlib
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from builder.proofs.merkle import hash_leaf, nodes_of, prove_inclusion, root_of
+from functions.database import engine
+from functions.snapshot import schema
+from functions.snapshot.errors import DamagedStore
+from functions.snapshot.manifest import DataFile, RowGroup
+from functions.snapshot.store import Reader
+
+BLOCK_ROWS = 64
+LOOKUP, RECORDS = "lookup", "records"
+WIDTHS = {LOOKUP: 16, RECORDS: 32}
+"""Bytes of a signed row of each table."""
+LOOKUP_ROW = struct.Struct(">qq")
+COLUMNS = schema.names(RECORDS)
+"""The columns of a record that are signed."""
+_SOURCE = "read_parquet($files, file_row_number = true, hive_partitioning = false)"
+_RANGE = "file_row_number BETWEEN $first AND $last ORDER BY file_row_number"
+_BINARY = frozenset(c.name for c in schema.TABLES[RECORDS] if c.type == "BLOB")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRows:
+    """The signed bytes of a row group's rows, one after the other, and the bytes of one."""
+
+    data: bytes
+    width: int
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.data) // self.width
+
+    def blocks(self) -> list[bytes]:
+        """Return the blocks."""
+        size = self.width * BLOCK_ROWS
+        return [self.data[at : at + size] for at in range(0, len(self.data), size)]
+
+    def find_root(self) -> bytes:
+        """Return the root of the tree of the blocks."""
+        return root_of([hash_leaf(block) for block in self.blocks()])
+
+    def prove(self, block: int) -> list[bytes]:
+        """Return the path from a block to the root."""
+        hashes = [hash_leaf(one) for one in self.blocks()]
+        return prove_inclusion(block, len(hashes), nodes_of(hashes))
+
+
+def hash_group(rows: int, root: bytes) -> bytes:
+    """Return the leaf of a row group in the tree of its run."""
+    return hash_leaf(rows.to_bytes(8, "big") + root)
+
+
+def read_groups(
+    connection: engine.Connection,
+    path: Path,
+    table: str,
+    counts: Sequence[int],
+    names: Sequence[str] = COLUMNS,
+) -> Iterator[GroupRows]:
+    """Yield the row groups of a data file, which have that many rows each.
+
+    `names` are the columns of records. Raises DamagedStore, StoreError.
+    """
+    values = {"files": [str(path)]}
+    sql = f"SELECT {_select(table, names)} FROM {engine.table('$files')}"
+    with engine.reading(str(path)), closing(engine.batches(connection, sql, values)) as batches:
+        rows = chain.from_iterable(batches)
+        for count in counts:
+            yield _sign(table, list(islice(rows, count)))
+
+
+def read_group(
+    connection: engine.Connection,
+    path: Path,
+    table: str,
+    rows: int,
+    skip: int,
+    names: Sequence[str],
+) -> GroupRows:
+    """Return the row group of `rows` rows that begins after `skip` rows of the file.
+
+    Raises DamagedStore, StoreError.
+    """
+    values = {"files": [str(path)], "first": skip, "last": skip + rows - 1}
+    sql = f"SELECT {_select(table, names)} FROM {_SOURCE} WHERE {_RANGE}"
+    with engine.reading(str(path)), closing(engine.batches(connection, sql, values)) as batches:
+        return _sign(table, list(chain.from_iterable(batches)))
+
+
+def read_record(
+    connection: engine.Connection, path: Path, position: int, names: Sequence[str]
+) -> tuple[int, int, str, str]:
+    """Return the record at a position: its row in the file, sequence, identifier and JSON.
+
+    Raises DamagedStore if the file does not have it, and StoreError.
+    """
+    sql = (
+        f"SELECT file_row_number, sequence, identifier, {_json(names)} "
+        f"FROM {_SOURCE} WHERE position = $position"
+    )
+    with engine.reading(str(path)):
+        found = connection.execute(sql, {"files": [str(path)], "position": position}).fetchall()
+    if len(found) != 1:
+        raise DamagedStore(f"{path.name} has no record at position {position}")
+    number, sequence, identifier, text = found[0]
+    return int(number), int(sequence), str(identifier), str(text)
+
+
+def locate_group(
+    store: Reader, key: str, size: int, span: tuple[int, int], before: int
+) -> tuple[Path, int]:
+    """Return a local file with a row group, and the rows before it there.
+
+    `span` is the offset and length of its bytes, its own footer included; `before` is the number of
+    rows before it in the data file of `size` bytes.
+    """
+    (path, *_) = store.parts(key, size, [span])
+    whole = path.stat().st_size > sum(span)
+    return path, before if whole else 0
+
+
+def span_of(file: DataFile, group: RowGroup) -> tuple[int, int]:
+    """Return the bytes to read for a row group: with its own footer, or the whole file."""
+    return group.span if group.tail else (0, file.bytes)
+
+
+def _select(table: str, names: Sequence[str]) -> str:
+    return "key, position" if table == LOOKUP else _json(names)
+
+
+def _sign(table: str, rows: Sequence[Any]) -> GroupRows:
+    if table == LOOKUP:
+        return GroupRows(b"".join(LOOKUP_ROW.pack(*row) for row in rows), WIDTHS[table])
+    # DuckDB takes ten times as long for SHA-256.
+    digests = (hashlib.sha256(text.encode()).digest() for text in rows)
+    return GroupRows(b"".join(digests), WIDTHS[table])
+
+
+def _json(names: Sequence[str]) -> str:
+    """Return the SQL of a record's JSON: its columns in order but for NULL; bytes as hexadecimal.
+
+    A struct would have the NULLs too, and take twice as long.
+    """
+    members = (
+        f"',\"{name}\":' || to_json({f'hex({name})' if name in _BINARY else name})::VARCHAR"
+        for name in names
+    )
+    return f"'{{' || substr(concat({', '.join(members)}), 2) || '}}'"
