@@ -40,7 +40,7 @@ TABLES = {
     "file": _columns(
         ordinal="BIGINT", source="INTEGER", path="VARCHAR", modified="BIGINT", segment="INTEGER",
         start="BIGINT", bytes="BIGINT", md5="VARCHAR", sha256="VARCHAR", templates="BIGINT",
-        archives="BIGINT", state="VARCHAR",
+        nameless="BIGINT", invalid="BIGINT", archives="BIGINT", state="VARCHAR",
     ),
     "template": _columns(
         ordinal="BIGINT", place="BIGINT", line="BIGINT", length="BIGINT", encoding="VARCHAR",
@@ -61,7 +61,8 @@ TABLES = {
 }  # fmt: skip
 """Tables of a segment.
 
-`state` is a fault code if the file is not ReDIF, else NULL. `archives` counts archive templates.
+`state` is a fault code if the file is not ReDIF, else NULL. `nameless` counts templates without a
+handle, `invalid` those with errors, and `archives` those of archives.
 The text of a template has `bytes` bytes. Of one with a handle, the head of its document lies in the
 segment's texts at `head` and has `size` bytes. If `own`, its bytes in the file do not give its text
 again, and the text follows the head. `name`, `restriction` and `provider` are what others inherit.
@@ -117,11 +118,13 @@ class _Parsing:
         data.seek(file.start)
         small = file.bytes < ALONE or file.bytes != self._segment.bytes
         stream = io.BytesIO(data.read(file.bytes)) if small else data
-        templates = archives = 0
+        templates = nameless = invalid = archives = 0
         state: str | None = None
         for event in template.read_templates(stream, file.path, other=file.encoding):
             if isinstance(event, Template):
                 templates += 1
+                nameless += event.handle is None
+                invalid += not event.valid
                 archives += (event.type or _likely_type(event.type_written)) == ARCHIVE
                 self._template(file, event, data)
             else:
@@ -133,7 +136,8 @@ class _Parsing:
         self._writers["file"].append(
             (
                 *(file.ordinal, file.source, file.path, file.modified, self._segment.number),
-                *(file.start, file.bytes, file.md5, file.sha256, templates, archives, state),
+                *(file.start, file.bytes, file.md5, file.sha256),
+                *(templates, nameless, invalid, archives, state),
             )
         )
 

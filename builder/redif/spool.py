@@ -166,14 +166,17 @@ class Spool:
         largest: int = LARGEST,
         encodings: Mapping[str, str] = NO_ENCODINGS,
         first: int = 0,
+        ordinal: int = 0,
     ) -> None:
         """Copy files of up to `largest` bytes; segments are numbered from `first`.
 
-        `encodings` has the encoding of files by their archive's folder.
+        Files get ordinals from `ordinal` on. `encodings` has the encoding of files by their
+        archive's folder.
         """
         self.segments: list[Segment] = []
         self._first = first
-        self.files = self.bytes = 0
+        self.ordinal = ordinal
+        self.bytes = 0
         self._digest = hashlib.sha256()
         self._folder, self._largest, self._encodings = folder, largest, encodings
         self._open: ExitStack | None = None
@@ -181,10 +184,9 @@ class Spool:
         self._index: BinaryIO
         self._at = 0
 
-    def skip(self, source: int, member: RedifFile) -> None:
-        """Count a file that is known and therefore not copied."""
-        self._hash(source, member.path, member.modified, member.bytes, "known")
-        self.files += 1
+    def add_known(self, digest: str) -> None:
+        """Add to the digest files that are known and therefore not copied."""
+        self._hash("known", digest)
 
     def take(self, source: int, member: RedifFile, ordinal: int | None = None) -> Flaw | None:
         """Copy a file. Return the fault if the file is left out, else None."""
@@ -212,7 +214,7 @@ class Spool:
             return flaw
         self._note(
             Spooled(
-                self.files if ordinal is None else ordinal,
+                self.ordinal if ordinal is None else ordinal,
                 source,
                 member.path,
                 member.modified,
@@ -226,7 +228,7 @@ class Spool:
         return None
 
     def digest(self) -> str:
-        """Return a digest of the paths, times and bytes of all copied files, in order."""
+        """Return a digest of the paths, times and bytes of all files."""
         return self._digest.hexdigest()
 
     def close(self) -> None:
@@ -267,7 +269,7 @@ class Spool:
         with writing(self._folder):
             self._index.write(write_compact(_members(file)) + b"\n")
         self._hash(file.source, file.path, file.modified, file.bytes, file.sha256)
-        self.files += 1
+        self.ordinal += 1
         self.bytes += file.bytes
         if file.bytes >= ALONE or self._at >= SEGMENT:
             self.close()
