@@ -111,7 +111,7 @@ class _RedifIngest:
         self._store, self._order, self._means, self._folder = store, order, means, folder
         self._segments: list[Segment] = []
         self._flaws: list[tuple[int, Flaw]] = []
-        self._dropped: list[int] = []  # known files that cannot be read any more
+        self._dropped: list[int] = []  # files that were read again
         self._databases = 0
         self._known = known
         self._following = 0  # the next ordinal of a file
@@ -120,7 +120,8 @@ class _RedifIngest:
     def read(self) -> str:
         """Copy the files of the sources to this machine and parse them; return their digest."""
         known = self._known
-        spool = self._open_spool(known.following if known else 0)
+        table = known.templates if known else None
+        spool = self._open_spool(known.following if known else 0, table)
         with ExitStack() as stack:
             progress = _ParsingProgress(self._means.bar, stack)
             self._parse(self._copy(spool, progress), progress.add)
@@ -130,9 +131,9 @@ class _RedifIngest:
             raise UsageError(f"{self._order.label} has no readable ReDIF file{why}")
         return spool.digest()
 
-    def _open_spool(self, ordinal: int = 0) -> Spool:
+    def _open_spool(self, ordinal: int, known: Path | None = None) -> Spool:
         means, first = self._means, len(self._segments)
-        return Spool(self._folder, means.largest, means.encodings, first, ordinal)
+        return Spool(self._folder, means.largest, means.encodings, first, ordinal, known)
 
     def _copy(self, spool: Spool, progress: "_ParsingProgress") -> Iterator[Segment]:
         """Copy the files of the sources, and yield each segment as soon as it is complete."""
@@ -160,16 +161,16 @@ class _RedifIngest:
         self._segments += pool.map_tasks(parse, segments, self._means.jobs, told)
 
     def _read_again(self, files: Sequence[tuple[int, int, str]]) -> None:
-        """Read known files after all: each with its ordinal, its source and its path."""
-        spool = self._open_spool()
+        """Read files whole after all: each with its ordinal, its source and its path."""
+        spool = self._open_spool(self._following)
         for ordinal, number, path in files:
-            flaw: Flaw | None = None
+            self._dropped.append(ordinal)
             for found in open_member(self._order.origins[number].path, path):
-                flaw = found if isinstance(found, Flaw) else spool.take(number, found, ordinal)
-            if flaw is not None:
-                self._note(number, flaw)
-                self._dropped.append(ordinal)
+                flaw = found if isinstance(found, Flaw) else spool.take(number, found)
+                if flaw is not None:
+                    self._note(number, flaw)
         spool.close()
+        self._following = spool.ordinal
         with self._means.bar("parsing", spool.bytes, "B") as bar:
             self._parse(spool.segments, lambda read, _: bar(read))
 
@@ -214,7 +215,13 @@ class _RedifIngest:
         scope = None if known is None or run.as_of is not None else known.scope(last)
         with self._means.bar("comparing", len(before), " runs") as bar:
             scope = stage(
-                connection, self._segments, self._order.origins, self._flaws, statements, scope
+                connection,
+                self._segments,
+                self._order.origins,
+                self._flaws,
+                statements,
+                scope,
+                dropped=self._dropped,
             )
             within = "true" if scope is None else WITHIN
             read_state(connection, self._store, before, place, run.time, within=within)

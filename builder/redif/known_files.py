@@ -83,6 +83,11 @@ class KnownFiles:
         """The first ordinal that no known file has."""
         return self._facts.following if self._facts else 0
 
+    @property
+    def templates(self) -> Path | None:
+        """The table of known templates."""
+        return self._table("template") if self._facts else None
+
     def compare(
         self, source: int, folder: str, files: Sequence[FoundFile], others: Sequence[str]
     ) -> Collection[str]:
@@ -118,12 +123,14 @@ class KnownFiles:
         """
         if self._facts is None:
             return UNKNOWN
-        places = {name: engine.quote(str(self.table(name))) for name in ("file", "template")}
+        places = {name: engine.quote(str(self._table(name))) for name in ("file", "template")}
         gone, without = engine.quote(str(self._draft / _GONE)), ", ".join(map(str, (-1, *dropped)))
         return (
             _SQL.get("known_file", path=places["file"]),
             _SQL.get("known_template", path=places["template"]),
             _SQL.get("gone_file", path=gone, dropped=without),
+            _SQL.get("reused"),
+            _SQL.get("unknown"),
             _SQL.get("tree_file"),
             _SQL.get("tree_template"),
         )
@@ -132,9 +139,9 @@ class KnownFiles:
         """Return what may have changed since `run`; None if this ingest was not the last one."""
         if self._facts is None or self._facts.run != run or len(self._facts.roots) != 1:
             return None
-        return Scope(self.table("restless"), self._facts.roots)
+        return Scope(self._table("restless"), self._facts.roots)
 
-    def table(self, name: str) -> Path:
+    def _table(self, name: str) -> Path:
         """Return the path of the table of files or templates, or of restless ids."""
         return self._folder / f"{name}.parquet"
 
@@ -152,6 +159,7 @@ class KnownFiles:
         with writing(self._draft), engine.reading(str(self._draft)):
             # Tables that stay as they are need not be written again.
             same = self._facts is not None and not (parsed or self._changed)
+            connection.execute(_SQL.get("shared_handle"))
             among = ", ".join(map(str, trees))
             kept = {
                 "file": _SQL.get("kept_file", trees=among),
@@ -161,7 +169,7 @@ class KnownFiles:
             for name in kept:
                 path = self._draft / f"{name}.parquet"
                 if same and name != "restless":
-                    os.link(self.table(name), path)
+                    os.link(self._table(name), path)
                 else:
                     sql = kept[name]
                     target = engine.quote(str(path))

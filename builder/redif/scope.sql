@@ -8,7 +8,9 @@ SELECT handle FROM (
           FROM parsed_template JOIN parsed_file USING (ordinal)
           UNION ALL
           SELECT f.path, t.handle, t.text_sha256, false
-          FROM known_template t JOIN known_file f USING (ordinal) SEMI JOIN gone_file USING (ordinal))
+          FROM known_template t JOIN known_file f USING (ordinal)
+          SEMI JOIN gone_file USING (ordinal)
+          ANTI JOIN reused ON known_ordinal = t.ordinal AND known_place = t.place)
     WHERE handle IS NOT NULL GROUP BY path, handle, text_sha256)
 WHERE now != 1 OR before != 1
 

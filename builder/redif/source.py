@@ -105,15 +105,12 @@ def _below(
         if one in folders:
             yield from _below(place, path, root, compare)
         elif one in files:
-            yield _regular_file(place, path, files[one])
+            _, size, modified = files[one]
+            yield RedifFile(path_text(path), size, modified, partial(_open_file, place))
         elif by_name[one].is_symlink():
             yield from _follow_link(Path(place), path, root)
         elif is_redif(one):
             yield _tree_file(place, path)
-
-
-def _regular_file(file: str, path: str, found: FoundFile) -> RedifFile:
-    return RedifFile(path_text(path), found.bytes, found.modified, partial(_open_file, file))
 
 
 def _follow_link(link: Path, path: str, root: Path) -> Iterator[RedifFile | Flaw]:

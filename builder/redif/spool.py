@@ -134,11 +134,15 @@ _members = attrgetter(*(member.name for member in fields(Spooled)))
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment in the folder of a spool, numbered from 0; `bytes` counts all its files."""
+    """A segment in the folder of a spool, numbered from 0; `bytes` counts all its files.
+
+    `known` is the table of templates that the last ingest parsed.
+    """
 
     folder: Path
     number: int
     bytes: int
+    known: Path | None = None
 
     @property
     def path(self) -> Path:
@@ -167,15 +171,16 @@ class Spool:
         encodings: Mapping[str, str] = NO_ENCODINGS,
         first: int = 0,
         ordinal: int = 0,
+        known: Path | None = None,
     ) -> None:
         """Copy files of up to `largest` bytes; segments are numbered from `first`.
 
         Files get ordinals from `ordinal` on. `encodings` has the encoding of files by their
-        archive's folder.
+        archive's folder, and `known` is the table of known templates.
         """
         self.segments: list[Segment] = []
         self._first = first
-        self.ordinal = ordinal
+        self.ordinal, self._known = ordinal, known
         self.bytes = 0
         self._digest = hashlib.sha256()
         self._folder, self._largest, self._encodings = folder, largest, encodings
@@ -237,7 +242,7 @@ class Spool:
             with writing(self._folder):
                 self._open.close()
             self._open = None
-            self.segments.append(Segment(self._folder, self._number, self._at))
+            self.segments.append(Segment(self._folder, self._number, self._at, self._known))
 
     @property
     def _number(self) -> int:

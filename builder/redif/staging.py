@@ -34,6 +34,7 @@ FROM (SELECT *,
 UNKNOWN = (
     "CREATE VIEW tree_file AS FROM parsed_file",
     "CREATE VIEW tree_template AS FROM parsed_template",
+    "CREATE VIEW unknown AS SELECT ordinal FROM parsed_reuse",
 )
 """The statements where all files were read."""
 _WHOLE = (
@@ -166,11 +167,12 @@ WHERE counts AND '{PREFIX}' || rel IN (SELECT id FROM absent) AND ordinal NOT IN
 """
 UNREAD = """
 SELECT ordinal, source, path FROM staged_file
-WHERE counts AND segment IS NULL AND ordinal IN (
-    SELECT ordinal FROM fresh UNION ALL
-    SELECT ordinal FROM step WHERE became IN ({})) ORDER BY ordinal
+WHERE counts AND (segment IS NULL AND ordinal IN (SELECT ordinal FROM fresh)
+    OR ordinal IN (SELECT ordinal FROM step WHERE segment IS NULL AND became IN ({})
+                   UNION ALL SELECT ordinal FROM unknown))
+ORDER BY ordinal
 """.format(", ".join(f"'{became}'" for became in STORED))
-"""The query of the known files that must be read after all."""
+"""The query of the files that must be read whole after all."""
 
 
 def stage(
@@ -182,11 +184,13 @@ def stage(
     scope: Scope | None = None,
     *,
     rooted: bool = False,
+    dropped: Sequence[int] = (),
 ) -> Scope | None:
     """Create the tables of the files that were read, and of known ones. Raises StoreError.
 
     The statements `known` create `tree_file` and `tree_template` from the parsed tables. `rooted`:
-    paths of files begin at the root already. Return the `scope` that the tables are limited to;
+    paths of files begin at the root already. Parsed files with the ordinals `dropped` are left out.
+    Return the `scope` that the tables are limited to;
     None if they have everything. Files are all in `listed_file`.
 
     `staged_file` and `flaw` have the files and the faults for which files were left out. `folder`
@@ -195,8 +199,10 @@ def stage(
     each handle. `staged_fault` has the faults within files.
     """
     with engine.reading("the read templates"):
+        without = f"ordinal NOT IN ({', '.join(map(str, dropped))})" if dropped else "true"
         for table in TABLES:
-            connection.execute(f"CREATE VIEW parsed_{table} AS {_query_parsed(segments, table)}")
+            parsed = f"FROM ({_query_parsed(segments, table)}) WHERE {without}"
+            connection.execute(f"CREATE VIEW parsed_{table} AS {parsed}")
         _run(connection, known)
         connection.execute("CREATE TABLE root (source INTEGER, root VARCHAR)")
         roots = ["" if rooted else _root(connection, n, one) for n, one in enumerate(origins)]

@@ -119,13 +119,26 @@ def _compare(folder: Path, steps: Sequence[Step]) -> None:
 
 
 _BASE = {**archive(), **archive("bbb"), "aaa/wpaper/x.rdf": paper(1)}
+_MORE = {"aaa/wpaper/y.rdf": b"\n".join(paper(n) for n in range(10, 25))}
+_OTHER = _MORE["aaa/wpaper/y.rdf"].replace(b"On Rugs", b"On Bowls", 1)
 _MANY = {f"aaa/wpaper/{n}.rdf": paper(n) for n in range(5)}
+_FEWER = {
+    name: data for name, data in _MANY.items() if "/wpaper/0" not in name and "/1" not in name
+}
 
 
-@settings(max_examples=examples(12), deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(_steps())
 # A loss that is held stays held, against the templates that have not changed.
 @example([Step({**_BASE, **_MANY}), Step(_BASE), Step(_BASE), Step(_BASE, ("*",)), Step(_BASE)])
+# A loss that is small against the templates that have not changed is none to hold.
+@example([Step({**archive(), **_MORE, **_MANY}), Step({**archive(), **_MORE, **_FEWER})])
+# One template of a file changes; then a known one comes back, with a fault before it.
+@example([
+    Step({**archive(), **_MORE}), Step({**archive(), "aaa/wpaper/y.rdf": _OTHER}),
+    Step(archive()), Step({**archive(), "aaa/wpaper/y.rdf": b"Odd: 1\n" + _OTHER}),
+    Step({**archive(), "aaa/wpaper/y.rdf": _OTHER + paper(11)}, before="other"),
+])  # fmt: skip
 # A template moves to another file, to one outside of archives, and to one that has it already.
 @example([
     Step({**_BASE, "aaa/y.rdf": paper(1), "aaa/z.rdf": paper(3)}),
