@@ -13,6 +13,7 @@ from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 
+from builder.intake.intake import writing
 from builder.redif.spool import Spooled
 from builder.sources.redif.document import ARCHIVE, SERIES
 from builder.sources.redif.template import Template
@@ -24,12 +25,17 @@ _NONE: Mark = None, None
 _LIST = "SELECT mark FROM read_parquet($path) WHERE mark IS NOT NULL ORDER BY mark"
 
 
-@lru_cache(1)
 def known_marks(path: Path) -> "Sequence[int]":
     """Return the first halves of the marks of a table of templates, ascending.
 
-    Raises StoreError.
+    A process reads a table once. Raises StoreError.
     """
+    with writing(path):
+        return _list_marks(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(1)
+def _list_marks(path: Path, modified: int) -> "Sequence[int]":
     found = array("q")
     with closing(engine.connect()) as connection, engine.reading(str(path)):
         for rows in engine.batches(connection, _LIST, {"path": str(path)}):
@@ -54,7 +60,7 @@ class FileMarks:
         if part.cut:
             return False
         digest = hashlib.blake2b(b"%s %d\0" % (self._path, len(source.mark or "")), digest_size=16)
-        digest.update(part.data)
+        digest.update(part.data.rstrip())  # the last one of a file lacks a blank line
         text = digest.digest()
         mark = int.from_bytes(text[:8], "big", signed=True)
         second = int.from_bytes(text[8:], "big", signed=True)

@@ -136,6 +136,7 @@ _FEWER = {
 # One template of a file changes; then a known one comes back, with a fault before it.
 @example([
     Step({**archive(), **_MORE}), Step({**archive(), "aaa/wpaper/y.rdf": _OTHER}),
+    Step({**archive(), "aaa/wpaper/y.rdf": _OTHER + b"\n" + paper(11)}),
     Step(archive()), Step({**archive(), "aaa/wpaper/y.rdf": b"Odd: 1\n" + _OTHER}),
     Step({**archive(), "aaa/wpaper/y.rdf": _OTHER + paper(11)}, before="other"),
 ])  # fmt: skip
