@@ -104,7 +104,7 @@ class KnownFiles:
     def end_scan(self) -> str:
         """Finish the comparison of folders, and return a digest of the known files."""
         with writing(self._draft):
-            for place, names in self._listings.left():
+            for place, names in self._listings.list_vanished():
                 source, _, folder = place.partition("/")
                 self._remove(int(source), folder, names)
             self._listings.close()

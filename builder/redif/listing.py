@@ -66,7 +66,7 @@ class Listings:
         self._note(folder, _BETWEEN.join(sorted(known)))
         return {_name(one) for one in known}, {_name(one) for one in before - known}
 
-    def left(self) -> Iterator[tuple[str, Collection[str]]]:
+    def list_vanished(self) -> Iterator[tuple[str, Collection[str]]]:
         """Yield the folders that were not compared, with the names of their files."""
         for folder in list(self._places):
             text = self._take(folder)
