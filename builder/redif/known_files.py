@@ -18,7 +18,7 @@ from builder.intake.intake import KNOWN_PREFIX, writing
 from builder.obi.content import SOURCE
 from builder.parquet.writer import RowWriter
 from builder.redif.listing import FoundFile, Listings
-from builder.redif.scope import Scope
+from builder.redif.scope import ChangeScope
 from builder.redif.staging import PREFIX, UNKNOWN
 from builder.snapshot.sql import Statements
 from builder.sources.redif.document import ARCHIVE, SERIES
@@ -135,11 +135,11 @@ class KnownFiles:
             _SQL.get("tree_template"),
         )
 
-    def scope(self, run: str | None) -> Scope | None:
+    def scope(self, run: str | None) -> ChangeScope | None:
         """Return what may have changed since `run`; None if this ingest was not the last one."""
         if self._facts is None or self._facts.run != run or len(self._facts.roots) != 1:
             return None
-        return Scope(self._table("restless"), self._facts.roots)
+        return ChangeScope(self._table("restless"), self._facts.roots)
 
     def _table(self, name: str) -> Path:
         """Return the path of the table of files or templates, or of restless ids."""

@@ -18,7 +18,7 @@ WITHIN = "id IN (SELECT id FROM scope)"
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ChangeScope:
     """What is needed to make the table `scope`: restless ids, and the sources' roots."""
 
     restless: Path

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from builder.obi.content import SOURCE, TEMPLATE
 from builder.redif.acceptance import Acceptance
 from builder.redif.parse import TABLES, path
-from builder.redif.scope import Scope
+from builder.redif.scope import ChangeScope
 from builder.redif.spool import FileOrigin, Flaw, Segment
 from functions.database import engine
 
@@ -181,11 +181,11 @@ def stage(
     origins: Sequence[FileOrigin],
     flaws: Sequence[tuple[int, Flaw]],
     known: Sequence[str] = UNKNOWN,
-    scope: Scope | None = None,
+    scope: ChangeScope | None = None,
     *,
     rooted: bool = False,
     dropped: Sequence[int] = (),
-) -> Scope | None:
+) -> ChangeScope | None:
     """Create the tables of the files that were read, and of known ones. Raises StoreError.
 
     The statements `known` create `tree_file` and `tree_template` from the parsed tables. `rooted`:
@@ -266,7 +266,7 @@ def compare(
     connection: engine.Connection,
     accepted: Acceptance,
     encodings: Sequence[str] = (),
-    scope: Scope | None = None,
+    scope: ChangeScope | None = None,
 ) -> None:
     """Create `step`, `missing`, `vanished`, `lost` and `fresh` (files with new bytes).
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from builder.obi.content import FILE, SeenRow
 from builder.redif import staging
 from builder.redif.acceptance import Acceptance
-from builder.redif.scope import Scope
+from builder.redif.scope import ChangeScope
 from tests.builder.obi.archive import Repec
 from tests.builder.redif.test_older import find_damage, list_items, list_tables
 from tests.builder.redif.trees import archive, paper
@@ -156,9 +156,9 @@ def test_a_short_ingest_records_what_a_whole_one_does(steps: list[Step]) -> None
 def test_the_last_ingest_of_the_store_limits_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scopes: list[Scope] = []
-    narrow = Scope.narrow
-    monkeypatch.setattr(Scope, "narrow", lambda self: scopes.append(self) or narrow(self))
+    scopes: list[ChangeScope] = []
+    narrow = ChangeScope.narrow
+    monkeypatch.setattr(ChangeScope, "narrow", lambda self: scopes.append(self) or narrow(self))
     source, limited = tmp_path / "RePEc", []
     repec = Repec(tmp_path / "store")
     try:
