@@ -22,11 +22,13 @@ from functions.database import engine
 MEANINGS = {**specification.CODES, **spool.FAULT_CODES}
 """Each fault code with its meaning."""
 
-_FILES = "SELECT count(*), coalesce(sum(bytes), 0)::BIGINT FROM staged_file WHERE counts"
+_FILES = "SELECT count(*), coalesce(sum(bytes), 0)::BIGINT FROM listed_file WHERE counts"
+# Templates with an equal handle are all staged, others only where they may have changed.
 _TEMPLATES = """
-SELECT count(*), count(*) FILTER (handle IS NULL), count(*) FILTER (NOT valid),
-    count(*) FILTER (handle IS NOT NULL) - (SELECT count(*) FROM winner)
-FROM staged_template
+SELECT coalesce(sum(templates), 0)::BIGINT, coalesce(sum(nameless), 0)::BIGINT,
+    coalesce(sum(invalid), 0)::BIGINT,
+    (SELECT count(handle) FROM staged_template) - (SELECT count(*) FROM winner)
+FROM listed_file WHERE counts
 """
 HELD = "SELECT home, missing FROM vanished WHERE proven AND held ORDER BY home"
 """The query of the templates that vanished at once, by archive, from the table of compare."""
@@ -174,8 +176,11 @@ def build_report(connection: engine.Connection, tist: int, source: str) -> Redif
         (fresh,) = _row(connection, "SELECT count(*) FROM fresh")
         (stray,) = _row(connection, _STRAY)
         (lost,) = _row(connection, "SELECT count(*) FROM lost")
-        (handles,) = _row(connection, "SELECT count(*) FROM winner")
-        became = _counts(connection, "SELECT became, count(*) FROM step GROUP BY became")
+        handles = templates - nameless - duplicates
+        became = _counts(
+            connection,
+            f"SELECT became, count(*) FROM step WHERE became != '{SAME}' GROUP BY became",
+        )
         held, incomplete = _counts(connection, HELD), _counts(connection, _INCOMPLETE)
         absent = _counts(connection, _ABSENT)
         acceptable = [str(home) for (home,) in connection.execute(_ACCEPTABLE).fetchall()]
@@ -195,7 +200,7 @@ def build_report(connection: engine.Connection, tist: int, source: str) -> Redif
         reappearances=became.get(BACK, 0) + became.get(BACK_CHANGED, 0),
         changes=became.get(CHANGED, 0),
         deletions=lost,
-        unchanged=became.get(SAME, 0),
+        unchanged=handles - sum(became.values()),
         objects=stored + fresh,
         held=held,
         incomplete=incomplete,

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,6 +26,7 @@ from builder.redif.known_files import KnownFiles, open_known
 from builder.redif.later import LaterRuns, check_later, name_encodings
 from builder.redif.packing import PackStorage
 from builder.redif.parse import parse
+from builder.redif.scope import WITHIN
 from builder.redif.source import open_member, tree_members
 from builder.redif.spool import LARGEST, NO_ENCODINGS, FileOrigin, Flaw, RedifFile, Segment, Spool
 from builder.redif.staging import (
@@ -109,45 +111,48 @@ class _RedifIngest:
         self._store, self._order, self._means, self._folder = store, order, means, folder
         self._segments: list[Segment] = []
         self._flaws: list[tuple[int, Flaw]] = []
-        self._dropped: list[int] = []  # known files that cannot be read any more
+        self._dropped: list[int] = []  # files that were read again
         self._databases = 0
         self._known = known
+        self._following = 0  # the next ordinal of a file
         self.conflicts = 0
 
     def read(self) -> str:
         """Copy the files of the sources to this machine and parse them; return their digest."""
-        spool, known = self._open_spool(), self._known
+        known = self._known
+        table = known.templates if known else None
+        spool = self._open_spool(known.following if known else 0, table)
         with ExitStack() as stack:
             progress = _ParsingProgress(self._means.bar, stack)
             self._parse(self._copy(spool, progress), progress.add)
-        if known is not None:
-            known.end_scan()
+        self._following = spool.ordinal
         if not self._segments and not (known and known.skipped):
             why = f": {self._flaws[0][1].detail}" if self._flaws else ""
             raise UsageError(f"{self._order.label} has no readable ReDIF file{why}")
         return spool.digest()
 
-    def _open_spool(self) -> Spool:
-        means = self._means
-        return Spool(self._folder, means.largest, means.encodings, len(self._segments))
+    def _open_spool(self, ordinal: int, known: Path | None = None) -> Spool:
+        means, first = self._means, len(self._segments)
+        return Spool(self._folder, means.largest, means.encodings, first, ordinal, known)
 
     def _copy(self, spool: Spool, progress: "_ParsingProgress") -> Iterator[Segment]:
         """Copy the files of the sources, and yield each segment as soon as it is complete."""
-        known, given = self._known, 0
+        known, given, skipped = self._known, 0, 0
         with self._means.bar("reading", None, " files") as bar:
             for number, origin in enumerate(self._order.origins):
-                for found in _members(origin):
-                    if isinstance(found, Flaw):
-                        self._note(number, found)
-                    elif known is not None and origin.is_tree and known.has(number, found):
-                        known.skip(spool.files, number, found.path)
-                        spool.skip(number, found)
-                    elif flaw := spool.take(number, found):
+                for found in _members(number, origin, known):
+                    flaw = found if isinstance(found, Flaw) else spool.take(number, found)
+                    if flaw:
                         self._note(number, flaw)
                     bar(1)
                     yield from spool.segments[given:]
                     given = len(spool.segments)
+                if known is not None:
+                    bar(known.skipped - skipped)
+                    skipped = known.skipped
             spool.close()
+        if known is not None:
+            spool.add_known(known.end_scan())
         progress.show(spool.bytes)
         yield from spool.segments[given:]
 
@@ -156,20 +161,22 @@ class _RedifIngest:
         self._segments += pool.map_tasks(parse, segments, self._means.jobs, told)
 
     def _read_again(self, files: Sequence[tuple[int, int, str]]) -> None:
-        """Read known files after all: each with its ordinal, its source and its path."""
-        spool = self._open_spool()
+        """Read files whole after all: each with its ordinal, its source and its path."""
+        spool = self._open_spool(self._following)
         for ordinal, number, path in files:
-            flaw: Flaw | None = None
+            self._dropped.append(ordinal)
             for found in open_member(self._order.origins[number].path, path):
-                flaw = found if isinstance(found, Flaw) else spool.take(number, found, ordinal)
-            if flaw is not None:
-                self._note(number, flaw)
-                self._dropped.append(ordinal)
+                flaw = found if isinstance(found, Flaw) else spool.take(number, found)
+                if flaw is not None:
+                    self._note(number, flaw)
         spool.close()
+        self._following = spool.ordinal
         with self._means.bar("parsing", spool.bytes, "B") as bar:
             self._parse(spool.segments, lambda read, _: bar(read))
 
     def _note(self, source: int, flaw: Flaw) -> None:
+        if self._known is not None:
+            self._known.doubt(source, flaw.path)
         if len(self._flaws) < _FLAWS:
             self._flaws.append((source, flaw))
         elif len(self._flaws) == _FLAWS:  # files beyond the list may hide anything
@@ -197,19 +204,36 @@ class _RedifIngest:
                     lacking = connection.execute(UNREAD).fetchall()
                 if not lacking:
                     report = self._write(run, connection, texts, place, later)
-                    if self._known is not None:
-                        self._known.keep(connection)
+                    self._keep(connection, report)
                     return report
             self._read_again(lacking)
 
     def _compare(self, connection: engine.Connection, run: ObiRun, place: Path) -> None:
         known, before = self._known, run.turn()
         statements = UNKNOWN if known is None else known.statements(self._dropped)
+        last = next((one.digest for one in reversed(before) if one.kind == KIND), None)
+        scope = None if known is None or run.as_of is not None else known.scope(last)
         with self._means.bar("comparing", len(before), " runs") as bar:
-            stage(connection, self._segments, self._order.origins, self._flaws, statements)
-            read_state(connection, self._store, before, place, run.time)
-            compare(connection, self._order.accepted, name_encodings(self._means.encodings))
+            scope = stage(
+                connection,
+                self._segments,
+                self._order.origins,
+                self._flaws,
+                statements,
+                scope,
+                dropped=self._dropped,
+            )
+            within = "true" if scope is None else WITHIN
+            read_state(connection, self._store, before, place, run.time, within=within)
+            encodings = name_encodings(self._means.encodings)
+            compare(connection, self._order.accepted, encodings, scope)
             bar(len(before))
+
+    def _keep(self, connection: engine.Connection, report: RedifReport) -> None:
+        if self._known is not None:
+            trees = [n for n, origin in enumerate(self._order.origins) if origin.is_tree]
+            parsed = bool(self._segments)
+            self._known.keep(connection, report.commit, self._following, trees, parsed)
 
     def _write(
         self,
@@ -260,9 +284,15 @@ class _ParsingProgress:
         self._bar(self._early)
 
 
-def _members(origin: FileOrigin) -> Iterator[RedifFile | Flaw]:
+def _members(
+    number: int, origin: FileOrigin, known: KnownFiles | None
+) -> Iterator[RedifFile | Flaw]:
     try:
-        read = tree_members if origin.is_tree else tarball.members
-        yield from read(origin.path)
+        if not origin.is_tree:
+            yield from tarball.members(origin.path)
+        elif known is None:
+            yield from tree_members(origin.path)
+        else:
+            yield from tree_members(origin.path, partial(known.compare, number))
     except OSError as error:
         raise UsageError(f"{origin.label} cannot be read: {error.strerror}") from error

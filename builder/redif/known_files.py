@@ -1,37 +1,52 @@
 """Known files: what the last ingest of the same folders found in files that have not changed.
 
-A file is known by its path, its size and its time. Its time must be older than the begin of the
-ingest that read it, so that a later change of the file would have given it another time. Such a
-file is read again only if the store lacks it, or if one of its templates gets a new version.
+Such a file is read again only if the store lacks it, or if one of its templates gets a new version.
+If that ingest was also the last one of the store, the store agrees with what it found. Then only
+what has changed since is compared, see builder.redif.scope.
 """
 
 import contextlib
 import hashlib
+import json
 import os
 import shutil
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from builder.intake.intake import KNOWN_PREFIX, writing
-from builder.obi.key import KeySet
+from builder.obi.content import SOURCE
 from builder.parquet.writer import RowWriter
-from builder.redif.spool import RedifFile
-from builder.redif.staging import UNKNOWN
+from builder.redif.listing import FoundFile, Listings
+from builder.redif.scope import ChangeScope
+from builder.redif.staging import PREFIX, UNKNOWN
+from builder.snapshot.sql import Statements
+from builder.sources.redif.document import ARCHIVE, SERIES
 from functions import distribution
 from functions.database import engine
 from functions.snapshot.schema import Column
 
+_SQL = Statements(__file__)
 _SETTLED = 5  # seconds by which a file must be older than the begin of its ingest
-_BEGUN = "begun"
-_TEMPLATE = (
-    "ordinal, place, line, length, encoding, type, valid, handle, text_sha256, name, restriction, "
-    "provider"
-)
-_SKIPPED = (
-    Column("ordinal", "BIGINT", "", ""), Column("source", "INTEGER", "", ""),
-    Column("path", "VARCHAR", "", ""),
-)  # fmt: skip
-_FILE = "ordinal, source, path, modified, bytes, sha256, templates, archives, state"
+_MOST_DOUBTED = 10_000
+_BEGUN, _FACTS, _LISTINGS, _GONE = "begun", "facts.json", "listings", "gone.parquet"
+_FIELDS = {
+    "types": engine.texts((ARCHIVE, SERIES)),
+    "kind": engine.quote(SOURCE),
+    "prefix": engine.quote(PREFIX),
+}
+_GONE_COLUMNS = (Column("source", "INTEGER", "", ""), Column("path", "VARCHAR", "", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What is known of the last ingest: its run, its next ordinal, and the roots of its sources."""
+
+    run: str = ""
+    following: int = 0
+    roots: tuple[str, ...] = ()
+    doubted: frozenset[str] = frozenset()
+    """Files that could not be read, by source, folder and name."""
 
 
 class KnownFiles:
@@ -42,87 +57,133 @@ class KnownFiles:
         told = f"{distribution.version()} {asked}".encode("utf-8", "surrogateescape")
         self._folder = home / (KNOWN_PREFIX + hashlib.sha256(told).hexdigest()[:16])
         self._draft = self._folder.with_name(f"{self._folder.name}.{os.getpid()}")
-        self._marks = KeySet()
-        self.skipped = 0
-        """Number of files that need not be read."""
-        self.is_empty = True
+        self._facts = _read_facts(self._folder / _FACTS) if trust else None
+        self._doubted: set[str] = set()
+        self._changed = False
         with writing(self._draft):
             shutil.rmtree(self._draft, ignore_errors=True)
             self._draft.mkdir(parents=True)
             (self._draft / _BEGUN).touch()
-        self._skipped = RowWriter(self._draft / "skipped", _SKIPPED)
-        if trust and self.table("file").is_file():
-            self._load()
+            begun = int((self._draft / _BEGUN).stat().st_mtime)
+            self._gone = RowWriter(self._draft / _GONE, _GONE_COLUMNS)
+            self._listings = Listings(
+                None if self._facts is None else self._folder / _LISTINGS,
+                self._draft / _LISTINGS,
+                begun - _SETTLED,
+                self._facts.doubted if self._facts else (),
+            )
 
-    def _load(self) -> None:
-        begun = int((self._folder / _BEGUN).stat().st_mtime) - _SETTLED
-        table = engine.table("$files")
-        sql = f"SELECT source, path, bytes, modified FROM {table} WHERE modified < $at"
-        with contextlib.closing(engine.connect()) as connection, engine.reading(str(self._folder)):
-            given = {"files": [str(self.table("file"))], "at": begun}
-            for rows in engine.batches(connection, sql, given):
-                for row in rows:
-                    self._marks.add(_mark(*row))
-                    self.is_empty = False
+    @property
+    def skipped(self) -> int:
+        """Number of files that need not be read."""
+        return self._listings.skipped
 
-    def has(self, source: int, file: RedifFile) -> bool:
-        """Return whether a file of a folder need not be read."""
-        if self.is_empty or "\\" in file.path:  # a path with bytes that are not UTF-8
-            return False
-        return _mark(source, file.path, file.bytes, file.modified) in self._marks
+    @property
+    def following(self) -> int:
+        """The first ordinal that no known file has."""
+        return self._facts.following if self._facts else 0
 
-    def skip(self, ordinal: int, source: int, path: str) -> None:
-        """Note that a file will not be read."""
-        self._skipped.append((ordinal, source, path))
-        self.skipped += 1
+    @property
+    def templates(self) -> Path | None:
+        """The table of known templates."""
+        return self._table("template") if self._facts else None
 
-    def end_scan(self) -> None:
-        """Finish the list of files that will not be read."""
-        self._skipped.close()
+    def compare(
+        self, source: int, folder: str, files: Sequence[FoundFile], others: Sequence[str]
+    ) -> Collection[str]:
+        """Return the names of the files of a folder that need not be read."""
+        with writing(self._draft):
+            known, gone = self._listings.compare(f"{source}/{folder}", files, others)
+        self._remove(source, folder, gone)
+        return known
+
+    def doubt(self, source: int, path: str) -> None:
+        """Note that a file could not be read."""
+        self._doubted.add(f"{source}/{path}")
+
+    def end_scan(self) -> str:
+        """Finish the comparison of folders, and return a digest of the known files."""
+        with writing(self._draft):
+            for place, names in self._listings.list_vanished():
+                source, _, folder = place.partition("/")
+                self._remove(int(source), folder, names)
+            self._listings.close()
+            self._gone.close()
+        return self._listings.digest()
+
+    def _remove(self, source: int, folder: str, names: Collection[str]) -> None:
+        for name in sorted(names):
+            self._gone.append((source, f"{folder}/{name}"))
+            self._changed = True
 
     def statements(self, dropped: Collection[int]) -> Sequence[str]:
         """Return the statements that add the known files to the parsed ones, for staging.stage.
 
         Files that were read nevertheless are left out, and those with the ordinals `dropped`.
         """
-        if not self.skipped:
+        if self._facts is None:
             return UNKNOWN
-        tables = {name: engine.quote(str(self.table(name))) for name in ("file", "template")}
-        without = ", ".join(map(str, (-1, *dropped)))
-        skipped = (
-            f"CREATE TABLE skipped AS SELECT s.ordinal, k.ordinal AS known, k.* EXCLUDE (ordinal) "
-            f"FROM read_parquet({engine.quote(str(self._draft / 'skipped'))}) s "
-            f"JOIN read_parquet({tables['file']}) k USING (source, path) "
-            f"WHERE s.ordinal NOT IN (SELECT ordinal FROM parsed_file UNION ALL "
-            f"SELECT unnest([{without}]))"
-        )
+        places = {name: engine.quote(str(self._table(name))) for name in ("file", "template")}
+        gone, without = engine.quote(str(self._draft / _GONE)), ", ".join(map(str, (-1, *dropped)))
         return (
-            skipped,
-            "CREATE TABLE read_file AS FROM parsed_file UNION ALL BY NAME "
-            "SELECT * EXCLUDE (known) FROM skipped",
-            "CREATE TABLE read_template AS FROM parsed_template UNION ALL BY NAME "
-            f"SELECT s.ordinal, t.* EXCLUDE (ordinal) FROM read_parquet({tables['template']}) t "
-            "JOIN skipped s ON s.known = t.ordinal",
+            _SQL.get("known_file", path=places["file"]),
+            _SQL.get("known_template", path=places["template"]),
+            _SQL.get("gone_file", path=gone, dropped=without),
+            _SQL.get("reused"),
+            _SQL.get("unknown"),
+            _SQL.get("tree_file"),
+            _SQL.get("tree_template"),
         )
 
-    def table(self, name: str) -> Path:
-        """Return the path of the table of files or templates."""
+    def scope(self, run: str | None) -> ChangeScope | None:
+        """Return what may have changed since `run`; None if this ingest was not the last one."""
+        if self._facts is None or self._facts.run != run or len(self._facts.roots) != 1:
+            return None
+        return ChangeScope(self._table("restless"), self._facts.roots)
+
+    def _table(self, name: str) -> Path:
+        """Return the path of the table of files or templates, or of restless ids."""
         return self._folder / f"{name}.parquet"
 
-    def keep(self, connection: engine.Connection) -> None:
-        """Keep what was read for the next ingest, from the tables of staging.stage."""
+    def keep(
+        self, connection: engine.Connection, run: str, following: int, trees: Sequence[int],
+        parsed: bool,
+    ) -> None:  # fmt: skip
+        """Keep what was read for the next ingest, from the tables of staging.compare.
+
+        `run` is the digest of this run, `trees` has the numbers of sources that are folders, and
+        `following` is the next ordinal. `parsed`: a file was read.
+        """
+        if len(self._doubted) > _MOST_DOUBTED:
+            return
         with writing(self._draft), engine.reading(str(self._draft)):
-            for name, columns in (("file", _FILE), ("template", _TEMPLATE)):
-                path = engine.quote(str(self._draft / f"{name}.parquet"))
-                connection.execute(
-                    f"COPY (SELECT {columns} FROM read_{name}) TO {path} "
-                    "(FORMAT parquet, COMPRESSION zstd)"
-                )
+            # Tables that stay as they are need not be written again.
+            same = self._facts is not None and not (parsed or self._changed)
+            connection.execute(_SQL.get("shared_handle"))
+            among = ", ".join(map(str, trees))
+            kept = {
+                "file": _SQL.get("kept_file", trees=among),
+                "template": _SQL.get("kept_template", trees=among),
+                "restless": _SQL.get("kept_restless", **_FIELDS),
+            }
+            for name in kept:
+                path = self._draft / f"{name}.parquet"
+                if same and name != "restless":
+                    os.link(self._table(name), path)
+                else:
+                    sql = kept[name]
+                    target = engine.quote(str(path))
+                    connection.execute(f"COPY ({sql}) TO {target} (FORMAT parquet)")
+            roots = connection.execute("SELECT root FROM root ORDER BY source").fetchall()
+            facts = [run, following, [root for (root,) in roots], sorted(self._doubted)]
+            (self._draft / _GONE).unlink()
+            (self._draft / _FACTS).write_text(json.dumps(facts), "ascii")
             shutil.rmtree(self._folder, ignore_errors=True)
             self._draft.rename(self._folder)
 
     def close(self) -> None:
         """Remove what was not kept."""
+        self._listings.close()
         shutil.rmtree(self._draft, ignore_errors=True)
 
 
@@ -139,5 +200,9 @@ def open_known(home: Path | None, asked: str, *, trust: bool) -> Iterator[KnownF
         known.close()
 
 
-def _mark(source: int, path: str, size: int, modified: int) -> str:
-    return f"{source} {size} {modified} {path}"
+def _read_facts(path: Path) -> _Facts | None:
+    """Return the facts of the last ingest, None if there are none or they are damaged."""
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        run, following, roots, doubted = json.loads(path.read_bytes())
+        return _Facts(run, following, tuple(roots), frozenset(doubted))
+    return None

@@ -208,8 +208,8 @@ class LaterRuns:
         chosen = engine.quote(str(self._folder / "chosen.parquet"))
         table = engine.table(f"[{chosen}]")
         statements = (
-            _SQL.get("read_file", chosen=table, time=str(time)),
-            _SQL.get("read_template"),
+            _SQL.get("tree_file", chosen=table, time=str(time)),
+            _SQL.get("tree_template"),
         )
         flaws, revised = self._flaws.get(time, []), {t: p / LOG for t, p in places.items()}
         with stretches(self._folder) as texts, writing(place):

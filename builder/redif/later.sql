@@ -53,13 +53,13 @@ SELECT tist, source, code, detail,
 FROM logged WHERE row = 'fault' AND done = '{done}' AND tist IN (SELECT tist FROM state)
 ORDER BY ALL
 
--- name: read_file
-CREATE TABLE read_file AS SELECT p.* FROM parsed_file p
+-- name: tree_file
+CREATE TABLE tree_file AS SELECT p.* FROM parsed_file p
 SEMI JOIN (FROM {chosen} WHERE tist = {time}) USING (ordinal)
 
--- name: read_template
-CREATE VIEW read_template AS FROM parsed_template
-WHERE ordinal IN (SELECT ordinal FROM read_file)
+-- name: tree_template
+CREATE VIEW tree_template AS FROM parsed_template
+WHERE ordinal IN (SELECT ordinal FROM tree_file)
 
 -- name: old
 CREATE VIEW old AS SELECT *, {subject} AS subject FROM logged

@@ -15,6 +15,7 @@ from typing import BinaryIO
 from builder.http.url import normalise
 from builder.intake.intake import writing
 from builder.parquet.writer import RowWriter
+from builder.redif.marks import FileMarks, known_marks
 from builder.redif.spool import ALONE, KEPT, Segment, Spooled
 from builder.sources.redif import template
 from builder.sources.redif.document import (
@@ -26,6 +27,7 @@ from builder.sources.redif.document import (
 )
 from builder.sources.redif.specification import Diagnostic, guess_type
 from builder.sources.redif.template import Template, file_blocks
+from builder.sources.redif.template_text import LIMIT
 from functions.archive.redif_text import make_text
 from functions.snapshot.schema import Column
 
@@ -40,7 +42,7 @@ TABLES = {
     "file": _columns(
         ordinal="BIGINT", source="INTEGER", path="VARCHAR", modified="BIGINT", segment="INTEGER",
         start="BIGINT", bytes="BIGINT", md5="VARCHAR", sha256="VARCHAR", templates="BIGINT",
-        archives="BIGINT", state="VARCHAR",
+        nameless="BIGINT", invalid="BIGINT", archives="BIGINT", state="VARCHAR",
     ),
     "template": _columns(
         ordinal="BIGINT", place="BIGINT", line="BIGINT", length="BIGINT", encoding="VARCHAR",
@@ -48,7 +50,10 @@ TABLES = {
         handle_written="VARCHAR", text_md5="VARCHAR", text_sha256="VARCHAR", md5="VARCHAR",
         sha256="VARCHAR", segment="INTEGER", bytes="BIGINT", head="BIGINT", size="BIGINT",
         own="BOOLEAN", sets="VARCHAR[]", name="VARCHAR", restriction="VARCHAR[]",
-        provider="VARCHAR[]",
+        provider="VARCHAR[]", mark="BIGINT", second_mark="BIGINT",
+    ),
+    "reuse": _columns(
+        ordinal="BIGINT", place="BIGINT", line="BIGINT", mark="BIGINT", second_mark="BIGINT",
     ),
     "refipo": _columns(
         ordinal="BIGINT", place="BIGINT", position="BIGINT", url="VARCHAR", id="VARCHAR",
@@ -61,10 +66,14 @@ TABLES = {
 }  # fmt: skip
 """Tables of a segment.
 
-`state` is a fault code if the file is not ReDIF, else NULL. `archives` counts archive templates.
+`state` is a fault code if the file is not ReDIF, else NULL. `nameless` counts templates without a
+handle, `invalid` those with errors, and `archives` those of archives.
 The text of a template has `bytes` bytes. Of one with a handle, the head of its document lies in the
 segment's texts at `head` and has `size` bytes. If `own`, its bytes in the file do not give its text
 again, and the text follows the head. `name`, `restriction` and `provider` are what others inherit.
+
+`reuse` has the templates that the last ingest parsed, with the same bytes in the same file. They
+are known by two marks, and lack only rows of `template`.
 """
 
 
@@ -111,29 +120,38 @@ class _Parsing:
         self._at = self._templates = 0
         self._told = (0, 0)
         self._read = 0
+        self._marks = known_marks(segment.known) if segment.known is not None else None
 
     def file(self, file: Spooled, data: BinaryIO) -> None:
         """Parse one file."""
         data.seek(file.start)
         small = file.bytes < ALONE or file.bytes != self._segment.bytes
         stream = io.BytesIO(data.read(file.bytes)) if small else data
-        templates = archives = 0
+        templates = nameless = invalid = archives = 0
         state: str | None = None
-        for event in template.read_templates(stream, file.path, other=file.encoding):
+        marks = FileMarks(file, self._marks)
+        for event in template.read_templates(stream, file.path, LIMIT, file.encoding, marks.has):
             if isinstance(event, Template):
                 templates += 1
+                nameless += event.handle is None
+                invalid += not event.valid
                 archives += (event.type or _likely_type(event.type_written)) == ARCHIVE
-                self._template(file, event, data)
+                self._template(file, event, data, marks)
             else:
                 if event.code in ("html", "empty-file", "no-template"):
                     state = event.code
                 self._fault(file, event, None)
+        for row in marks.reused:
+            self._writers["reuse"].append((file.ordinal, *row))
+        templates += len(marks.reused)
+        self._templates += len(marks.reused)
         self._read += file.bytes
         self._tell()
         self._writers["file"].append(
             (
                 *(file.ordinal, file.source, file.path, file.modified, self._segment.number),
-                *(file.start, file.bytes, file.md5, file.sha256, templates, archives, state),
+                *(file.start, file.bytes, file.md5, file.sha256),
+                *(templates, nameless, invalid, archives, state),
             )
         )
 
@@ -144,7 +162,7 @@ class _Parsing:
             writer.close()
         self._tell(end=True)
 
-    def _template(self, file: Spooled, found: Template, data: BinaryIO) -> None:
+    def _template(self, file: Spooled, found: Template, data: BinaryIO, marks: FileMarks) -> None:
         text = found.text.encode("utf-8", "replace") + b"\n"
         raw = os.pread(data.fileno(), found.length, file.start + found.offset)
         own = make_text(raw, found.encoding) != text
@@ -168,6 +186,7 @@ class _Parsing:
                 hashlib.sha256(text).hexdigest(),
                 *(self._segment.number, len(text), at, len(head), own, sets),
                 *(parent.name, parent.restriction, parent.provider),
+                *marks.of(found),
             )
         )
         self._templates += 1

@@ -7,7 +7,7 @@ by their own names.
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,20 +22,29 @@ from builder.ingest.remote import files as remote_files
 from builder.ingest.remote.access import SourceAccess
 from builder.ingest.splits import ArchiveFile
 from builder.redif import tarball
+from builder.redif.listing import FoundFile
 from builder.redif.spool import FileOrigin, Flaw, RedifFile, is_redif, path_text
 from builder.sources import recognise, search
 from builder.threads import map_requests
 
 STDIN = "-"
+Compare = Callable[[str, Sequence[FoundFile], Sequence[str]], Collection[str]]
 
 
-def tree_members(folder: Path) -> Iterator[RedifFile | Flaw]:
+def _compare_none(
+    folder: str, files: Sequence[FoundFile], others: Sequence[str]
+) -> Collection[str]:
+    return ()
+
+
+def tree_members(folder: Path, compare: Compare = _compare_none) -> Iterator[RedifFile | Flaw]:
     """Yield the files that are not hidden, with paths from the folder's parent on.
 
-    A file or folder that cannot be read is yielded as a Flaw.
+    A file or folder that cannot be read is yielded as a Flaw. `compare` takes the path of a folder,
+    its regular files and the names of others; files with the names that it returns are left out.
     """
     root = folder.resolve()
-    yield from _below(root, root.name, root)
+    yield from _below(root, root.name, root, compare)
 
 
 def open_member(folder: Path, path: str) -> Iterator[RedifFile | Flaw]:
@@ -63,22 +72,45 @@ def other_files(folder: Path) -> Iterator[Path]:
                 yield Path(below) / name
 
 
-def _below(folder: str | Path, name: str, root: Path) -> Iterator[RedifFile | Flaw]:
+def _below(
+    folder: str | Path, name: str, root: Path, compare: Compare
+) -> Iterator[RedifFile | Flaw]:
     try:
         with os.scandir(folder) as entries:
             inside = [entry for entry in entries if not entry.name.startswith(".")]
     except OSError as error:
         yield Flaw(path_text(name), "unreadable", error.strerror or str(error), True)
         return
-    # The order of whole paths, in which the slash after a folder's name counts.
-    for entry in sorted(inside, key=lambda e: e.name + "/" * e.is_dir(follow_symlinks=False)):
-        path = f"{name}/{entry.name}"
-        if entry.is_symlink():
-            yield from _follow_link(Path(entry.path), path, root)
-        elif entry.is_dir(follow_symlinks=False):
-            yield from _below(entry.path, path, root)
+    others: list[os.DirEntry[str]] = []
+    files: dict[str, FoundFile] = {}
+    for entry in inside:
+        if not entry.is_file(follow_symlinks=False):
+            others.append(entry)
         elif is_redif(entry.name):
-            yield _tree_file(entry.path, path)
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except OSError:
+                others.append(entry)  # it is reported below
+            else:
+                text = path_text(entry.name)
+                files[entry.name] = FoundFile(text, status.st_size, int(status.st_mtime))
+    unlisted = [path_text(entry.name) for entry in others if is_redif(entry.name)]
+    known = compare(path_text(name), list(files.values()), unlisted)
+    names = {one for one in files if files[one].name not in known} if known else files
+    # The order of whole paths, in which the slash after a folder's name counts.
+    folders = {e.name for e in others if e.is_dir(follow_symlinks=False)}
+    by_name = {entry.name: entry for entry in others}
+    for one in sorted([*names, *by_name], key=lambda one: one + "/" * (one in folders)):
+        path, place = f"{name}/{one}", f"{folder}/{one}"
+        if one in folders:
+            yield from _below(place, path, root, compare)
+        elif one in files:
+            _, size, modified = files[one]
+            yield RedifFile(path_text(path), size, modified, partial(_open_file, place))
+        elif by_name[one].is_symlink():
+            yield from _follow_link(Path(place), path, root)
+        elif is_redif(one):
+            yield _tree_file(place, path)
 
 
 def _follow_link(link: Path, path: str, root: Path) -> Iterator[RedifFile | Flaw]:

@@ -134,11 +134,15 @@ _members = attrgetter(*(member.name for member in fields(Spooled)))
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment in the folder of a spool, numbered from 0; `bytes` counts all its files."""
+    """A segment in the folder of a spool, numbered from 0; `bytes` counts all its files.
+
+    `known` is the table of templates that the last ingest parsed.
+    """
 
     folder: Path
     number: int
     bytes: int
+    known: Path | None = None
 
     @property
     def path(self) -> Path:
@@ -166,14 +170,18 @@ class Spool:
         largest: int = LARGEST,
         encodings: Mapping[str, str] = NO_ENCODINGS,
         first: int = 0,
+        ordinal: int = 0,
+        known: Path | None = None,
     ) -> None:
         """Copy files of up to `largest` bytes; segments are numbered from `first`.
 
-        `encodings` has the encoding of files by their archive's folder.
+        Files get ordinals from `ordinal` on. `encodings` has the encoding of files by their
+        archive's folder, and `known` is the table of known templates.
         """
         self.segments: list[Segment] = []
         self._first = first
-        self.files = self.bytes = 0
+        self.ordinal, self._known = ordinal, known
+        self.bytes = 0
         self._digest = hashlib.sha256()
         self._folder, self._largest, self._encodings = folder, largest, encodings
         self._open: ExitStack | None = None
@@ -181,10 +189,9 @@ class Spool:
         self._index: BinaryIO
         self._at = 0
 
-    def skip(self, source: int, member: RedifFile) -> None:
-        """Count a file that is known and therefore not copied."""
-        self._hash(source, member.path, member.modified, member.bytes, "known")
-        self.files += 1
+    def add_known(self, digest: str) -> None:
+        """Add to the digest files that are known and therefore not copied."""
+        self._hash("known", digest)
 
     def take(self, source: int, member: RedifFile, ordinal: int | None = None) -> Flaw | None:
         """Copy a file. Return the fault if the file is left out, else None."""
@@ -212,7 +219,7 @@ class Spool:
             return flaw
         self._note(
             Spooled(
-                self.files if ordinal is None else ordinal,
+                self.ordinal if ordinal is None else ordinal,
                 source,
                 member.path,
                 member.modified,
@@ -226,7 +233,7 @@ class Spool:
         return None
 
     def digest(self) -> str:
-        """Return a digest of the paths, times and bytes of all copied files, in order."""
+        """Return a digest of the paths, times and bytes of all files."""
         return self._digest.hexdigest()
 
     def close(self) -> None:
@@ -235,7 +242,7 @@ class Spool:
             with writing(self._folder):
                 self._open.close()
             self._open = None
-            self.segments.append(Segment(self._folder, self._number, self._at))
+            self.segments.append(Segment(self._folder, self._number, self._at, self._known))
 
     @property
     def _number(self) -> int:
@@ -267,7 +274,7 @@ class Spool:
         with writing(self._folder):
             self._index.write(write_compact(_members(file)) + b"\n")
         self._hash(file.source, file.path, file.modified, file.bytes, file.sha256)
-        self.files += 1
+        self.ordinal += 1
         self.bytes += file.bytes
         if file.bytes >= ALONE or self._at >= SEGMENT:
             self.close()

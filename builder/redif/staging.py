@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from builder.obi.content import SOURCE, TEMPLATE
 from builder.redif.acceptance import Acceptance
 from builder.redif.parse import TABLES, path
+from builder.redif.scope import ChangeScope
 from builder.redif.spool import FileOrigin, Flaw, Segment
 from functions.database import engine
 
@@ -22,16 +23,29 @@ PREFIX = "RePEc-file:"
 
 _FILES = """
 CREATE TABLE staged_file AS
-SELECT *, if(rel[1] = '/' OR NOT contains(rel, '/'), NULL, lower(split_part(rel, '/', 1))) AS home,
+SELECT *, archives > 0 AND lower(rel) IN (
+        home || '/' || home || 'arch.rdf', home || '/' || home || 'arch.redif') AS headed,
     row_number() OVER (PARTITION BY rel ORDER BY source, ordinal DESC) = 1 AS counts
-FROM (SELECT *, if(starts_with(path, root), path[length(root) + 1:], '/' || path) AS rel
-      FROM read_file JOIN root USING (source))
+FROM (SELECT *,
+          if(rel[1] = '/' OR NOT contains(rel, '/'), NULL, lower(split_part(rel, '/', 1))) AS home
+      FROM (SELECT *, if(starts_with(path, root), path[length(root) + 1:], '/' || path) AS rel
+            FROM read_file JOIN root USING (source)))
 """
 UNKNOWN = (
-    "CREATE VIEW read_file AS FROM parsed_file",
-    "CREATE VIEW read_template AS FROM parsed_template",
+    "CREATE VIEW tree_file AS FROM parsed_file",
+    "CREATE VIEW tree_template AS FROM parsed_template",
+    "CREATE VIEW unknown AS SELECT ordinal FROM parsed_reuse",
 )
 """The statements where all files were read."""
+_WHOLE = (
+    "CREATE VIEW read_file AS FROM tree_file",
+    "CREATE VIEW read_template AS FROM tree_template",
+)
+_ALL_LISTED = ("CREATE VIEW listed_file AS FROM staged_file",)
+_ALL_PRESENT = (
+    "CREATE VIEW present AS "
+    "SELECT home AS own, count(*) AS present FROM stood WHERE lost IS NULL GROUP BY home"
+)
 _FLAWS = """
 CREATE TABLE flaw AS
 SELECT source, path, code, detail, hides, rel,
@@ -44,11 +58,10 @@ _FOLDERS = """
 CREATE TABLE folder AS
 SELECT home, files, templates, sound, sound AND headed AS complete
 FROM (SELECT home, count(*) AS files, sum(templates)::BIGINT AS templates,
-          bool_or(archives > 0 AND lower(rel) IN (
-              home || '/' || home || 'arch.rdf', home || '/' || home || 'arch.redif')) AS headed,
+          bool_or(headed) AS headed,
           NOT bool_or(source IN (SELECT source FROM flaw WHERE hides AND home IS NULL))
           AND home NOT IN (SELECT home FROM flaw WHERE hides AND home IS NOT NULL) AS sound
-      FROM staged_file WHERE counts AND home IS NOT NULL GROUP BY home)
+      FROM listed_file WHERE counts AND home IS NOT NULL GROUP BY home)
 """
 _TEMPLATES = """
 CREATE TABLE staged_template AS
@@ -70,8 +83,8 @@ CREATE TABLE winner AS SELECT t.* FROM staged_template t SEMI JOIN first USING (
 DROP TABLE first
 """
 _CANDIDATES = """
-SELECT DISTINCT source, path FROM read_file
-WHERE string_split(lower(path), '/')[-1] IN (
+SELECT DISTINCT source, path FROM tree_file
+WHERE regexp_matches(path, 'arch[.](rdf|redif)$', 'i') AND string_split(lower(path), '/')[-1] IN (
     string_split(lower(path), '/')[-2] || 'arch.rdf',
     string_split(lower(path), '/')[-2] || 'arch.redif')
 """
@@ -124,8 +137,7 @@ SELECT home, missing, hidden, complete IS NOT NULL AS there,
         AND NOT ($all OR coalesce(list_contains($closed::VARCHAR[], home), false)) AS held
 FROM (SELECT home, count(*) AS missing, count(*) FILTER (hidden IS TRUE) AS hidden
       FROM missing GROUP BY home)
-JOIN (SELECT home AS own, count(*) AS present FROM stood WHERE lost IS NULL GROUP BY home)
-    ON own IS NOT DISTINCT FROM home
+JOIN present ON own IS NOT DISTINCT FROM home
 LEFT JOIN folder USING (home),
     (SELECT coalesce(bool_or(home IS NULL), false) AS clouded,
         coalesce(bool_or(NOT contains(rel, '/')), false) AS stray FROM flaw WHERE hides)
@@ -155,11 +167,12 @@ WHERE counts AND '{PREFIX}' || rel IN (SELECT id FROM absent) AND ordinal NOT IN
 """
 UNREAD = """
 SELECT ordinal, source, path FROM staged_file
-WHERE counts AND segment IS NULL AND ordinal IN (
-    SELECT ordinal FROM fresh UNION ALL
-    SELECT ordinal FROM step WHERE became IN ({})) ORDER BY ordinal
+WHERE counts AND (segment IS NULL AND ordinal IN (SELECT ordinal FROM fresh)
+    OR ordinal IN (SELECT ordinal FROM step WHERE segment IS NULL AND became IN ({})
+                   UNION ALL SELECT ordinal FROM unknown))
+ORDER BY ordinal
 """.format(", ".join(f"'{became}'" for became in STORED))
-"""The query of the known files that must be read after all."""
+"""The query of the files that must be read whole after all."""
 
 
 def stage(
@@ -168,13 +181,17 @@ def stage(
     origins: Sequence[FileOrigin],
     flaws: Sequence[tuple[int, Flaw]],
     known: Sequence[str] = UNKNOWN,
+    scope: ChangeScope | None = None,
     *,
     rooted: bool = False,
-) -> None:
+    dropped: Sequence[int] = (),
+) -> ChangeScope | None:
     """Create the tables of the files that were read, and of known ones. Raises StoreError.
 
-    The statements `known` create `read_file` and `read_template` from the parsed tables. `rooted`:
-    paths of files begin at the root already.
+    The statements `known` create `tree_file` and `tree_template` from the parsed tables. `rooted`:
+    paths of files begin at the root already. Parsed files with the ordinals `dropped` are left out.
+    Return the `scope` that the tables are limited to;
+    None if they have everything. Files are all in `listed_file`.
 
     `staged_file` and `flaw` have the files and the faults for which files were left out. `folder`
     has the folders of archives. One is `sound` if no fault may hide files of it, and `complete` if
@@ -182,14 +199,17 @@ def stage(
     each handle. `staged_fault` has the faults within files.
     """
     with engine.reading("the read templates"):
+        without = f"ordinal NOT IN ({', '.join(map(str, dropped))})" if dropped else "true"
         for table in TABLES:
-            connection.execute(f"CREATE VIEW parsed_{table} AS {_query_parsed(segments, table)}")
-        for sql in known:
-            connection.execute(sql)
+            parsed = f"FROM ({_query_parsed(segments, table)}) WHERE {without}"
+            connection.execute(f"CREATE VIEW parsed_{table} AS {parsed}")
+        _run(connection, known)
         connection.execute("CREATE TABLE root (source INTEGER, root VARCHAR)")
-        for number, origin in enumerate(origins):
-            root = "" if rooted else _root(connection, number, origin)
+        roots = ["" if rooted else _root(connection, n, one) for n, one in enumerate(origins)]
+        for number, root in enumerate(roots):
             connection.execute("INSERT INTO root VALUES ($1, $2)", [number, root])
+        if scope is not None and list(scope.roots) != roots:
+            scope = None
         connection.execute(
             "CREATE TABLE found_flaw (source INTEGER, path VARCHAR, code VARCHAR, detail VARCHAR, "
             "hides BOOLEAN)"
@@ -198,12 +218,17 @@ def stage(
             connection.executemany(
                 "INSERT INTO found_flaw VALUES ($1, $2, $3, $4, $5)", [[n, *f] for n, f in flaws]
             )
+        _run(connection, _WHOLE if scope is None else scope.narrow())
         connection.execute(_FILES)
-        connection.execute(_FLAWS)
-        connection.execute(_FOLDERS)
-        connection.execute(_TEMPLATES)
-        connection.execute(_WINNERS)
+        _run(connection, _ALL_LISTED if scope is None else scope.widen(PREFIX))
+        _run(connection, (_FLAWS, _FOLDERS, _TEMPLATES, _WINNERS))
         connection.execute("CREATE TABLE staged_fault AS FROM parsed_fault")
+    return scope
+
+
+def _run(connection: engine.Connection, statements: Sequence[str]) -> None:
+    for sql in statements:
+        connection.execute(sql)
 
 
 def _query_parsed(segments: Sequence[Segment], table: str) -> str:
@@ -227,7 +252,7 @@ def _root(connection: engine.Connection, source: int, origin: FileOrigin) -> str
     # folder RePEc as the root.
     name = origin.path.resolve().name
     root = f"{name}/" if origin.is_tree and not _is_code(name) else ""
-    sql = "SELECT min(path) FROM read_file WHERE source = $source"
+    sql = "SELECT min(path) FROM tree_file WHERE source = $source"
     (first,) = connection.execute(sql, {"source": source}).fetchall()[0]
     head, slash, _ = str(first or "").removeprefix(root).partition("/")
     return f"{root}{head}/" if slash and head.lower() == "repec" else root
@@ -238,12 +263,16 @@ def _is_code(name: str) -> bool:
 
 
 def compare(
-    connection: engine.Connection, accepted: Acceptance, encodings: Sequence[str] = ()
+    connection: engine.Connection,
+    accepted: Acceptance,
+    encodings: Sequence[str] = (),
+    scope: ChangeScope | None = None,
 ) -> None:
     """Create `step`, `missing`, `vanished`, `lost` and `fresh` (files with new bytes).
 
     `sighting` has the files that are absent or back, and `reading` what was accepted and the named
-    `encodings`. It needs the tables of staging.stage and of stored_state. Raises StoreError.
+    `encodings`. It needs the tables of staging.stage, with its `scope`, and of stored_state. Raises
+    StoreError.
     """
     values = {
         "few": FEW,
@@ -252,11 +281,10 @@ def compare(
         "closed": list(accepted.archives),
     }
     with engine.reading("the read templates and the store"):
-        for sql in (_STOOD, _STEPS, _MISSING):
-            connection.execute(sql)
+        present = _ALL_PRESENT if scope is None else scope.count()
+        _run(connection, (_STOOD, present, _STEPS, _MISSING))
         connection.execute(_VANISHED, values)
-        for sql in (_LOST, _FRESH, _SIGHTINGS):
-            connection.execute(sql)
+        _run(connection, (_LOST, _FRESH, _SIGHTINGS))
         connection.execute("CREATE TABLE reading (accepted VARCHAR[], encodings VARCHAR[])")
         told = [accepted.names(), list(encodings)]
         connection.execute("INSERT INTO reading VALUES ($1, $2)", told)

@@ -78,17 +78,19 @@ def read_state(
     scratch: Path,
     before: int = _LAST,
     revised: Mapping[int, Path] = NOTHING_REVISED,
+    within: str = "true",
 ) -> None:
     """Create `obi`, `version`, `seen` and `absent` as `runs` have them for a time.
 
     That is the state before the time `before`. `version` has the newest version of each object, and
     `absent` the ReDIF files that were not there any more. `revised` has logs by their times, which
-    replace all rows of these times. Raises DamagedStore and StoreError.
+    replace all rows of these times. `within` is a condition on the rows of logs. Raises
+    DamagedStore and StoreError.
     """
     for table, (columns, _) in _TABLES.items():
         typed = ", ".join(f"{name} {kind}" for name, kind in columns.items())
         connection.execute(f"CREATE TABLE {table} ({typed})")
-    counting = replay.find_undone(connection, store, runs, scratch)
+    counting = f"({within}) AND {replay.find_undone(connection, store, runs, scratch)}"
     times = "".join(f" AND tist != {time}" for time in revised)
     if before < _LAST:
         times += f" AND tist < {before}"

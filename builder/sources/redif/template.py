@@ -4,7 +4,7 @@ A fault gives a diagnostic beside the template; it never excludes the template.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
@@ -83,20 +83,31 @@ class Template:
         return not any(diagnostic.severity == ERROR for diagnostic in self.diagnostics)
 
 
+def _is_never_known(source: EncodedLines, part: TemplateText) -> bool:
+    return False
+
+
 def read_templates(
-    stream: BinaryIO, file: str = "", limit: int = LIMIT, other: str | None = None
+    stream: BinaryIO,
+    file: str = "",
+    limit: int = LIMIT,
+    other: str | None = None,
+    is_known: Callable[[EncodedLines, TemplateText], bool] = _is_never_known,
 ) -> Iterator[Template | Diagnostic]:
     """Yield the templates of one file in order, and diagnostics of the file itself.
 
     Diagnostics name the file `file`. Lines that are not UTF-8 are decoded as `other`, by default as
     windows-1252, if the file has no mark. At most `limit` bytes of a template are read, and about
-    as much of the file is held in memory. Raises only the stream's OSError.
+    as much of the file is held in memory. Templates that are known are not parsed, and not yielded.
+    Raises only the stream's OSError.
     """
     empty, is_html, found = True, False, False
     for source, part in split_templates(stream, limit):
         empty = empty and not (part.data or source.start)
         if part.template:
             found = True
+            if is_known(source, part):
+                continue
             yield _build_template(source, part, file, other)
         else:
             for diagnostic in _check_preamble(source, part, file):

@@ -51,10 +51,11 @@ class Repec(World):
         tist: int | None = None,
         accepted: Acceptance = EVERYTHING,
         encodings: Mapping[str, str] = NO_ENCODINGS,
+        home: Path | None = None,
     ) -> RedifReport | None:
         self.clock.sleep(10)
         means = RedifRuntime(
-            self.run_outside, lambda *_: nullcontext(lambda n: None), encodings=encodings
+            self.run_outside, lambda *_: nullcontext(lambda n: None), encodings=encodings, home=home
         )
         order = RedifJob((FileOrigin(path, path.name, is_tree),), tist, accepted)
         with workdir.open_workdir(self.root.parent / "ingest-x") as held:

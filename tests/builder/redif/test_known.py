@@ -3,11 +3,18 @@
 import os
 from contextlib import closing
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from builder.obi import replay
 from builder.obi.history import history
 from builder.redif.stored_state import read_state
+from builder.sources.redif import template
+from builder.sources.redif.template import Template
+from builder.sources.redif.template_text import EncodedLines, TemplateText
 from functions.database import engine
+from tests.builder.redif.samples import without
 from tests.builder.redif.trees import archive, counts, documents, ingested, paper, store_of, tree
 from tests.e2e.conftest import Home
 
@@ -62,6 +69,39 @@ def test_a_known_file_is_read_where_its_template_counts_again(home: Home, tmp_pa
     assert document["fields"]["title"] == ["Elsewhere"]
     assert document["series_name"] == "Working Papers"
     assert home("verify").code == 0
+
+
+def test_a_template_whose_bytes_are_the_same_is_not_parsed_again(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[int] = []
+    build = template._build_template
+
+    def count(source: EncodedLines, part: TemplateText, *more: Any) -> Template:
+        parsed.append(part.line)
+        return build(source, part, *more)
+
+    monkeypatch.setattr(template, "_build_template", count)
+    first, *others = (paper(number) for number in range(6))
+    name, wrong = "aaa/wpaper/1.rdf", without("Title", paper(9))
+    files = {**archive(), name: b"\n".join([first, *others, wrong])}
+    for number, (data, lines) in enumerate([
+        (b"\n".join([paper(0, "On Bowls"), *others, wrong]), [1, 79]),  # the one with a fault too
+        (b"# 1\n" + b"\n".join([first, *others]), [2]),
+        (b"\xef\xbb\xbf" + first, [1]),  # another encoding
+        (b"\n".join([first, *others[:2]]), [1, 14, 27]),
+        (b"\n".join([*others[:2], first, first]), []),
+        (b"\n".join([*others[:2], first]), [27]),  # it had shared its handle
+    ]):  # fmt: skip
+        ingested(home, aged(tree(tmp_path / "RePEc", files), OLD + number), "--accept-loss")
+        files[name] = data
+        aged(tree(tmp_path / "RePEc", files), OLD + number)
+        path = tmp_path / "RePEc" / name
+        os.utime(path, (OLD + number + 1, OLD + number + 1))
+        parsed.clear()
+        ingested(home, tmp_path / "RePEc", "--accept-loss")
+        assert parsed == lines
+        assert home("verify").code == 0
 
 
 def test_another_source_may_have_changed_the_store_meanwhile(home: Home, tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def _ingest(repec: Repec, one: State) -> RedifReport | None:
     return repec.replay(path, tist=one.tist, accepted=accepted, encodings=encodings)
 
 
-def _tables(repec: Repec) -> dict[str, list[dict[str, Any]]]:
+def list_tables(repec: Repec) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of the replay, but for places in packs and for facts of runs."""
     found: dict[str, list[dict[str, Any]]] = {}
     with (
@@ -118,7 +118,7 @@ def _tables(repec: Repec) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def _items(repec: Repec) -> dict[str, tuple[Any, ...]]:
+def list_items(repec: Repec) -> dict[str, tuple[Any, ...]]:
     """Return what is published of each item that is not deleted: its sets and its document."""
     newest = {row["identifier"]: row for row in sorted(rows_of(repec, "records"), key=_position)}
     return {
@@ -147,7 +147,7 @@ def _make(folder: Path, states: Sequence[State], publishes: Sequence[bool]) -> R
     return repec
 
 
-def _findings(repec: Repec) -> list[str]:
+def find_damage(repec: Repec) -> list[str]:
     means = VerifyRuntime(repec.clock, lambda total: nullcontext(lambda n: None), 512, 1)
     found = verify(repec.store, means)
     assert found.objects_read == found.objects > 0
@@ -164,10 +164,10 @@ def test_the_order_of_ingest_changes_no_history(states: list[State], data: st.Da
         dated = _make(Path(name) / "dated", states, [False] * len(states))
         other = _make(Path(name) / "other", order, publishes)
         try:
-            right, found = _tables(dated), _tables(other)
+            right, found = list_tables(dated), list_tables(other)
             for table in right:
                 assert found[table] == right[table], table
-            assert _items(other) == _items(dated)
+            assert list_items(other) == list_items(dated)
         finally:
             dated.close()
             other.close()
@@ -192,7 +192,7 @@ def older(tmp_path: Path) -> Iterator[Repec]:
 def _events(repec: Repec) -> list[tuple[int, str, str, bool]]:
     return [
         ((row["tist"] - BEGIN) // DAY, row["id"].rpartition(":")[2], row["what"], row["again"])
-        for row in _tables(repec)["incidence"]
+        for row in list_tables(repec)["incidence"]
         if row["id"].startswith("RePEc:aaa:wpaper:")
     ]
 
@@ -201,7 +201,7 @@ def test_a_pack_that_logs_of_several_formats_name_is_read_once(tmp_path: Path) -
     states = [_day(day, paper(1, f"Title {day}"), name=f"x{day}") for day in (3, 4, 1)]
     repec = _make(tmp_path / "older", states, [False, False, True])
     try:
-        assert _findings(repec) == []
+        assert find_damage(repec) == []
     finally:
         repec.close()
 
@@ -211,7 +211,7 @@ def test_what_an_older_state_had_is_in_the_history_and_the_store_is_sound(older:
         (1, "1", "appearance", False), (1, "2", "appearance", False),
         (1, "3", "appearance", False), (3, "1", "change", False), (3, "3", "deletion", False),
     ]  # fmt: skip
-    assert _findings(older) == []
+    assert find_damage(older) == []
     runs = history(older.store)
     assert [(run.as_of or 0) > 0 for run in runs] == [False, True]
     assert [run.tist for run in runs] == sorted(run.tist for run in runs)
@@ -264,13 +264,13 @@ def test_a_loss_that_an_older_state_shows_is_held_and_accepted_at_its_own_date(
     assert report is not None
     assert report.held_later == {few.tist: {"aaa": 18}}
     assert "18 templates of RePEc:aaa disappeared at once until 2023-11-17" in report.text()
-    assert len(_tables(repec)["incidence"]) == 21
+    assert len(list_tables(repec)["incidence"]) == 21
     path = repec.root.parent / f"{few.tist}.tar"
     order = RedifJob((FileOrigin(path, path.name, is_tree=False),), few.tist, EVERYTHING)
     accepted = accept_held(repec.store, order)
     assert accepted.tist == few.tist + 1
     repec.replay(path, tist=accepted.tist)
-    gone = [row["tist"] for row in _tables(repec)["incidence"] if row["what"] == "deletion"]
+    gone = [row["tist"] for row in list_tables(repec)["incidence"] if row["what"] == "deletion"]
     assert gone == [few.tist + 1] * 18
     repec.close()
 

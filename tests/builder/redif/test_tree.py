@@ -182,7 +182,7 @@ def test_a_damaged_tarball_gives_what_is_before_the_damage_and_says_so(
         flaw = one if isinstance(one, Flaw) else spool.take(0, one)
         flaws += [flaw] if flaw else []
     spool.close()
-    assert spool.files >= 1
+    assert spool.ordinal >= 1
     assert flaws[-1].code == "tarball-damaged"
     assert flaws[-1].hides
     assert flaws[-1].detail.startswith("x.tar: ")
@@ -198,7 +198,7 @@ def test_a_packed_tarball_that_is_cut_off_is_damaged(tmp_path: Path) -> None:
         if (flaw := one if isinstance(one, Flaw) else spool.take(0, one))
     ]
     assert codes == ["unreadable", "tarball-damaged"]
-    assert spool.files == 4
+    assert spool.ordinal == 4
 
 
 @pytest.mark.parametrize(
