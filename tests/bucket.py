@@ -176,7 +176,7 @@ def _begun(weed: Path, folder: Path, config: Path) -> tuple[str, subprocess.Pope
     data = folder / "data"
     data.mkdir()
     names = ("master", "volume", "filer", "s3")
-    ports = _free_ports(2 * len(names))
+    ports = free_ports(2 * len(names))
     arguments = []
     for number, name in enumerate(names):
         arguments += [f"-{name}.port={ports[2 * number]}"]
@@ -208,7 +208,7 @@ def make_bucket(moto_server: str) -> Iterator[Callable[..., Bucket]]:
         bucket.close()
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Return ports that nobody listens at, no two alike: each is held until all are found."""
     with ExitStack() as stack:
         probes = [stack.enter_context(closing(socket.socket())) for _ in range(count)]

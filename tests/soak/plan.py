@@ -74,8 +74,8 @@ class WriterPlan:
 
     @property
     def code(self) -> str:
-        """Return the code of the writer's RePEc archive: three letters. Its name ends in a digit."""
-        return f"aa{chr(ord("a") + int(self.name[-1]))}"
+        """Return the code of the writer's RePEc archive: three letters."""
+        return f"aa{chr(ord('a') + int(self.name[-1]))}"
 
     def steps(self) -> Iterator[Step]:
         """Yield one step after another."""
@@ -119,9 +119,7 @@ class WriterPlan:
         spec = f"shelf{self._random.randint(0, 9)}"
         changed = tuple(replace(i, collections=i.collections | {spec}) for i in items)
         self._remember(changed, archive)
-        return self._step(
-            "ingest", "--again", "--collection", spec, items=changed, archive=archive
-        )
+        return self._step("ingest", "--again", "--collection", spec, items=changed, archive=archive)
 
     def _write_papers(self) -> Step:
         """Add, change, remove and bring back papers, but none that is withdrawn."""

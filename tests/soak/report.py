@@ -24,6 +24,8 @@ class Report:
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     broken: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    records: int = 0
+    """Records of the store in the end."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, title: str, kind: str, count: int = 1) -> None:
@@ -50,6 +52,7 @@ def table(reports: dict[str, Report]) -> str:
     for title, kind in sorted(kinds, key=lambda key: (order.index(key[0]), key[1])):
         cells = [str(report.counts[title, kind]) for report in reports.values()]
         rows.append([f"{TITLES[title]}: {kind}", *cells])
+    rows.append(["records in the end", *(str(report.records) for report in reports.values())])
     rows.append(["seconds", *(f"{report.seconds:.0f}" for report in reports.values())])
     rows.append(["broken promises", *(str(len(r.broken)) for r in reports.values())])
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]

@@ -37,7 +37,6 @@ workers = 2
 class Site:
     """One store under test: its address, a folder for all else, and what the actors share."""
 
-    name: str
     address: str
     environment: Mapping[str, str]
     folder: Path
@@ -68,7 +67,7 @@ class Ended:
 
 @dataclass
 class Shell:
-    """Runs one actor's commands, with a clock, a cache and a folder for scratch files of its own."""
+    """Runs one actor's commands, with its own clock, cache and folder for scratch files."""
 
     site: Site
     actor: str
@@ -109,9 +108,10 @@ class Shell:
         began = time.monotonic()
         process = self.start(arguments, fault.limit or 0)
         usual = self.site.usual.get(command, _FIRST_GUESS)
+        patience = _PATIENCE if fault.kill is None else fault.kill * usual
         killed = False
         try:
-            out, err = process.communicate(timeout=fault.kill and fault.kill * usual or _PATIENCE)
+            out, err = process.communicate(timeout=patience)
         except subprocess.TimeoutExpired:
             killed = process.poll() is None
             process.kill()
@@ -159,4 +159,5 @@ class Shell:
         if "Traceback" in ended.err:
             report.fail(f"`{' '.join(arguments)}` ended with a traceback: {ended.err[-600:]}")
         elif not ended.killed and ended.code not in (0, 1, 2):
-            report.fail(f"`{' '.join(arguments)}` ended with status {ended.code}: {ended.err[-300:]}")
+            said = f"status {ended.code}: {ended.err[-300:]}"
+            report.fail(f"`{' '.join(arguments)}` ended with {said}")

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from _pytest.outcomes import Skipped
 
-from tests.bucket import _free_ports as free_ports
-from tests.bucket import fresh, run_moto, run_weed
+from tests.bucket import free_ports, fresh, run_moto, run_weed
 from tests.proxy import Proxy, proxied
 
 TOOLS = Path(".soak")
@@ -44,10 +43,13 @@ def open_place(name: str, folder: Path) -> Iterator[Place]:
         yield Place(str(folder / "store"))
         return
     try:
-        with SERVERS[name](folder) as endpoint, proxied(endpoint) as proxy:
-            with closing(fresh(endpoint)) as bucket:
-                environment = {**bucket.environment, "SHEAF_STORE_ENDPOINT": proxy.url}
-                yield Place(bucket.uri, environment, proxy)
+        with (
+            SERVERS[name](folder) as endpoint,
+            proxied(endpoint) as proxy,
+            closing(fresh(endpoint)) as bucket,
+        ):
+            environment = {**bucket.environment, "SHEAF_STORE_ENDPOINT": proxy.url}
+            yield Place(bucket.uri, environment, proxy)
     except Skipped as skipped:
         raise SkipError(str(skipped)) from skipped
 
@@ -127,4 +129,4 @@ def _await(url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
             return  # it answers
         except OSError:
             time.sleep(0.2)
-    raise SkipError(f"{process.args} does not run: {log.read_text('utf-8', 'replace')[-300:]}")
+    raise SkipError(f"the server of {url} does not run: {log.read_text('utf-8', 'replace')[-300:]}")
