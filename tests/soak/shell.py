@@ -18,8 +18,8 @@ _PATIENCE = 900.0
 """Seconds after which a command counts as one that stands still."""
 _FIRST_GUESS = 4.0
 """Seconds that a command takes that was never run."""
-_DONE_BEFORE = ("no item matches", "is not withdrawn", "nothing to reinstate", "already")
-"""What a repeated withdrawal says if the first one took effect before it was killed."""
+_DONE_BEFORE = ("no item matches", "none of these items is")
+"""What a repeated command says if it took effect before it was killed."""
 _CONFIGURATION = f"""
 [repository]
 name = "Soak"
