@@ -24,7 +24,6 @@ install() {  # NAME REQUIREMENTS...
 
 for store in "$@"; do
   case "$store" in
-    ministack | all) install ministack --require-hashes -r infra/requirements-ministack.txt ;;&
-    localstack | all) install localstack "localstack-core[runtime]==4.9.2" ;;&
+    ministack | all) install ministack --require-hashes -r infra/requirements-ministack.txt ;;
   esac
 done

@@ -1,6 +1,7 @@
 """Soak test: python -m tests.soak [--minutes M] [--store all|NAME...] [--seed N] [--keep FOLDER].
 
-Exit status: 0 all promises were kept; 1 one was broken, and the seed is printed; 2 usage.
+Exit status: 0 all promises were kept; 1 one was broken, and the seed is printed; 2 usage, or
+no store could be had.
 """
 
 import argparse
@@ -43,6 +44,9 @@ def main() -> int:
         for promise in reports[name].broken:
             print(f"BROKEN on {name}: {promise}", file=sys.stderr, flush=True)
         print(f"{name}: {reports[name].seconds:.0f} s", flush=True)
+    if not reports:
+        print("nothing was tested", file=sys.stderr)
+        return 2
     print(f"\n{table(reports)}")
     if any(report.broken for report in reports.values()):
         print(f"a promise was broken; repeat the plan with SEED={seed}", file=sys.stderr)

@@ -136,15 +136,18 @@ class Server(Actor):
         if not self.site.report.counts["done", "publish"]:
             self.site.stop.wait(_PAUSE / 5)  # there is nothing to serve
             return
-        if self.process is None or self.process.poll() is not None:
+        if self.process is None:
             self.begin()
             return
         if self.site.stop.wait(self.random.uniform(*_SERVER_LIFE)):
             return
         happens = self.random.choice(["clock", "clock", "worker", "server"])
-        if happens == "clock":
+        if self.process.poll() is not None:
+            self.site.report.fail(f"serve ended by itself: {self.process.returncode}")
+            self.process = None
+        elif happens == "clock":
             self.shell.set_clock(round(self.random.uniform(-SKEW, SKEW), 3))
-        elif self.process.poll() is None:
+        else:
             workers = _children(self.process.pid)
             if happens == "worker" and workers:
                 os.kill(self.random.choice(workers), signal.SIGKILL)
@@ -152,6 +155,7 @@ class Server(Actor):
             else:
                 self.process.kill()
                 self.process.wait()
+                self.process = None
                 self.site.report.add("kill", "serve")
 
     def begin(self) -> None:
@@ -166,6 +170,7 @@ class Server(Actor):
                 self.ready.set()
                 return
         self.process.wait()
+        self.process = None
         time.sleep(_PAUSE)
 
     def end(self) -> None:
@@ -173,7 +178,7 @@ class Server(Actor):
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
             self.process.wait(60)
-        errors = (self.shell.folder / "errors").read_text() if self.process else ""
+        errors = (self.shell.folder / "errors").read_text() if self.ready.is_set() else ""
         if "Traceback" in errors:
             self.site.report.fail(f"serve printed a traceback: {errors[-800:]}")
 

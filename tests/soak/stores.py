@@ -63,22 +63,7 @@ def run_ministack(folder: Path) -> Iterator[str]:
         "BIND_HOST": "127.0.0.1", "GATEWAY_PORT": str(port), "STATE_DIR": str(folder / "state"),
         "MINISTACK_HOST": "localhost",
     }  # fmt: skip
-    with _running(program, [], environment, folder, f"http://127.0.0.1:{port}") as endpoint:
-        yield endpoint
-
-
-@contextmanager
-def run_localstack(folder: Path) -> Iterator[str]:
-    """Run LocalStack's S3; give its endpoint. Raises SkipError."""
-    program = _installed("localstack/bin/python")
-    port = free_ports(1)[0]
-    environment = {
-        "GATEWAY_LISTEN": f"127.0.0.1:{port}", "SERVICES": "s3", "STRICT_SERVICE_LOADING": "1",
-        "EAGER_SERVICE_LOADING": "0", "DISABLE_EVENTS": "1", "SKIP_SSL_CERT_DOWNLOAD": "1",
-        "FILESYSTEM_ROOT": str(folder / "localstack"), "OVERRIDE_IN_DOCKER": "0",
-    }  # fmt: skip
-    arguments = ["-m", "localstack.runtime.main"]
-    with _running(program, arguments, environment, folder, f"http://127.0.0.1:{port}") as endpoint:
+    with _running(program, environment, folder, f"http://127.0.0.1:{port}") as endpoint:
         yield endpoint
 
 
@@ -86,7 +71,6 @@ SERVERS: dict[str, Callable[[Path], contextlib.AbstractContextManager[str]]] = {
     "seaweedfs": run_weed,
     "moto": lambda folder: run_moto(),
     "ministack": run_ministack,
-    "localstack": run_localstack,
 }
 STORES = ("folder", *SERVERS)
 
@@ -100,14 +84,14 @@ def _installed(program: str) -> Path:
 
 @contextmanager
 def _running(
-    program: Path, arguments: list[str], environment: Mapping[str, str], folder: Path, url: str
+    program: Path, environment: Mapping[str, str], folder: Path, url: str
 ) -> Iterator[str]:
     """Run a server as a process group of its own, until it answers and then to the end."""
     log = folder / "server.log"
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "SHEAF_", "PYTHON"))}
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [program, *arguments], env={**kept, **environment}, cwd=folder,
+            [program], env={**kept, **environment}, cwd=folder,
             stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
         )  # fmt: skip
     try:
