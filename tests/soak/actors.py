@@ -1,5 +1,6 @@
 """Actors of a soak test: writers, harvesters, an expiry and a server, each in a thread."""
 
+import contextlib
 import os
 import re
 import signal
@@ -150,8 +151,9 @@ class Server(Actor):
         else:
             workers = _children(self.process.pid)
             if happens == "worker" and workers:
-                os.kill(self.random.choice(workers), signal.SIGKILL)
-                self.site.report.add("kill", "serve (a worker)")
+                with contextlib.suppress(ProcessLookupError):  # it is being replaced
+                    os.kill(self.random.choice(workers), signal.SIGKILL)
+                    self.site.report.add("kill", "serve (a worker)")
             else:
                 self.process.kill()
                 self.process.wait()
@@ -194,5 +196,8 @@ def _drain(process: "subprocess.Popen[str]", path: Path) -> None:
 def _children(process: int) -> list[int]:
     """Return the workers of a server; none where the system has no /proc."""
     path = Path(f"/proc/{process}/task/{process}/children")
-    numbers = [int(text) for text in path.read_text().split()] if path.exists() else []
-    return [n for n in numbers if b"spawn_main" in Path(f"/proc/{n}/cmdline").read_bytes()]
+    try:
+        numbers = [int(text) for text in path.read_text().split()]
+        return [n for n in numbers if b"spawn_main" in Path(f"/proc/{n}/cmdline").read_bytes()]
+    except FileNotFoundError:
+        return []  # a worker ended meanwhile, or there is no /proc
