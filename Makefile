@@ -123,6 +123,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .engines .pages .tables .venv-aws .venv-wacz .venv-crate .venv-pywb .npm-wabac .npm-quint .release build dist *.egg-info demo-store
-
-	rm -rf $(VENV) .engines .pages .soak .tables .venv-aws .venv-wacz .venv-crate .venv-pywb .npm-wabac .release build dist *.egg-info demo-store
+	rm -rf $(VENV) .engines .pages .soak .tables .venv-aws .venv-wacz .venv-crate .venv-pywb .npm-wabac .npm-quint .release build dist *.egg-info demo-store
