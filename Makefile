@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Processes that start together would each compile every test as well.
 COMPILED := $(VENV)/.compiled
 
-.PHONY: demo test prove-all prove-aws prove-engines prove-pages prove-tables prove-protocol clients release check bench house format clean
+.PHONY: demo test prove-all prove-aws prove-engines prove-pages prove-tables prove-protocol soak clients release check bench house format clean
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -66,6 +66,14 @@ prove-tables: $(READY)
 prove-protocol: $(READY)
 	infra/prove-protocol.sh $(PROOF)
 
+# Writers, harvesters, an expiry and a server over one store, with kills, full disks, failing requests
+# and wrong clocks; then all promises are checked (tests/soak). STORE="folder moto" or all; SEED=N
+# repeats the plan of a run; KEEP=FOLDER keeps stores and logs. Servers are installed into .soak.
+soak: $(READY)
+	infra/soak.sh $(if $(STORE),$(STORE),folder)
+	$(BIN)/python -m tests.soak --minutes $(if $(MINUTES),$(MINUTES),3) \
+		--store $(if $(STORE),$(STORE),folder) $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep $(KEEP))
+
 # Harvests with other people's clients, and validates and replays what is exported with their tools.
 # Those in Perl are installed first where that can be done, py-wacz into .venv-wacz, ro-crate-py into
 # .venv-crate, pywb into .venv-pywb, and wabac.js into .npm-wabac where node is installed.
@@ -115,4 +123,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .engines .pages .tables .venv-aws .venv-wacz .venv-crate .venv-pywb .npm-wabac .npm-quint .release build dist *.egg-info demo-store
+	rm -rf $(VENV) .engines .pages .soak .tables .venv-aws .venv-wacz .venv-crate .venv-pywb .npm-wabac .npm-quint .release build dist *.egg-info demo-store

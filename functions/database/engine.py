@@ -39,7 +39,7 @@ def connect(
     """Return a connection to a database in memory (with `scratch`: on disk, for large sorts).
 
     No extension is ever fetched. One thread reads one row group at a time, which costs least for a
-    page.
+    page. Raises StoreError if `scratch` cannot be written.
     """
     settings: dict[str, Any] = {
         "threads": threads,
@@ -54,10 +54,10 @@ def connect(
         connection = duckdb.connect(":memory:", config=settings)
     else:
         # The file is never opened again, so it need not be durable or complete on disk.
-        connection = duckdb.connect(
-            str(scratch / "work.duckdb"), config={**settings, "fsync_mode": "NONE"}
-        )
-        connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+        path = str(scratch / "work.duckdb")
+        with reading(path):  # the disk may be full already
+            connection = duckdb.connect(path, config={**settings, "fsync_mode": "NONE"})
+            connection.execute("PRAGMA disable_checkpoint_on_shutdown")
     # DuckDB draws progress bars if it takes a process for a console.
     connection.execute("SET enable_progress_bar = false")
     return Connection(connection)

@@ -1,5 +1,6 @@
 """Memory of DuckDB: what is larger than that goes to the disk."""
 
+import resource
 from datetime import date
 from pathlib import Path
 
@@ -71,3 +72,13 @@ def test_readers_share_a_database_and_nothing_that_they_create() -> None:
         assert engine.find_memory(one) == engine.find_memory(other) == 61 * 1024**2
     with engine.connect_reader(64) as later:
         assert later.execute("SELECT 2").fetchall() == [(2,)]
+
+
+def test_a_scratch_folder_without_room_is_an_error_of_the_store(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (9837, before[1]))  # as a disk with as much room
+    try:
+        with pytest.raises(StoreError, match=r"work\.duckdb"):
+            engine.connect(scratch=tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -1,0 +1,39 @@
+"""`sheaf` as a process of its own whose clock is wrong and whose disk may be full.
+
+python -m tests.soak.command CLOCK LIMIT ARGUMENT... - CLOCK is a file with the seconds by which the
+clock is ahead. It may change while the process runs. LIMIT is the size in bytes that no file may
+exceed, or 0.
+"""
+
+import argparse
+import resource
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+from builder.cli import main
+from builder.context import Context, from_environment
+
+
+@dataclass(frozen=True)
+class SkewedClock:
+    """A clock that reads from a file how far it is ahead; workers of a server take it along."""
+
+    path: str
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + timedelta(seconds=float(Path(self.path).read_text()))
+
+
+def make_context(clock: SkewedClock, arguments: argparse.Namespace) -> Context:
+    """Return the context of a command that goes by the clock."""
+    return Context(arguments, from_environment(arguments).environment, clock)
+
+
+if __name__ == "__main__":
+    path, limit, *given = sys.argv[1:]
+    if int(limit):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
+    raise SystemExit(main(given, partial(make_context, SkewedClock(path))))

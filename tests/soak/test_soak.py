@@ -1,0 +1,67 @@
+"""The soak test itself: its plan is that of its seed, it keeps its counts, and it finds faults."""
+
+import json
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from tests.soak.plan import SKEW, WriterPlan
+from tests.soak.promises import CopiedRecord, check_items, read_copy
+from tests.soak.report import Report, table
+from tests.soak.soak import soak
+from tests.soak.stores import open_place
+
+
+def test_a_seed_gives_one_plan_in_which_each_step_relies_on_those_before() -> None:
+    steps = list(islice(WriterPlan(7, "writer0").steps(), 300))
+    assert steps == list(islice(WriterPlan(7, "writer0").steps(), 300))
+    assert steps != list(islice(WriterPlan(8, "writer0").steps(), 300))
+    withdrawn: set[str] = set()
+    for step in steps:
+        names = {item.identifier for item in step.items}
+        if step.command == "withdraw":
+            assert not names & withdrawn
+            withdrawn |= names
+        elif step.command == "reinstate":
+            assert names <= withdrawn
+            withdrawn -= names
+        elif step.items:
+            assert not names & withdrawn
+        assert abs(step.fault.skew) <= SKEW
+    assert {step.command for step in steps} == {"ingest", "publish", "withdraw", "reinstate"}
+
+
+def test_what_a_store_lost_or_a_harvester_stored_twice_is_reported(tmp_path: Path) -> None:
+    report = Report()
+    (step,) = islice(WriterPlan(7, "writer0").steps(), 1)
+    expected = {item.identifier: item for item in step.items}
+    fresh = {
+        name: CopiedRecord("2026-01-01T00:00:00Z", False, ("mime:text:html",), item.title, "")
+        for name, item in expected.items()
+    }
+    check_items(expected, fresh, report)
+    assert not report.broken
+    name = next(iter(fresh))
+    check_items(expected, {**fresh, name: replace(fresh[name], deleted=True)}, report)
+    check_items(expected, {n: r for n, r in fresh.items() if n != name}, report)
+    assert len(report.broken) == 2
+    row = {"identifier": "a", "datestamp": "b", "deleted": True, "record": "c"}
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "p").write_text(f"{json.dumps(row)}\n" * 2)
+    state = {"prefix": "oai_dc", "parts": [{"name": "p"}]}
+    (tmp_path / "a" / "harvest.json").write_text(json.dumps(state))
+    read_copy(tmp_path, report)
+    assert "stored twice" in report.broken[2]
+
+
+@pytest.mark.thorough
+def test_a_short_soak_of_a_folder_breaks_no_promise(tmp_path: Path) -> None:
+    with open_place("folder", tmp_path) as place:
+        report = soak(place, tmp_path, 20, seed=25)
+    print(table({"folder": report}))
+    assert not report.broken
+    assert report.counts["done", "publish"] > 1
+    assert report.total("harvest") > 2
+    assert report.total("kill")
