@@ -263,10 +263,6 @@ def _everywhere(default: str | None) -> _Parser:
     return parser
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 class _VersionAction(argparse.Action):
     """Print the versions and exit with 0; nothing is looked up for other commands."""
 
@@ -298,3 +294,7 @@ def _checked_out() -> str:
     command = ["git", "-C", str(root), "describe", "--always", "--abbrev=40", "--dirty=+"]
     done = subprocess.run([*command, "--exclude=*"], capture_output=True, text=True)
     return done.stdout.strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

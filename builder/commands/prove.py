@@ -10,6 +10,7 @@ from builder.proofs import signer
 from builder.proofs.bundle import verify_bundle
 from builder.proofs.prove import Prover
 from builder.proofs.report import describe_verdict, verdict_document
+from builder.text import tally
 from functions.snapshot import instant
 
 
@@ -53,7 +54,7 @@ def run(context: Context) -> int:
         raise UsageError(f"{arguments.to} cannot be written: {error.strerror}") from error
     verdict = verify_bundle(bundle, None)
     context.result(
-        f"{describe_verdict(verdict)}\n{arguments.to} proves it ({len(data):,} bytes)",
+        f"{describe_verdict(verdict)}\n{arguments.to} proves it ({tally(len(data), 'byte')})",
         {"bundle": arguments.to, "bytes": len(data), **verdict_document(verdict)},
     )
     return 0

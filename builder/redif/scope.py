@@ -28,8 +28,11 @@ class ChangeScope:
     def narrow(self) -> Sequence[str]:
         """Return the statements that make `scope`, and `read_file` and `read_template` in it."""
         restless = engine.quote(str(self.restless))
-        names = ("read_template", "read_file")
-        return (_SQL.get("scope", restless=restless), *map(_SQL.get, names))
+        return (
+            _SQL.get("scope", restless=restless),
+            _SQL.get("read_template"),
+            _SQL.get("read_file"),
+        )
 
     def widen(self, prefix: str) -> Sequence[str]:
         """Return the statements that make `listed_file`, and add files to `scope`.
