@@ -266,7 +266,7 @@ POINTERS: dict[str, tuple[Callable[[bytes], bytes], str, str]] = {
 POINTERS["a-later-schema"] = (
     lambda data: data.replace(b'"schema": %d' % VERSION, b'"schema": 99'),
     "schema 99",
-    "install a later",
+    "install Sheaf",
 )
 POINTERS["another-snapshot"] = (
     lambda data: data.replace(b'"snapshot": 2', b'"snapshot": 77'),

@@ -129,7 +129,7 @@ def test_a_later_schema_is_no_damage(kept: Home) -> None:
     pointer.write_text(pointer.read_text().replace(f'"schema": {VERSION}', '"schema": 9'))
     result = kept("verify")
     assert result.code == 2
-    assert "install a later Sheaf" in one_line(result.err)
+    assert "install Sheaf 0.2.0 or later" in one_line(result.err)
 
 
 def test_a_copy_serves_like_the_store(kept: Home, tmp_path: Path) -> None:
