@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,8 @@ def test_what_a_worker_refuses_is_one_line(
 def test_a_part_that_cannot_be_written_ends_the_ingest(
     home: Home, files: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import_module("builder.commands.ingest")  # it must not bind what stands in for a moment
+
     def refused(*_: Any) -> None:
         raise parts.Conflict("the store is read-only")
 
