@@ -24,6 +24,7 @@ from tests.builder.obi.holding import GATHER, Store, objects
 from tests.builder.obi.test_verify import MEANS
 from tests.builder.obi.writing import work, written
 from tests.extent import ALL, EVERY, places
+from tests.patience import in_real_time
 
 _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload(["tests.builder.obi.writing"])
@@ -141,6 +142,7 @@ def buckets(moto_server: str) -> Iterator[Callable[[], Breaking]]:
         bucket.close()
 
 
+@in_real_time
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("through", [False, True], ids=["not-made", "made"])
 def test_a_bucket_may_be_lost_at_any_write(buckets: Callable[[], Breaking], through: bool) -> None:
