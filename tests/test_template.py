@@ -311,6 +311,7 @@ def test_what_publishes_removes_neither_the_pointer_nor_what_is_not_sheaf_s(stac
     assert may["s3:PutObject"] == [
         f"{at}/{layout.POINTER}",
         f"{at}/{PROOF}",
+        f"{at}/{FIXITY}",
         *written,
         f"{at}/{SIGNED}*",
     ]

@@ -20,6 +20,7 @@ from builder.dump.derived import expire
 from builder.errors import UsageError
 from builder.progress import show_bytes
 from builder.verify.choice import StorePart, parse_part
+from builder.verify.record import make_report, record
 from builder.verify.report import report_document
 from builder.verify.verify import VerifyRuntime, verify
 from functions.config.configuration import Configuration
@@ -43,13 +44,15 @@ def expire_snapshots(context: Context, event: Mapping[str, Any]) -> dict[str, ob
 def verify_part(
     context: Context, event: Mapping[str, Any], settings: Configuration
 ) -> dict[str, object]:
-    """Check the part that the event names, and return the report; `damage` counts its objects.
+    """Check the part that the event names, record the report in the store, and return it.
 
+    `damage` counts objects.
     Raises NothingPublished, UsageError and StoreError.
     """
-    choice = _choose_part(event)
+    choice, began, store = _choose_part(event), context.now(), context.published_store()
     means = VerifyRuntime(context.now, show_bytes, settings["publish.memory"], os.cpu_count() or 1)
-    done = verify(context.published_store(), means, choice=choice)
+    done = verify(store, means, choice=choice)
+    record(store, make_report(done, choice, began, context.now()))
     return {"task": "verify", **report_document(context.store.address, done, choice)}
 
 

@@ -15,6 +15,7 @@ from builder.intake.rows import IntakeWriter
 from functions.config import configuration
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.errors import ConfigurationError, DamagedStore
+from functions.snapshot.fixity import read_reports
 from tests.bucket import Bucket
 from tests.builder.conftest import World, capture
 
@@ -185,6 +186,8 @@ def test_the_days_of_a_timer_check_a_part_each_and_together_everything(
     assert sum(int(str(one["read"])) for one in told) == told[0]["files"]
     assert here.run(task="verify", parts=3, time=days[0])["part"] == told[0]["part"]
     assert here.run(task="verify")["read"] == told[0]["files"]
+    kept = [one.part for one in read_reports(world.store)]
+    assert kept == [*(one["part"] for one in told), told[0]["part"], ""]
     (record,) = list(world.store.keys("records/records"))[:1]
     damaged = world.root / record
     damaged.write_bytes(damaged.read_bytes()[:-1] + b"?")
