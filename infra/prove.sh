@@ -11,7 +11,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 TOOLS=.venv-aws
-PINS=(infra/requirements-prove.txt infra/requirements-ministack.txt)
+PINS=(pyproject.toml infra/requirements-prove.txt infra/requirements-ministack.txt)
 
 skip() {
   printf '%s\n' "" "======================================================================" \
