@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
-from builder.commands import redif as command
+from builder.commands.make import redif as command
 from builder.sources.redif.template import Template, read_templates
 from builder.sources.redif.template_text import split_templates
 

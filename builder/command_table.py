@@ -30,7 +30,7 @@ class Command:
     @property
     def module(self) -> str:
         """Name of the module with `add` and `run`, or for subcommands with their table."""
-        return f"builder.commands.{self.name.partition(' ')[0]}"
+        return f"builder.commands.{self.group}.{self.name.partition(' ')[0]}"
 
 
 FAMILIES = {"export": ("FORMAT", "keep", "Write the store's content in other formats.")}

@@ -99,7 +99,7 @@ def test_options_of_every_command_stand_before_it_or_behind(
 ) -> None:
     arguments = parse(*line.split())
     assert (arguments.store, arguments.config, arguments.json) == (store, config, json)
-    assert arguments.run.__module__ == "builder.commands.status"
+    assert arguments.run.__module__ == "builder.commands.serve.status"
 
 
 @pytest.mark.parametrize("line", ["--config serve query x", "--store=s --json query x"])
@@ -109,7 +109,7 @@ def test_the_command_is_imported_before_interrupts_are_heard(
     imported: list[str] = []
     monkeypatch.setattr(cli, "import_module", imported.append)
     cli.load(line.split())
-    assert imported == ["builder.commands.query"]
+    assert imported == ["builder.commands.serve.query"]
 
 
 @pytest.mark.parametrize("given", [[], ["help"], ["--help"], ["-h"]])

@@ -657,7 +657,7 @@ def test_an_import_of_what_is_not_packed_is_found(package: ModuleType) -> None:
     contents = package.FUNCTIONS["IngestFunction"]
     few = set(contents.packages) - {"msgspec"}
     assert "msgspec is not in" in import_packed("builder.aws.ingester", few, ()).stderr
-    done = import_packed("builder.commands.ingest", contents.packages, contents.left_out)
+    done = import_packed("builder.commands.make.ingest", contents.packages, contents.left_out)
     assert "builder.commands is not in the package" in done.stderr
 
 

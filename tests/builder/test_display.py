@@ -25,5 +25,5 @@ def test_one_is_one_and_all_else_is_many(text: str, expected: str) -> None:
 def test_no_command_counts_otherwise() -> None:
     """A number and the plural of a noun, side by side in a text, would be wrong for one."""
     nouns = "runs|snapshots|files|objects|records|captures|sets|faults|items|rows|pages|bytes"
-    for path in (Path(__file__).parents[2] / "builder" / "commands").glob("*.py"):
+    for path in (Path(__file__).parents[2] / "builder" / "commands").rglob("*.py"):
         assert not re.findall(rf"\}} (?:[a-z]+ )?(?:{nouns})\b", path.read_text("utf-8")), path

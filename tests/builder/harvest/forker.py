@@ -74,7 +74,7 @@ def _carry_out(arguments: list[str]) -> None:
 def serve() -> None:
     """Read commands, and print the number of each; a line of nothing waits for the last one."""
     from builder import cli
-    from builder.commands import harvest
+    from builder.commands.make import harvest
     from builder.http import connections
 
     assert cli.main

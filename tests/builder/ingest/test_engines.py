@@ -76,7 +76,7 @@ def test_a_driver_that_was_interrupted_goes_on(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("builder.commands.ingest.ENGINES", {"local": interrupted})
+        patch.setattr("builder.commands.make.ingest.ENGINES", {"local": interrupted})
         assert home("ingest", *files, "--engine", "local").code == 130
     assert home("publish").code == 2
     again = home("ingest", *files, "--engine", "local", "--jobs", "1")
@@ -135,7 +135,7 @@ def test_what_a_worker_refuses_is_one_line(
 def test_a_part_that_cannot_be_written_ends_the_ingest(
     home: Home, files: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import_module("builder.commands.ingest")  # it must not bind what stands in for a moment
+    import_module("builder.commands.make.ingest")  # it must not bind what stands in for a moment
 
     def refused(*_: Any) -> None:
         raise parts.Conflict("the store is read-only")

@@ -3,7 +3,7 @@
 import argparse
 from functools import partial
 
-from builder.commands.withdraw import add_selection, print_preview, selection
+from builder.commands.keep.withdraw import add_selection, print_preview, selection
 from builder.context import Context
 from builder.withdraw import reinstate, report
 

@@ -1,0 +1,1 @@
+"""Commands that serve an archive, and tell of it."""
