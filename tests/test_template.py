@@ -318,6 +318,22 @@ def test_what_publishes_removes_neither_the_pointer_nor_what_is_not_sheaf_s(stac
     assert may["s3:DeleteObject"] == [f"{at}/{layout.INTAKE}*", *written, *derived]
 
 
+@pytest.mark.parametrize(
+    ("key", "actions"),
+    [
+        ("", []),
+        ("arn:aws:kms:eu-central-1:123456789012:key/1a2b", ["kms:GetPublicKey", "kms:Sign"]),
+        (
+            "arn:aws:secretsmanager:eu-central-1:123456789012:secret:log-1a2b",
+            ["secretsmanager:GetSecretValue"],
+        ),
+    ],
+)
+def test_what_publishes_may_use_the_key_that_signs(key: str, actions: list[str]) -> None:
+    found = [s for _, s in statements_of(Stack(WHOLE, SigningKey=key)) if s["Resource"] == key]
+    assert [action for one in found for action in listed(one["Action"])] == actions
+
+
 @every_stack
 def test_each_function_has_a_role_of_its_own(stack: Stack) -> None:
     roles = [p["Role"] for p in stack.resources("AWS::Serverless::Function").values()]

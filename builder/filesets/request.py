@@ -267,7 +267,7 @@ class Queue:
 def connect_queue(url: str) -> Queue:
     """Return the queue at `url`, with the process's credentials. Raises QueueError."""
     try:
-        return Queue(url, aws.sqs(_region(url)))
+        return Queue(url, aws.connect("sqs", _region(url)))
     except StoreError as error:
         raise QueueError(f"{url}: {error}") from error
 

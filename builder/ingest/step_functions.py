@@ -28,7 +28,7 @@ def start(machine: str, run: str) -> "Execution":
         raise UsageError(
             "--engine lambda needs --scheduler ARN, the output IngestMachine of the stack"
         )
-    client = aws.step_functions(match[1])
+    client = aws.connect("stepfunctions", match[1])
     name = f"{run}-{secrets.token_hex(4)}"[-80:]
     with aws.calling(f"the state machine {machine}"):
         asked = json.dumps({"run": run, "commit": False})

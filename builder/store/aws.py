@@ -82,22 +82,11 @@ def s3(
     return clients
 
 
-def sqs(region: str | None) -> Any:
-    """Return a client of SQS with the process's credentials. Raises StoreError."""
-    session = _session({})
-    with _store_errors():
-        return session.client("sqs", region_name=region)
+def connect(service: str, region: str | None) -> Any:
+    """Return a client of a service, by boto3's name, with the process's credentials.
 
-
-def step_functions(region: str) -> Any:
-    """Return a client of Step Functions with the process's credentials. Raises StoreError."""
-    session = _session({})
-    with _store_errors():
-        return session.client("stepfunctions", region_name=region)
-
-
-def connect(service: str, region: str) -> Any:
-    """Return a client of a service with the process's credentials. Raises StoreError."""
+    Raises StoreError.
+    """
     session = _session({})
     with _store_errors():
         return session.client(service, region_name=region)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,7 @@ _SERVER_LIFE = (10.0, 40.0)
 """Seconds between two faults of the server."""
 
 
-class Actor(threading.Thread):
+class Actor(threading.Thread, ABC):
     """Does one round after another until the site stops. An error is a broken promise."""
 
     def __init__(self, site: Site, name: str, seed: int) -> None:
@@ -35,9 +36,9 @@ class Actor(threading.Thread):
         except Exception as error:  # noqa: BLE001 - told in the report, whatever it is
             self.site.report.fail(f"{self.name} ended: {error!r}")
 
+    @abstractmethod
     def round(self) -> None:
         """Do what is done again and again."""
-        raise NotImplementedError
 
 
 class SoakWriter(Actor):
