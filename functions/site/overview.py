@@ -1,6 +1,5 @@
 """The first page: what the archive holds, since when, and how it grew. And how to harvest it."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +17,9 @@ from functions.site import dcat
 from functions.site.chart import draw_bars, draw_line, draw_months
 from functions.site.page import PageRequest, SitePage
 from functions.snapshot import instant
-from functions.snapshot.errors import StoreError
-from functions.snapshot.fixity import find_since
 
-_LOG = logging.getLogger("sheaf")
-_TYPES, _HOSTS, _CHECKS = 20, 25, 10
-"""Media types, hosts and checks that the page shows."""
+_TYPES, _HOSTS = 20, 25
+"""Media types and hosts that the page shows."""
 CLASSES: Sequence[tuple[str, str]] = (
     ("2", "2xx"), ("3", "3xx"), ("4", "4xx"), ("5", "5xx"), ("", "–"),
 )  # fmt: skip
@@ -98,20 +94,8 @@ def show(request: PageRequest) -> SitePage:
         "figures": figures,
         **(_draw(request, figures) if figures else {}),
     }
-    values |= _read_checks(request)
     title, data = request.parts.configuration["repository.name"], dcat.describe_dataset(request)
     return SitePage("overview.html", title, values, data=data)
-
-
-def _read_checks(request: PageRequest) -> Mapping[str, Any]:
-    """Return the newest reports of checks, and since when every object was read."""
-    try:
-        reports = request.parts.checks() if request.parts.checks else ()
-    except StoreError as error:
-        # The page shows the rest nevertheless: a role may not allow reading them.
-        _LOG.warning("the checks are not shown: %s", error)
-        reports = ()
-    return {"checks": reports[: -_CHECKS - 1 : -1], "checked_since": find_since(reports)}
 
 
 def _draw(request: PageRequest, figures: Figures) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from functions.http.http_message import IN_PATH, OAI_PATH, Call, FormError, Repl
 from functions.site import (
     answer_page,
     browse,
+    checks,
     dcat,
     machine_files,
     overview,
@@ -46,6 +47,7 @@ PAGES: Mapping[str, Callable[[PageRequest], SitePage]] = {
     "": overview.show,
     "answer": answer_page.show,
     "captures": capture_list.show,
+    "checks": checks.show,
     "collections": browse.show_collections,
     "harvest": overview.show_harvesting,
     "publishes": publishes.show,

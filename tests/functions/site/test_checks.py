@@ -1,4 +1,4 @@
-"""The first page shows the newest checks, and since when every object was read."""
+"""The page of checks shows the newest ones, and since when every object was read."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -23,25 +23,25 @@ def check(day: int, part: str, damage: int = 0, percent: float | None = None) ->
 
 def test_checks_are_listed_the_newest_first() -> None:
     some = [check(1, "1/2"), check(2, "2/2", damage=3), check(3, "", percent=2.5)]
-    text = crawl(some).read("/").text
+    text = crawl(some).read("/checks").text
     assert "Every object was read and compared with its digest since 2026-03-02T" in text
     lines = [f"{part} 617 1,234 {n}" for part, n in (("2.5 %", 0), ("2/2", 3), ("1/2", 0))]
     places = [text.index(line) for line in lines]
     assert places == sorted(places)
-    assert "Kontroly dat" in crawl(some).read("/?lang=cs").text
+    assert "Kontroly dat" in crawl(some).read("/checks?lang=cs").text
 
 
 def test_a_part_alone_promises_nothing() -> None:
-    assert "Every object was read" not in crawl([check(1, "1/2")]).read("/").text
+    assert "Every object was read" not in crawl([check(1, "1/2")]).read("/checks").text
 
 
-def test_without_reports_or_the_right_to_read_them_the_page_is_as_ever() -> None:
+def test_without_reports_or_the_right_to_read_them_the_page_says_so() -> None:
     def fail() -> Sequence[CheckReport]:
         raise StoreError("403")
 
-    whole = crawl([]).read("/").text
-    assert "Checks" not in whole
+    whole = crawl([]).read("/checks").text
+    assert "No check is recorded." in whole
     assert (
-        Crawl(Client(ten_captures(), Clock(), partial(make_site, checks=fail))).read("/").text
+        Crawl(Client(ten_captures(), Clock(), partial(make_site, checks=fail))).read("/checks").text
         == whole
     )
