@@ -33,7 +33,7 @@ from tests.extent import examples
 
 DAY = 86400
 BEGIN = 1_700_000_000
-_PLACES = {"pack", "start"}
+PLACES = {"pack", "start"}
 """Columns that may differ: a pack has what its run stored."""
 _OF_RUN = {"begun", "committed", "log", "digest", "previous", "counts"}
 
@@ -109,7 +109,7 @@ def list_tables(repec: Repec) -> dict[str, list[dict[str, Any]]]:
         for table in (*obi.TABLES, "archive", "fault", "seen"):
             cursor = connection.execute(f"SELECT * FROM {table}")
             names = [column[0] for column in cursor.description]
-            without = _PLACES | (_OF_RUN if table == "run" else set())
+            without = PLACES | (_OF_RUN if table == "run" else set())
             rows = [
                 {n: v for n, v in zip(names, row, strict=True) if n not in without}
                 for row in cursor.fetchall()

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,11 +11,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builder.obi.content import FILE, SeenRow
+from builder.obi.history import history
+from builder.obi.log import read_rows
 from builder.redif import staging
 from builder.redif.acceptance import Acceptance
 from builder.redif.scope import ChangeScope
 from tests.builder.obi.archive import Repec
-from tests.builder.redif.test_older import find_damage, list_items, list_tables
+from tests.builder.redif.test_older import PLACES, find_damage, list_items, list_tables
 from tests.builder.redif.trees import archive, paper
 from tests.extent import examples
 
@@ -105,6 +107,7 @@ def _compare(folder: Path, steps: Sequence[Step]) -> None:
                 assert report is not None
                 reports.append(replace(report, commit=""))
             assert reports[0] == reports[1]
+        assert _list_logged(short) == _list_logged(whole)
         found, right = list_tables(short), list_tables(whole)
         for table in right:
             assert found[table] == right[table], table
@@ -116,6 +119,18 @@ def _compare(folder: Path, steps: Sequence[Step]) -> None:
     finally:
         short.close()
         whole.close()
+
+
+def _list_logged(repec: Repec) -> list[tuple[int, list[str]]]:
+    """Return the rows of all logs, by run, but for places in packs."""
+    found = []
+    for run in history(repec.store):
+        rows = (
+            [(n, v) for n, v in asdict(row).items() if n not in PLACES] + [row.row]
+            for row in read_rows(repec.store, run)
+        )
+        found.append((run.tist, sorted(map(repr, rows))))
+    return found
 
 
 _BASE = {**archive(), **archive("bbb"), "aaa/wpaper/x.rdf": paper(1)}
