@@ -15,9 +15,11 @@ def remove_retired(store: Writer) -> int:
     A publish that signs meanwhile writes its runs again, for its index comes after them.
     """
     there = list(store.keys(SNAPSHOTS))
+    if not there:
+        return 0
     pointer, _ = recovery.current(store)
     newest = pointer.newest()
-    if not there or newest is None:
+    if newest is None:
         return 0
     manifest = Catalogue(store).manifest(newest.snapshot)
     kept = {index_key(n) for n in consistency.kept_snapshots(pointer, manifest.skipped)}
