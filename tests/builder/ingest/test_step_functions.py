@@ -38,7 +38,7 @@ class Service:
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Service:
     made = Service("RUNNING")
-    monkeypatch.setattr(aws, "step_functions", lambda region: made)
+    monkeypatch.setattr(aws, "connect", lambda service, region: made)
     return made
 
 
