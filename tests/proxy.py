@@ -80,11 +80,16 @@ class Unconditional:
 
 
 @dataclass(frozen=True)
+class Unquoted:
+    """The server compares If-Match of a PUT with the tag without its quotes, as Ceph 16 does."""
+
+
+@dataclass(frozen=True)
 class Altered:
     """A byte of the request's body is another when it arrives, as on a line that is damaged."""
 
 
-Fault = Answer | Lost | Truncated | Slow | Trickle | Unconditional | Altered
+Fault = Answer | Lost | Truncated | Slow | Trickle | Unconditional | Unquoted | Altered
 
 
 @dataclass
@@ -164,7 +169,7 @@ def _handler(proxy: Proxy, target: str) -> type[BaseHTTPRequestHandler]:
                 time.sleep(fault.seconds)
             if isinstance(fault, Altered) and body:
                 body = bytes([body[0] ^ 1]) + body[1:]
-            status, headers, data = self._forwarded(body, isinstance(fault, Unconditional))
+            status, headers, data = self._forwarded(body, fault)
             if isinstance(fault, Lost):
                 self.close_connection = True
                 return
@@ -190,12 +195,15 @@ def _handler(proxy: Proxy, target: str) -> type[BaseHTTPRequestHandler]:
             return self.rfile.read(int(self.headers.get("Content-Length", 0)))
 
         def _forwarded(
-            self, body: bytes, unconditional: bool
+            self, body: bytes, fault: Fault | None
         ) -> tuple[int, list[tuple[str, str]], bytes]:
             dropped = {"connection", "transfer-encoding", "content-length"}
-            if unconditional:
+            if isinstance(fault, Unconditional):
                 dropped |= {"if-match", "if-none-match"}
             headers = {k: v for k, v in self.headers.items() if k.lower() not in dropped}
+            if isinstance(fault, Unquoted) and self.command == "PUT" and "If-Match" in headers:
+                tag = headers["If-Match"]
+                headers["If-Match"] = '"none"' if tag.startswith('"') else f'"{tag}"'
             connection = http.client.HTTPConnection(host, timeout=60)
             try:
                 connection.request(self.command, self.path, body=body, headers=headers)

@@ -10,9 +10,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.soak.process import SkipError
 from tests.soak.report import Report, table
 from tests.soak.soak import soak
-from tests.soak.stores import STORES, SkipError, open_place
+from tests.soak.stores import STORES, open_place
 
 
 def _parse() -> argparse.Namespace:

@@ -1,14 +1,7 @@
 """Stores that a soak test runs on: a folder, and buckets of servers that speak S3's language."""
 
-import contextlib
-import os
-import signal
-import subprocess
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,16 +9,11 @@ from _pytest.outcomes import Skipped
 
 from tests.bucket import free_ports, fresh, run_moto, run_weed
 from tests.proxy import Proxy, proxied
+from tests.soak.ceph import run_ceph
+from tests.soak.process import SkipError, run_server
 
 TOOLS = Path(".soak")
 """Where infra/soak.sh installs servers, each in a folder of its own."""
-_SECONDS = 120.0
-"""How long a server may take to start, on a busy machine."""
-
-
-class SkipError(Exception):
-    """A store cannot be had here, for the reason given."""
-
 
 @dataclass(frozen=True)
 class Place:
@@ -63,14 +51,17 @@ def run_ministack(folder: Path) -> Iterator[str]:
         "BIND_HOST": "127.0.0.1", "GATEWAY_PORT": str(port), "STATE_DIR": str(folder / "state"),
         "MINISTACK_HOST": "localhost",
     }  # fmt: skip
-    with _running(program, environment, folder, f"http://127.0.0.1:{port}") as endpoint:
+    with run_server([program], environment, folder) as server:
+        endpoint = f"http://127.0.0.1:{port}"
+        server.await_answer(endpoint)
         yield endpoint
 
 
-SERVERS: dict[str, Callable[[Path], contextlib.AbstractContextManager[str]]] = {
+SERVERS: dict[str, Callable[[Path], AbstractContextManager[str]]] = {
     "seaweedfs": run_weed,
     "moto": lambda folder: run_moto(),
     "ministack": run_ministack,
+    "ceph": run_ceph,
 }
 STORES = ("folder", *SERVERS)
 
@@ -80,37 +71,3 @@ def _installed(program: str) -> Path:
     if not path.exists():
         raise SkipError(f"{path} is missing: `make soak` installs it")
     return path
-
-
-@contextmanager
-def _running(
-    program: Path, environment: Mapping[str, str], folder: Path, url: str
-) -> Iterator[str]:
-    """Run a server as a process group of its own, until it answers and then to the end."""
-    log = folder / "server.log"
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "SHEAF_", "PYTHON"))}
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [program], env={**kept, **environment}, cwd=folder,
-            stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
-        )  # fmt: skip
-    try:
-        _await(url, process, log)
-        yield url
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def _await(url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    end = time.monotonic() + _SECONDS
-    while time.monotonic() < end and process.poll() is None:
-        try:
-            urllib.request.urlopen(url, timeout=5).close()
-            return
-        except urllib.error.HTTPError:
-            return  # it answers
-        except OSError:
-            time.sleep(0.2)
-    raise SkipError(f"the server of {url} does not run: {log.read_text('utf-8', 'replace')[-300:]}")

@@ -33,6 +33,7 @@ from tests.proxy import (
     Trickle,
     Truncated,
     Unconditional,
+    Unquoted,
     always,
     for_seconds,
     proxied,
@@ -432,6 +433,25 @@ def test_a_server_that_honours_half_of_the_conditions_is_refused(
     proxy.fault = lambda seen: Unconditional() if seen.number == 2 else None
     with pytest.raises(StoreError, match=r"ignores If-Match"):
         bucket.replace("x", b"1", None)
+
+
+def test_a_server_that_knows_tags_without_quotes_only_gets_them_so(
+    bucket: Bucket, proxy: Proxy
+) -> None:
+    proxy.fault = always(Unquoted())
+    old = bucket.replace("x", b"0", None)
+    new = bucket.replace("x", b"1", old)
+    assert bucket.read("x") == b"1"
+    for one in (
+        bucket,
+        bucket.through(proxy.url),
+    ):  # one that knows the server, and one that does not
+        with pytest.raises(Conflict):
+            one.replace("x", b"2", old)
+    proxy.seen.clear()
+    assert bucket.replace("x", b"3", new) == bucket.tag("x")
+    assert bucket.read("x") == b"3"
+    assert len(proxy.took("PUT")) == 1
 
 
 def test_an_honest_server_that_is_busy_is_not_refused(bucket: Bucket, proxy: Proxy) -> None:
