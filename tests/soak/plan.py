@@ -3,7 +3,7 @@
 A plan depends on the seed and the actor's name alone. How far an actor comes depends on time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -78,23 +78,28 @@ class WriterPlan:
         return f"aa{chr(ord('a') + int(self.name[-1]))}"
 
     def steps(self) -> Iterator[Step]:
-        """Yield one step after another."""
+        """Yield one step after another. The first ones are of every kind, for short tests."""
         yield self._add()
         yield self._write_papers()
         yield self._publish()
+        yield from self._do(self._withdraw)
+        yield from self._do(self._reinstate)
         kinds = [self._add, self._collect, self._write_papers, self._withdraw, self._reinstate]
         while True:
-            kind = self._random.choice(kinds)
-            if kind in (self._withdraw, self._reinstate) and self._pending:
-                yield self._publish()
-            step = kind()
-            if step is None:
-                continue
-            yield step
-            if step.command == "reinstate" and (again := self._ingest_again(step)):
-                yield again
-            if self._pending and self._random.random() < 0.6:
-                yield self._publish()
+            yield from self._do(self._random.choice(kinds))
+
+    def _do(self, kind: Callable[[], Step | None]) -> Iterator[Step]:
+        """Yield a step of that kind, if there is one now, and the publishes around it."""
+        if kind in (self._withdraw, self._reinstate) and self._pending:
+            yield self._publish()
+        step = kind()
+        if step is None:
+            return
+        yield step
+        if step.command == "reinstate" and (again := self._ingest_again(step)):
+            yield again
+        if self._pending and self._random.random() < 0.6:
+            yield self._publish()
 
     def _step(self, command: str, *arguments: str, **more: object) -> Step:
         self._pending = command == "ingest" or (self._pending and command != "publish")

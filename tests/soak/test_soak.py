@@ -30,7 +30,9 @@ def test_a_seed_gives_one_plan_in_which_each_step_relies_on_those_before() -> No
         elif step.items:
             assert not names & withdrawn
         assert abs(step.fault.skew) <= SKEW
-    assert {step.command for step in steps} == {"ingest", "publish", "withdraw", "reinstate"}
+    # A test of three minutes comes no further than these.
+    begun = [step.command for step in steps[:5]]
+    assert begun == ["ingest", "ingest", "publish", "withdraw", "reinstate"]
 
 
 def test_what_a_store_lost_or_a_harvester_stored_twice_is_reported(tmp_path: Path) -> None:
@@ -63,5 +65,6 @@ def test_a_short_soak_of_a_folder_breaks_no_promise(tmp_path: Path) -> None:
     print(table({"folder": report}))
     assert not report.broken
     assert report.counts["done", "publish"] > 1
+    assert report.counts["done", "reinstate"]
     assert report.total("harvest") > 2
     assert report.total("kill")
