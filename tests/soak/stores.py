@@ -15,6 +15,7 @@ from tests.soak.process import SkipError, run_server
 TOOLS = Path(".soak")
 """Where infra/soak.sh installs servers, each in a folder of its own."""
 
+
 @dataclass(frozen=True)
 class Place:
     """A store by address, the environment that reaches it, and the proxy before its server."""
