@@ -60,7 +60,7 @@ def main(
         _forget_output()
         return 0
     except OSError as error:
-        if error.errno != errno.ENOSPC:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         _forget_output()
         print(f"sheaf: {error.strerror}", file=sys.stderr)

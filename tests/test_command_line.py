@@ -1,6 +1,8 @@
 """The command line before any command is carried out: what is refused, and where options stand."""
 
 import argparse
+import errno
+import os
 import shlex
 from collections.abc import Iterator
 
@@ -195,3 +197,15 @@ def test_a_mistake_names_the_command_whose_help_tells_more(
     assert "`sheaf status --help`" in refused(capsys, "status", "--unknown")
     assert "`sheaf ingest --help`" in refused(capsys, "ingest", "--jobs", "x")
     assert "`sheaf --help`" in refused(capsys, "--json")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_full_disk_is_told_in_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def fail(arguments: argparse.Namespace) -> Context:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(cli, "_forget_output", lambda: None)  # it is pytest's here
+    assert cli.main(["status"], fail) == 2
+    assert capsys.readouterr().err == f"sheaf: {os.strerror(number)}\n"
