@@ -1,7 +1,5 @@
 """S3 client for one bucket: reads, writes and lists through boto3."""
 
-import base64
-import hashlib
 import math
 import re
 import threading
@@ -10,14 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any, TypeVar
 
 from builder.store import aws
-from functions.snapshot.errors import Conflict, MissingObject, StoreError
+from builder.store.conditional import ConditionalClient, md5_of
+from functions.snapshot.errors import MissingObject, StoreError
 from functions.snapshot.layout import S3_SCHEME, StoreAddress
 from functions.store import s3_request
-from functions.store.connection import BucketConnection, ObjectClient, ObjectPart, tag_of
+from functions.store.connection import BucketConnection, ObjectPart, tag_of
 from functions.store.s3_request import Refusal
 
 T = TypeVar("T")
@@ -28,8 +26,6 @@ _LARGE = 10
 """Factor on `timeout` for requests that send a large object or a part."""
 
 _SPAN = re.compile(r"bytes (\d+)-\d+/(\d+)")
-
-BYTES = "application/octet-stream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +38,7 @@ class Listed:
     tag: str = ""
 
 
-class S3Client(ObjectClient):
+class S3Client(ConditionalClient):
     """Client for one bucket. boto3 is imported at the first request."""
 
     def __init__(
@@ -52,7 +48,6 @@ class S3Client(ObjectClient):
         self._bucket = address.bucket
         self._environment = environment
         self._clients: Sequence[Any] = ()
-        self._bare = False
         self._lock = threading.Lock()
         self._running = 0
         self._ended = time.monotonic()
@@ -61,7 +56,7 @@ class S3Client(ObjectClient):
         """Return the whole object and its tag."""
 
         def request() -> tuple[bytes, str]:
-            answer = self._small.get_object(**self.names(key))
+            answer = self.small.get_object(**self.names(key))
             return self._body(answer), tag_of(answer.get("ETag"))
 
         return self.attempt(key, "s3:GetObject", request)
@@ -80,13 +75,13 @@ class S3Client(ObjectClient):
 
         def request() -> ObjectPart:
             try:
-                answer = self._small.get_object(**self.names(key), Range=wanted, **condition)
+                answer = self.small.get_object(**self.names(key), Range=wanted, **condition)
             except aws.errors() as error:
                 found = aws.refusal(error)
                 if found is None or found.status != 416:
                     raise
                 s3_request.add_to_tally(requests=1)
-                answer = self._small.head_object(**self.names(key))  # an empty object has no range
+                answer = self.small.head_object(**self.names(key))  # an empty object has no range
                 return ObjectPart(b"", answer["ContentLength"], tag_of(answer.get("ETag")))
             span = _SPAN.fullmatch(answer.get("ContentRange", ""))
             if (int(span[1]) if span else 0) != offset:
@@ -102,70 +97,6 @@ class S3Client(ObjectClient):
         what = {**self.names(key), "Body": data, "ContentMD5": md5_of(data)}
         self.attempt(key, "s3:PutObject", lambda: self.large.put_object(**what))
 
-    def put_if(self, key: str, data: bytes, tag: str | None) -> str:
-        """Write an object if its tag is `tag` (None: if there is none), and return its new tag.
-
-        A response can be lost although the write succeeded; the condition then fails when the
-        request is retried. So the object is read: if its content is `data`, the write succeeded.
-        Ceph 16 knows a tag without its quotes only, so a server that refuses the tag that it gives
-        is asked that way. Raises Conflict.
-        """
-        if tag is None or not self._bare:
-            try:
-                return self._put_once(key, data, tag)
-            except Conflict:
-                if tag is None or not self._has_tag(key, tag):
-                    raise
-        written = self._put_once(key, data, tag.strip('"'))
-        self._bare = True
-        return written
-
-    def _has_tag(self, key: str, tag: str) -> bool:
-        with suppress(MissingObject):
-            return self.piece(key, 0, 1).tag == tag
-        return False
-
-    def _put_once(self, key: str, data: bytes, tag: str | None) -> str:
-        condition = {"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}
-        what = {**self.names(key), "Body": data, "ContentMD5": md5_of(data), **condition}
-        tries = 0
-
-        def request() -> str:
-            nonlocal tries
-            tries += 1
-            return tag_of(self._small.put_object(**what).get("ETag"))
-
-        removed = f"{self.where(key)} was removed by another process"
-        try:
-            return self.attempt(key, "s3:PutObject", request)
-        except MissingObject:
-            raise Conflict(removed) from None
-        except Conflict:
-            if tries > 1:
-                try:
-                    found, now = self.get(key)
-                except MissingObject:
-                    raise Conflict(removed) from None
-                if found == data:
-                    return now
-            raise
-
-    def put_file_if_absent(self, key: str, path: Path) -> None:
-        """Write an object from a file, read in blocks, if there is no such object.
-
-        Raises Conflict, and OSError if the file cannot be read.
-        """
-        with path.open("rb") as file:
-            found = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False))
-            what = {**self.names(key), "ContentType": BYTES, "IfNoneMatch": "*"}
-            what["ContentMD5"] = base64.b64encode(found.digest()).decode()
-
-            def request() -> None:
-                file.seek(0)
-                self.large.put_object(**what, Body=file)
-
-            self.attempt(key, "s3:PutObject", request)
-
     def list(self, prefix: str, delimiter: str = "") -> tuple[list[Listed], list[str]]:
         """Return the objects whose keys begin with `prefix`, in the server's order.
 
@@ -176,9 +107,7 @@ class S3Client(ObjectClient):
         folders: list[str] = []
         what = {"Bucket": self._bucket, "Prefix": prefix, "Delimiter": delimiter}
         while True:
-            page = self.attempt(
-                prefix, "s3:ListBucket", lambda: self._small.list_objects_v2(**what)
-            )
+            page = self.attempt(prefix, "s3:ListBucket", lambda: self.small.list_objects_v2(**what))
             found = page.get("Contents", ())
             objects += [
                 Listed(one["Key"], one["Size"], one["LastModified"], tag_of(one.get("ETag")))
@@ -200,22 +129,23 @@ class S3Client(ObjectClient):
             page = self.attempt(
                 prefix,
                 "s3:ListBucketMultipartUploads",
-                lambda: self._small.list_multipart_uploads(**what),
+                lambda: self.small.list_multipart_uploads(**what),
             )
             for one in page.get("Uploads") or ():
                 if one["Initiated"] < before:
-                    self._abort(one["Key"], one["UploadId"])
+                    self.abort(one["Key"], one["UploadId"])
                     many += 1
             if not page.get("IsTruncated"):
                 return many
             what["KeyMarker"] = page["NextKeyMarker"]
             what["UploadIdMarker"] = page["NextUploadIdMarker"]
 
-    def _abort(self, key: str, upload: str) -> None:
+    def abort(self, key: str, upload: str) -> None:
+        """Abort an upload in parts, unless it ended. Raises StoreError."""
         what = {"Bucket": self._bucket, "Key": key, "UploadId": upload}
         with suppress(MissingObject):  # it ended meanwhile
             self.attempt(
-                key, "s3:AbortMultipartUpload", lambda: self._small.abort_multipart_upload(**what)
+                key, "s3:AbortMultipartUpload", lambda: self.small.abort_multipart_upload(**what)
             )
 
     def remove(self, keys: Sequence[str]) -> None:
@@ -226,7 +156,7 @@ class S3Client(ObjectClient):
             what = {"Objects": [{"Key": key} for key in some], "Quiet": False}
 
             def request(what: Any = what, some: Sequence[str] = some) -> None:
-                answer = self._small.delete_objects(Bucket=self._bucket, Delete=what)
+                answer = self.small.delete_objects(Bucket=self._bucket, Delete=what)
                 for error in answer.get("Errors", ()):
                     raise aws.error_of_key(error.get("Code", ""), "DeleteObjects")
                 # A list that was damaged on the way may be answered as if it were empty.
@@ -250,7 +180,8 @@ class S3Client(ObjectClient):
         return self._both()[1]
 
     @property
-    def _small(self) -> Any:
+    def small(self) -> Any:
+        """The boto3 client for requests that send little."""
         return self._both()[0]
 
     def _both(self) -> Sequence[Any]:
@@ -293,8 +224,3 @@ class S3Client(ObjectClient):
                 s3_request.add_to_tally(size=len(chunk))
                 found += chunk
         return bytes(found)
-
-
-def md5_of(data: bytes | bytearray) -> str:
-    """Return the MD5 of `data` in the form of the header Content-MD5."""
-    return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()

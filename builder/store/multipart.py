@@ -1,20 +1,24 @@
 """Multipart upload of an object to a bucket as its bytes arrive, without a local file.
 
 The object appears when the upload is completed. A failed upload leaves neither an object nor parts
-that would be charged for.
+that would be charged for. If the server would complete an upload although the object exists, the
+bytes wait in a local file after all, and are sent with one request.
 """
 
 import contextlib
 import hashlib
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Self, TypeVar
+from pathlib import Path
+from typing import Any, BinaryIO, Self, TypeVar
 
-from builder.store.client import BYTES, S3Client, md5_of
+from builder.store.client import S3Client
+from builder.store.conditional import BYTES, md5_of
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.store import s3_request
+from functions.store.scratch import Scratch
 
 T = TypeVar("T")
 
@@ -26,22 +30,27 @@ _MD5 = re.compile(r'"?([0-9a-f]{32})"?')
 class Multipart:
     """Writes the object `key`; an object no larger than a part takes one request.
 
-    `width` parts are sent in parallel, and one more is in memory. If `absent`, the object must not
-    exist yet. Otherwise it is named by its content, and a second copy does no harm.
+    `width` parts are sent in parallel, and one more is in memory. With `probe`, the key of another
+    object, which exists, to test the server with, the object must not exist yet. Otherwise it is
+    named by its content, and a second copy does no harm.
     """
 
-    def __init__(self, client: S3Client, key: str, width: int = 2, *, absent: bool = True) -> None:
+    def __init__(
+        self, client: S3Client, key: str, width: int = 2, *, probe: str | None = None
+    ) -> None:
         self._client = client
         self._key = key
         self._name = client.names(key)
         self._width = width
-        self._absent = absent
+        self._probe = probe
         self._data = bytearray()
         self._size = 0
         self._tags: list[str] = []
         self._sending: deque[Future[str]] = deque()
         self._pool: ThreadPoolExecutor | None = None
         self._upload: dict[str, Any] = {}
+        self._scratch: Scratch | None = None
+        self._spool: BinaryIO | None = None
         self._over = False
 
     def __enter__(self) -> Self:
@@ -52,6 +61,11 @@ class Multipart:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
         self._data.clear()
+        if self._spool is not None:
+            with contextlib.suppress(OSError):  # what could not be written
+                self._spool.close()
+        if self._scratch is not None:
+            self._scratch.close()
         if kind is not None and self._upload:
             with contextlib.suppress(StoreError):  # the first error says more
                 abort = "s3:AbortMultipartUpload"
@@ -60,7 +74,7 @@ class Multipart:
     def write(self, data: bytes) -> int:
         """Write more bytes. Raises StoreError, also for an earlier part."""
         view = memoryview(data)
-        while view:
+        while view and self._spool is None:
             part = self._part_size()
             if len(self._data) == part:  # more follows: the last part is never empty
                 self._send()
@@ -68,6 +82,9 @@ class Multipart:
             room = part - len(self._data)
             self._data += view[:room]
             view = view[room:]
+        if self._spool is not None:
+            with self._spooling():
+                self._spool.write(view)
         self._size += len(data)
         return len(data)
 
@@ -76,8 +93,13 @@ class Multipart:
 
     def end(self) -> None:
         """Complete the upload. Raises Conflict if another object exists, and StoreError."""
+        if self._spool is not None:
+            with self._spooling():
+                self._spool.close()
+                self._client.put_file_if_absent(self._key, Path(self._spool.name))
+            return
         if not self._upload:
-            if self._absent:
+            if self._probe is not None:
                 self._client.put_if(self._key, bytes(self._data), None)
             else:
                 self._client.put(self._key, bytes(self._data))
@@ -95,6 +117,8 @@ class Multipart:
     def _send(self) -> None:
         if self._pool is None:
             self._begin()
+            if self._spool is not None:
+                return
             self._pool = ThreadPoolExecutor(self._width, "sheaf-parts")
         while len(self._sending) >= self._width:
             self._tags.append(self._sending.popleft().result())
@@ -103,10 +127,27 @@ class Multipart:
         self._sending.append(self._pool.submit(s3_request.carry_tally(self._part), number, data))
 
     def _begin(self) -> None:
-        if self._absent and self._client.has(self._key):
-            raise Conflict(f"{self._client.where(self._key)} already exists")
+        if self._probe is not None:
+            if self._client.has(self._key):
+                raise Conflict(f"{self._client.where(self._key)} already exists")
+            if not self._client.refuses_completion(self._probe):
+                self._scratch = Scratch()
+                with self._spooling():
+                    self._spool = (self._scratch.path / "object").open("wb")
+                    self._spool.write(self._data)
+                return
         answer = self._ask(lambda s3: s3.create_multipart_upload(**self._name, ContentType=BYTES))
         self._upload = {**self._name, "UploadId": answer["UploadId"]}
+
+    @contextlib.contextmanager
+    def _spooling(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(
+                f"{self._client.where(self._key)}: cannot keep it on the disk, which this server "
+                f"requires: {error.strerror}; free some space, or set TMPDIR to another folder"
+            ) from error
 
     def _part(self, number: int, data: bytearray) -> str:
         what = {**self._upload, "PartNumber": number, "Body": data, "ContentMD5": md5_of(data)}
@@ -121,7 +162,7 @@ class Multipart:
     def _complete(self) -> None:
         parts = [{"PartNumber": n, "ETag": tag} for n, tag in enumerate(self._tags, 1)]
         what = {**self._upload, "MultipartUpload": {"Parts": parts}}
-        if self._absent:
+        if self._probe is not None:
             what["IfNoneMatch"] = "*"
         tries = 0
 
@@ -150,7 +191,7 @@ class Multipart:
             found = self._client.piece(self._key, 0, 1)
         except MissingObject:
             return False
-        if not self._absent:
+        if self._probe is None:
             return found.size == self._size
         digests = [_MD5.fullmatch(tag) for tag in self._tags]
         joined = b"".join(bytes.fromhex(one[1]) for one in digests if one)

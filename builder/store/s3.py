@@ -74,7 +74,7 @@ class S3Store(BucketReader):
 
     def _send(self, name: str, source: BinaryIO) -> None:
         width = self._client.connection.concurrency
-        with Multipart(self._client, name, width, absent=False) as sink:
+        with Multipart(self._client, name, width) as sink:
             while chunk := source.read(_CHUNK):
                 sink.write(chunk)
             sink.end()
@@ -99,7 +99,7 @@ class S3Store(BucketReader):
         """Context that writes a new object as its bytes arrive. Raises Conflict if it exists."""
         name = self._name(key)
         self._prove()
-        with Multipart(self._client, name) as sink:
+        with Multipart(self._client, name, probe=self._address.key(PROOF)) as sink:
             yield sink
             sink.end()
 

@@ -14,10 +14,11 @@ import pytest
 
 from builder.store import multipart
 from builder.store.folder import FolderStore
+from builder.store.s3 import PROOF
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import Writer
 from tests.bucket import Bucket, administrator, fresh
-from tests.proxy import Altered, Answer, Fault, Lost, Proxy, Seen, proxied
+from tests.proxy import Altered, Answer, Fault, Lost, Proxy, Seen, Unconditional, proxied
 
 pytestmark = pytest.mark.shared(2)
 
@@ -186,7 +187,7 @@ def test_what_passes_is_tried_again(
     met: list[Seen] = []
 
     def decide(seen: Seen) -> Fault | None:
-        if step not in seen.path or met:
+        if step not in seen.path or not seen.key.endswith("/x") or met:
             return None
         met.append(seen)
         return fault
@@ -198,8 +199,33 @@ def test_what_passes_is_tried_again(
     assert bucket.read("x") == body(3 * PART)
 
 
+def test_a_server_that_completes_over_an_object_gets_it_with_one_request(
+    make_bucket: Callable[..., Bucket], proxy: Proxy
+) -> None:
+    def decide(seen: Seen) -> Fault | None:
+        if seen.method == "PUT" and seen.key.endswith("/x") and not lost:
+            lost.append(seen)
+            return Lost()
+        return Unconditional() if COMPLETION in seen.path else None
+
+    def write() -> None:
+        with bucket.creating("x") as late:
+            late.write(data)
+            with bucket.creating("x") as early:
+                early.write(data[::-1])
+
+    bucket, data = faulty(proxy, make_bucket), body(3 * PART)
+    lost: list[Seen] = []
+    proxy.fault = decide
+    with pytest.raises(Conflict):
+        write()
+    assert lost  # and what was written is known for ours all the same
+    assert bucket.read("x") == data[::-1]
+    assert not dangling(bucket)
+
+
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("step", ["partNumber=2", COMPLETION])
+@pytest.mark.parametrize("step", ["partNumber=2", f"x{COMPLETION}", f"{PROOF}{COMPLETION}"])
 def test_what_does_not_pass_leaves_nothing(
     make_bucket: Callable[..., Bucket], proxy: Proxy, step: str
 ) -> None:
