@@ -129,11 +129,12 @@ class WriterPlan:
     def _write_papers(self) -> Step:
         """Add, change, remove and bring back papers, but none that is withdrawn."""
         changed: list[Item] = []
+        before = list(self.papers.items())
         for _ in range(self._random.randint(1, 3)):
             number = len(self.papers)
             self.papers[number] = template(self.code, number, 0)
             changed.append(self.papers[number])
-        for number, old in list(self.papers.items()):
+        for number, old in before:
             if not old.withdrawn and self._random.random() < 0.25:
                 version = int(old.title.rpartition(" ")[2]) + 1
                 new = template(self.code, number, version)

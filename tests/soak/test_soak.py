@@ -21,6 +21,7 @@ def test_a_seed_gives_one_plan_in_which_each_step_relies_on_those_before() -> No
     withdrawn: set[str] = set()
     for step in steps:
         names = {item.identifier for item in step.items}
+        assert len(names) == len(step.items)  # what comes and goes at once was never there
         if step.command == "withdraw":
             assert not names & withdrawn
             withdrawn |= names
