@@ -58,12 +58,12 @@ def publish(
 
     Raises NothingToPublish, DerivedError and the errors of transaction.revise.
     """
-    check_derived(configuration)
+    signer = check_derived(configuration)
     change = IntakeChange(store, configuration, runtime, formats or {})
     built = revise(store, configuration, runtime, change)
     manifest = built.manifest or Transaction.of(store, configuration, runtime).before
     record_publish(store, change.history, manifest)
-    update_derived(store, configuration, runtime)
+    update_derived(store, configuration, runtime, signer)
     return built
 
 

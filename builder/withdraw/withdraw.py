@@ -147,7 +147,7 @@ def withdraw(
     be using an older snapshot. Items that are already withdrawn do not change. Raises
     NothingSelectedError, DerivedError and the errors of transaction.revise and expiry.retire.
     """
-    check_derived(configuration)
+    signer = check_derived(configuration)
     change = Withdrawal(selection, reason)
     built = revise(store, configuration, runtime, change)
     if purge:
@@ -157,7 +157,7 @@ def withdraw(
             'deleted"` lists them'
         )
     record_items(store, WITHDRAW, built.manifest, change.identifiers, reason)
-    update_derived(store, configuration, runtime)
+    update_derived(store, configuration, runtime, signer)
     retired: tuple[int, ...] = ()
     if purge:
         retired = _purge(store, configuration, runtime, change.identifiers)

@@ -341,3 +341,16 @@ def test_keys_on_aws_sign_alike(signed: Signed, kind: str) -> None:
     assert asked == [(kind.partition(":")[0], "eu-central-1")]
     note = found.sign_note(Checkpoint(signed.key.name, 0, bytes(32)).to_text())
     assert open_checkpoint(note, [signed.key]).size == 0
+
+
+def test_a_publish_asks_for_its_key_once(signed: Signed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On AWS, each time costs a request of Secrets Manager or KMS."""
+    opened = []
+
+    def count(*given: Any) -> Any:
+        opened.append(given)
+        return open_signer(*given)
+
+    monkeypatch.setattr("builder.dump.derived.open_signer", count)
+    signed.publish(1)
+    assert (len(opened), checkpoint(signed).size) == (1, 1)
