@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import groupby
 
 from builder.proofs import note
-from builder.proofs.checkpoint import Checkpoint, open_checkpoint
+from builder.proofs.checkpoint import Checkpoint
 from builder.proofs.entry import LogEntry, TreeHead, sequence_line
 from builder.proofs.errors import ProofError
 from builder.proofs.index import (
@@ -26,6 +26,7 @@ from builder.proofs.index import (
 )
 from builder.proofs.merkle import hash_leaf, prove_inclusion, root_of
 from builder.proofs.rows import COLUMNS, LOOKUP, RECORDS, read_groups, span_of
+from builder.proofs.signed_log import open_log
 from builder.proofs.signer import LogSigner
 from builder.proofs.tiles import CHECKPOINT, TileTree, list_partials
 from builder.runtime import Runtime
@@ -62,20 +63,17 @@ def sign_snapshots(store: Writer, signer: LogSigner, runtime: Runtime) -> int:
 def read_log(reader: Reader, signer: LogSigner) -> tuple[str, TileTree]:
     """Return the newest checkpoint, "" without one, and the tree. Raises DamagedStore."""
     try:
-        text = reader.read(CHECKPOINT).decode("utf-8", "replace")
-    except MissingObject:
-        return "", TileTree(reader.read, 0)
-    try:
-        found = open_checkpoint(text, signer.keys)
-        tree = TileTree(reader.read, found.size)
-        if tree.find_root() != found.root:
+        found = open_log(reader, signer.keys)
+        if found is None:
+            return "", TileTree(reader.read, 0)
+        if not found.has_root():
             raise ProofError("its tiles do not lead to its root")
     except ProofError as error:
         raise DamagedStore(
             f"{CHECKPOINT}: {error}; restore the log from a copy, add the verifier key that signed "
             "it to the file of sign.key, or move log/ elsewhere to begin another one"
         ) from error
-    return text, tree
+    return found.note, found.tree
 
 
 def read_index(reader: Reader, key: str) -> ProofIndex:

@@ -12,7 +12,7 @@ from builder.proofs.log import find_runs, read_index
 from builder.proofs.merkle import Nodes, find_root, hash_leaf, nodes_of, root_of
 from builder.proofs.note import VerifierKey
 from builder.proofs.rows import LOOKUP, RECORDS
-from builder.proofs.tiles import CHECKPOINT, TileTree, list_tiles
+from builder.proofs.tiles import CHECKPOINT, WIDTH, TileTree, list_tiles
 from builder.snapshot import consistency
 from builder.store.findings import Finding
 from functions.snapshot import instant, layout
@@ -74,12 +74,11 @@ def _check_tiles(store: Reader, checkpoint: Checkpoint, nodes: Nodes) -> Iterato
     for level, number, width in list_tiles(checkpoint.size):
         if isinstance(level, str):
             continue
+        first = number * WIDTH
         try:
-            first = number * 256
-            same = all(
-                tree.node(8 * level, at) == nodes(8 * level, at)
-                for at in range(first, first + width)
-            )
+            same = tree.leaves(level, number) == [
+                nodes(8 * level, at) for at in range(first, first + width)
+            ]
         except (ProofError, MissingObject) as error:
             yield Finding("log-altered", f"log/tile/{level}", str(error))
             continue

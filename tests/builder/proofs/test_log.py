@@ -52,6 +52,14 @@ def publish_some(signed: Signed, count: int = 3) -> list[bytes]:
     return found
 
 
+def sign_anew(signed: Signed) -> None:
+    """Let the holder of the key begin the log again, and sign four snapshots."""
+    shutil.rmtree(signed.world.root / "log")
+    for number in range(4):
+        signed.publish(200 + number)
+        signed.world.clock.sleep(60)
+
+
 def test_each_publish_adds_an_entry(signed: Signed) -> None:
     notes = publish_some(signed)
     assert [open_checkpoint(note.decode(), [signed.key]).size for note in notes] == [1, 2, 3]
@@ -241,6 +249,12 @@ def test_a_copy_has_the_log(signed: Signed, tmp_path: Path) -> None:
     signed.publish(70)
     with pytest.raises(StoreError, match="more entries"):
         copy_log(copy, signed.world.store, [1, 2, 3])
+    sign_anew(signed)
+    with pytest.raises(StoreError, match="another history"):
+        copy_log(signed.world.store, copy, [1, 2, 3])
+    shutil.rmtree(signed.world.root / "log")
+    with pytest.raises(StoreError, match=r"more entries \(3\)"):
+        copy_log(signed.world.store, copy, [1, 2, 3])
 
 
 @given(histories)
