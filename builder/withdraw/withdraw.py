@@ -16,6 +16,7 @@ from builder.dump.clean import remove_strays
 from builder.dump.derived import check_derived, update_derived
 from builder.iceberg.clean import expire_tables
 from builder.obi.publishes import WITHDRAW, record_items
+from builder.proofs.clean import remove_retired
 from builder.publish import captures, collections, filesets, revisits
 from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
 from builder.runtime import Runtime
@@ -162,6 +163,7 @@ def withdraw(
     if purge:
         retired = _purge(store, configuration, runtime, change.identifiers)
         remove_strays(store)
+        remove_retired(store)
         expire_tables(store, runtime, anew=True)
     return Withdrawn(built, change.identifiers, retired, change.standing)
 
