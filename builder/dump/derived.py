@@ -12,7 +12,7 @@ from builder.iceberg.clean import expire_tables
 from builder.iceberg.update import update_tables
 from builder.proofs.clean import remove_retired
 from builder.proofs.log import sign_snapshots
-from builder.proofs.signer import open_signer
+from builder.proofs.signer import LogSigner, open_signer
 from builder.runtime import Runtime
 from builder.snapshot import expiry
 from builder.snapshot.expiry import Expired
@@ -25,22 +25,24 @@ class DerivedError(StoreError):
     """A change is in effect, but the log, tables or dumps do not have it yet."""
 
 
-def check_derived(configuration: Configuration) -> None:
-    """Check `publish.dumps` and the key that signs, before anything is published.
+def check_derived(configuration: Configuration) -> LogSigner | None:
+    """Check `publish.dumps` before anything is published, and return the signer if one is named.
 
     Raises ConfigurationError, UsageError, and StoreError if AWS does not answer.
     """
     check_names(configuration)
-    open_signer(configuration)
+    return open_signer(configuration)
 
 
-def update_derived(store: Writer, configuration: Configuration, runtime: Runtime) -> None:
+def update_derived(
+    store: Writer, configuration: Configuration, runtime: Runtime, signer: LogSigner | None
+) -> None:
     """Bring the log (`sign`), tables (`publish.tables`) and dumps (`publish.dumps`) up to date.
 
-    Raises DerivedError.
+    `signer` is that of `check_derived`: on AWS, opening it is a request. Raises DerivedError.
     """
     with _follow():
-        if signer := open_signer(configuration):
+        if signer is not None:
             sign_snapshots(store, signer, runtime)
         update_tables(store, configuration, runtime)
         update_dumps(store, configuration, runtime)

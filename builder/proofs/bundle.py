@@ -94,10 +94,11 @@ class ProofBundle:
         """Parse the output of `to_json`. Raises ProofError."""
         try:
             found = documents.build(ProofBundle, json.loads(data))
-        except ValueError as error:
+            found.to_json()  # a lone surrogate cannot be hashed
+        except (ValueError, RecursionError) as error:
             raise ProofError(f"it is not a bundle of `sheaf prove`: {error}") from error
         if found.form != FORM:
-            raise ProofError(f"its form is {found.form}, and this Sheaf reads {FORM}")
+            raise ProofError(f"its form is {found.form!r}, and this Sheaf reads {FORM}")
         return found
 
 
@@ -158,7 +159,7 @@ def check_block(run: RunHead, proof: BlockProof, width: int) -> bytes:
     data = note.decode(proof.data)
     blocks = -(-proof.rows // BLOCK_ROWS)
     expected = min(BLOCK_ROWS, proof.rows - proof.block * BLOCK_ROWS) * width
-    if not 0 <= proof.block < blocks or len(data) != expected:
+    if not 0 <= proof.block < blocks or proof.rows >> 63 or len(data) != expected:
         raise ProofError("a block does not have the rows of its place")
     root = trace_root(hash_leaf(data), proof.block, blocks, _decode(proof.block_path))
     leaf = hash_group(proof.rows, root)
@@ -242,7 +243,7 @@ def _parse_row(text: str) -> dict[str, Any]:
         row = json.loads(text)
         if {"position", "identifier", "sequence", "deleted"} <= row.keys():
             return dict(row)
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         pass
     raise ProofError("a record is malformed")
 

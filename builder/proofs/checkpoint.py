@@ -1,5 +1,6 @@
 """Checkpoints: size and root of a log (C2SP tlog-checkpoint), the text of a signed note."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,6 +8,8 @@ from builder.proofs import note
 from builder.proofs.ed25519 import is_signed
 from builder.proofs.errors import ProofError
 from builder.proofs.note import VerifierKey
+
+_SIZE = re.compile("0|[1-9][0-9]{,17}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +28,10 @@ class Checkpoint:
     def parse(text: str) -> "Checkpoint":
         """Parse the output of `to_text`; further lines are ignored. Raises ProofError."""
         lines = text.split("\n")
-        if len(lines) < 4 or not lines[0] or not lines[1].isascii() or not lines[1].isdecimal():
+        if len(lines) < 4 or not lines[0] or not _SIZE.fullmatch(lines[1]):
             raise ProofError("a note is not a checkpoint of a log")
         root = note.decode(lines[2])
-        if len(root) != 32 or str(int(lines[1])) != lines[1]:
+        if len(root) != 32:
             raise ProofError("a note is not a checkpoint of a log")
         return Checkpoint(lines[0], int(lines[1]), root)
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from builder.proofs.checkpoint import open_checkpoint
 from builder.proofs.errors import ProofError
 from builder.proofs.index import NEWEST, index_key, run_keys
+from builder.proofs.signed_log import SignedLog, check_continuation, open_log
 from builder.proofs.tiles import CHECKPOINT, WIDTH, list_tiles, tile_key
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject, StoreError
 from functions.snapshot.store import Writer
@@ -23,17 +23,14 @@ class LogCopy:
 def copy_log(source: Writer, target: Writer, snapshots: Iterable[int]) -> LogCopy:
     """Copy the log, with the indexes of these snapshots as far as they exist.
 
-    Raises DamagedStore if the source's log is damaged, and StoreError if the target has more.
+    Raises the errors of `check_target`, and DamagedStore if the source's log is damaged.
     """
     done = LogCopy()
-    try:
-        checkpoint = source.read(CHECKPOINT)
-    except MissingObject:
+    tag = target.tag(CHECKPOINT)
+    log = check_target(source, target)
+    if log is None:
         return done
-    size = _size_of(source, checkpoint)
-    if (tag := target.tag(CHECKPOINT)) and _size_of(target, target.read(CHECKPOINT)) > size:
-        raise StoreError(f"the log of {target.address} has more entries: choose an empty place")
-    for level, number, width in list_tiles(size):
+    for level, number, width in list_tiles(log.checkpoint.size):
         key = tile_key(level, number, width)
         try:
             data = source.read(key)
@@ -51,17 +48,37 @@ def copy_log(source: Writer, target: Writer, snapshots: Iterable[int]) -> LogCop
         for key in sorted(run_keys(data)):
             _put(target, key, source.read(key), done)
         _put(target, index_key(number), data, done)
-    _replace(target, CHECKPOINT, checkpoint, tag, done)
-    newest = source.read(NEWEST)
+    _replace(target, CHECKPOINT, log.note.encode(), tag, done)
+    try:
+        newest = source.read(NEWEST)
+    except MissingObject:
+        return done  # the next publish writes it
     for key in sorted(run_keys(newest)):
         _put(target, key, source.read(key), done)
     _replace(target, NEWEST, newest, target.tag(NEWEST), done)
     return done
 
 
-def _size_of(store: Writer, checkpoint: bytes) -> int:
+def check_target(source: Writer, target: Writer) -> SignedLog | None:
+    """Return the log of the source, None without one; it must continue that of the target.
+
+    A copy is evidence against a log that was cut off, or signed anew: so it is not overwritten.
+    Raises DamagedStore if a log is damaged, and StoreError.
+    """
+    ours, theirs = _open(source), _open(target)
     try:
-        return open_checkpoint(checkpoint.decode("utf-8", "replace"), None).size
+        check_continuation(ours, theirs, target.address)
+    except ProofError as error:
+        raise StoreError(
+            f"{error}. Keep this copy, compare them by `sheaf verify --against`, and choose an "
+            "empty place"
+        ) from error
+    return ours
+
+
+def _open(store: Writer) -> SignedLog | None:
+    try:
+        return open_log(store, None)
     except ProofError as error:
         raise DamagedStore(f"{CHECKPOINT} of {store.address}: {error}") from error
 

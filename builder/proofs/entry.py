@@ -54,7 +54,7 @@ class LogEntry:
         """Parse the output of `to_text`. Raises ProofError."""
         try:
             return documents.build(LogEntry, json.loads(text))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ProofError(f"an entry of the log is malformed: {error}") from error
 
 

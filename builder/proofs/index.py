@@ -5,6 +5,7 @@ A command that proves reads it first. Large runs are objects of their own, which
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from builder.proofs import note
 from builder.proofs.entry import RunHead
 from builder.proofs.merkle import Nodes, find_root, nodes_of
-from builder.proofs.rows import LOOKUP, RECORDS, hash_group
+from builder.proofs.rows import LOOKUP, RECORDS, WIDTHS, hash_group
 from builder.proofs.tiles import LOG
 from functions.snapshot.errors import VERSION, DamagedStore
 from functions.snapshot.leaf import MALFORMED, document
@@ -20,6 +21,7 @@ from functions.snapshot.leaf import MALFORMED, document
 NEWEST = f"{LOG}newest.json"
 """The index of the newest snapshot in the log; it is replaced after the checkpoint."""
 SNAPSHOTS, RUNS = f"{LOG}snapshots/", f"{LOG}runs/"
+_RUN = re.compile(re.escape(RUNS) + r"[0-9a-f]{32}\.json")
 _INLINED = 3 << 16
 """Bytes of runs that an index itself holds."""
 
@@ -95,15 +97,12 @@ class RunTree:
         files = tuple(
             FileTrees(
                 str(key),
-                int(size),
-                tuple(
-                    GroupTree(first, offset, length, rows, *map(note.decode, digests))
-                    for first, offset, length, rows, *digests in groups
-                ),
+                _number(size),
+                tuple(map(_parse_group, groups)),
             )
             for key, size, groups in found["files"]
         )
-        return RunTree(int(first), int(last), files)
+        return RunTree(_number(first), _number(last), files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +166,12 @@ def run_keys(data: bytes) -> set[str]:
     found = document(data, "an index of proofs")
     try:
         runs = [run for table in (LOOKUP, RECORDS) for run in found[table]]
-        return {str(run["object"]) for run in runs if "object" in run}
+        names = {str(run["object"]) for run in runs if "object" in run}
+        if strange := [name for name in names if not _RUN.fullmatch(name)]:
+            raise ValueError(f"{strange[0]!r} is not the key of a run")
     except MALFORMED as error:
         raise DamagedStore(f"an index of proofs is damaged: {error!r}") from error
+    return names
 
 
 def parse_index(data: bytes, runs: Mapping[str, bytes]) -> ProofIndex:
@@ -199,6 +201,21 @@ def parse_index(data: bytes, runs: Mapping[str, bytes]) -> ProofIndex:
 def _group_json(group: GroupTree) -> list[Any]:
     values = [group.first, group.offset, group.length, group.rows, note.encode(group.root)]
     return [*values, note.encode(group.data)] if group.data else values
+
+
+def _parse_group(values: Any) -> GroupTree:
+    first, offset, length, rows = map(_number, values[:4])
+    found = GroupTree(first, offset, length, rows, *map(note.decode, values[4:]))
+    if found.data and len(found.data) != rows * WIDTHS[LOOKUP]:
+        raise ValueError(f"a row group does not have {rows} rows")
+    return found
+
+
+def _number(value: Any) -> int:
+    """Return a number from an index: 63 bits. Raises ValueError."""
+    if type(value) is not int or value < 0 or value >> 63:
+        raise ValueError(f"{value!r} is not a number of an index")
+    return value
 
 
 def _dump(value: Any) -> bytes:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import groupby
 
 from builder.proofs import note
-from builder.proofs.checkpoint import Checkpoint, open_checkpoint
+from builder.proofs.checkpoint import Checkpoint
 from builder.proofs.entry import LogEntry, TreeHead, sequence_line
 from builder.proofs.errors import ProofError
 from builder.proofs.index import (
@@ -25,7 +25,16 @@ from builder.proofs.index import (
     run_keys,
 )
 from builder.proofs.merkle import hash_leaf, prove_inclusion, root_of
-from builder.proofs.rows import COLUMNS, LOOKUP, RECORDS, read_groups, span_of
+from builder.proofs.rows import (
+    COLUMNS,
+    LOOKUP,
+    RECORDS,
+    WIDTHS,
+    GroupRows,
+    read_groups,
+    span_of,
+)
+from builder.proofs.signed_log import open_log
 from builder.proofs.signer import LogSigner
 from builder.proofs.tiles import CHECKPOINT, TileTree, list_partials
 from builder.runtime import Runtime
@@ -62,20 +71,17 @@ def sign_snapshots(store: Writer, signer: LogSigner, runtime: Runtime) -> int:
 def read_log(reader: Reader, signer: LogSigner) -> tuple[str, TileTree]:
     """Return the newest checkpoint, "" without one, and the tree. Raises DamagedStore."""
     try:
-        text = reader.read(CHECKPOINT).decode("utf-8", "replace")
-    except MissingObject:
-        return "", TileTree(reader.read, 0)
-    try:
-        found = open_checkpoint(text, signer.keys)
-        tree = TileTree(reader.read, found.size)
-        if tree.find_root() != found.root:
+        found = open_log(reader, signer.keys)
+        if found is None:
+            return "", TileTree(reader.read, 0)
+        if not found.has_root():
             raise ProofError("its tiles do not lead to its root")
     except ProofError as error:
         raise DamagedStore(
             f"{CHECKPOINT}: {error}; restore the log from a copy, add the verifier key that signed "
             "it to the file of sign.key, or move log/ elsewhere to begin another one"
         ) from error
-    return text, tree
+    return found.note, found.tree
 
 
 def read_index(reader: Reader, key: str) -> ProofIndex:
@@ -130,7 +136,8 @@ def _build(
 ) -> tuple[dict[str, bytes], TileTree]:
     """Return the objects of the next entry, with its checkpoint, and the tree that has it."""
     text, tree = log
-    runs = find_runs(store, manifest, runtime.threads, _known_files(store, last))
+    catalogue = Catalogue(store)
+    runs = find_runs(catalogue, manifest, runtime.threads, _known_files(catalogue, last))
     sequences = tuple((s.number, instant.to_text(s.effective)) for s in manifest.sequences)
     leaves = [hash_leaf(sequence_line(*one)) for one in sequences]
     effective = instant.to_text(manifest.effective)
@@ -167,20 +174,19 @@ def _build(
 
 
 def find_runs(
-    store: Reader, manifest: Manifest, threads: int, known: Mapping[str, FileTrees]
+    catalogue: Catalogue, manifest: Manifest, threads: int, known: Mapping[str, FileTrees]
 ) -> dict[str, list[RunTree]]:
     """Return the runs of `lookup` and `records`; data files that are `known` are not read.
 
     Raises DamagedStore, MissingObject, StoreError.
     """
     found = {}
-    catalogue = Catalogue(store)
     with engine.connect(threads=threads) as connection:
         for table in (LOOKUP, RECORDS):
             runs = []
             for span, leaves in groupby(manifest.tables.get(table, ()), key=lambda leaf: leaf.span):
                 files = [
-                    known.get(file.key) or _digest_file(connection, store, table, file)
+                    known.get(file.key) or _digest_file(connection, catalogue.reader, table, file)
                     for file in _files(catalogue, leaves)
                 ]
                 first, end = span or (0, 0)
@@ -189,18 +195,46 @@ def find_runs(
     return found
 
 
-def _known_files(store: Writer, last: LogEntry | None) -> Mapping[str, FileTrees]:
+def _known_files(catalogue: Catalogue, last: LogEntry | None) -> Mapping[str, FileTrees]:
     """Return the files whose trees the last entry has: only what was signed is signed again."""
     if last is None:
         return {}
     with suppress(MissingObject, DamagedStore):
-        index = read_index(store, index_key(last.snapshot))
-        heads = (tuple(run.head() for run in index.lookup), last.lookup)
-        others = (tuple(run.head() for run in index.records), last.records)
-        if index.columns == COLUMNS and heads[0] == heads[1] and others[0] == others[1]:
+        index = read_index(catalogue.reader, index_key(last.snapshot))
+        manifest = catalogue.manifest(last.snapshot)
+        if index.columns == COLUMNS and describes(index, last, manifest, catalogue):
             runs = (*index.lookup, *index.records)
             return {file.key: file for run in runs for file in run.files}
     return {}
+
+
+def describes(index: ProofIndex, entry: LogEntry, manifest: Manifest, catalogue: Catalogue) -> bool:
+    """Return whether an index has the trees of its entry, for the data files of its manifest.
+
+    The entry alone does not say to which file a tree belongs. Raises DamagedStore, MissingObject.
+    """
+    if manifest.digest != entry.manifest:
+        return False
+    for table, runs, heads in (
+        (LOOKUP, index.lookup, entry.lookup),
+        (RECORDS, index.records, entry.records),
+    ):
+        files = [file for run in runs for file in run.files]
+        if tuple(run.head() for run in runs) != heads or not all(map(_has_data, files)):
+            return False
+        there = [(f.key, f.bytes, [(g.first, g.offset, g.length) for g in f.groups]) for f in files]
+        if there != [
+            (f.key, f.bytes, [(g.first, *span_of(f, g)) for g in f.groups])
+            for f in catalogue.files(manifest, table)
+        ]:
+            return False
+    return True
+
+
+def _has_data(file: FileTrees) -> bool:
+    """Return whether the rows that an index itself has of a file are those of its trees."""
+    width = WIDTHS[LOOKUP]
+    return all(GroupRows(g.data, width).find_root() == g.root for g in file.groups if g.data)
 
 
 def _files(catalogue: Catalogue, leaves: Iterable[LeafReference]) -> Iterable[DataFile]:

@@ -36,6 +36,7 @@ from builder.proofs.tiles import WIDTH, TileTree
 from functions.database import engine
 from functions.snapshot import instant, oai_name
 from functions.snapshot.errors import DamagedStore, MissingObject, NothingPublished
+from functions.snapshot.leaf import MALFORMED
 from functions.snapshot.store import Reader
 
 
@@ -66,8 +67,21 @@ class Prover:
         """Return the proof for an identifier in the snapshot in effect at `as_of`, or the newest.
 
         Raises NothingPublished if no such snapshot was signed, MissingObject if it was retired,
-        ProofError, DamagedStore, StoreError.
+        DamagedStore, StoreError.
         """
+        try:
+            bundle = self._build(identifier, as_of)
+            verdict = verify_bundle(bundle, None)
+            when = instant.to_text(as_of) if as_of else verdict.effective
+            if not verdict.effective <= when < (verdict.until or "a"):
+                raise ProofError(f"the snapshot of {verdict.effective} was not in effect at {when}")
+        except (ProofError, *MALFORMED, StopIteration) as error:
+            raise DamagedStore(
+                f"{self._store.address} does not match its log: {error}; run `sheaf verify`"
+            ) from error
+        return bundle
+
+    def _build(self, identifier: str, as_of: datetime | None) -> ProofBundle:
         place = self._find_place(as_of)
         index = place.index
         key = oai_name.lookup_key(identifier)
@@ -93,12 +107,6 @@ class Prover:
             if owner == identifier:
                 bundle = replace(bundle, sequence=_prove_sequence(index, sequence))
                 break
-        try:
-            verify_bundle(bundle, None)
-        except ProofError as error:
-            raise DamagedStore(
-                f"{self._store.address} does not match its log: {error}; run `sheaf verify`"
-            ) from error
         return bundle
 
     def _find_place(self, as_of: datetime | None) -> _Place:

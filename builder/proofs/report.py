@@ -5,17 +5,21 @@ from typing import Any
 
 from builder.proofs import note
 from builder.proofs.bundle import Verdict
+from builder.text import visible
 
 
 def describe_verdict(verdict: Verdict) -> str:
     """Return the claim that a bundle proves, in one or two lines."""
     until = f"until {verdict.until}" if verdict.until else "and was the newest one in the log"
     place = f"snapshot {verdict.snapshot}, which was in effect from {verdict.effective} {until}"
+    # A bundle may claim any text: none may look like a part of this one.
+    name = visible(verdict.identifier)
+    name = f'"{name}"' if " " in name else name
     if not verdict.present:
-        return f"{verdict.identifier} was not in {place}"
+        return f"{name} was not in {place}"
     state = "was deleted in" if verdict.deleted else "was in"
     return (
-        f"{verdict.identifier} {state} {place}\n"
+        f"{name} {state} {place}\n"
         f"datestamp {verdict.datestamp}, SHA-256 of the record {verdict.digest}"
     )
 

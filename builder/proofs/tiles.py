@@ -72,9 +72,18 @@ class TileTree:
         """Return a node of the tree (merkle.Nodes). Raises ProofError, StoreError."""
         tile, height = divmod(level, _HEIGHT)
         number, place = divmod(index << height, WIDTH)
-        data = self._tile(tile, number)
-        hashes = [data[at : at + _HASH] for at in range(0, len(data), _HASH)]
+        hashes = self.leaves(tile, number)
         return nodes_of(hashes[place : place + (1 << height)])(height, 0)
+
+    def leaves(self, level: int | str, number: int) -> list[bytes]:
+        """Return the hashes of a tile, or the entries of a bundle (level "entries").
+
+        Raises ProofError, StoreError.
+        """
+        if isinstance(level, str):
+            return _split_bundle(self._bundle(number))
+        data = self._tile(level, number)
+        return [data[at : at + _HASH] for at in range(0, len(data), _HASH)]
 
     def find_root(self) -> bytes:
         """Return the root of the tree."""
@@ -84,7 +93,7 @@ class TileTree:
         """Yield the entries from number `start`. Raises ProofError, StoreError."""
         for number in range(start // WIDTH, -(-self.size // WIDTH)):
             skip = max(0, start - number * WIDTH)
-            yield from _split_bundle(self._bundle(number))[skip : self.size - number * WIDTH]
+            yield from self.leaves(_ENTRIES, number)[skip:]
 
     def read_entry(self, index: int) -> bytes:
         """Return one entry. Raises ProofError if its hash does not lead to the root."""
@@ -95,7 +104,7 @@ class TileTree:
 
     def find_entry(self, index: int) -> bytes:
         """Return one entry, whose place is not checked."""
-        return _split_bundle(self._bundle(index // WIDTH))[index % WIDTH]
+        return self.leaves(_ENTRIES, index // WIDTH)[index % WIDTH]
 
     def prove(self, index: int) -> list[bytes]:
         """Return the path from an entry to the root."""

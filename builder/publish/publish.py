@@ -58,12 +58,12 @@ def publish(
 
     Raises NothingToPublish, DerivedError and the errors of transaction.revise.
     """
-    check_derived(configuration)
+    signer = check_derived(configuration)
     change = IntakeChange(store, configuration, runtime, formats or {})
     built = revise(store, configuration, runtime, change)
     manifest = built.manifest or Transaction.of(store, configuration, runtime).before
     record_publish(store, change.history, manifest)
-    update_derived(store, configuration, runtime)
+    update_derived(store, configuration, runtime, signer)
     return built
 
 
@@ -159,7 +159,7 @@ class IntakeChange:
             if capture_files := self._files("captures"):
                 merged = captures.merge(connection, capture_files, before, draft)
             if new_runs:
-                self._runtime.say(f"applying {tally(len(new_runs), 'run')} of the obi store")
+                self._runtime.say(f"replaying {tally(len(new_runs), 'run')} of the obi store")
                 replay.fold(connection, self._store, new_runs, draft.folder)
                 write_obi_tables(draft)
             fileset_files = self._files("filesets")

@@ -140,6 +140,11 @@ CODES: Mapping[str, tuple[str, str]] = {
     "comparison-apart": (DAMAGE, "update the copy with `sheaf copy`, or name another one"),
     "comparison-missing": (DAMAGE, _COMPARED),
     "comparison-differs": (DAMAGE, _COMPARED),
+    "comparison-split": (
+        DAMAGE,
+        "keep both, and ask who holds the key: `sheaf verify --checkpoint` with a log/checkpoint "
+        "from elsewhere tells which log continues it",
+    ),
     "fileset-stray": (NOTE, "no reader uses it; find out where it came from"),
     "fileset-unfinished": (
         NOTE,

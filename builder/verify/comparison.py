@@ -1,16 +1,21 @@
 """Compares a store with a copy of it: the objects that both should have, and their bytes.
 
-Snapshots that one of them lacks are left out. What a copy may lack because it is older is counted,
-and is no damage. Each store has to be verified for itself as well.
+Snapshots that one of them lacks are left out. The log is compared entry by entry. What a copy may
+lack because it is older is counted, and is no damage. Each store has to be verified for itself as
+well.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from builder.filesets.strategies.replicate import PREFIXES
 from builder.obi import key as obi
+from builder.proofs.comparison import LogComparison, compare_logs, list_indexes
+from builder.proofs.index import NEWEST
+from builder.proofs.note import VerifierKey
+from builder.proofs.tiles import LOG
 from builder.runtime import Progress
 from builder.store.durable import read_chunks
 from builder.store.findings import Finding
@@ -20,7 +25,7 @@ from functions.snapshot import layout
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import Reader, Writer
 
-_SNAPSHOTS = (layout.RECORDS, layout.SNAPSHOTS)
+_SNAPSHOTS = (layout.RECORDS, layout.SNAPSHOTS, LOG)
 _LASTING = (obi.ROOT, *PREFIXES)
 """Prefixes of objects that no snapshot names, and that never change."""
 
@@ -29,7 +34,8 @@ _LASTING = (obi.ROOT, *PREFIXES)
 class Comparison:
     """Report: snapshots that both keep, objects that both should have, and what was read.
 
-    `bytes` were read of each store. `behind` counts objects that the copy may lack yet.
+    `bytes` were read of each store. `behind` counts objects that the copy may lack yet. `log` has
+    the findings of the log alone, and `findings` all.
     """
 
     snapshots: tuple[int, ...]
@@ -37,6 +43,7 @@ class Comparison:
     read: int
     bytes: int
     behind: int
+    log: LogComparison
     findings: tuple[Finding, ...]
 
 
@@ -46,23 +53,30 @@ def compare(
     clock: Callable[[], datetime],
     progress: Progress,
     choice: Sample | StorePart | None = None,
+    keys: Sequence[VerifierKey] | None = None,
 ) -> Comparison:
     """Compare the stores; with `choice`, the bytes of only some objects are read.
 
-    `progress` receives the number of bytes to read of one of them. Raises StoreError.
+    `keys` must have signed both logs; None checks no signature. `progress` receives the number of
+    bytes to read of one of the stores. Raises StoreError.
     """
     ours, theirs = Inventory.take(store, clock()), Inventory.take(copy, clock())
     both = tuple(number for number in ours.numbers if number in theirs.numbers)
     named = ours.names(both) | theirs.names(both)
     late = max(ours.numbers, default=0) > max(theirs.numbers, default=0)
+    log = compare_logs(store, copy, keys, late=late)
+    named |= list_indexes(store, both) | list_indexes(copy, both)
+    if log.entries == log.copied:
+        named.add(NEWEST)
     here, there = _list_sizes(store, named), _list_sizes(copy, named)
-    findings, behind = [], 0
+    findings, behind = list(log.findings), 0
     if not both:
         problem = f"it keeps no snapshot that {copy.address} keeps"
         findings.append(Finding("comparison-apart", store.address, problem))
     for key in sorted(here.keys() ^ there.keys()):
         holder, other = (store, copy) if key in here else (copy, store)
-        if late and key in here and key.startswith(_LASTING):
+        lasting = (*_LASTING, LOG) if log.is_older else _LASTING
+        if late and key in here and key.startswith(lasting):
             behind += 1
         elif key.rpartition("/")[2] != "settled":  # a publish may note later that it was in time
             problem = f"{holder.address} has it, but {other.address} lacks it"
@@ -78,7 +92,7 @@ def compare(
         for key in chosen:
             findings += _compare_bytes(store, copy, key)
             advance(here[key])
-    return Comparison(both, len(common), len(chosen), size, behind, tuple(findings))
+    return Comparison(both, len(common), len(chosen), size, behind, log, tuple(findings))
 
 
 def _list_sizes(store: Writer, named: set[str]) -> dict[str, int]:

@@ -8,11 +8,11 @@ from builder.proofs.checkpoint import Checkpoint, open_checkpoint
 from builder.proofs.entry import LogEntry, TreeHead, sequence_line
 from builder.proofs.errors import ProofError
 from builder.proofs.index import NEWEST, RunTree, index_key
-from builder.proofs.log import find_runs, read_index
+from builder.proofs.log import describes, find_runs, read_index
 from builder.proofs.merkle import Nodes, find_root, hash_leaf, nodes_of, root_of
 from builder.proofs.note import VerifierKey
 from builder.proofs.rows import LOOKUP, RECORDS
-from builder.proofs.tiles import CHECKPOINT, TileTree, list_tiles
+from builder.proofs.tiles import CHECKPOINT, WIDTH, TileTree, list_tiles
 from builder.snapshot import consistency
 from builder.store.findings import Finding
 from functions.snapshot import instant, layout
@@ -52,6 +52,8 @@ def log_findings(
     except (ProofError, MissingObject) as error:
         yield Finding("log-altered", CHECKPOINT, f"its entries do not lead to its root: {error}")
         return
+    if not found:
+        yield Finding("log-truncated", CHECKPOINT, "it has no entry")
     yield from _check_tiles(store, checkpoint, nodes)
     yield from _check_chain(found, keys, nodes, checkpoint)
     if earlier is not None:
@@ -74,12 +76,11 @@ def _check_tiles(store: Reader, checkpoint: Checkpoint, nodes: Nodes) -> Iterato
     for level, number, width in list_tiles(checkpoint.size):
         if isinstance(level, str):
             continue
+        first = number * WIDTH
         try:
-            first = number * 256
-            same = all(
-                tree.node(8 * level, at) == nodes(8 * level, at)
-                for at in range(first, first + width)
-            )
+            same = tree.leaves(level, number) == [
+                nodes(8 * level, at) for at in range(first, first + width)
+            ]
         except (ProofError, MissingObject) as error:
             yield Finding("log-altered", f"log/tile/{level}", str(error))
             continue
@@ -145,7 +146,7 @@ def _check_snapshots(
             yield Finding("log-ahead", CHECKPOINT, problem)
     for number in kept:
         if number in named:
-            yield from _compare(store, catalogue, named[number], rows=rows and number == last)
+            yield from _compare(catalogue, named[number], rows=rows and number == last)
         elif min(named) < number < last:
             yield Finding("log-mismatch", layout.manifest_key(number), "the log leaves it out")
     yield from _check_end(store, [number for number in kept if number > last], last)
@@ -166,9 +167,7 @@ def _check_end(store: Reader, left: Sequence[int], last: int) -> Iterator[Findin
         yield Finding("log-behind", NEWEST, f"it is not the index of snapshot {last}")
 
 
-def _compare(
-    store: Reader, catalogue: Catalogue, entry: LogEntry, *, rows: bool
-) -> Iterator[Finding]:
+def _compare(catalogue: Catalogue, entry: LogEntry, *, rows: bool) -> Iterator[Finding]:
     """Compare a snapshot and its index with its entry."""
     number = entry.snapshot
     key = layout.manifest_key(number)
@@ -177,24 +176,27 @@ def _compare(
         if manifest.digest != entry.manifest or _sequences_of(manifest) != entry.sequences:
             yield Finding("log-mismatch", key, "it is not the manifest that was signed")
             return
-        yield from _check_index(store, entry)
+        yield from _check_index(catalogue, entry, manifest)
         if rows:
-            runs = find_runs(store, manifest, 1, {})
+            runs = find_runs(catalogue, manifest, 1, {})
             if not _is_of(entry, runs):
                 yield Finding("log-mismatch", key, "its records are not those that were signed")
     except (DamagedStore, MissingObject):
         return  # reported with the snapshots
 
 
-def _check_index(store: Reader, entry: LogEntry) -> Iterator[Finding]:
+def _check_index(catalogue: Catalogue, entry: LogEntry, manifest: Manifest) -> Iterator[Finding]:
     key = index_key(entry.snapshot)
     try:
-        index = read_index(store, key)
+        index = read_index(catalogue.reader, key)
     except (DamagedStore, MissingObject) as error:
         yield Finding("log-index", key, str(error))
         return
-    tables = {LOOKUP: index.lookup, RECORDS: index.records}
-    if index.entry != entry.to_text() or not _is_of(entry, tables):
+    lines = tuple((s.number, instant.to_text(s.effective)) for s in manifest.sequences)
+    ours = (entry.to_text(), entry.effective, lines)
+    if (index.entry, index.effective, index.sequences) != ours or not describes(
+        index, entry, manifest, catalogue
+    ):
         yield Finding("log-index", key, "it does not match its entry in the log")
 
 

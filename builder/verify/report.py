@@ -35,6 +35,13 @@ def comparison_text(done: Comparison) -> str:
         f"{tally(len(done.snapshots), 'snapshot')} compared, {done.read:,} of "
         f"{tally(done.objects, 'object')} read ({tally(done.bytes, 'byte')} of each store)"
     )
+    if done.log.is_older:
+        lines.append(
+            f"the log of the copy is older: {done.log.copied:,} of "
+            f"{tally(done.log.entries, 'entry', 'entries')}, which are the same"
+        )
+    elif done.log.entries and not done.log.findings:
+        lines.append(f"the logs have the same {tally(done.log.entries, 'entry', 'entries')}")
     if done.behind:
         lines.append(f"{tally(done.behind, 'object')} to be copied by `sheaf copy`")
     found = len(done.findings)
@@ -45,6 +52,7 @@ def comparison_text(done: Comparison) -> str:
 def comparison_document(address: str, copy: str, done: Comparison) -> dict[str, object]:
     """Return the report of a comparison as --json prints it."""
     found = {**asdict(done), "findings": _describe_findings(done.findings)}
+    found["log"] = {"entries": done.log.entries, "copied": done.log.copied}
     return {"store": address, "against": copy, **found}
 
 

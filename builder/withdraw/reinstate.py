@@ -36,11 +36,11 @@ def reinstate(
 
     Raises NothingSelectedError, DerivedError and the errors of transaction.revise.
     """
-    check_derived(configuration)
+    signer = check_derived(configuration)
     change = Reinstatement(selection)
     built = revise(store, configuration, runtime, change)
     record_items(store, REINSTATE, built.manifest, change.identifiers)
-    update_derived(store, configuration, runtime)
+    update_derived(store, configuration, runtime, signer)
     return Withdrawn(built, change.identifiers)
 
 

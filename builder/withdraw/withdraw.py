@@ -16,6 +16,7 @@ from builder.dump.clean import remove_strays
 from builder.dump.derived import check_derived, update_derived
 from builder.iceberg.clean import expire_tables
 from builder.obi.publishes import WITHDRAW, record_items
+from builder.proofs.clean import remove_retired
 from builder.publish import captures, collections, filesets, revisits
 from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
 from builder.runtime import Runtime
@@ -147,7 +148,7 @@ def withdraw(
     be using an older snapshot. Items that are already withdrawn do not change. Raises
     NothingSelectedError, DerivedError and the errors of transaction.revise and expiry.retire.
     """
-    check_derived(configuration)
+    signer = check_derived(configuration)
     change = Withdrawal(selection, reason)
     built = revise(store, configuration, runtime, change)
     if purge:
@@ -157,11 +158,12 @@ def withdraw(
             'deleted"` lists them'
         )
     record_items(store, WITHDRAW, built.manifest, change.identifiers, reason)
-    update_derived(store, configuration, runtime)
+    update_derived(store, configuration, runtime, signer)
     retired: tuple[int, ...] = ()
     if purge:
         retired = _purge(store, configuration, runtime, change.identifiers)
         remove_strays(store)
+        remove_retired(store)
         expire_tables(store, runtime, anew=True)
     return Withdrawn(built, change.identifiers, retired, change.standing)
 

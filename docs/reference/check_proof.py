@@ -42,6 +42,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 ROWS = 64  # rows of a block
+MALFORMED = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
 class BadBundle(Exception):
@@ -183,18 +184,20 @@ def main():
     """Check the bundle that the arguments name."""
     if len(sys.argv) != 3:
         sys.exit((__doc__ or "").splitlines()[0])
-    bundle = json.loads(Path(sys.argv[1]).read_bytes())
     try:
+        bundle = json.loads(Path(sys.argv[1]).read_bytes())
         entry, later, row, datestamp = check(bundle, sys.argv[2])
     except BadBundle as error:
         print(f"not proved: {error}")
         return 1
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except OSError as error:
+        sys.exit(str(error))
+    except MALFORMED as error:
         print(f"not proved: the bundle is malformed ({error!r})")
         return 1
     state = "absent" if row is None else "deleted" if row["deleted"] else "present"
     until = later["effective"] if later else "the newest in the log"
-    print(f"proved: {bundle['identifier']} is {state} in snapshot {entry['snapshot']}")
+    print(f"proved: {bundle['identifier']!a} is {state} in snapshot {entry['snapshot']}")
     print(f"in effect from {entry['effective']} until {until}; datestamp {datestamp}")
     return 0
 

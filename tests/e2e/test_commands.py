@@ -301,6 +301,21 @@ def test_init_does_not_overwrite(home: Home) -> None:
     assert not (home.folder / "new").exists()
 
 
+def test_init_elsewhere_names_the_store_as_other_commands_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--store is relative to here, and store.uri to the configuration."""
+    monkeypatch.chdir(tmp_path)
+    options = ("--namespace", "archive.example.org", "--store")
+    done = sheaf("init", "home", *options, "home/store")
+    assert "next, in home: sheaf ingest" in done.out
+    assert 'uri = "store"' in (tmp_path / "home" / "sheaf.toml").read_text()
+    assert (tmp_path / "home" / "store").is_dir()
+    done = sheaf("init", "--config", "other.toml", *options, "other")
+    assert "next, with --config other.toml: sheaf ingest" in done.out
+    assert 'uri = "other"' in (tmp_path / "other.toml").read_text()
+
+
 def test_nothing_ingested_and_nothing_published(home: Home) -> None:
     assert "sheaf ingest" in one_line(home("publish").err)
     assert "sheaf publish" in one_line(home("serve", "--port", "0").err)

@@ -8,7 +8,7 @@ from builder.context import Context
 from builder.errors import UsageError
 from builder.export.store_copy import export
 from builder.progress import show_bytes
-from builder.proofs.copy import copy_log
+from builder.proofs.copy import check_target, copy_log
 from builder.store.s3 import open_store
 from builder.store.web_store import WebStore
 from builder.text import tally
@@ -33,6 +33,7 @@ def run(context: Context) -> int:
         target.refuse_write()
     if target.address.startswith(f"{context.store.address.rstrip('/')}/"):
         raise UsageError(f"{arguments.target} is inside the store: choose another place")
+    check_target(context.store, target)
     done = export(
         context.store,
         target,

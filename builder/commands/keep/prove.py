@@ -42,6 +42,8 @@ def run(context: Context) -> int:
         raise UsageError("give an ID, or --new-key FILE")
     if arguments.new_key is not None:
         return _create_key(context, Path(arguments.new_key))
+    if arguments.identifier.encode(errors="replace").decode() != arguments.identifier:
+        raise UsageError(f"{arguments.identifier!a} is not an identifier: it is not UTF-8")
     prover = Prover(context.store)
     try:
         bundle = prover.prove(arguments.identifier, _parse_date(arguments.as_of))

@@ -94,7 +94,7 @@ def run(context: Context) -> int:
     store, began = context.published_store(), context.now()
     choice = _choice(arguments.sample, arguments.seed, arguments.part, store)
     if arguments.against is not None:
-        return _compare(context, store, choice)
+        return _compare(context, store, choice, keys)
     done = verify(
         store,
         means,
@@ -110,16 +110,21 @@ def run(context: Context) -> int:
     return 1 if done.damaged else 0
 
 
-def _compare(context: Context, store: Writer, choice: Sample | StorePart | None) -> int:
+def _compare(
+    context: Context,
+    store: Writer,
+    choice: Sample | StorePart | None,
+    keys: Sequence[VerifierKey] | None,
+) -> int:
     arguments = context.arguments
-    if arguments.newest or arguments.repair or arguments.record:
-        raise UsageError("--against excludes --newest, --repair and --record")
+    if arguments.newest or arguments.repair or arguments.record or arguments.checkpoint:
+        raise UsageError("--against excludes --newest, --repair, --record and --checkpoint")
     copy = open_store(arguments.against, Path.cwd(), context.configuration, context.environment)
     if isinstance(copy, WebStore) or isinstance(context.store, WebStore):
         raise UsageError("--against needs two stores that can be listed: folders or buckets")
     if copy.address == store.address:
         raise UsageError(f"{copy.address} is the store itself: name a copy of it")
-    done = compare(store, copy, context.now, show_bytes, choice)
+    done = compare(store, copy, context.now, show_bytes, choice, keys)
     document = comparison_document(store.address, copy.address, done)
     context.result(comparison_text(done), document)
     return 1 if done.findings else 0

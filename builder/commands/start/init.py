@@ -1,6 +1,7 @@
 """`sheaf init`."""
 
 import argparse
+import os
 from pathlib import Path
 
 from builder.context import Context
@@ -9,6 +10,7 @@ from builder.snapshot import recovery
 from builder.store.s3 import open_store
 from functions.config import configuration
 from functions.snapshot.errors import SheafError
+from functions.store.store_reader import remote_of
 
 _OPTIONS = (
     ("name", "repository.name", "the repository's name"),
@@ -41,7 +43,7 @@ def run(context: Context) -> int:
     if "repository.admin_emails" in given:
         given["repository.admin_emails"] = [given["repository.admin_emails"]]
     if arguments["store"]:
-        given["store.uri"] = arguments["store"]
+        given["store.uri"] = _relate(arguments["store"], path.parent)
     text = configuration.template(given)
     configuration.parse(text, {}, "sheaf init")  # rejects invalid values of the options
     try:
@@ -58,10 +60,26 @@ def run(context: Context) -> int:
     _identify(context, path)
     context.result(
         f"wrote {path}\n"
-        "next: sheaf ingest FILES... or sheaf fileset DOI..., sheaf publish, sheaf serve",
+        f"next{_place(path)}: sheaf ingest FILES... or sheaf fileset DOI..., sheaf publish, "
+        "sheaf serve",
         {"configuration": str(path)},
     )
     return 0
+
+
+def _relate(uri: str, folder: Path) -> str:
+    """Return a store's address, which is relative to here, relative to `folder`."""
+    here = Path.cwd()
+    if remote_of(uri) is not None or Path(uri).is_absolute() or folder.resolve() == here:
+        return uri
+    return os.path.relpath(here / uri, folder.resolve())
+
+
+def _place(path: Path) -> str:
+    """Return where the next commands find the configuration, "" if that is here."""
+    if path.name != configuration.FILE:
+        return f", with --config {path}"
+    return "" if path.parent.resolve() == Path.cwd() else f", in {path.parent}"
 
 
 def _identify(context: Context, path: Path) -> None:

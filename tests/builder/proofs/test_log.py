@@ -52,6 +52,14 @@ def publish_some(signed: Signed, count: int = 3) -> list[bytes]:
     return found
 
 
+def sign_anew(signed: Signed) -> None:
+    """Let the holder of the key begin the log again, and sign four snapshots."""
+    shutil.rmtree(signed.world.root / "log")
+    for number in range(4):
+        signed.publish(200 + number)
+        signed.world.clock.sleep(60)
+
+
 def test_each_publish_adds_an_entry(signed: Signed) -> None:
     notes = publish_some(signed)
     assert [open_checkpoint(note.decode(), [signed.key]).size for note in notes] == [1, 2, 3]
@@ -241,6 +249,12 @@ def test_a_copy_has_the_log(signed: Signed, tmp_path: Path) -> None:
     signed.publish(70)
     with pytest.raises(StoreError, match="more entries"):
         copy_log(copy, signed.world.store, [1, 2, 3])
+    sign_anew(signed)
+    with pytest.raises(StoreError, match="another history"):
+        copy_log(signed.world.store, copy, [1, 2, 3])
+    shutil.rmtree(signed.world.root / "log")
+    with pytest.raises(StoreError, match=r"more entries \(3\)"):
+        copy_log(signed.world.store, copy, [1, 2, 3])
 
 
 @given(histories)
@@ -341,3 +355,16 @@ def test_keys_on_aws_sign_alike(signed: Signed, kind: str) -> None:
     assert asked == [(kind.partition(":")[0], "eu-central-1")]
     note = found.sign_note(Checkpoint(signed.key.name, 0, bytes(32)).to_text())
     assert open_checkpoint(note, [signed.key]).size == 0
+
+
+def test_a_publish_asks_for_its_key_once(signed: Signed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On AWS, each time costs a request of Secrets Manager or KMS."""
+    opened = []
+
+    def count(*given: Any) -> Any:
+        opened.append(given)
+        return open_signer(*given)
+
+    monkeypatch.setattr("builder.dump.derived.open_signer", count)
+    signed.publish(1)
+    assert (len(opened), checkpoint(signed).size) == (1, 1)

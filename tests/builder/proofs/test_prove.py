@@ -12,6 +12,7 @@ from builder.proofs.errors import ProofError
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.snapshot import instant
+from functions.snapshot.errors import MissingObject
 from tests.builder.dump.history import identify
 from tests.builder.proofs.conftest import Signed
 
@@ -60,6 +61,19 @@ def test_a_record_is_present_deleted_or_absent(signed: Signed, tmp_path: Path) -
         (identify(9999), None, "absent in snapshot 3"),
     ):
         assert f"is {state}\n" in check(signed.prove(identifier, when), key, tmp_path)
+    before = signed.prove(identify(5), first)
+    withdraw(
+        signed.world.store,
+        signed.world.configuration(**signed.settings),
+        signed.world.runtime(),
+        Selection(identifiers=(identify(5),)),
+        "a request",
+        purge=True,
+    )
+    with pytest.raises(MissingObject, match="snapshot 1 was retired"):
+        signed.prove(identify(5), first)
+    assert "is present in snapshot 1\n" in check(before, key, tmp_path)
+    assert signed.verify(identify(5)).deleted
 
 
 def test_a_changed_bundle_proves_nothing(signed: Signed, tmp_path: Path) -> None:
