@@ -71,6 +71,7 @@ class WriterPlan:
         self._random = generator(self.seed, self.name)
         self._archives: list[Archive] = []
         self._pending = False
+        self._published: set[int] = set()
 
     @property
     def code(self) -> str:
@@ -106,6 +107,7 @@ class WriterPlan:
         return Step(command, draw_fault(self._random), arguments, **more)  # type: ignore[arg-type]
 
     def _publish(self) -> Step:
+        self._published |= self.papers.keys()
         return self._step("publish")
 
     def _add(self) -> Step:
@@ -138,8 +140,10 @@ class WriterPlan:
             if not old.withdrawn and self._random.random() < 0.25:
                 version = int(old.title.rpartition(" ")[2]) + 1
                 new = template(self.code, number, version)
+                # What was never published leaves no record behind when it is removed.
                 # More than ten lost at once would be held until they are confirmed.
-                gone = number % 4 == 0 and not old.removed and len(changed) < 8
+                gone = number % 4 == 0 and number in self._published
+                gone = gone and not old.removed and len(changed) < 8
                 self.papers[number] = replace(old, removed=True) if gone else new
                 changed.append(self.papers[number])
         there = {number: item for number, item in self.papers.items() if not item.removed}
