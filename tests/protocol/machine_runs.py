@@ -24,7 +24,7 @@ from tests.interleaving.world import World
 
 _PAUSES = (0.2, 0.7, 1.0, 1.6, 2.0, 3.0, 9.0, 20.0, 61.0, 130.0, 90_000.0)
 _ACTIONS = 20
-_CHANGES = 3  # of a run that write data files
+_CHANGES = 2  # of a run that write data files
 _SHARE = 25  # runs that begin with copies of one store
 
 

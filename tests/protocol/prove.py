@@ -199,7 +199,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=2_000_000, help="steps of the walks in all")
     parser.add_argument("--seed", type=int, default=1, help="the first seed")
-    parser.add_argument("--samples", type=int, default=200, help="runs of Quint's simulator")
+    parser.add_argument("--samples", type=int, default=100, help="runs of Quint's simulator")
     parser.add_argument("--runs", type=int, default=1000, help="runs of Sheaf that are recorded")
     parser.add_argument("--recorded", type=Path, help="a file that PROTOCOL_RUNS named")
     given = parser.parse_args()
