@@ -197,7 +197,7 @@ def simulate(samples: int) -> None:
 def main() -> int:
     """Prove the protocol; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=2_000_000, help="steps of the walks in all")
+    parser.add_argument("--steps", type=int, default=1_000_000, help="steps of the walks in all")
     parser.add_argument("--seed", type=int, default=1, help="the first seed")
     parser.add_argument("--samples", type=int, default=100, help="runs of Quint's simulator")
     parser.add_argument("--runs", type=int, default=1000, help="runs of Sheaf that are recorded")
