@@ -5,9 +5,10 @@ that finds this entry waits, then checks that all objects it wrote still exist. 
 progress never loses objects unnoticed. An interrupted expiry is completed by the next process. Data
 files are removed first, then leaves, then manifests: so the remaining objects can always be found.
 
-Never removed: the newest snapshot, and any snapshot for REMEMBERED (a minute) after it was
-superseded, because the pointer names it. Objects of interrupted publishes and ingests go after
-ORPHAN_AGE (a day), planned ingests after PLAN_AGE (14 days).
+Never removed: the newest snapshot, and any snapshot for REMEMBERED (a minute) after its successor's
+instant, because the pointer names it. If the pointer came later than that, a reader may lose the
+snapshot while it answers, and reads the pointer again. Objects of interrupted publishes and ingests
+go after ORPHAN_AGE (a day), planned ingests after PLAN_AGE (14 days).
 """
 
 import secrets

@@ -201,26 +201,26 @@ class Provider:
     def _answer(
         self, request: OaiRequest, limit: int, room: Callable[[], Room]
     ) -> tuple[PointerReading, Content]:
-        """Answer by a cached reading if possible, by a new one for a final answer."""
+        """Answer by a cached reading if possible, by a new one for a final answer.
+
+        A snapshot may be removed at once if its successor's pointer came more than REMEMBERED late.
+        Then the pointer has moved on, and a new reading answers.
+        """
         reading = self._present.reading()
         try:
             content = self._attempt(request, reading, limit, room)
             if not (content.final and reading.kept):
                 return reading, content
+            fresh = self._present.reading(fresh=True)
+            if (fresh.entry, fresh.reached) == (reading.entry, reading.reached):
+                return fresh, content
+            reading = fresh
+            return reading, self._attempt(request, reading, limit, room)
         except MissingObject:
-            if not reading.kept:
+            fresh = self._present.reading(fresh=True)
+            if fresh.entry == reading.entry and not reading.kept:
                 raise
-            return self._anew(request, limit, room)
-        fresh = self._present.reading(fresh=True)
-        if (fresh.entry, fresh.reached) == (reading.entry, reading.reached):
-            return fresh, content
-        return fresh, self._attempt(request, fresh, limit, room)
-
-    def _anew(
-        self, request: OaiRequest, limit: int, room: Callable[[], Room]
-    ) -> tuple[PointerReading, Content]:
-        fresh = self._present.reading(fresh=True)
-        return fresh, self._attempt(request, fresh, limit, room)
+            return fresh, self._attempt(request, fresh, limit, room)
 
     def _attempt(
         self, request: OaiRequest, reading: PointerReading, limit: int, room: Callable[[], Room]

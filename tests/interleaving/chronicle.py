@@ -63,6 +63,12 @@ class Chronicle:
     def close(self) -> None:
         self._connection.close()
 
+    def resume(self, other: "Chronicle") -> None:
+        """Begin with what another one knows, of whose store this one has a copy."""
+        self.pointer = other.pointer
+        self.snapshots, self.runs = dict(other.snapshots), dict(other.runs)
+        self.published, self.purged = set(other.published), set(other.purged)
+
     @property
     def newest(self) -> int:
         return max(self.snapshots, default=0)

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
-from functions.oai.as_of import STALE
+from functions.oai.application import OaiParts, PageService
+from functions.oai.as_of import STALE, PointerReading
 from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.site.assembly import make_site
 from functions.snapshot import instant
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.pointer import Pointer
@@ -16,6 +18,7 @@ from tests.functions.oai.validity import valid
 from tests.interleaving.chronicle import Chronicle, Row
 from tests.interleaving.held import held, records
 from tests.interleaving.hours import ALLOWANCE, Hours
+from tests.protocol.recorder import Recording
 
 _SECOND = timedelta(seconds=1)
 
@@ -24,10 +27,13 @@ class Slow(DuckRepository):
     """A repository whose store may take its time to give the pointer."""
 
     meanwhile: Callable[[], None] = staticmethod(lambda: None)
+    look: Callable[[], None] = staticmethod(lambda: None)
+    """Is called when the pointer was just read."""
 
     def pointer(self) -> Pointer:
         self.meanwhile()
         pointer = super().pointer()
+        self.look()
         self.meanwhile()
         return pointer
 
@@ -55,16 +61,32 @@ class Answered:
 
 
 class Reader:
-    """One application, `skew` seconds ahead, that keeps the pointer for `keep` seconds."""
+    """One application, `skew` seconds ahead, that keeps the pointer for `keep` seconds.
 
-    def __init__(self, store: StoreReader, hours: Hours, skew: float, keep: int, page: int) -> None:
+    It is number `number` of the readers of a recording.
+    """
+
+    def __init__(
+        self,
+        store: StoreReader,
+        hours: Hours,
+        skew: float,
+        keep: int,
+        page: int,
+        recording: Recording,
+        number: int,
+    ) -> None:
         self._skew = timedelta(seconds=skew)
         self._clock = hours.clock(skew)
         self._keep = timedelta(seconds=keep)
         self._repository = Slow(store)
+        self._repository.look = lambda: recording.look(number, self._clock())
+        self._recording, self._number = recording, number
+        self._failed = False
         self._client = Client(
             self._repository,
             self._clock,  # type: ignore[arg-type]
+            pages=self._record,
             pages_records=page,
             pages_identifiers=page,
             serve_pointer_seconds=keep,
@@ -73,6 +95,19 @@ class Reader:
 
     def close(self) -> None:
         self._repository.close()
+
+    def _record(self, parts: OaiParts) -> PageService:
+        """Return the pages of an application whose readings are recorded from now on."""
+        read = parts.present.reading
+
+        def reading(*, fresh: bool = False) -> PointerReading:
+            found = read(fresh=fresh)
+            keep = timedelta(0) if fresh else STALE if self._failed else self._keep
+            self._recording.reading(self._number, self._clock(), found, keep)
+            return found
+
+        parts.present.reading = reading  # type: ignore[method-assign]
+        return make_site(parts)
 
     def ask(
         self,
@@ -84,22 +119,21 @@ class Reader:
 
         `meanwhile` is called whenever the pointer is being read; it may raise StoreUnavailable.
         """
-        failed = False
+        self._failed = False
 
         def watched() -> None:
-            nonlocal failed
             try:
                 meanwhile()
             except StoreUnavailable:
-                failed = True
+                self._failed = True
                 raise
 
         began = self._clock()
         self._repository.meanwhile = watched
         reply = self._client.raw(urlencode(list(arguments.items())))
         ended = self._clock()
-        oldest = began - (STALE if failed else self._keep)
-        if reply["statusCode"] == 503 and failed:
+        oldest = began - (STALE if self._failed else self._keep)
+        if reply["statusCode"] == 503 and self._failed:
             return None
         if reply["statusCode"] == 503:
             assert "Nothing is published" in reply["body"], reply

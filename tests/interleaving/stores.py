@@ -1,5 +1,6 @@
 """Stores for the machine: each maker gives a new, empty one and clears it away afterwards."""
 
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -28,6 +29,19 @@ def buckets(make: Callable[[], Writer]) -> Maker:
     return lambda: nullcontext(make())
 
 
+def copied(place: Path) -> Maker:
+    """Return a maker of a folder that begins as a copy of a store."""
+
+    @contextmanager
+    def make() -> Iterator[Writer]:
+        with folder() as store:
+            assert isinstance(store, FolderStore)
+            shutil.copytree(place, store.root, dirs_exist_ok=True)
+            yield store
+
+    return make
+
+
 class Dated:
     """A store whose objects are as old as the machine's own hours make them."""
 
@@ -38,6 +52,10 @@ class Dated:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
+
+    def resume(self, other: "Dated") -> None:
+        """Take over how old the objects of another store are, of which this one is a copy."""
+        self._written = dict(other._written)
 
     def put(self, key: str, source: Any) -> None:
         self._store.put(key, source)

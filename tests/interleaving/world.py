@@ -18,16 +18,21 @@ from builder.publish.publish import NothingToPublish
 from builder.snapshot.transaction import NothingSelectedError
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore, NothingPublished, StoreError
+from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer
 from tests.interleaving.change import AnyChange, Expiration, Publication, Withdrawal
 from tests.interleaving.chronicle import Chronicle
 from tests.interleaving.hours import Hours
-from tests.interleaving.item import Given
+from tests.interleaving.item import NAMES, Given, Item
 from tests.interleaving.operation import Operation
 from tests.interleaving.reader import Reader
 from tests.interleaving.stores import Dated, Maker
-from tests.protocol.recorder import Recorded, Recording
+from tests.protocol.recorder import Recorded, Recording, Rows
 
+_WORDS = {
+    "Publication": "publish", "Withdrawal": "withdraw", "Restoration": "reinstate",
+    "Expiration": "expire",
+}  # fmt: skip
 NOTHING = (NothingToPublish, NothingSelectedError, NothingPublished)
 """What an operation may say that has nothing to do."""
 
@@ -40,13 +45,26 @@ class World:
         self._stack = ExitStack()
         self.hours = Hours()
         self.recording = Recording(self.hours)
-        dated = Dated(self._stack.enter_context(maker()), self.hours)
-        self._recorded = Recorded(cast(Writer, dated), self.recording, self.hours.clock(0))
+        self.folder = self._stack.enter_context(maker())
+        self._dated = Dated(self.folder, self.hours)
+        self._recorded = Recorded(
+            cast(Writer, self._dated), self.recording, self.hours.clock(0), self._rows
+        )
         self.store = cast(Writer, self._recorded)
         self.chronicle = Chronicle(self.store, self.hours)
         self._stack.callback(self.chronicle.close)
         self.readers: list[Reader] = []
         self.operations: list[Operation] = []
+        self._versions: dict[tuple[object, ...], int] = {}
+
+    def resume(self, other: "World") -> None:
+        """Go on where another world stands, of whose store this one has a copy."""
+        assert not other.operations
+        self.hours.now = other.hours.now
+        self.recording.resume(other.recording)
+        self._dated.resume(other._dated)
+        self.chronicle.resume(other.chronicle)
+        self._versions = dict(other._versions)
 
     def close(self) -> None:
         """End what is going on, and clear the store away."""
@@ -58,7 +76,8 @@ class World:
                 file.write(json.dumps(self.recording.events) + "\n")
 
     def add_reader(self, skew: float, keep: int, page: int) -> None:
-        reader = Reader(self.store, self.hours, skew, keep, page)
+        number = len(self.readers) + 1
+        reader = Reader(self.store, self.hours, skew, keep, page, self.recording, number)
         self._stack.callback(reader.close)
         self.readers.append(reader)
 
@@ -85,14 +104,14 @@ class World:
 
     def advance(self, operation: Operation, stop: str, count: int = 1) -> None:
         """Let an operation go on up to a stop, or to where time must pass."""
-        self._recorded.clock = operation.clock
+        self._turn(operation)
         operation.advance(stop, count)
         self._settle()
 
     def finish(self, operation: Operation) -> None:
         """Let an operation go on to its end; time passes where it waits."""
         while not operation.over:
-            self._recorded.clock = operation.clock
+            self._turn(operation)
             operation.advance("end")
             if operation.waits():
                 assert operation.wake is not None
@@ -134,6 +153,30 @@ class World:
         there = set(self.store.keys(""))
         own = {layout.POINTER, layout.WITNESS}
         assert there <= {*own, *layout.snapshot_keys(newest), *self.chronicle.named()}
+
+    def _turn(self, operation: Operation) -> None:
+        """Record what is written next as the operation's."""
+        self._recorded.clock = operation.clock
+        self._recorded.change = _WORDS[type(operation.change).__name__]
+
+    def _rows(self, manifest: Manifest) -> Rows:
+        """Return the rows of a snapshot that nothing names yet; {} if its files are gone again."""
+        try:
+            found = self.chronicle.read(manifest.snapshot)
+        except StoreError:
+            return {}
+        return {
+            NAMES.index(row.name) + 1: {
+                "place": row.position,
+                "at": row.stamp,
+                "version": 0 if row.item.deleted else self._version(row.item),
+                "gone": row.item.withdrawn,
+            }
+            for row in found.rows
+        }
+
+    def _version(self, item: Item) -> int:
+        return self._versions.setdefault((item.title, item.sets), len(self._versions) + 1)
 
     def _settle(self) -> None:
         """Take note of the operations that are over."""

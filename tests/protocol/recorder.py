@@ -1,11 +1,11 @@
 """Recorded runs: what the writes of a store and the readings of its pointer were, in Quint's words.
 
 Events are those of recorded.qnt, as JSON that marks sets and maps as Quint's traces do. Times are
-milliseconds since an hour before the run. A sequence of a manifest is an item, its first position
-the item's place.
+milliseconds since an hour before the run. Where a snapshot has no data files, a sequence of its
+manifest is an item, and its first position the item's place.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,7 +17,9 @@ from functions.snapshot.store import Writer
 from tests.interleaving.hours import Hours
 
 ITEMS = 60
-"""Publishes of a run that the specification has room for."""
+"""Items, or publishes, of a run that the specification has room for."""
+Rows = Mapping[int, Mapping[str, Any]]
+"""Rows of the specification by the numbers of their items, with datetimes."""
 _ABSENT = {"place": 0, "at": 0, "version": 0, "gone": False}
 _NOTHING: dict[str, Any] = {
     "kind": "",
@@ -32,6 +34,10 @@ _NOTHING: dict[str, Any] = {
     "reading": {"time": 0, "number": 0, "at": -1, "reached": 0, "gone": {"#set": []}},
     "clock": 0,
     "now": 0,
+    "change": "",
+    "reader": 0,
+    "keep": 0,
+    "date": 0,
 }  # fmt: skip
 
 
@@ -48,14 +54,19 @@ class Recording:
         seen = now if clock is None else self._time(clock)
         self.events.append({**_NOTHING, "kind": kind, "clock": seen, "now": now, **found})
 
-    def manifest(self, manifest: Manifest) -> None:
-        rows = dict.fromkeys(range(1, ITEMS + 1), _ABSENT)
-        for s in manifest.sequences:
-            if s.number in rows:
-                rows[s.number] = {**_ABSENT, "place": s.first, "at": self._time(s.effective)}
+    def resume(self, other: "Recording") -> None:
+        """Begin with the events of another run, which began at the same time."""
+        self.events = list(other.events)
+
+    def manifest(self, manifest: Manifest, rows: Rows) -> None:
+        """Record a manifest; `rows` may lack items that are absent."""
+        every = dict.fromkeys(range(1, ITEMS + 1), _ABSENT)
+        for number in every.keys() & rows.keys():
+            row = rows[number]
+            every[number] = {**_ABSENT, **row, "at": self._time(row["at"])}
         found = {
             "at": self._time(manifest.effective),
-            "rows": {"#map": [[n, row] for n, row in rows.items()]},
+            "rows": {"#map": [[n, row] for n, row in every.items()]},
             "last": manifest.last_position,
             "skipped": {"#set": list(manifest.skipped)},
             "born": self._time(self._hours.now),
@@ -63,7 +74,7 @@ class Recording:
         }
         self.add("manifest", number=manifest.snapshot, manifest=found)
 
-    def pointer(self, pointer: Pointer, clock: datetime) -> None:
+    def pointer(self, pointer: Pointer, clock: datetime, change: str) -> None:
         expiry = pointer.expiry
         found = {
             "entries": [
@@ -76,9 +87,16 @@ class Recording:
             "retired": {"#set": _numbers(pointer)},
             "expiries": pointer.expiries,
         }
-        self.add("pointer", clock, pointer=found)
+        self.add("pointer", clock, pointer=found, change=change)
 
-    def reading(self, reading: PointerReading) -> None:
+    def look(self, reader: int, clock: datetime) -> None:
+        """Record that a reader has the pointer as it is now."""
+        self.add("look", clock, reader=reader)
+
+    def reading(
+        self, reader: int, clock: datetime, reading: PointerReading, keep: timedelta
+    ) -> None:
+        """Record the reading that a reader answers from; it keeps one for less than `keep`."""
         gone = _numbers(reading.pointer)
         if reading.pointer.expiry:
             gone += reading.pointer.expiry.snapshots
@@ -89,7 +107,10 @@ class Recording:
             "reached": reading.reached,
             "gone": {"#set": gone},
         }
-        self.add("read", reading.instant, reading=found)
+        self.add(
+            "read", clock, reading=found, reader=reader, date=self._time(reading.response_date),
+            keep=round(keep.total_seconds() * 1000),
+        )  # fmt: skip
 
     def _time(self, when: datetime) -> int:
         return round((when - self._began).total_seconds() * 1000)
@@ -99,14 +120,28 @@ def _numbers(pointer: Pointer) -> list[int]:
     return [n for first, last in pointer.retired for n in range(first, last + 1)]
 
 
+def sequences(manifest: Manifest) -> Rows:
+    """Return the sequences of a manifest as rows."""
+    return {s.number: {"place": s.first, "at": s.effective} for s in manifest.sequences}
+
+
 class Recorded:
     """A store that records what is written, in the order of the writes."""
 
-    def __init__(self, store: Writer, recording: Recording, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        store: Writer,
+        recording: Recording,
+        clock: Callable[[], datetime],
+        rows: Callable[[Manifest], Rows] = sequences,
+    ) -> None:
         self._store = store
         self._recording = recording
+        self._rows = rows
         self.clock = clock
         """The clock of the process that writes next."""
+        self.change = "publish"
+        """What it does."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
@@ -115,12 +150,13 @@ class Recorded:
         self._store.create(key, data)
         number = layout.snapshot_of(key)
         if number is not None and key == layout.manifest_key(number):
-            self._recording.manifest(Manifest.from_json(data))
+            manifest = Manifest.from_json(data)
+            self._recording.manifest(manifest, self._rows(manifest))
 
     def replace(self, key: str, data: bytes, tag: str | None) -> str:
         found = self._store.replace(key, data, tag)
         if key == layout.POINTER:
-            self._recording.pointer(Pointer.from_json(data), self.clock())
+            self._recording.pointer(Pointer.from_json(data), self.clock(), self.change)
         return found
 
     def remove(self, *keys: str) -> None:

@@ -1,12 +1,14 @@
 """Random runs of the real commit and expiry, small enough that thousands are recorded in minutes.
 
 A publish of such a run adds a sequence of one position without data files. All else is real: the
-transaction, the commit, the expiry, and readings of the pointer, with clocks of their own. Three
-operations at most go on at once, stop before any write, and die anywhere.
+transaction, the commit, the expiry, and readers that keep the pointer, with clocks of their own.
+Three operations at most go on at once, stop before any write, and die anywhere.
 """
 
 import random
 import tempfile
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -20,6 +22,7 @@ from functions.config.configuration import Configuration
 from functions.oai.as_of import AsOf
 from functions.snapshot.errors import NothingPublished
 from functions.snapshot.manifest import UNSTAMPED, Sequence
+from functions.snapshot.pointer import Pointer
 from functions.store.catalog import Catalogue
 from tests.interleaving.hours import ALLOWANCE, SKEW, Hours
 from tests.interleaving.operation import STOPS, Operation
@@ -68,20 +71,48 @@ class Expiration:
         return expire(store, runtime, 1, timedelta(0))
 
 
+class Watched(Catalogue):
+    """A catalogue that tells when the pointer was read."""
+
+    look: Callable[[], None] = staticmethod(lambda: None)
+
+    def pointer(self) -> Pointer:
+        found = super().pointer()
+        self.look()
+        return found
+
+
+class Reader:
+    """A reader that keeps the pointer, and records what it reads."""
+
+    def __init__(self, number: int, run: "Run", skew: float, keep: int) -> None:
+        catalogue = Watched(run.store)
+        self._number, self._recording = number, run.recording
+        self._clock, self._keep = run.hours.clock(skew), timedelta(seconds=keep)
+        self._present = AsOf(catalogue, self._clock, keep, ALLOWANCE)  # type: ignore[arg-type]
+        catalogue.look = lambda: run.recording.look(number, self._clock())
+
+    def read(self, *, fresh: bool) -> None:
+        with suppress(NothingPublished):
+            found = self._present.reading(fresh=fresh)
+            keep = timedelta(0) if fresh else self._keep
+            self._recording.reading(self._number, self._clock(), found, keep)
+
+
 class Run:
     """One run in a store of its own."""
 
     def __init__(self, seed: int, folder: Path) -> None:
         self._random = random.Random(seed)
-        self._hours = Hours()
-        self.recording = Recording(self._hours)
-        self._store = Recorded(
-            Dated(FolderStore(folder), self._hours), self.recording, self._hours.clock(0)
+        self.hours = Hours()
+        self.recording = Recording(self.hours)
+        self.store = Recorded(
+            Dated(FolderStore(folder), self.hours), self.recording, self.hours.clock(0)
         )
         self._operations: list[Operation] = []
         self._readers = [
-            AsOf(Catalogue(self._store), self._hours.clock(skew), 0, ALLOWANCE)  # type: ignore[arg-type]
-            for skew in (-SKEW, 0.0, SKEW)
+            Reader(number, self, skew, keep)
+            for number, (skew, keep) in enumerate(((-SKEW, 2), (0.0, 0), (SKEW, 10)), 1)
         ]
 
     def go(self) -> None:
@@ -97,18 +128,18 @@ class Run:
             elif what < 9:
                 self._wait(self._random.choice(_PAUSES))
             else:
-                self._read()
+                self._random.choice(self._readers).read(fresh=self._random.random() < 0.3)
         for operation in self._operations:
             operation.die()
 
     def _begin(self, change: Any) -> None:
         skew = self._random.choice((-SKEW, 0.0, SKEW))
         self._operations.append(
-            Operation(change, self._store, self._hours, skew, lambda *_: None)  # type: ignore[arg-type]
+            Operation(change, self.store, self.hours, skew, lambda *_: None)  # type: ignore[arg-type]
         )
 
     def _go_on(self, operation: Operation) -> None:
-        self._store.clock = operation.clock
+        self.store.clock = operation.clock
         if self._random.random() < 0.08:
             operation.die()
         else:
@@ -117,17 +148,11 @@ class Run:
         self._operations = [o for o in self._operations if not o.over]
 
     def _wait(self, seconds: float) -> None:
-        self._hours.now += timedelta(seconds=seconds)
+        self.hours.now += timedelta(seconds=seconds)
         for operation in self._operations:
             if operation.overdue():
                 operation.die()
         self._operations = [o for o in self._operations if not o.over]
-
-    def _read(self) -> None:
-        try:
-            self.recording.reading(self._random.choice(self._readers).reading(fresh=True))
-        except NothingPublished:
-            return
 
 
 def record(seed: int) -> list[dict[str, Any]]:

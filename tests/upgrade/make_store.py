@@ -4,11 +4,12 @@
 
 `--sheaf` is the command of that release. The store is the one of its `sheaf demo` (captures,
 revisits, templates with full texts, a dataset, two publishes), and what comes here besides: more
-captures, harvested records, a tombstone, a publish that was killed, and runs that are not
+captures, damage, harvested records, a tombstone, a publish that was killed, and runs that are not
 published. The archive has the store, its configuration and the answers.
 """
 
 import argparse
+import gzip
 import io
 import os
 import shlex
@@ -150,6 +151,7 @@ def _write_warc(path: Path, pages: dict[str, bytes], date: str, *, revisit: bool
                     warc_headers_dict={"WARC-Date": "2020-03-02T02:02:02Z"},
                 )
             )
+        out.write(gzip.compress(b"WARC/1.0\r\nWARC-Type: response\r\n")[:-12])  # is cut off
 
 
 @contextmanager
