@@ -25,6 +25,8 @@ class Connection:
         self._opened = opened
         self._database = database
         self._release: Callable[[], None] | None = release
+        self.memory: int | None = None
+        """Bytes that it may take, once they were asked for."""
         # DuckDB draws progress bars if it takes a process for a console.
         self.execute(f"SET enable_progress_bar = false; USE {database}")
 

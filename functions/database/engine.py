@@ -148,9 +148,11 @@ def _failure(what: str, error: Exception) -> StoreError:
 
 def find_memory(connection: Connection) -> int:
     """Return the bytes of memory that a connection may take."""
-    ((text,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
-    number, unit = str(text).split()
-    return int(float(number) * 1024 ** _UNITS.index(unit))
+    if connection.memory is None:
+        ((text,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
+        number, unit = str(text).split()
+        connection.memory = int(float(number) * 1024 ** _UNITS.index(unit))
+    return connection.memory
 
 
 def table(files: str) -> str:
