@@ -71,8 +71,6 @@ class LakeCatalogue:
         if data is not None:
             path.write_bytes(data)
         with engine.reading(LAKE):
-            # The bytes are read at once and written by the store, which makes them durable.
-            connection.execute("SET fsync_mode = 'NONE'")
             connection.execute(attach.format(f", {_NEW}" if data is None else ""))
             if data is None:
                 connection.execute(_SQL.get("create"))

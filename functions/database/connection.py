@@ -1,6 +1,6 @@
 """A connection to DuckDB, which parses the text of a statement once."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -15,11 +15,20 @@ _parsed: dict[str, tuple[Any, ...]] = {}
 class Connection:
     """A connection that parses equal texts once in a process: this is a sixth of a small statement.
 
-    One thread at a time uses a connection; each of several takes a cursor.
+    One thread at a time uses a connection; each of several takes a cursor. Its tables are in
+    `database`; `release` is called once, when it is closed.
     """
 
-    def __init__(self, opened: Any) -> None:
+    def __init__(
+        self, opened: Any, database: str, release: Callable[[], None] = lambda: None
+    ) -> None:
         self._opened = opened
+        self._database = database
+        self._release: Callable[[], None] | None = release
+        self.memory: int | None = None
+        """Bytes that it may take, once they were asked for."""
+        # DuckDB draws progress bars if it takes a process for a console.
+        self.execute(f"SET enable_progress_bar = false; USE {database}")
 
     def execute(self, sql: str, values: Any = None) -> Any:
         """Execute a statement, or several without values; return its result, which is DuckDB's.
@@ -60,7 +69,7 @@ class Connection:
 
     def cursor(self) -> "Connection":
         """Return another connection to the same database."""
-        return Connection(self._opened.cursor())
+        return Connection(self._opened.cursor(), self._database)
 
     def register(self, name: str, rows: Any) -> None:
         """Give Arrow data a name that statements read it by. Raises duckdb.Error."""
@@ -85,6 +94,9 @@ class Connection:
     def close(self) -> None:
         """Close it; the database goes with its last connection."""
         self._opened.close()
+        release, self._release = self._release, None
+        if release is not None:
+            release()
 
     def __enter__(self) -> "Connection":
         return self

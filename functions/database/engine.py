@@ -3,7 +3,8 @@
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any, TypeVar
@@ -17,12 +18,16 @@ T = TypeVar("T")
 
 _BATCH = 1 << 16  # rows
 _FETCH = 1 << 14  # rows, as Python objects
+_NO_LOG = " (RECOVERY_MODE no_wal_writes)"
+_OTHERS = "SELECT count(*) FROM duckdb_databases() WHERE NOT internal AND database_name != 'memory'"
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 _DISK, _MEMORY = "IO Error: ", "Out of Memory Error: "
 """DuckDB's errors, as the reader of an Arrow stream passes them on."""
 
 _shared: dict[tuple[int, int, str], Connection] = {}
 """Databases in memory for readers, by process, megabytes and temporary folder."""
+_idle: dict[tuple[int, int, int, str], list[duckdb.DuckDBPyConnection]] = {}
+"""Engines that nothing uses now, by process, threads, megabytes and lasting temporary folder."""
 
 
 class OutOfMemory(StoreError):
@@ -41,6 +46,26 @@ def connect(
     No extension is ever fetched. One thread reads one row group at a time, which costs least for a
     page. Raises StoreError if `scratch` cannot be written.
     """
+    # The file is never opened again, so it need not be durable or complete on disk.
+    path, mode = (scratch / "work.duckdb", _NO_LOG) if scratch else (":memory:", "")
+    spill = (scratch or Path(gettempdir())) / "sheaf-spill"
+    # To start an engine costs twenty times as much as to give one another database.
+    lasting = "" if scratch else str(spill)
+    idle = _idle.setdefault((os.getpid(), threads, memory_megabytes, lasting), [])
+    with reading(str(path)):  # the disk may be full already
+        if idle:
+            started = idle.pop()
+            if scratch is not None:
+                started.execute(f"SET temp_directory = {quote(str(spill))}")
+        else:
+            started = _start(threads, memory_megabytes, spill)
+        started.execute(f"ATTACH {quote(str(path))} AS work{mode}")
+        release = partial(_finish, started, idle, None if lasting else spill)
+        return Connection(started.cursor(), "work", release)
+
+
+def _start(threads: int, memory_megabytes: int, spill: Path) -> duckdb.DuckDBPyConnection:
+    """Return a connection to a new engine, which has no files."""
     settings: dict[str, Any] = {
         "threads": threads,
         "memory_limit": f"{memory_megabytes}MB",
@@ -48,19 +73,28 @@ def connect(
         "autoload_known_extensions": False,
         # It would keep bytes of files that a bucket's cache had fetched only in part.
         "enable_external_file_cache": False,
-        "temp_directory": str((scratch or Path(gettempdir())) / "sheaf-spill"),
+        "fsync_mode": "NONE",
+        "temp_directory": str(spill),
     }
-    if scratch is None:
-        connection = duckdb.connect(":memory:", config=settings)
-    else:
-        # The file is never opened again, so it need not be durable or complete on disk.
-        path = str(scratch / "work.duckdb")
-        with reading(path):  # the disk may be full already
-            connection = duckdb.connect(path, config={**settings, "fsync_mode": "NONE"})
-            connection.execute("PRAGMA disable_checkpoint_on_shutdown")
-    # DuckDB draws progress bars if it takes a process for a console.
-    connection.execute("SET enable_progress_bar = false")
-    return Connection(connection)
+    started = duckdb.connect(":memory:", config=settings)
+    started.execute("PRAGMA disable_checkpoint_on_shutdown")
+    return started
+
+
+def _finish(
+    started: duckdb.DuckDBPyConnection,
+    idle: list[duckdb.DuckDBPyConnection],
+    spill: Path | None,
+) -> None:
+    """Detach the database, and keep the engine for the next one if it is as when it started."""
+    with suppress(duckdb.Error):
+        started.execute("DETACH work")
+        ((others,),) = started.execute(_OTHERS).fetchall()
+        # An engine that has spilled cannot be given another folder.
+        if not others and not (spill and spill.exists()):
+            idle.append(started)
+            return
+    started.close()
 
 
 def connect_reader(memory_megabytes: int = 512) -> Connection:
@@ -72,9 +106,7 @@ def connect_reader(memory_megabytes: int = 512) -> Connection:
     place = (os.getpid(), memory_megabytes, gettempdir())
     if place not in _shared:  # a process that was forked cannot use the database of its parent
         _shared.setdefault(place, connect(memory_megabytes=memory_megabytes))
-    reader = _shared[place].cursor()
-    reader.execute("SET enable_progress_bar = false")
-    return reader
+    return _shared[place].cursor()
 
 
 @contextmanager
@@ -116,9 +148,11 @@ def _failure(what: str, error: Exception) -> StoreError:
 
 def find_memory(connection: Connection) -> int:
     """Return the bytes of memory that a connection may take."""
-    ((text,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
-    number, unit = str(text).split()
-    return int(float(number) * 1024 ** _UNITS.index(unit))
+    if connection.memory is None:
+        ((text,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
+        number, unit = str(text).split()
+        connection.memory = int(float(number) * 1024 ** _UNITS.index(unit))
+    return connection.memory
 
 
 def table(files: str) -> str:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from builder.parquet.writer import RowWriter
 from builder.snapshot.draft import Query
-from builder.snapshot.lookup import rows_of
 from builder.snapshot.word_rows import templates
 from functions.database import engine
 from functions.search import fields, words
@@ -25,6 +24,7 @@ _EACH = 6
 """Rows of a record, about."""
 ALL_ROWS = f"FROM {engine.table('$words')}"
 _RECORDS = engine.table("$records")
+_KINDS = f"SELECT kind, count(*) FROM {_RECORDS} GROUP BY kind"
 _PLAIN = (
     r"[\x00-\x7f\x{a0}\x{ab}\x{b0}\x{b7}\x{bb}\x{c0}-\x{c5}\x{c7}-\x{cf}\x{d1}-\x{d6}\x{d9}-\x{dd}"
     r"\x{e0}-\x{e5}\x{e7}-\x{ef}\x{f1}-\x{f6}\x{f9}-\x{fd}\x{ff}-\x{10f}\x{112}-\x{125}"
@@ -128,13 +128,23 @@ def cut_words(
     `records` are local files of records, in the order of positions, and `documents` those of the
     table of documents. `folder` gets scratch files.
     """
+    kinds = dict(connection.execute(_KINDS, {"records": list(records)}).fetchall())
     others = folder / "cut-others.parquet"
     writer = RowWriter(others, schema.TABLES[layout.WORDS])
-    for row in _other_rows(connection, records, documents, condition):
-        writer.append(row)
-    own = _cut_templates(connection, folder, records, condition, writer)
+    if "capture" in kinds:
+        for row in _capture_rows(connection, records, condition):
+            writer.append(row)
+    if kinds.keys() - {"capture", templates.KIND}:
+        for row in _document_rows(connection, records, documents, condition):
+            writer.append(row)
+    own = {}
+    if templates.KIND in kinds:
+        own = _cut_templates(connection, folder, records, condition, writer)
     writer.close()
     paths = [others, *own]
+    count = _EACH * sum(kinds.values()) + sum(own.values())
+    if "capture" not in kinds:
+        return WordRows((ALL_ROWS, {"words": [str(path) for path in paths]}), count, paths)
     plain = _with(_PLAIN_ROWS, condition)
     values = {"records": list(records), "words": [str(path) for path in paths]}
     for number, start in enumerate(range(0, len(records), _AT_ONCE)):
@@ -143,8 +153,6 @@ def cut_words(
             target = f"{engine.quote(str(paths[-1]))} (FORMAT parquet, COMPRESSION lz4)"
             some = {"records": list(records[start : start + _AT_ONCE])}
             connection.execute(f"COPY ({plain}) TO {target}", some)
-    count = _EACH * rows_of(connection, engine.table(f"[{', '.join(map(engine.quote, records))}]"))
-    count += sum(own.values())
     if len(records) <= _AT_ONCE:
         return WordRows((f"{plain} UNION ALL {ALL_ROWS}", values), count, paths, united=True)
     return WordRows((ALL_ROWS, {"words": [str(path) for path in paths]}), count, paths)
@@ -179,15 +187,22 @@ def _read_template(identifier: str, document: str) -> Sequence[str]:
     return fields.document_texts(templates.KIND, identifier, read)
 
 
-def _other_rows(
-    connection: engine.Connection, records: Sequence[str], documents: Sequence[str], condition: str
+def _capture_rows(
+    connection: engine.Connection, records: Sequence[str], condition: str
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield the rows of texts that are cut in Python."""
-    values = {"records": list(records)}
-    texts = engine.batches(connection, _with(_OTHER_TEXTS, condition), values)
+    """Yield the rows of texts of captures that are cut in Python."""
+    sql = _with(_OTHER_TEXTS, condition)
+    texts = engine.batches(connection, sql, {"records": list(records)})
     for what, text, first, last in chain.from_iterable(texts):
         for word in {*words.table_words(_CUTS[what](text))}:
             yield word, first, last - first
+
+
+def _document_rows(
+    connection: engine.Connection, records: Sequence[str], documents: Sequence[str], condition: str
+) -> Iterator[tuple[str, int, int]]:
+    """Yield the rows of items that are neither captures nor templates."""
+    values = {"records": list(records)}
     sql = _with(_ALL_DOCUMENTS if documents else _DOCUMENTS, condition)
     if documents:
         values["documents"] = list(documents)

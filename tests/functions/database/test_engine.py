@@ -4,6 +4,7 @@ import resource
 from datetime import date
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from functions.database import connection, engine
@@ -72,6 +73,35 @@ def test_readers_share_a_database_and_nothing_that_they_create() -> None:
         assert engine.find_memory(one) == engine.find_memory(other) == 61 * 1024**2
     with engine.connect_reader(64) as later:
         assert later.execute("SELECT 2").fetchall() == [(2,)]
+
+
+def test_an_engine_is_given_on_without_what_its_last_user_made(tmp_path: Path) -> None:
+    query = "SELECT name FROM (SELECT table_name AS name FROM duckdb_tables()) ORDER BY ALL"
+    for number, name in enumerate("abc"):
+        (tmp_path / name).mkdir()
+        with engine.connect(memory_megabytes=67, scratch=tmp_path / name) as one:
+            assert one.execute(query).fetchall() == []
+            one.execute("CREATE TABLE mine AS SELECT 1 AS a")
+            one.execute("CREATE TEMP TABLE passing AS SELECT 1 AS a")
+            one.cursor().execute("CREATE TABLE yours AS SELECT a FROM mine")
+            assert one.execute("FROM yours").fetchall() == [(1,)]
+            assert one.execute("SELECT getvariable('x')").fetchall() == [(None,)]
+            one.execute("SET VARIABLE x = 1")
+            with engine.connect(memory_megabytes=67) as other:
+                assert other.execute(query).fetchall() == []
+            if number == 1:
+                one.execute("ATTACH ':memory:' AS left_over")
+        with pytest.raises(duckdb.Error):
+            one.execute("SELECT 1")
+
+
+def test_an_engine_that_has_spilled_is_not_given_on(tmp_path: Path) -> None:
+    sort = "CREATE TABLE t AS SELECT hash(range) AS a, 'x' || range AS b FROM range($n) ORDER BY a"
+    for name, rows in (("a", 2_000_000), ("b", 2_000_000)):
+        (tmp_path / name).mkdir()
+        with engine.connect(memory_megabytes=41, scratch=tmp_path / name) as one:
+            one.execute(sort, {"n": rows})
+            assert (tmp_path / name / "sheaf-spill").exists()
 
 
 def test_a_scratch_folder_without_room_is_an_error_of_the_store(tmp_path: Path) -> None:
