@@ -28,7 +28,7 @@ class Connection:
         self.memory: int | None = None
         """Bytes that it may take, once they were asked for."""
         # DuckDB draws progress bars if it takes a process for a console.
-        self.execute(f"SET enable_progress_bar = false; USE {database}")
+        opened.execute(f"SET enable_progress_bar = false; USE {database}")
 
     def execute(self, sql: str, values: Any = None) -> Any:
         """Execute a statement, or several without values; return its result, which is DuckDB's.

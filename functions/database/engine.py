@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import count
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any, TypeVar
@@ -28,6 +29,8 @@ _shared: dict[tuple[int, int, str], Connection] = {}
 """Databases in memory for readers, by process, megabytes and temporary folder."""
 _idle: dict[tuple[int, int, int, str], list[duckdb.DuckDBPyConnection]] = {}
 """Engines that nothing uses now, by process, threads, megabytes and lasting temporary folder."""
+_numbers = count()
+"""Numbers in the names of databases: a name that were used again might be another one's."""
 
 
 class OutOfMemory(StoreError):
@@ -53,15 +56,17 @@ def connect(
     lasting = "" if scratch else str(spill)
     idle = _idle.setdefault((os.getpid(), threads, memory_megabytes, lasting), [])
     with reading(str(path)):  # the disk may be full already
-        if idle:
+        try:
             started = idle.pop()
+        except IndexError:
+            started = _start(threads, memory_megabytes, spill)
+        else:
             if scratch is not None:
                 started.execute(f"SET temp_directory = {quote(str(spill))}")
-        else:
-            started = _start(threads, memory_megabytes, spill)
-        started.execute(f"ATTACH {quote(str(path))} AS work{mode}")
-        release = partial(_finish, started, idle, None if lasting else spill)
-        return Connection(started.cursor(), "work", release)
+        name = f"work{next(_numbers)}"
+        started.execute(f"ATTACH {quote(str(path))} AS {name}{mode}")
+        release = partial(_finish, started, name, idle, None if lasting else spill)
+        return Connection(started.cursor(), name, release)
 
 
 def _start(threads: int, memory_megabytes: int, spill: Path) -> duckdb.DuckDBPyConnection:
@@ -83,12 +88,13 @@ def _start(threads: int, memory_megabytes: int, spill: Path) -> duckdb.DuckDBPyC
 
 def _finish(
     started: duckdb.DuckDBPyConnection,
+    name: str,
     idle: list[duckdb.DuckDBPyConnection],
     spill: Path | None,
 ) -> None:
     """Detach the database, and keep the engine for the next one if it is as when it started."""
     with suppress(duckdb.Error):
-        started.execute("DETACH work")
+        started.execute(f"DETACH {name}")
         ((others,),) = started.execute(_OTHERS).fetchall()
         # An engine that has spilled cannot be given another folder.
         if not others and not (spill and spill.exists()):
