@@ -119,10 +119,11 @@ class LakeCatalogue:
         return found
 
     def to_bytes(self) -> bytes:
-        """Return the catalogue for the store."""
+        """Return the catalogue for the store. Raises StoreError if the disk is full."""
         self._execute("drop_statistics")
         self._execute("statistics")
-        self.connection.execute("CHECKPOINT lake")
+        with engine.reading("the catalogue of DuckLake"):
+            self.connection.execute("CHECKPOINT lake")
         return self.path.read_bytes()
 
     def _list_known(self, snapshot: int) -> dict[tuple[str, str], _KnownFile]:

@@ -68,7 +68,7 @@ def test_a_listing_of_many_pages(bucket: Bucket) -> None:
     for number, key in enumerate(names):
         client.put(key, b"x" * number)
     whole = client.list("in/")
-    client._small.meta.events.register(
+    client.small.meta.events.register(
         "provide-client-params.s3.ListObjectsV2", lambda params, **_: {**params, "MaxKeys": 2}
     )
     assert client.list("in/") == whole
