@@ -231,6 +231,7 @@ def test_what_is_in_front_is_known_by_a_secret_that_nobody_else_has() -> None:
         ({"DomainName": "a.org"}, "us-east-1", ["CertificateArn"]),
         ({"Batch": "yes"}, "us-east-1", ["BatchImage", "BatchVpc"]),
         ({"MonthlyBudget": "5"}, "us-east-1", ["AlarmEmail"]),
+        ({"SigningKey": "arn:1", "SigningSecret": "arn:2"}, "us-east-1", ["exclude each other"]),
     ],
 )
 def test_parameters_that_do_not_go_together_are_refused(
@@ -330,8 +331,18 @@ def test_what_publishes_removes_neither_the_pointer_nor_what_is_not_sheaf_s(stac
     ],
 )
 def test_what_publishes_may_use_the_key_that_signs(key: str, actions: list[str]) -> None:
-    found = [s for _, s in statements_of(Stack(WHOLE, SigningKey=key)) if s["Resource"] == key]
+    given = {"SigningKey": "", "SigningSecret": ""}
+    given["SigningSecret" if "secret:" in key else "SigningKey"] = key
+    stack = Stack(WHOLE, **given)
+    found = [s for _, s in statements_of(stack) if s["Resource"] == key]
     assert [action for one in found for action in listed(one["Action"])] == actions
+    signers = [
+        properties
+        for properties in stack.resources("AWS::Serverless::Function").values()
+        if "SHEAF_SIGN_KEY" in properties.get("Environment", {}).get("Variables", {})
+    ]
+    values = {one["Environment"]["Variables"]["SHEAF_SIGN_KEY"] for one in signers}
+    assert values == ({key} if key else set())
 
 
 @every_stack
