@@ -52,11 +52,13 @@ class SoakWriter(Actor):
         """Items as the steps that succeeded made them, once all is published."""
 
     def round(self) -> None:
-        """Do the next step, up to its success."""
-        step = next(self.steps)
-        repeats = step.command in ("withdraw", "reinstate")
-        self.shell.finish(self._arguments(step), step.fault, repeats=repeats)
-        self.expected.update({item.identifier: item for item in step.items})
+        """Do the next step, and those that belong to it, up to their success."""
+        for step in self.steps:
+            repeats = step.command in ("withdraw", "reinstate")
+            self.shell.finish(self._arguments(step), step.fault, repeats=repeats)
+            self.expected.update({item.identifier: item for item in step.items})
+            if not step.goes_on:
+                return
 
     def _arguments(self, step: Step) -> list[str]:
         """Return the command line of a step; its sources are written."""

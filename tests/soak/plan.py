@@ -33,7 +33,8 @@ class Fault:
 class Step:
     """One command. After success the items are as in `items`; `archive` and `papers` are sources.
 
-    `arguments` are those behind the command's name, except sources.
+    `arguments` are those behind the command's name, except sources. A step that `goes_on` has made
+    its items so only after the next one.
     """
 
     command: str
@@ -42,6 +43,7 @@ class Step:
     items: tuple[Item, ...] = ()
     archive: Archive | None = None
     papers: dict[int, Item] | None = None
+    goes_on: bool = False
 
 
 def draw_fault(random: Random) -> Fault:
@@ -96,9 +98,11 @@ class WriterPlan:
         step = kind()
         if step is None:
             return
-        yield step
         if step.command == "reinstate" and (again := self._ingest_again(step)):
+            yield replace(step, goes_on=True)
             yield again
+        else:
+            yield step
         if self._pending and self._random.random() < 0.6:
             yield self._publish()
 

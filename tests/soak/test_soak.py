@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
@@ -37,6 +37,10 @@ def test_a_seed_gives_one_plan_in_which_each_step_relies_on_those_before() -> No
         elif step.items:
             assert not names & withdrawn
         assert abs(step.fault.skew) <= SKEW
+    for step, later in pairwise(steps):  # an archive brings back what no kept snapshot has
+        comes_again = step.command == "reinstate" and bool(later.archive)
+        assert step.goes_on == (comes_again and later.items == step.items)
+    assert any(step.goes_on for step in steps)
     # A test of three minutes comes no further than these.
     begun = [step.command for step in steps[:5]]
     assert begun == ["ingest", "ingest", "publish", "withdraw", "reinstate"]
