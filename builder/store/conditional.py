@@ -56,15 +56,16 @@ class ConditionalClient(ObjectClient):
         """
         if tag is None or not self._bare:
             try:
-                return self._put_once(key, data, tag)
+                return self.put_once(key, data, tag)
             except Conflict:
                 if tag is None or self._tag(key) != tag:
                     raise
-        written = self._put_once(key, data, tag.strip('"'))
+        written = self.put_once(key, data, tag.strip('"'))
         self._bare = True
         return written
 
-    def _put_once(self, key: str, data: bytes, tag: str | None) -> str:
+    def put_once(self, key: str, data: bytes, tag: str | None) -> str:
+        """Write as `put_if` does, but only with the tag as it is given. Raises Conflict."""
         condition = {"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}
         what = {**self.names(key), "Body": data, "ContentMD5": md5_of(data), **condition}
         tries = 0

@@ -208,7 +208,7 @@ class S3Store(BucketReader):
             f"{secrets.token_hex(8)}\n"
         )
         try:
-            self._client.put_if(name, data.encode(), tag)
+            self._client.put_once(name, data.encode(), tag)
         except Conflict:
             return False
         return True
