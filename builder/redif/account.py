@@ -82,6 +82,8 @@ class RedifReport:
     """
     stray: int
     """Templates outside all archive folders that vanished and do not count as lost."""
+    known_files: int = 0
+    """Files of `files` that have not changed since they were read, and were not read again."""
     revised: int = 0
     """Later runs that would have recorded something else, which is recorded now."""
     held_later: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
@@ -100,9 +102,11 @@ class RedifReport:
 
     def text(self) -> str:
         """Return the report as lines of text."""
+        known = f" ({self.known_files:,} not read again)" if self.known_files else ""
         lines = [
             f"run {self.run} of {self.source}: {tally(self.templates, 'template')} in "
-            f"{tally(self.files, 'file')}, {tally(self.handles, 'handle')}, ready to publish",
+            f"{tally(self.files, 'file')}{known}, {tally(self.handles, 'handle')}, "
+            "ready to publish",
             f"  {tally(self.appearances, 'appearance')}, {self.reappearances:,} again, "
             f"{tally(self.changes, 'change')}, {tally(self.deletions, 'deletion')}, "
             f"{self.unchanged:,} unchanged",
@@ -168,7 +172,9 @@ class RedifReport:
         return [line]
 
 
-def build_report(connection: engine.Connection, tist: int, source: str) -> RedifReport:
+def build_report(
+    connection: engine.Connection, tist: int, source: str, known_files: int = 0
+) -> RedifReport:
     """Return the report, from the tables of comparison.compare."""
     with engine.reading("the read templates"):
         files, size = _row(connection, _FILES)
@@ -207,6 +213,7 @@ def build_report(connection: engine.Connection, tist: int, source: str) -> Redif
         absent=absent,
         acceptable=acceptable,
         stray=stray,
+        known_files=known_files,
     )
 
 

@@ -29,13 +29,7 @@ from builder.redif.parse import parse
 from builder.redif.scope import WITHIN
 from builder.redif.source import open_member, tree_members
 from builder.redif.spool import LARGEST, NO_ENCODINGS, FileOrigin, Flaw, RedifFile, Segment, Spool
-from builder.redif.staging import (
-    PREFIX,
-    UNKNOWN,
-    UNREAD,
-    compare,
-    stage,
-)
+from builder.redif.staging import PREFIX, UNKNOWN, UNREAD, compare, stage
 from builder.redif.stored_state import read_state
 from builder.redif.stretches import Stretches, stretches
 from functions.database import engine
@@ -243,7 +237,7 @@ class _RedifIngest:
         place: Path,
         later: LaterRuns | None,
     ) -> RedifReport:
-        account = build_report(connection, run.time, self._order.label)
+        account = build_report(connection, run.time, self._order.label, self._count_known())
         with self._means.bar("storing", None, "B") as bar, writing(place):
             if later is not None:
                 later.list_packed(connection)
@@ -259,6 +253,9 @@ class _RedifIngest:
             place, said, told = found.folder, found.log, found.documents
             account = replace(account, revised=found.runs, held_later=found.held)
         return account.having(run.commit_files(place, said, told), codes)
+
+    def _count_known(self) -> int:
+        return self._known.skipped - len(self._dropped) if self._known else 0
 
     def _connect(self, place: Path) -> engine.Connection:
         with engine.reading(str(place)):

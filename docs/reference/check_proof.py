@@ -198,7 +198,8 @@ def main():
     state = "absent" if row is None else "deleted" if row["deleted"] else "present"
     until = later["effective"] if later else "the newest in the log"
     print(f"proved: {bundle['identifier']!a} is {state} in snapshot {entry['snapshot']}")
-    print(f"in effect from {entry['effective']} until {until}; datestamp {datestamp}")
+    stamped = f"; datestamp {datestamp}" if datestamp else ""
+    print(f"in effect from {entry['effective']} until {until}{stamped}")
     return 0
 
 

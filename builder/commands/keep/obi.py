@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -18,7 +18,7 @@ from builder.http.url import normalise
 from builder.obi import content, log
 from builder.obi.claim import ObiRuntime
 from builder.obi.content import Version
-from builder.obi.history import OpenedRun, history, is_open, standing
+from builder.obi.history import Committed, OpenedRun, history, is_open, standing
 from builder.obi.key import DAY_END, parse_tist
 from builder.obi.log import ItemHistory
 from builder.obi.report import (
@@ -78,9 +78,10 @@ def run(context: Context) -> int:
     if arguments.bytes == "-" and arguments.json:
         raise UsageError("--bytes - and --json both write to stdout: name a file")
     at = None if arguments.as_of is None else parse_tist(arguments.as_of, "--as-of", DAY_END)
-    found = _find_item(context, arguments.id)
-    if at is None:
-        at = int(context.now().timestamp())
+    runs = history(context.store)
+    found = _find_item(context, runs, arguments.id)
+    if at is None:  # runs that follow each other within a second have times in the future
+        at = max(int(context.now().timestamp()), runs[-1].tist)
     held = found.at(at)
     chain = _follow(context, found, at)
     if arguments.bytes:
@@ -111,12 +112,11 @@ def _pack(context: Context) -> int:
     return 0
 
 
-def _find_item(context: Context, given: str) -> ItemHistory:
+def _find_item(context: Context, runs: Sequence[Committed], given: str) -> ItemHistory:
     """Return the history of an item: by the key as given, by its normal form, or by its handle.
 
     The handle is that of an OAI identifier. Raises UsageError if no run has logged the item.
     """
-    runs = history(context.store)
     names = [given, normalise(given).id or canonical_handle(given)]
     if match := _IDENTIFIER.fullmatch(given):
         names.append(canonical_handle(unquote(match[1])))

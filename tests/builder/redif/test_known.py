@@ -35,7 +35,9 @@ def test_a_file_of_the_same_size_and_time_is_not_read(home: Home, tmp_path: Path
     (source / "aaa/wpaper/1.rdf").write_bytes(paper(1, "On Rags"))
     again = ingested(home, aged(source))
     assert (again["files"], again["templates"], counts(again)) == (4, 4, (0, 0, 0, 0, 4))
-    assert counts(ingested(home, source, "--again")) == (0, 0, 1, 0, 3)
+    assert again["known_files"] == 4
+    read = ingested(home, source, "--again")
+    assert (read["known_files"], counts(read)) == (0, (0, 0, 1, 0, 3))
     (source / "aaa/wpaper/1.rdf").write_bytes(paper(1, "On Rugs"))
     aged(source, OLD + 1)
     assert counts(ingested(home, source)) == (0, 0, 1, 0, 3)
@@ -65,6 +67,7 @@ def test_a_known_file_is_read_where_its_template_counts_again(home: Home, tmp_pa
     (source / "aaa/wpaper/1.rdf").unlink()
     account = ingested(home, source)
     assert counts(account) == (0, 0, 1, 0, 2)
+    assert (account["files"], account["known_files"]) == (3, 2)
     document = documents(home)["RePEc:aaa:wpaper:1"]["document"]
     assert document["fields"]["title"] == ["Elsewhere"]
     assert document["series_name"] == "Working Papers"
