@@ -15,11 +15,12 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from itertools import pairwise
 
 from builder.runtime import Runtime
 from builder.snapshot import recovery
-from builder.snapshot.orphans import ORPHAN_AGE, NamedObjects, orphans, references_of
+from builder.snapshot.orphans import ORPHAN_AGE, NamedObjects, orphans, read_all, references_of
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import Conflict, MissingObject, OlderSchemaError
 from functions.snapshot.manifest import LeafReference, Manifest
@@ -192,20 +193,22 @@ class _Expiry:
         """Return how many objects were removed. Raises Conflict if another process took over."""
         self._lease()
         kept = _in_effect(self._catalogue, self._pointer, snapshots(self._store))
-        named = NamedObjects.of(self._catalogue, kept)
+        named = NamedObjects.of(self._catalogue, kept, self._renew)
         references: dict[str, LeafReference] = {}
         doomed = 0
         for manifest in (_manifest(self._catalogue, n) for n in self._numbers):
+            self._renew()
             if manifest is not None:
                 doomed += 1
                 references.update(
                     (r.key, r) for r in references_of(manifest) if r.key not in named.leaves
                 )
         data: set[str] = set()
-        for reference in references.values():
-            data.update(key for key in _data(self._catalogue, reference) if key not in named.data)
+        retired = partial(_data, self._catalogue)
+        for found in read_all(retired, [*references.values()], self._renew):
+            data.update(key for key in found if key not in named.data)
         manifests = [k for n in self._numbers for k in layout.snapshot_keys(n)]
-        unnamed = orphans(self._store, named, self._runtime.clock(), self._age)
+        unnamed = orphans(self._store, named, self._runtime.clock(), self._age, self._renew)
         before = data | references.keys() | set(manifests)
         unnamed = [key for key in unnamed if key not in before]
         for keys in (sorted(data), sorted(references), manifests, unnamed):
@@ -217,9 +220,13 @@ class _Expiry:
 
     def _remove(self, keys: Sequence[str]) -> None:
         for start in range(0, len(keys), _BATCH):
-            while not self._sure():
-                self._lease()
+            self._renew()
             self._store.remove(*keys[start : start + _BATCH])
+
+    def _renew(self) -> None:
+        """Renew the lease in time: a large store is read for longer than it lasts."""
+        while not self._sure():
+            self._lease()
 
     def _sure(self) -> bool:
         """Return whether enough time is left for a slow removal.

@@ -15,6 +15,7 @@ import pytest
 from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.snapshot import expiry as module
+from builder.snapshot import orphans
 from builder.snapshot.commit import settle
 from builder.snapshot.expiry import ORPHAN_AGE, Expired, complete, expire, retire, snapshots
 from builder.store.folder import FolderStore
@@ -273,6 +274,27 @@ def test_a_lease_is_prolonged_and_taken_over(
     assert taken[0].expiry is None
     assert pointer(world) == taken[0]
     assert sound(world)
+
+
+def test_a_store_that_is_read_for_long_keeps_its_lease(
+    world: World, published: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A publish that waits must not take it over: it would read as long."""
+    monkeypatch.setattr(orphans, "_AT_ONCE", 1)
+    published(world, 5)
+    waited: list[bool] = []
+
+    class Slow(FolderStore):
+        def read(self, key: str) -> bytes:
+            held = pointer(world).expiry
+            if held is not None and key != layout.POINTER:
+                waited.append(held.until > world.clock.now)
+                world.clock.sleep(50)
+            return super().read(key)
+
+    assert expire(Slow(world.root), world.runtime(), keep=2).retired == (1, 2, 3)
+    assert len(waited) > 4
+    assert all(waited)
 
 
 def test_an_expiry_that_somebody_has_begun_is_waited_for(
