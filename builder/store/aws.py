@@ -6,6 +6,7 @@ Requests are not retried here (functions.store.connection.ObjectClient.attempt d
 
 import base64
 import hashlib
+import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,16 +29,22 @@ _POOL = 32  # connections to one server
 _CONNECT = 5.0  # seconds
 _KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 _REGION = "AWS_DEFAULT_REGION"
+_EXPIRED = "Credentials were refreshed"
 _OF_KEYS = ("AssumeRole", "GetRoleCredentials", "CreateToken", "CreateOAuth2Token")
 
 
 def errors() -> tuple[type[Exception], ...]:
-    """Return the errors that clients raise; `refusal` gives the meaning of each."""
+    """Return the errors that clients raise; `refusal` gives the meaning of each.
+
+    botocore lets errors of urllib3 pass while it reads the body of a refusal. Keys from a profile
+    may have expired (RuntimeError), and its process may print something else.
+    """
     import botocore.exceptions
     from botocore.parsers import ResponseParserError
+    from urllib3.exceptions import HTTPError
 
-    known = botocore.exceptions
-    return (known.BotoCoreError, known.ClientError, ResponseParserError, OSError)
+    known = (botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError)
+    return (*known, ResponseParserError, HTTPError, OSError, RuntimeError, json.JSONDecodeError)
 
 
 def s3(
@@ -125,7 +132,8 @@ def refusal(error: Exception) -> Refusal | None:
     if isinstance(error, ParamValidationError):
         return Refusal(text=text)
     # The other errors concern profiles, single sign-on and other sources of credentials.
-    known = isinstance(error, BotoCoreError)
+    expired = isinstance(error, RuntimeError) and text.startswith(_EXPIRED)
+    known = expired or isinstance(error, BotoCoreError | json.JSONDecodeError)
     return Refusal(credentials=True, reason=text.partition("\n")[0]) if known else None
 
 
@@ -219,13 +227,14 @@ def _session(environment: Mapping[str, str]) -> Any:
 @cache
 def _transports() -> tuple[tuple[str, tuple[type[Exception], ...]], ...]:
     import botocore.exceptions as known
+    import urllib3.exceptions as below
     from botocore.parsers import ResponseParserError
 
-    broken = (known.HTTPClientError, known.IncompleteReadError, ResponseParserError)
+    broken = (known.HTTPClientError, known.IncompleteReadError, below.HTTPError)
     return (
-        ("Timeout", (known.ReadTimeoutError, TimeoutError)),
+        ("Timeout", (known.ReadTimeoutError, below.TimeoutError, TimeoutError)),
         ("Connect", (known.ConnectionError,)),
-        ("Interrupted", (*broken, ConnectionError)),
+        ("Interrupted", (*broken, ResponseParserError, ConnectionError)),
     )
 
 

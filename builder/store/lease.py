@@ -94,12 +94,21 @@ class Leases:
 
     def _renew(self, key: str, holder: str, tag: str, ended: threading.Event) -> None:
         while not ended.wait(self.seconds / _RENEWED):
-            try:
-                tag = self.store.replace(key, self._document(holder), tag)
-            except Conflict:  # it expired, and another process has it
-                return
-            except StoreError:  # it may still be renewed in time
-                continue
+            with contextlib.suppress(StoreError):  # it may still be renewed in time
+                found = self._extend(key, holder, tag)
+                if found is None:
+                    return
+                tag = found
+
+    def _extend(self, key: str, holder: str, tag: str) -> str | None:
+        """Write the lease again; return its tag, None if another process has it."""
+        try:
+            return self.store.replace(key, self._document(holder), tag)
+        except Conflict:  # it expired, or the last write succeeded without a response
+            now = self.store.tag(key)
+            if now is None or self._holder(key) != holder:
+                return None
+            return self.store.replace(key, self._document(holder), now)
 
     def _document(self, holder: str) -> bytes:
         return json.dumps({"holder": holder, "until": self.wall() + self.seconds}).encode()

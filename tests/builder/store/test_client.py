@@ -1,7 +1,9 @@
 """boto3 as the builder uses it: odd keys, listings, credentials and regions."""
 
 import base64
+import contextlib
 import hashlib
+import socket
 import subprocess
 import sys
 import threading
@@ -23,6 +25,10 @@ from tests.bucket import Bucket, fresh
 pytestmark = pytest.mark.shared(2)
 
 ODD = ["a//b", "tab\there", "a b+c%41&=?#é~", "x/\x01/y", ".hidden/./x"]
+EXPIRED = (
+    '{"Version": 1, "AccessKeyId": "K", "SecretAccessKey": "hidden", '
+    '"Expiration": "2020-01-01T00:00:00Z"}'
+)
 KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
 
 
@@ -176,6 +182,8 @@ def test_a_program_may_give_keys_that_change(home: Callable[..., None], tmp_path
         ("no profile\nsecret = hidden\n", {}, "Unable to parse config file"),
         ("[default]\naws_access_key_id = D\n", {}, "missing: aws_secret_access_key"),
         ("[default]\ncredential_process = false\n", {}, "custom-process"),
+        ("[default]\ncredential_process = echo sign in\n", {}, "Expecting value"),
+        (f"[default]\ncredential_process = echo '{EXPIRED}'\n", {}, "still expired"),
         (
             "[default]\nsso_session = s\nsso_account_id = 1\nsso_role_name = r\n"
             "[sso-session s]\nsso_region = us-east-1\nsso_start_url = https://x.example\n",
@@ -287,3 +295,24 @@ def test_a_bucket_of_everybody_is_asked_without_a_signature(recorder: Any) -> No
     )
     client.list("")
     assert "authorization" not in seen[0][1]
+
+
+@pytest.mark.parametrize("body", [b"", b"40\r\n<Error>"])
+def test_a_refusal_that_breaks_off_is_told_in_one_line(body: bytes) -> None:
+    """botocore reads the body of a refusal outside of its own errors."""
+    sent = b"HTTP/1.1 503 Slow Down\r\nTransfer-Encoding: chunked\r\n\r\n" + body
+
+    def serve(listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                with listener.accept()[0] as connection:
+                    connection.recv(65536)
+                    connection.sendall(sent)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        endpoint = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        reached = BucketConnection(endpoint=endpoint, retry_seconds=0)
+        with pytest.raises(StoreError, match="0 s") as caught:
+            S3Client(StoreAddress("bucket"), reached, KEYS).get("x")
+    assert "\n" not in str(caught.value)

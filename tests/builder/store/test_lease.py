@@ -1,5 +1,6 @@
 """Leases: one holder at a time, of whichever machine, and none for ever."""
 
+import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +10,7 @@ import pytest
 
 from builder.store.folder import FolderStore
 from builder.store.lease import Leases
+from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.store import Writer
 from tests.bucket import Bucket
 
@@ -99,4 +101,29 @@ def test_who_waits_may_give_up(store: Writer) -> None:
         leases.hold(KEY, stop),
     ):
         pass
+    assert list(store.keys("")) == []
+
+
+def test_a_renewal_whose_answer_is_lost_is_not_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FolderStore(tmp_path / "store")
+    clock, wrote, write = Clock(), list[float](), store.replace
+
+    def replace(key: str, data: bytes, tag: str | None) -> str:
+        found = write(key, data, tag)
+        wrote.append(json.loads(data)["until"])
+        if len(wrote) == 2:
+            raise StoreUnavailable("the answer is lost")
+        return found
+
+    monkeypatch.setattr(store, "replace", replace)
+    leases = Leases(store, clock.wall, clock.sleep, seconds=0.1)
+    with leases.hold(KEY, go_on):
+        for _ in range(500):
+            clock.now += 0.01
+            if len(wrote) > 3:
+                break
+            threading.Event().wait(0.01)
+        assert len(wrote) > 3
     assert list(store.keys("")) == []
