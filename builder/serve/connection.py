@@ -182,11 +182,14 @@ class ClientConnection:
     ) -> tuple[h11.Response, bytes | KeptBody | Iterator[bytes]]:
         """Return the head and the body of the response to a request."""
         is_head = event["requestContext"]["http"]["method"] == "HEAD"
+        answer: dict[str, Any] = {}
         try:
             answer = await self._threads.run(self._handler, event)
             return self._head(answer, is_head=is_head), b"" if is_head else answer["body"]
         except Exception:  # noqa: BLE001 - logged; the client learns that the fault is ours
             _LOG.exception("a request was not answered: %a", event["rawPath"])
+            if close := getattr(answer.get("body"), "close", None):
+                await self._threads.run(close)
         body = b"" if is_head else b"Something went wrong here.\n"
         return self._head({"statusCode": 500, "headers": {}, "body": body}, is_head=is_head), body
 

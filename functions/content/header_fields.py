@@ -83,8 +83,8 @@ def rename_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return archived headers under their new names.
 
     In values, control characters become blanks, and non-ASCII characters become %XX of their bytes,
-    so no value can break a line. Values of the same name are joined by commas. OMITTED counts the
-    headers that are invalid, too long or too many.
+    so no value can break a line. Values of the same name are joined by commas, without empty ones.
+    OMITTED counts the headers that are invalid, too long or too many.
     """
     found: dict[str, str] = {}
     omitted, room = 0, ALL
@@ -97,7 +97,7 @@ def rename_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
             omitted += 1
             continue
         room -= size
-        found[key] = f"{found[key]}, {text}" if key in found else text
+        found[key] = ", ".join(filter(None, (found.get(key), text)))
     if omitted:
         found[OMITTED] = str(omitted)
     return found

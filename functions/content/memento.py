@@ -59,7 +59,7 @@ class TimeMap:
         """The URL, escaped for a header or a link."""
         return authority.text(self.asked.url.encode("utf-8", "surrogateescape"))
 
-    def address(self, form: str, after: CaptureRow | None = None) -> str:
+    def address(self, form: str, after: CaptureRow | BytePlace | None = None) -> str:
         """Return the URL of the TimeMap in a format, or of its part after a memento."""
         if after is None:
             return f"{self.base}{_TIMEMAP}/{form}/{self.original}"
@@ -191,13 +191,9 @@ def _link_format(part: TimeMap) -> str:
     mementos = part.mementos
     span = f'from="{date(mementos[0])}"; until="{date(mementos[-1])}"'
     here = part.asked.after
-    own = part.address("link")
-    if here is not None:
-        own = f"{part.base}{_TIMEMAP}/link?url={quote(part.asked.url, safe='')}"
-        own += f"&after={here.stamp:014}.{here.position}"
     lines = [
         f'<{part.original}>; rel="original"',
-        f'<{own}>; rel="self"; type="{LINK}"; {span}',
+        f'<{part.address("link", here)}>; rel="self"; type="{LINK}"; {span}',
         f'<{part.gate}>; rel="timegate"',
     ]
     if part.following is not None:
@@ -224,7 +220,7 @@ def _json(part: TimeMap) -> str:
     ends |= {"last": mementos[-1]} if part.following is None else {}
     whole = {
         "original_uri": part.original,
-        "self": part.address("json"),
+        "self": part.address("json", part.asked.after),
         "mementos": {"list": mementos, **ends},
         "timemap_uri": {"link_format": part.address("link"), "json_format": part.address("json")},
         "timegate_uri": part.gate,

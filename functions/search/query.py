@@ -168,7 +168,7 @@ def _year(given: str | int | None) -> int | None:
     text = str(given) if given is not None else ""
     if not text:
         return None
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:5]) <= 9999):
+    if not (text.isascii() and text.isdecimal() and len(text) <= 4 and int(text) >= 1):
         raise SearchQueryError("year")
     return int(text)
 

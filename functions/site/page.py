@@ -43,7 +43,7 @@ class SiteAddress:
     oai: str
     language: str = ""
 
-    def page(self, path: str, **arguments: object) -> str:
+    def page(self, path: str, /, **arguments: object) -> str:
         """Return a link to a page, from the host's root. Arguments that are None are left out."""
         given = {name: str(value) for name, value in arguments.items() if value is not None}
         if self.language:
@@ -57,12 +57,12 @@ class SiteAddress:
             return self.page(f"/record/{identifier}")
         return self.page("/record", id=identifier)
 
-    def request(self, verb: str, **arguments: str) -> str:
+    def request(self, verb: str, /, **arguments: str) -> str:
         """Return the URL of an OAI-PMH request."""
         query = urlencode({"verb": verb, **arguments}, quote_via=quote, safe=":")
         return f"{self.oai}?{query}"
 
-    def answer(self, verb: str, **arguments: str) -> str:
+    def answer(self, verb: str, /, **arguments: str) -> str:
         """Return the link to the page that shows the answer to an OAI-PMH request."""
         return self.page("/answer", verb=verb, **arguments)
 

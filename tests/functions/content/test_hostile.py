@@ -183,8 +183,15 @@ def test_no_url_and_no_type_breaks_a_header(url: str, media_type: str) -> None:
 def test_whatever_was_archived_is_told_in_ascii(archived: list[tuple[str, str]]) -> None:
     found = header_fields.rename_headers(archived)
     assert all(LINE.fullmatch(text) for item in found.items() for text in item)
+    assert all(text == text.strip() for text in found.values())
     told = sum(name.startswith(header_fields.ARCHIVED) for name in found)
     assert told <= len(archived)
+
+
+def test_an_empty_value_joins_nothing() -> None:
+    archived = [("Vary", "Accept"), ("vary", ""), ("P3P", ""), ("p3p", "CP"), ("X", "")]
+    kept = {"X-Archive-Orig-Vary": "Accept", "X-Archive-Orig-P3p": "CP", "X-Archive-Orig-X": ""}
+    assert header_fields.rename_headers(archived) == kept
 
 
 def test_nothing_that_is_asked_comes_back_as_a_page() -> None:

@@ -143,6 +143,10 @@ def test_a_long_timemap_comes_in_parts(gate: Gate, lines: int, form: str) -> Non
             assert len(of(found, "last")) == (not following)
         else:
             told = json.loads(reply.body)
+            own = urlsplit(told["self"])
+            assert (own.path.removeprefix("/stage"), own.query) == (
+                (path, query) if dates else (f"{path}?{query}".partition("?")[0], "b=c&d")
+            )
             some = [http(one["datetime"]) for one in told["mementos"]["list"]]
             assert ("first" in told["mementos"]) == (not dates)
             following = [told["next"]] if "next" in told else []

@@ -65,6 +65,12 @@ def test_what_does_not_exist_is_said_to_be_missing(crawl: Crawl) -> None:
         assert crawl.client.raw(path=path)["statusCode"] in (404,), path
 
 
+def test_arguments_may_have_any_name(crawl: Crawl) -> None:
+    for name in ("path", "self", "verb", "lang", "arguments", "root"):
+        assert crawl.read(f"/?{name}=x").text
+        assert crawl.read(f"/answer?verb=Identify&{name}=x").text
+
+
 def test_errors_of_the_protocol_say_how_to_mend_the_request(crawl: Crawl) -> None:
     twice = "/answer?verb=ListRecords&metadataPrefix=oai_dc&metadataPrefix=oai_dc"
     assert "badArgument" in crawl.read(twice).text
