@@ -3,17 +3,17 @@
 OAI-PMH 2.0, sections 2.7.1 (selective harvesting) and 3.5 (flow control).
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import chain
+from functools import partial
 
 from functions.oai import token as tokens
 from functions.oai.answer import RecordList, Resumption
 from functions.oai.as_of import PointerReading
 from functions.oai.format import Format, FormatDrift, Formats
-from functions.oai.render import template_filters
 from functions.oai.render.sheet import Boundless, Filler, Room
+from functions.oai.render.template_filters import filter_records, sifts
 from functions.oai.repository import RecordSelection, Repository
 from functions.oai.repository_duckdb.record_rows import DOCUMENT
 from functions.oai.request import (
@@ -27,12 +27,13 @@ from functions.oai.request import (
     error,
     show,
 )
+from functions.oai.resumption import find_manifest, is_known, name_set
 from functions.oai.token import Token
 from functions.snapshot import instant
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest, Span
 
-_SOUGHT = 1000  # sets read at a time to resolve a token's shortened set
+_NEAR = 32  # records behind a page
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,11 @@ class _Walk:
         chosen = self.manifest.select(self.start, self.end, self.format.prefix)
         span = Span(max(chosen[0].first, self.position), chosen[-1].last) if chosen else Span(1, 0)
         return RecordSelection(tuple(self.format.crosswalks), span, self.set)
+
+    @property
+    def sifts(self) -> bool:
+        """Whether some records may be unavailable in the format."""
+        return sifts(self.format, self.manifest.kinds())
 
     def arguments(self) -> tuple[tuple[str, str], ...]:
         """Return the original arguments of the list."""
@@ -117,19 +123,19 @@ class ListService:
         It has only as many records as fit into a new `room`.
         """
         if request.token is None:
-            return self._page(self._begin(request, reading), reading, limit, room())
+            return self._page(self._begin(request, reading), reading, limit, room)
         # Another reader's clock may be ahead, and the store's id may begin with that snapshot.
         newest = self._repository.manifest(reading.reached)
         token = Token.of_store(request.token, request.verb, newest)
         walk = self._resume(token, reading)
         try:
-            return self._page(walk, reading, limit, room())
+            return self._page(walk, reading, limit, room)
         except MissingObject:
             # The snapshot was retired after its manifest was read.
             if walk.manifest.snapshot >= reading.entry.snapshot:
                 raise
             moved = self._move(walk, reading, walk.manifest.snapshot)
-            return self._page(moved, reading, limit, room())
+            return self._page(moved, reading, limit, room)
 
     def _begin(self, request: OaiRequest, reading: PointerReading) -> _Walk:
         manifest = self._repository.manifest(reading.entry.snapshot)
@@ -185,8 +191,19 @@ class ListService:
         moved = replace(walk, manifest=manifest, position=place, pinned=False)
         return replace(moved, size=walk.cursor + self._size(moved))
 
-    def _page(self, walk: _Walk, reading: PointerReading, limit: int, room: Room) -> RecordList:
+    def _page(
+        self, walk: _Walk, reading: PointerReading, limit: int, new_room: Callable[[], Room]
+    ) -> RecordList:
+        room = new_room()
         page, more = self._fill(walk, limit, room)
+        place: int | None = None
+        if more and walk.sifts:
+            place = self._find_next(walk, page)
+            if place is not None and not filter_records(page.records, walk.format.prefix):
+                walk, room = replace(walk, position=place), new_room()
+                page, more = self._fill(walk, limit, room)
+                place = self._find_next(walk, page) if more else None
+            more = place is not None
         if not page.count:
             raise _nothing()
         if walk.verb != LIST_IDENTIFIERS:
@@ -194,7 +211,7 @@ class ListService:
             self._drift.check(current, walk.format.prefix)
         reached = walk.cursor + page.count
         last = page.records[-1].position
-        onward = replace(walk, position=last + 1, cursor=reached, size=reached)
+        onward = replace(walk, position=place or last + 1, cursor=reached, size=reached)
         if more:
             rest: _Walk | None = replace(onward, size=max(walk.size, reached + 1))
         else:
@@ -208,11 +225,28 @@ class ListService:
         pinned = walk.pinned and more
         return replace(page, resumption=resumption, pinned=pinned, asked=asked, made=room.finish())
 
+    def _find_next(self, walk: _Walk, page: RecordList) -> int | None:
+        """Return the position of the next record behind a page that is available in the format.
+
+        Most often it is near. Otherwise the repository searches: there may be more records without
+        the format than one request can render away.
+        """
+        prefix = walk.format.prefix
+        rest = walk.selection().behind(page.records[-1].position)
+        fields = (DOCUMENT,) if walk.verb == LIST_IDENTIFIERS else self._fields(prefix)
+        read = partial(self._repository.page, walk.manifest, headers=False)
+        near = read(rest, _NEAR, fields=fields)
+        found = filter_records(near, prefix)
+        if not found and len(near) == _NEAR:
+            behind = rest.behind(near[-1].position)
+            found = read(replace(behind, prefix=prefix), 1, fields=(DOCUMENT,))
+        return found[0].position if found else None
+
     def _fill(self, walk: _Walk, limit: int, room: Room) -> tuple[RecordList, bool]:
         """Return the next records of a list that fit, and whether more follow."""
         headers = walk.verb == LIST_IDENTIFIERS
         # Only the harvested documents show which records came in a format.
-        sifts = headers and template_filters.sifts(walk.format, walk.manifest.kinds())
+        sifts = headers and walk.sifts
         empty = RecordList(
             (),
             None if headers else walk.format,
@@ -243,47 +277,6 @@ class ListService:
         if selection.span.first > selection.span.last:
             return 0
         return self._repository.size(walk.manifest, selection)
-
-
-def is_known(repository: Repository, snapshot: int, reading: PointerReading) -> bool:
-    """Return whether a token's snapshot was ever in effect, or is by any allowed clock."""
-    current = repository.manifest(max(reading.reached, reading.entry.snapshot))
-    return snapshot <= reading.reached and snapshot not in current.skipped
-
-
-def find_manifest(
-    repository: Repository, snapshot: int, reading: PointerReading
-) -> tuple[Manifest, bool]:
-    """Return a snapshot's manifest, or the current one if it was retired, and whether it was."""
-    if not reading.pointer.is_retired(snapshot):
-        try:
-            return repository.manifest(snapshot), False
-        except MissingObject:
-            if snapshot >= reading.entry.snapshot:
-                raise  # the snapshot in effect is never retired, so the store is damaged
-    return repository.manifest(reading.entry.snapshot), True
-
-
-def name_set(
-    repository: Repository, manifest: Manifest, token: Token, more: Sequence[str] = ()
-) -> Token:
-    """Return the token with its set in full, from the repository or `more`.
-
-    Raises OAIError if no set matches.
-    """
-    if token.shortened is None:
-        return token
-    return token.with_set(chain(more, _beginning(repository, manifest, token.shortened[0])))
-
-
-def _beginning(repository: Repository, manifest: Manifest, start: str) -> Iterator[str]:
-    after = start
-    while rows := repository.sets(manifest, after, _SOUGHT):
-        for row in rows:
-            if not row.spec.startswith(start):
-                return
-            yield row.spec
-        after = rows[-1].spec
 
 
 def _nothing() -> Exception:

@@ -22,7 +22,7 @@ from functions.oai.answer import (
 )
 from functions.oai.as_of import AsOf, PointerReading
 from functions.oai.format import FormatDrift, Formats
-from functions.oai.listing import ListService, find_manifest, is_known
+from functions.oai.listing import ListService
 from functions.oai.named_item import find_record
 from functions.oai.render import template_filters
 from functions.oai.render.sheet import Boundless, Room
@@ -46,9 +46,11 @@ from functions.oai.request import (
     parse,
     show,
 )
+from functions.oai.resumption import find_manifest, is_known
 from functions.oai.set_list import SetListService, configured_sets
 from functions.oai.token import Token
 from functions.snapshot import layout, oai_name
+from functions.snapshot.documents import HARVESTED
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.instant import from_text
 from functions.snapshot.manifest import Manifest
@@ -250,7 +252,7 @@ class Provider:
         if record is None:
             raise error(NO_ITEM, f"There is no item {show(request.identifier)}.")
         formats = self._formats.of_kind(record.kind)
-        if record.kind == template_filters.HARVESTED and not record.deleted:
+        if record.kind == HARVESTED and not record.deleted:
             full = self._repository.record(manifest, record.identifier, fields=(DOCUMENT,))
             formats = tuple(
                 f for f in formats if full and template_filters.select_available([full], f.prefix)

@@ -16,11 +16,15 @@ from functions.snapshot.witness import Witness
 
 @dataclass(frozen=True, slots=True)
 class RecordSelection:
-    """Selection of a list: items of `kinds` in `set` (None: all) at positions within `span`."""
+    """Selection of a list: items of `kinds` in `set` (None: all) at positions within `span`.
+
+    With `prefix`, a repository may leave out harvested items that did not come in this format.
+    """
 
     kinds: tuple[str, ...]
     span: Span
     set: str | None = None
+    prefix: str | None = None
 
     @property
     def is_empty(self) -> bool:

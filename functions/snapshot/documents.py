@@ -7,7 +7,7 @@ from typing import Any
 
 from functions.snapshot import markup, obi
 
-TEMPLATE = "template"
+TEMPLATE, HARVESTED = "template", "harvested"
 MEMBERS = tuple(column.name for column in obi.TEMPLATE)
 """The members of a template's document."""
 

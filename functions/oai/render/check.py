@@ -16,7 +16,7 @@ from functions.oai.render.copy_address import CopyAddresses
 from functions.oai.render.render import Renderer, template
 from functions.oai.render.template_filters import clean
 from functions.oai.repository import PublishedRecord
-from functions.snapshot import schema
+from functions.snapshot import documents, schema
 from functions.snapshot.errors import ConfigurationError
 
 _OAI = "http://www.openarchives.org/OAI/2.0/"
@@ -127,7 +127,7 @@ def check(renderer: Renderer, row: Format, kind: str) -> None:
     renderer.templates.check(template(kind), crosswalk, [column.name for column in columns])
     where = renderer.templates.path(crosswalk)
     full = {column.name: sample(column) for column in columns}
-    if kind == template_filters.HARVESTED:
+    if kind == documents.HARVESTED:
         full["records"] = template_filters.sample_records(row.prefix, row.namespace)
     # A list or a table of counts is never NULL, but may be empty.
     empty: dict[str, Any] = {c.name: [] if c.type.endswith("[]") else None for c in columns}

@@ -28,11 +28,11 @@ from functions.oai.render.template import FAULTS, Templates
 from functions.oai.repository import PublishedRecord
 from functions.oai.repository_duckdb.record_rows import DOCUMENT, runs
 from functions.oai.request import NO_FORMAT, NO_RECORDS, OaiFault
-from functions.snapshot import schema
+from functions.snapshot import documents, schema
 from functions.snapshot.errors import ConfigurationError, StoreError
 
 _RECORD = "oai/record.xml"
-_RECORDS = {template_filters.HARVESTED: "oai/harvested.xml"}
+_RECORDS = {documents.HARVESTED: "oai/harvested.xml"}
 _PLACE = "\x00items\x00"
 _COPY = re.compile(r"\|\s*(?:(?:gathered_)?cop(?:y|ies)|mets)\b")
 """The filters that print `content.address`."""
@@ -165,7 +165,7 @@ class Renderer:
         parts: list[str] = []
         for kind, run in runs(content.records):
             loop = self.templates.loop(template(kind), _crosswalk(row, kind))
-            if kind == template_filters.HARVESTED:
+            if kind == documents.HARVESTED:
                 run = template_filters.select_available(run, row.prefix)
             try:
                 parts.append(loop.render(run, constants, since))

@@ -17,6 +17,7 @@ from markupsafe import Markup
 from functions.oai.format import Format, find_file
 from functions.oai.repository import PublishedRecord
 from functions.oai.repository_duckdb.record_rows import runs
+from functions.snapshot.documents import HARVESTED
 from functions.snapshot.errors import ConfigurationError
 
 # XML 1.0 (section 2.2) forbids these even as references: one such byte spoils a whole document.
@@ -25,7 +26,6 @@ _NONCHARACTERS = ("\ufffe".encode(), "\uffff".encode())
 _REPLACEMENT = "\ufffd".encode()
 _FIRST = _REPLACEMENT[:1]
 """The first byte of each of them in UTF-8."""
-HARVESTED = "harvested"
 RAW_FORMAT = frozenset({"records"})
 """Columns that hold XML."""
 

@@ -6,6 +6,7 @@ for each record and a mapping of its fields took a third of a page's time.
 Positions are the ranges of a listing's versions, and a span's shares of the publishes.
 """
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,7 +14,7 @@ from itertools import chain, groupby
 from typing import Any, overload
 
 from functions.database.columns import Columns
-from functions.oai.repository import PublishedRecord
+from functions.oai.repository import PublishedRecord, RecordSelection
 from functions.snapshot import documents, oai_name, obi, schema
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.manifest import Key, Manifest, RowGroup, Span, overlapping
@@ -26,6 +27,7 @@ _FIELDS = tuple(column.name for column in schema.CONTENT)
 DOCUMENT = obi.DOCUMENT.name
 """The column with the fields of schema.DOCUMENTED items; read only if there are such items."""
 _OF_CAPTURES = frozenset(column.name for column in schema.CAPTURE)
+_LEFT_SET = "len(list_filter(left_sets, lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
 _ELSEWHERE = schema.DOCUMENTED | {"capture"}
 """Kinds of items without rows in the table of documents."""
 
@@ -204,6 +206,21 @@ def page(found: Columns, stamps: Mapping[int, datetime], spec: str | None) -> Pa
                 shown["deleted"][row] = True
                 shown["sets"][row] = tuple(s for s in left if oai_name.is_within_set(s, spec))
     return Page(shown)
+
+
+def came_in_format(
+    selection: RecordSelection, names: Sequence[str], values: dict[str, Any]
+) -> Iterator[str]:
+    """Yield the condition that rows may be available in the selection's format, if it has one.
+
+    Adds the parameter to `values`. In the JSON of a document, only the prefix of a record stands
+    between such quotes.
+    """
+    if selection.prefix is not None and DOCUMENT in names:
+        values["came"] = rf'"prefix"\s*:\s*"{re.escape(selection.prefix)}"'
+        left = "FALSE" if selection.set is None else _LEFT_SET
+        harvested = f"kind = '{documents.HARVESTED}'"
+        yield f"(deleted OR {left} OR NOT ({harvested}) OR regexp_matches({DOCUMENT}, $came))"
 
 
 class Narrowed:

@@ -226,7 +226,7 @@ class DuckRepository:
         high = record_rows.position_in_key(groups[-1].last, selection.set, part.last)
         first, last = max(part.first, low), min(part.last, high)
         whole: Sequence[Columns] = ()
-        if limit > 1 and _is_whole(groups, selection.set, part):
+        if limit > 1 and selection.prefix is None and _is_whole(groups, selection.set, part):
             with suppress(engine.OutOfMemory):  # very long values: only the page's rows fit
                 whole = self._files.whole(names, file, groups, first)
         for read in whole:
@@ -241,6 +241,7 @@ class DuckRepository:
         if selection.set is not None:
             conditions.append("listing = $set" if part.copied else _IN_SET)
             values["set"] = selection.set
+        conditions += record_rows.came_in_format(selection, names, values)
         local = self._catalogue.reader.local
         dead = [str(local(f.key)) for f, _ in self._dead(manifest, first, last)]
         if dead:

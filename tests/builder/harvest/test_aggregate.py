@@ -4,8 +4,10 @@ import json
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from urllib.request import urlopen
 
 import pytest
@@ -14,6 +16,8 @@ from sickle import Sickle
 
 from builder.harvest.fragment import cut_fragments
 from builder.store.folder import FolderStore
+from functions.oai import application
+from functions.oai.render.render import render_document
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
 from tests.builder.harvest.provider import NOW, items
@@ -196,10 +200,8 @@ def test_a_set_that_begins_with_a_deletion_has_begun(home: Home, folder: Path) -
             assert [row.spec for row in rows] == expected
 
 
-def test_formats_are_offered_to_who_names_them(home: Home, folder: Path) -> None:
-    alone = replace(SOME[0], sets=("only",))
-    harvest(folder, [row(one) for one in (alone, *SOME[1:4])])
-    harvest(folder, [row(one, "marc21") for one in SOME[2:6]], prefix="marc21")
+def offer_marc21(home: Home, folder: Path) -> None:
+    """Ingest, and offer the format as the message of the ingest says."""
     told = home("ingest", folder)
     lines = told.out.splitlines()
     assert "marc21 is not offered" in told.out
@@ -216,6 +218,37 @@ def test_formats_are_offered_to_who_names_them(home: Home, folder: Path) -> None
     config = home.config.read_text().replace("[formats]", '[formats]\ntemplates = "own"')
     home.config.write_text(config)
     assert "marc21 is not offered" not in home("ingest", folder).out
+
+
+def test_any_number_of_items_without_the_format_is_passed_over(
+    home: Home, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They count not as records that could not be rendered, of which a request bears so many."""
+    monkeypatch.setattr(application, "render_document", partial(render_document, most=1))
+    harvest(folder, [row(one) for one in SOME[:8]])
+    chosen = [SOME[2], SOME[3], SOME[6]]
+    harvest(folder, [row(one, "marc21") for one in chosen], prefix="marc21")
+    offer_marc21(home, folder)
+    assert home("publish").code == 0
+    expected = [one.identifier for one in chosen]
+    for size in ("1", "2"):
+        with home.served(SHEAF_PAGES_IDENTIFIERS=size, SHEAF_PAGES_RECORDS=size) as base:
+            for verb in ("ListIdentifiers", "ListRecords"):
+                found, query = list[str](), f"verb={verb}&metadataPrefix=marc21"
+                while query:
+                    root = asked(base, query)
+                    found += identifiers(root)
+                    token = root.find(f".//{OAI}resumptionToken")
+                    text = token.text if token is not None else None
+                    query = f"verb={verb}&resumptionToken={quote(text)}" if text else ""
+                assert found == expected
+
+
+def test_formats_are_offered_to_who_names_them(home: Home, folder: Path) -> None:
+    alone = replace(SOME[0], sets=("only",))
+    harvest(folder, [row(one) for one in (alone, *SOME[1:4])])
+    harvest(folder, [row(one, "marc21") for one in SOME[2:6]], prefix="marc21")
+    offer_marc21(home, folder)
     assert home("publish").code == 0
     with home.served() as base:
         plain, marc21 = (asked(base, RECORDS), asked(base, RECORDS.replace("oai_dc", "marc21")))
