@@ -33,16 +33,16 @@ COLUMNS = {
 
 `handles` are the templates that ever named the file; `pdf` and `restricted` are NULL if there are
 none. `tried`, `had` and `answered` are the last runs that requested the file, that found it, and
-that found it by a response of its own server. It failed `times` in a row since, last with `code`.
-Its newest bytes were noted by the run `noted`. Its server was `unreached` in so many runs `since`.
-It last led to `target`.
+that found it by a response of its own server then. It failed `times` in a row since, last with
+`code`. Its newest bytes were noted by the run `noted`. Its server was `unreached` in so many runs
+`since`. It last led to `target`.
 """
 
 STATEMENTS = Statements(__file__)
 NAMES = ", ".join(COLUMNS)
 _UNREACHABLE = sorted(code for code, outcome in OUTCOMES.items() if outcome.unreachable)
 
-_VERSION = "1"
+_VERSION = "2"
 _GROUP = 16_384  # rows
 _LEAST, _FRACTION = 1 << 18, 16
 """A table is written once the logs since the last one have more bytes than `_LEAST`, and more than
@@ -89,14 +89,19 @@ def add_runs(
     if runs:
         connection.execute("DROP TABLE IF EXISTS logged")
         replay.read(connection, store, runs, scratch, _ROWS)
-        merge(connection)
+        merge(connection, [run.tist for run in runs if run.is_import])
         connection.execute("DROP TABLE logged")
 
 
-def merge(connection: engine.Connection) -> None:
-    """Add what the rows of the table `logged` say of files."""
+def merge(connection: engine.Connection, imports: Sequence[int]) -> None:
+    """Add what the rows of the table `logged` say of files.
+
+    `imports` are runs that recorded captures: these may be older than any time of a run.
+    """
+    numbers = f"[{', '.join(map(str, imports))}]::BIGINT[]"
+    sql = STATEMENTS.get("merge", unreachable=engine.texts(_UNREACHABLE), imports=numbers)
     with engine.reading("the state of files"):
-        connection.execute(STATEMENTS.get("merge", unreachable=engine.texts(_UNREACHABLE)))
+        connection.execute(sql)
 
 
 def find(

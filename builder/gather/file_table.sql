@@ -32,7 +32,8 @@ news AS (
         bool_or(restriction IS NOT NULL) FILTER (row = 'refipo') AS restricted,
         max(tist) FILTER (row != 'refipo') AS tried,
         max(tist) FILTER (good) AS had,
-        max(tist) FILTER (good AND (row != 'seen' OR status IS NOT NULL)) AS answered,
+        max(tist) FILTER (good AND (row != 'seen' OR status IS NOT NULL)
+            AND NOT list_contains({imports}, tist)) AS answered,
         max(tist) FILTER (good OR row = 'incidence' OR (row = 'failure' AND NOT cut)) AS heard,
         arg_max({'noted': tist, 'digest': from_hex(sha256), 'text_sha256': text_sha256,
             'text_method': text_method}, tist) FILTER (row = 'version') AS version,

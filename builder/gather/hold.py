@@ -24,6 +24,8 @@ from functions.snapshot.store import Writer
 from functions.store.folder_lock import lock_folder
 
 _ASKED, _SCRATCH = "asked", "scratch"
+_LONGEST = 86_400
+"""Seconds for which the responses of a run that was abandoned count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,9 @@ class Hold:
                 if opened.asked == token:
                     complete_run(store, tist, runtime.clock())
         tist = self.journal.read().tist
-        if any(run.tist == tist for run in history(store)):
-            self.end_run()  # it was cut off after its commit
+        is_old = runtime.clock().timestamp() > tist + _LONGEST
+        if is_old or any(run.tist == tist for run in history(store)):
+            self.end_run()  # it was cut off after its commit, or so long ago that files changed
         else:  # the responses of a run that was abandoned are for the next one
             (self.folder / _ASKED).unlink(missing_ok=True)
         return None

@@ -117,7 +117,7 @@ def parse(url: str, data: bytes) -> Sitemap:
     parser.StartDoctypeDeclHandler = _refuse  # it could declare entities
     try:
         parser.Parse(data, True)
-    except expat.ExpatError as error:
+    except (expat.ExpatError, LookupError) as error:  # LookupError: an unknown encoding
         raise ValueError(f"{url} is no XML: {error}") from error
     changed: dict[str, int] = {}
     for identifier, moment in _list_changes(found.entries):
@@ -137,11 +137,11 @@ def _parse_moment(text: str) -> int | None:
     """Return the latest time that a date of W3C can mean; None for others, such as a year."""
     try:
         found = datetime.fromisoformat(text)
-    except ValueError:
+        if _DATE.fullmatch(text) or found.tzinfo is None:
+            found = found.replace(tzinfo=UTC) + _UNKNOWN_ZONE
+        return int(found.timestamp())
+    except (ValueError, OverflowError):
         return None
-    if _DATE.fullmatch(text) or found.tzinfo is None:
-        found = found.replace(tzinfo=UTC) + _UNKNOWN_ZONE
-    return int(found.timestamp())
 
 
 def _refuse(*given: object) -> None:

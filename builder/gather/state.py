@@ -112,7 +112,7 @@ class FileStates:
                 f"(SELECT unnest(from_json($told, '{shape}')) AS told)",
                 {"told": json.dumps(told)},
             )
-            file_table.merge(self._connection)
+            file_table.merge(self._connection, [run.tist] if run.is_import else [])
             self._connection.execute("DROP TABLE logged")
         self.runs = (*self.runs, run)
         self._counted = None

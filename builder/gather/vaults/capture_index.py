@@ -60,9 +60,9 @@ class CaptureIndex:
     read_archives: int = field(init=False, default=0)
 
     def read(self, archive: VaultArchive) -> None:
-        """Add the captures of an archive. An archive that cannot be read is a fault.
+        """Add the captures of an archive.
 
-        Raises StoreError.
+        One that cannot be read to its end is a fault, and adds none. Raises StoreError.
         """
         try:
             if not self._read(archive):
@@ -82,14 +82,18 @@ class CaptureIndex:
             told = 0
             likely = archive.file.is_likely
             reader = read_archive(stream, name, _RULES, further=likely)
-            for many, event in enumerate(reader):
-                if isinstance(event, Fault) and event.code.endswith(_SHARED):
-                    out.truncate(begin)
-                    return False
-                lines.add(event)
-                if many % _TELL == 0:
-                    self.advance(stream.tell() - told)
-                    told = stream.tell()
+            try:
+                for many, event in enumerate(reader):
+                    if isinstance(event, Fault) and event.code.endswith(_SHARED):
+                        out.truncate(begin)
+                        return False
+                    lines.add(event)
+                    if many % _TELL == 0:
+                        self.advance(stream.tell() - told)
+                        told = stream.tell()
+            except OSError:
+                out.truncate(begin)  # the next archive numbers its captures from there
+                raise
             lines.end()
             self.advance(max(0, stream.tell() - told))
         if not (reader.form or archive.file.is_expected):

@@ -85,6 +85,8 @@ def test_dates_and_faults() -> None:
     assert changed("1970-01-02T00:00:00Z") == changed(" 1970-01-02T02:00:00+02:00 ") == [86_400]
     assert changed("1970-01-02") == [86_400 + 36 * 3600]
     assert changed("1970") == changed("yesterday") == changed("") == []
-    for data in (b"<urlset>", b"no", b"<!DOCTYPE a [<!ENTITY b 'c'>]><urlset/>"):
+    assert changed("9999-12-31") == changed("9999-12-31T23:00:00") == []
+    coded = b'<?xml version="1.0" encoding="base64"?><urlset/>'
+    for data in (coded, b"<urlset>", b"no", b"<!DOCTYPE a [<!ENTITY b 'c'>]><urlset/>"):
         with pytest.raises(ValueError, match=r"XML|document type"):
             parse("http://a.org/s", data)

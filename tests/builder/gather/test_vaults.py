@@ -6,17 +6,19 @@ import signal
 import time
 import zipfile
 from base64 import b32encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from hashlib import sha1
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+from builder.gather.vaults.archives import VaultArchives
 from builder.obi import log
 from builder.obi.content import (
     ExchangeRow,
@@ -313,6 +315,42 @@ def test_archives_of_other_forms(
             packed.write(plain, "archive/data.warc")
     told = imported(named, source)
     assert (told["appearances"], told["faults"]) == (2, {})
+
+
+def test_an_archive_that_breaks_off_gives_nothing(
+    named: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its captures must not be taken for those of the next archive."""
+    for name in "ab":
+        with Vault(named.folder / f"{name}.warc") as vault:
+            for n in range(3000):
+                vault.response(f"{BASE}/{n}.pdf", 1 + (name == "b"), name.encode() * 200)
+    opened = VaultArchives.open
+
+    @contextmanager
+    def open_broken(self: VaultArchives, number: int, **more: bool) -> Iterator[BinaryIO]:
+        with opened(self, number, **more) as stream:
+            yield BrokenStream(stream) if self.name(number).endswith("a.warc") else stream
+
+    monkeypatch.setattr(VaultArchives, "open", open_broken)
+    told = imported(named, named.folder / "a.warc", named.folder / "b.warc", code=1)
+    assert (told["appearances"], told["faults"]) == (10, {"unreadable": 1})
+    versions = [row for row in rows(named) if isinstance(row, Version)]
+    assert {read_version(named.store, row)[:1] for row in versions} == {b"b"}
+    exchanges = [row for row in rows(named) if isinstance(row, ExchangeRow)]
+    assert (len(exchanges), len({row.at for row in exchanges})) == (10, 1)
+
+
+class BrokenStream(BufferedReader):
+    """A stream that fails after some reads."""
+
+    reads = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.reads += 1
+        if self.reads > 12:
+            raise OSError("the connection was lost")
+        return super().read(size)
 
 
 def test_a_killed_import_goes_on(named: Archive) -> None:
