@@ -26,6 +26,8 @@ _URL = 1500  # characters, the width of the column in sandcrawler's database
 _STEP = 65_536
 _TICK = 0.2
 _TOGETHER = 10  # messages that SQS accepts in one batch
+_RETURNED = {"MessageNotInflight", "InvalidParameterValue"}
+"""Codes of SQS for a message that is not hidden any more, or longer than twelve hours."""
 _SOONEST, _LATEST = 60, 3600
 """Seconds before a retry: the first delay, which doubles each time, and the longest."""
 
@@ -127,7 +129,11 @@ def _read(descriptor: int, stop: threading.Event) -> bytes | None:
 
 
 class QueueError(SheafError):
-    """The queue does not respond, or rejects the credentials."""
+    """The queue does not respond, or rejects the credentials; `code` is that of SQS, or empty."""
+
+    def __init__(self, text: str, code: str = "") -> None:
+        super().__init__(text)
+        self.code = code
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,15 +259,21 @@ class Queue:
         return None
 
     def _let(self, message: QueueMessage, seconds: int) -> None:
-        self._ask(
-            "change_message_visibility", ReceiptHandle=message.receipt, VisibilityTimeout=seconds
-        )
+        """Return a message to the queue, unless it returned by itself."""
+        given = {"ReceiptHandle": message.receipt, "VisibilityTimeout": seconds}
+        try:
+            self._ask("change_message_visibility", **given)
+        except QueueError as error:
+            if error.code not in _RETURNED:
+                raise
 
     def _ask(self, what: str, **given: object) -> Any:
         try:
             return getattr(self.client, what)(QueueUrl=self.url, **given)
         except aws.errors() as error:
-            raise QueueError(f"{self.url}: {error}") from error
+            answer: Any = getattr(error, "response", {})
+            code = str(answer.get("Error", {}).get("Code", ""))
+            raise QueueError(f"{self.url}: {error}", code.rpartition(".")[2]) from error
 
 
 def connect_queue(url: str) -> Queue:

@@ -5,11 +5,13 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from builder.filesets import request as queues
 from builder.filesets.item import IngestOutcome, IngestRequest
@@ -118,6 +120,29 @@ def test_what_a_worker_had_that_died_is_somebody_else_s(sqs: Sqs) -> None:
     (found,) = worked_off(sqs.queue(), ended("success-existing"))
     assert found.request.base_url == "10.5/1"
     assert sqs.counts() == (0, 0)
+
+
+class Refusing:
+    """A client of SQS that refuses to change how long a message is hidden (moto never does)."""
+
+    def __init__(self, client: Any, code: str) -> None:
+        self.client, self.code = client, code
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.client, name)
+
+    def change_message_visibility(self, **given: Any) -> None:
+        raise ClientError({"Error": {"Code": self.code}}, "ChangeMessageVisibility")
+
+
+@pytest.mark.parametrize("code", ["AWS.SimpleQueueService.MessageNotInflight", "AccessDenied"])
+def test_a_message_that_came_back_meanwhile_ends_no_worker(sqs: Sqs, code: str) -> None:
+    sqs.ask("10.5/1", "10.5/2")
+    queue = Queue(sqs.url, Refusing(sqs.client, code), poll=0)
+    first, _ = queue.requests(threading.Event())
+    with pytest.raises(QueueError) if code == "AccessDenied" else nullcontext():
+        queue.settle(ended("stalled")(first))
+        queue.release()
 
 
 def test_a_message_is_kept_for_as_long_as_its_request_takes(sqs: Sqs) -> None:
