@@ -62,7 +62,7 @@ def expire(
 
 def _remove_derived(store: Writer, runtime: Runtime) -> int:
     """Remove what proofs, tables and dumps need no longer; return the number of objects."""
-    removed = expire_tables(store, runtime) + remove_retired(store)
+    removed = expire_tables(store, runtime) + remove_retired(store, runtime.clock())
     try:
         state = DumpState.read(store)
         strays = list_strays(store, state, runtime.clock())

@@ -11,6 +11,7 @@ faults of its records are removed as well, because they may quote the records. D
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from builder.dump.clean import remove_strays
 from builder.dump.derived import check_derived, update_derived
@@ -163,7 +164,7 @@ def withdraw(
     if purge:
         retired = _purge(store, configuration, runtime, change.identifiers)
         remove_strays(store)
-        remove_retired(store)
+        remove_retired(store, runtime.clock(), timedelta(0))
         expire_tables(store, runtime, anew=True)
     return Withdrawn(built, change.identifiers, retired, change.standing)
 

@@ -1,6 +1,7 @@
 """The log follows the store: after crashes, in races, in copies and expiries; damage is found."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,12 +15,13 @@ from builder.proofs import log as proofs_log
 from builder.proofs.bundle import verify_bundle
 from builder.proofs.checkpoint import Checkpoint, open_checkpoint
 from builder.proofs.copy import copy_log
-from builder.proofs.index import index_key
+from builder.proofs.index import RUNS, index_key
 from builder.proofs.log import sign_snapshots
 from builder.proofs.note import SecretKey
 from builder.proofs.prove import Prover
 from builder.proofs.signer import open_signer
 from builder.proofs.tiles import CHECKPOINT
+from builder.snapshot.orphans import ORPHAN_AGE
 from builder.store.folder import FolderStore
 from builder.verify.log import log_findings
 from functions.config import configuration
@@ -225,7 +227,15 @@ def test_an_expiry_keeps_the_log_and_removes_indexes(signed: Signed) -> None:
     world = signed.world
     world.clock.sleep(120)
     first = signed.prove(identify(1), "2026-01-01T00:00:30Z")
+    young, old = (f"{RUNS}{digit * 32}.json" for digit in "01")
+    for stray in (young, old):
+        world.store.create(stray, b"{}")
+    aged = (world.clock.now - ORPHAN_AGE).timestamp()
+    os.utime(world.root / old, (aged, aged))
     expire(world.store, world.runtime())
+    # A publish that signs meanwhile has not yet written the index that names its runs.
+    assert (world.store.tag(young) is None, world.store.tag(old) is None) == (False, True)
+    world.store.remove(young)
     assert codes(signed) == []
     assert checkpoint(signed).size == 3
     assert world.store.tag(index_key(1)) is None
