@@ -164,6 +164,14 @@ class Split:
         return (self.file.bytes if self.end is None else self.end) - self.start
 
 
+def is_folder(source: str) -> bool:
+    """Return whether a source is a folder. Raises UsageError if that cannot be known."""
+    try:
+        return Path(source).is_dir()
+    except OSError as error:  # no permission, or a name that is too long
+        raise UsageError(f"{source} cannot be read: {error.strerror}") from error
+
+
 def find(sources: Sequence[str]) -> list[Path]:
     """Return the files that the sources name: files themselves, and all files in folders.
 
@@ -174,7 +182,7 @@ def find(sources: Sequence[str]) -> list[Path]:
         path = Path(source)
         if "://" in source:
             raise UsageError(f"{source}: expected a file, a folder, s3://bucket/prefix or a URL")
-        if source and path.is_dir():
+        if source and is_folder(source):
             inside = _inside(path)
             if not inside:
                 raise UsageError(f"{source} is an empty folder: expected archive files in it")

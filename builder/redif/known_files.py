@@ -169,7 +169,7 @@ class KnownFiles:
             for name in kept:
                 path = self._draft / f"{name}.parquet"
                 if same and name != "restless":
-                    os.link(self._table(name), path)
+                    _link(self._table(name), path)
                 else:
                     sql = kept[name]
                     target = engine.quote(str(path))
@@ -198,6 +198,13 @@ def open_known(home: Path | None, asked: str, *, trust: bool) -> Iterator[KnownF
         yield known
     finally:
         known.close()
+
+
+def _link(path: Path, target: Path) -> None:
+    try:
+        os.link(path, target)
+    except OSError:  # a disk without hard links
+        shutil.copyfile(path, target)
 
 
 def _read_facts(path: Path) -> _Facts | None:

@@ -67,10 +67,16 @@ def list_failed(store: Writer, home: Path, say: Callable[[str], None]) -> list[s
         if "unreadable" in source.codes:
             failed[source.path] = None
     found = [path if "://" in path else str(home / path) for path in failed]
-    missing = {path for path in found if "://" not in path and not Path(path).is_file()}
+    missing = {path for path in found if "://" not in path and not _exists(path)}
     for path in sorted(missing):
         say(f"{path} is still missing")
     return [path for path in found if path not in missing]
+
+
+def _exists(path: str) -> bool:
+    with suppress(OSError):
+        return Path(path).is_file()
+    return False
 
 
 def _find_readings(store: Writer) -> Iterator[tuple[str, int]]:

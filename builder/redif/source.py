@@ -190,7 +190,7 @@ def sort_sources(
             origins.append(origin)
             found = _beside(origin)
         else:
-            is_named = not Path(source).is_dir()
+            is_named = not splits.is_folder(source)
             paths = list(splits.find([source]))
             states = [] if is_named else [str(path) for path in paths if _is_state(path)]
             dated += states
@@ -239,7 +239,7 @@ def tarballs(paths: Sequence[str], tist: int | None) -> list[tuple[FileOrigin, i
     found: list[tuple[FileOrigin, int]] = []
     for name in dict.fromkeys(paths):
         path = Path(name)
-        if not path.is_file():
+        if splits.is_folder(name) or not path.is_file():
             raise UsageError(f"{name}: no such file")
         own = tarball.tist_of(path.name) if tist is None else tist
         if own is None:
@@ -261,7 +261,7 @@ def tarballs(paths: Sequence[str], tist: int | None) -> list[tuple[FileOrigin, i
 
 def _origin(source: str) -> FileOrigin | None:
     path = Path(source)
-    if path.is_dir():
+    if splits.is_folder(source):
         return FileOrigin(path, source, True) if tree_holds_redif(path) else None
     if path.is_file() and tarball.is_tar(path) and tarball.holds_redif(path):
         return FileOrigin(path, source, False)

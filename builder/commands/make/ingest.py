@@ -12,7 +12,7 @@ from typing import Any
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.ingest import ingest, workdir
+from builder.ingest import ingest, splits, workdir
 from builder.ingest.commit import commit
 from builder.ingest.engines import ENGINES, EngineOptions
 from builder.ingest.ingest import IngestOptions
@@ -135,7 +135,7 @@ def run(context: Context) -> int:
 
 def _find_harvests(source: str) -> tuple[Path, ...]:
     """Return the folders of `sheaf harvest` at a source."""
-    if source == STDIN or not Path(source).is_dir():
+    if source == STDIN or not splits.is_folder(source):
         return ()
     from builder.harvest.ingest import find  # loads the renderer
 

@@ -87,7 +87,7 @@ def _find_files(sources: Sequence[str]) -> list[Path]:
     for source in sources:
         if source == _STDIN:
             found.append(Path(_STDIN))
-        elif Path(source).is_dir():
+        elif splits.is_folder(source):
             inside = [p for p in splits.find([source]) if p.suffix.lower() in _SUFFIXES]
             if not inside:
                 raise UsageError(f"{source} has no .rdf or .redif file")

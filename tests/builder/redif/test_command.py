@@ -137,6 +137,7 @@ def test_a_limit_cuts_off(tmp_path: Path) -> None:
     ("arguments", "problem"),
     [
         (["nowhere"], "nowhere: no such file or folder"),
+        (["x" * 300], "cannot be read: File name too long"),
         (["."], ". is an empty folder"),
         (["html"], "html has no .rdf or .redif file"),
         (["html/a.html", "--limit", "7"], "--limit 7: expected a number from 1,024"),

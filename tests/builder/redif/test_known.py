@@ -1,5 +1,6 @@
 """Files that have not changed since the last ingest of their folder are not read again."""
 
+import errno
 import os
 from contextlib import closing
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from builder.intake.intake import KNOWN_PREFIX
 from builder.obi import replay
 from builder.obi.history import history
 from builder.redif.stored_state import read_state
@@ -43,6 +45,24 @@ def test_a_file_of_the_same_size_and_time_is_not_read(home: Home, tmp_path: Path
     assert counts(ingested(home, source)) == (0, 0, 1, 0, 3)
     (source / "aaa/wpaper/2.rdf").unlink()
     assert counts(ingested(home, source)) == (0, 0, 0, 1, 3)
+
+
+def test_a_disk_may_have_no_hard_links(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = aged(tree(tmp_path / "RePEc", {**archive(), "aaa/wpaper/1.rdf": paper(1)}))
+    ingested(home, source)
+    link = os.link
+
+    def refuse(path: Any, target: Any, **more: Any) -> None:
+        if KNOWN_PREFIX in str(target):
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+        link(path, target, **more)
+
+    monkeypatch.setattr(os, "link", refuse)
+    for _ in range(2):
+        again = ingested(home, source)
+        assert (again["known_files"], counts(again)) == (3, (0, 0, 0, 0, 3))
 
 
 def test_a_file_that_was_just_written_is_read_again(home: Home, tmp_path: Path) -> None:
