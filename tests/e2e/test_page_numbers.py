@@ -172,3 +172,20 @@ def test_numbers_are_those_of_their_statements(home: Home, tmp_path: Path, seed:
             for spec, figures in read_collections(read("/collections")):
                 assert figures == query(home, _COLLECTION.format(spec)), spec
     assert compared > (20 if ALL else 10)
+
+
+def test_a_page_that_has_the_last_capture_has_no_next_one(home: Home, tmp_path: Path) -> None:
+    urls = [f"http://a.cz/{n}" for n in range(101)]
+    long = f"http://b.cz/q?{'x' * 600}"
+    for turn, some in enumerate(([*urls[:100], long], urls[100:])):
+        path = warc(tmp_path / f"{turn}.warc.gz", dict.fromkeys(some, b"<title>x</title>"))
+        assert home("ingest", path).code == 0
+        assert home("publish").code == 0
+        with reading(home) as read:
+            page = read("/captures?url=a.cz&match=host")
+            more = [a.get("href") for a in page.iter("a") if "after=" in (a.get("href") or "")]
+            assert len(page.xpath("(//tbody)[last()]/tr")) == 100
+            assert len(more) == turn
+            if more:
+                assert len(read(more[0]).xpath("(//tbody)[last()]/tr")) == 1
+            assert read_figures("/captures", read(f"/captures?url={long}&match=exact")) == ["1"]

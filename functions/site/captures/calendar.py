@@ -10,11 +10,12 @@ from functions.content.search import GROUPS, TABLE
 from functions.content.terms import Range, cut_surt
 from functions.database import engine
 from functions.database.files import FILE, Files
+from functions.snapshot import schema
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 
 _LONG = 10**8  # what is below the month in a date of 14 digits
-_IN_RANGE = "surt >= $first AND surt < $last"
+_IN_RANGE = "surt >= $first AND (surt < $last OR surt = $last AND $entire)"
 _COUNTS = (
     f"SELECT stamp // {_LONG}, count(*), min(position), max(position) FROM {FILE} "
     f"WHERE {_IN_RANGE} GROUP BY ALL"
@@ -23,6 +24,8 @@ _DEAD = (
     f"SELECT stamp // {_LONG}, count(*) FROM {FILE} WHERE {_IN_RANGE} "
     f"AND position IN (SELECT position FROM {engine.table('$dead')}) GROUP BY ALL"
 )
+_LAST = 2**63 - 1
+"""A date after all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +57,16 @@ class CaptureCalendar:
         self._files = files
 
     def count(self, manifest: Manifest, ranges: Sequence[Range]) -> MonthCounts:
-        """Return the counts of captures in ranges of SURTs."""
+        """Return the counts of captures in ranges of SURTs.
+
+        The table cuts SURTs, so URLs that begin with the same long text count together.
+        """
         found: Counter[int] = Counter()
         left = GROUPS
         for first, last in ranges:
-            bounds = {"first": cut_surt(first), "last": cut_surt(last)}
-            low, high = (bounds["first"], 0), (bounds["last"], 0)
+            entire = len(last) > schema.SURT_LONGEST
+            low, high = (cut_surt(first), 0), (cut_surt(last), _LAST if entire else 0)
+            bounds = {"first": low[0], "last": high[0], "entire": entire}
             for file, groups in self._catalogue.groups(manifest, TABLE, low, high):
                 some = tuple(islice(groups, left))
                 left -= len(some)

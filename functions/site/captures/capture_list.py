@@ -147,17 +147,20 @@ def _read(
         if after is not None and after.surt >= terms.cut_surt(last):
             continue
         page = request.parts.search.page(
-            manifest, first, last, after, _MANY - len(found), since, until
+            manifest, first, last, after, _MANY + 1 - len(found), since, until
         )
         found += page.captures
         after = page.after
-        if after is not None:
+        if after is not None or len(found) > _MANY:
             break
-    if after is None and len(found) < _MANY:
+    if after is None and len(found) <= _MANY:
         return found, None
-    place = after or BytePlace(
-        terms.cut_surt(found[-1].surt), int(found[-1].stamp or 0), found[-1].position
-    )
+    place = after
+    if place is None or len(found) > _MANY:  # one more shows that more follow
+        found = found[:_MANY]
+        last_one = found[-1]
+        surt = terms.cut_surt(last_one.surt)
+        place = BytePlace(surt, int(last_one.stamp or 0), last_one.position)
     return found, ResumeKey(place).to_text(manifest.namespace, manifest.store)
 
 
