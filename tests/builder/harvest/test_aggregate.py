@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -233,15 +234,16 @@ def test_any_number_of_items_without_the_format_is_passed_over(
     expected = [one.identifier for one in chosen]
     for size in ("1", "2"):
         with home.served(SHEAF_PAGES_IDENTIFIERS=size, SHEAF_PAGES_RECORDS=size) as base:
-            for verb in ("ListIdentifiers", "ListRecords"):
-                found, query = list[str](), f"verb={verb}&metadataPrefix=marc21"
+            sets = {"": expected, "&set=repository:a.cz": expected, "&set=from:a.cz": expected[:1]}
+            for verb, of in product(("ListIdentifiers", "ListRecords"), sets):
+                found, query = list[str](), f"verb={verb}&metadataPrefix=marc21{of}"
                 while query:
                     root = asked(base, query)
                     found += identifiers(root)
                     token = root.find(f".//{OAI}resumptionToken")
                     text = token.text if token is not None else None
                     query = f"verb={verb}&resumptionToken={quote(text)}" if text else ""
-                assert found == expected
+                assert found == sets[of]
 
 
 def test_formats_are_offered_to_who_names_them(home: Home, folder: Path) -> None:
