@@ -124,6 +124,8 @@ class Stack:
             return all(map(self._holds, given))
         if name == "Fn::Or":
             return any(map(self._holds, given))
+        if name == "Fn::Contains":
+            return str(given[1]) in str(self.resolved(given[0])).split(",")
         assert name == "Fn::Equals"
         one, other = map(self.resolved, given)
         return str(one) == str(other)

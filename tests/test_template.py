@@ -16,6 +16,7 @@ from builder.aws import publisher
 from builder.iceberg.index import FOLDER as TABLES
 from builder.obi.history import COMMIT, LOG
 from builder.obi.key import run as key_of_run
+from builder.obi.publishes import PUBLISHES
 from builder.proofs.tiles import LOG as SIGNED
 from builder.store.s3 import PROOF
 from functions.config import configuration, keys
@@ -58,6 +59,7 @@ FULL = {
     "AdminEmail": "you@example.org",
     "Namespace": "example.org",
 }
+BATCH = {name: value for name, value in FULL.items() if name.startswith("Batch")}
 STACKS = {
     "defaults": Stack(WHOLE),
     "all": Stack(WHOLE, **FULL),
@@ -229,7 +231,10 @@ def test_what_is_in_front_is_known_by_a_secret_that_nobody_else_has() -> None:
         ({"RatePerClient": "500"}, "us-east-1", ["RatePerClient needs CloudFront=yes"]),
         ({"CloudFrontLogs": "yes"}, "us-east-1", ["CloudFrontLogs needs CloudFront=yes"]),
         ({"DomainName": "a.org"}, "us-east-1", ["CertificateArn"]),
-        ({"Batch": "yes"}, "us-east-1", ["BatchImage", "BatchVpc"]),
+        ({"Batch": "yes"}, "us-east-1", ["BatchImage", "BatchVpc", "BatchSubnets"]),
+        (BATCH, "us-east-1", []),
+        ({**BATCH, "BatchSubnets": ""}, "us-east-1", ["BatchSubnets"]),
+        ({"IngestOnUpload": "yes"}, "us-east-1", ["IngestOnUpload needs Ingest=yes"]),
         ({"MonthlyBudget": "5"}, "us-east-1", ["AlarmEmail"]),
         ({"SigningKey": "arn:1", "SigningSecret": "arn:2"}, "us-east-1", ["exclude each other"]),
     ],
@@ -315,6 +320,7 @@ def test_what_publishes_removes_neither_the_pointer_nor_what_is_not_sheaf_s(stac
         f"{at}/{FIXITY}",
         *written,
         f"{at}/{SIGNED}*",
+        f"{at}/{PUBLISHES}*",
     ]
     assert may["s3:DeleteObject"] == [f"{at}/{layout.INTAKE}*", *written, *derived]
 
@@ -598,7 +604,7 @@ BROUGHT = {
 EXTRAS = {"internetarchive", "isal"}
 """What is asked for where it is used, and is not packed: archive.org's own library is AGPL, and
 isal is zlib, faster."""
-RUNTIME = {"boto3", "botocore"}
+RUNTIME = {"boto3", "botocore", "urllib3"}
 """What Lambda's runtime has."""
 BY_BOTO3 = {"dateutil", "jmespath", "s3transfer", "six", "urllib3"}
 """What that needs itself."""
