@@ -140,11 +140,11 @@ def _lists_files(about: Mapping[str, Any]) -> bool:
 def _list_files(api: Api, table: str) -> Sequence[tuple[str, str | None]] | None:
     """Return the names and MD5s of the files that a table lists; None if it lists none.
 
-    Raises FilesetError.
+    Raises FilesetError, incomplete-manifest if a row ends before the last of these columns.
     """
     with wrap_part_errors():
         answer = api.answer(table, accept=_ACCEPT)
-    lines = iter(answer.body.decode("utf-8", "replace").splitlines())
+    lines = iter(answer.body.decode("utf-8", "replace").replace("\r\n", "\n").split("\n"))
     commented = False
     for line in lines:
         commented = commented or line.lstrip().startswith("/*")
@@ -156,13 +156,16 @@ def _list_files(api: Api, table: str) -> Sequence[tuple[str, str | None]] | None
     columns = [column.strip().lower() for column in line.split("\t")]
     if _NAMED not in columns:
         return None
-    at, of = columns.index(_NAMED), columns.index(_HASH) if _HASH in columns else None
-    rows = [row for row in (line.split("\t") for line in lines) if len(row) == len(columns)]
-    return [
-        (row[at].strip(), json_document.digest(row[of], "md5") if of is not None else None)
-        for row in rows
-        if row[at].strip()
-    ]
+    named, hashed = ([n for n, one in enumerate(columns) if one == c] for c in (_NAMED, _HASH))
+    found: list[tuple[str, str | None]] = []
+    for row in (line.split("\t") for line in lines if line.strip()):
+        if len(row) <= max(*named, *hashed):
+            raise FilesetError("incomplete-manifest", f"a row of {table} is cut: {row[0][:80]}")
+        for number, at in enumerate(named):
+            md5 = row[hashed[number]] if len(hashed) == len(named) else None
+            if name := row[at].strip():
+                found.append((name, json_document.digest(md5, "md5")))
+    return found
 
 
 def _describe(about: Mapping[str, Any], doi: str, page: str) -> Description:

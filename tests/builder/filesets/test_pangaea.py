@@ -73,8 +73,7 @@ def test_a_table_of_files_is_the_list_of_them(measured: Any) -> None:
         "/* DATA DESCRIPTION:\nCitation:\tMedová, Jana\n*/\n"
         "Binary\tBinary (Size) [Bytes]\tBinary (Hash)\n"
         f"hive 1.nc\t100\t{MD5}\n"
-        "hive2.nc\t100\tunknown\n"
-        "a row that is cut\n"
+        "hive2.nc\t100\tunknown\n\n"
     ).encode()
     found = item({METADATA: pangaea(variableMeasured=measured), TABLE: table})
     assert [(file.path, file.md5) for file in found.files] == [
@@ -83,6 +82,17 @@ def test_a_table_of_files_is_the_list_of_them(measured: Any) -> None:
     assert found.files[0].platform_url == (
         "https://download.pangaea.de/dataset/4711/files/hive%201.nc"
     )
+
+
+def test_a_table_may_list_two_files_a_row_and_lack_cells_at_the_end() -> None:
+    head = "Event\tBinary\tBinary (Hash)\tBinary\tBinary (Hash)\tNote\n"
+    rows = f"E1\u2028x\ta.nc\t{MD5}\tb.nc\t{MD5}\tn\r\nE2\tc.nc\t{MD5}\t\t\n"
+    table = (head + rows).encode()
+    found = item({METADATA: pangaea(variableMeasured=FILES), TABLE: table})
+    assert [file.path for file in found.files] == ["a.nc", "b.nc", "c.nc"]
+    assert {file.md5 for file in found.files} == {MD5}
+    cut = {METADATA: pangaea(variableMeasured=FILES), TABLE: table + b"E3\td.nc\n"}
+    assert refused(cut)[0] == "incomplete-manifest"
 
 
 @pytest.mark.parametrize(
