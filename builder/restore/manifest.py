@@ -172,7 +172,7 @@ class ManifestEntries:
 def lacking(entry: ManifestEntry, code: str, detail: str) -> ManifestEntry:
     """Return the entry of a missing file, with the code of the reason and details.
 
-    It does not repeat the facts of an earlier file at its path.
+    It has no facts of an earlier file at its path; size and time are added if that is still there.
     """
     return replace(
         entry, size=None, mtime=None, sha256=None, converted=None, missing=code, detail=detail

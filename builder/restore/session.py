@@ -125,12 +125,18 @@ class RestoreSession:
             and self.folder.state(file.path) == _state(entry)
         )
 
+    def _is_ours(self, path: str, entry: ManifestEntry, *, unchanged: bool = False) -> bool:
+        """Return whether the file at a path was restored, and not put there by somebody else."""
+        if entry.missing is None and not unchanged:
+            return True
+        return entry.mtime is not None and self.folder.state(path) == _state(entry)
+
     def _is_page(self, file: Planned) -> bool:
         return self.order.converted and pages.kind(file.media_type) is not None
 
     def _restore(self, file: Planned, before: ManifestEntry | None) -> ManifestEntry:
         """Restore a file to its path, and return its entry."""
-        ours = before is not None and before.missing != "in-the-way"
+        ours = before is not None and self._is_ours(file.path, before)
         entry = of_file(file)
         try:
             if not ours and not self.folder.is_free(file.path):
@@ -140,6 +146,8 @@ class RestoreSession:
                 return self._place(entry, name, over=ours)
         except MissingError as error:
             entry = lacking(entry, error.code, str(error))
+            if before is not None and self._is_ours(file.path, before, unchanged=True):
+                entry = replace(entry, size=before.size, mtime=before.mtime)  # it is still there
             self._note(entry)
             return entry
         except OSError as error:

@@ -199,8 +199,24 @@ def test_what_cannot_be_had_is_told_and_leaves_nothing(
     assert line["missing"] == code
     assert "size" not in line
     source.bodies[whole.identifier] = b"mended"
+    (target / "a.cz/bad").write_bytes(b"put there by a person")
+    assert restore(source, target).missing == {"in-the-way": 1}
+    assert (target / "a.cz/bad").read_bytes() == b"put there by a person"
+    (target / "a.cz/bad").unlink()
     assert restore(source, target).restored == 1
     assert (target / "a.cz/bad").read_bytes() == b"mended"
+
+
+def test_what_was_had_before_makes_place_after_a_failure(source: Holding, target: Path) -> None:
+    restore(source, target)
+    later = held("https://a.cz/x/y", "2010", media_type="image/gif")
+    source.add(later, MissingError("not-at-hand", "no such file"))
+    for _ in range(2):
+        assert restore(source, target).missing == {"not-at-hand": 1}
+        assert tree(target)["a.cz/x/y"] == b"GIF"
+    source.bodies[later.identifier] = b"newer"
+    assert restore(source, target).restored == 1
+    assert tree(target)["a.cz/x/y"] == b"newer"
 
 
 class Endless(io.RawIOBase):
