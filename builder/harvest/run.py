@@ -132,6 +132,8 @@ class HarvestSession:
                 self.say(f"{self.order.named}: resuming run {going.number}")
                 return going
             self.say(f"{self.order.named}: abandoning run {going.number} for a new one")
+            for identifier, why in going.owed:  # not requested yet: the new run does that
+                going.lose(identifier, why)
             self._end(kept, going, GIVEN_UP)
         listed, identity = self._identify(kept)
         overlap = window.overlap(self.overlap, state.granularity)

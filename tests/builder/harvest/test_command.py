@@ -15,6 +15,7 @@ import pytest
 from lxml import etree
 
 from builder.harvest import folder
+from builder.harvest.list_walk import ListWalk
 from builder.harvest.version import ROW
 from tests.builder.harvest.kept import expected, kept
 from tests.builder.harvest.listening import serving
@@ -342,3 +343,24 @@ def test_what_is_not_listed_any_more_is_told(tmp_path: Path) -> None:
         (told,) = sheaf("harvest", provider.url, tmp_path, "--full", "--json").json
     assert told["notes"] == ["3 of earlier runs are no longer listed"]
     assert told["same"] == 27
+
+
+def test_a_run_that_is_given_up_hands_on_what_it_still_owes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poison = frozenset({"oai:a.cz:27", "oai:a.cz:41"})
+    with serving(items(60), "bad-record-500", poison=poison) as provider:
+        assert sheaf("harvest", provider.url, tmp_path).code == 1
+        provider.poison = frozenset()
+
+        def interrupt(self: ListWalk) -> None:
+            self._taking.fetch(*self.going.owed[0])
+            del self.going.owed[0]
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(ListWalk, "fetch_owed", interrupt)
+            assert sheaf("harvest", provider.url, tmp_path).code == 130
+        for options in (("--until", "2001-01-01"), ()):
+            assert sheaf("harvest", provider.url, tmp_path, *options).code == 0
+        assert {one.identifier for one in kept(tmp_path).rows} >= poison
