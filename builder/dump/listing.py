@@ -29,12 +29,18 @@ class DumpState:
         """Yield the keys of all objects but the index. Raises MissingObject and DamagedStore."""
         for one in self.index.formats.values():
             yield dumps.FOLDER + one.list
-        for dump in (dump for one in self.formats.values() for dump in one.all):
-            if dump.entry.has_manifest:
-                yield dumps.FOLDER + dump.entry.name
-            for part in list_parts(store, dump):
-                yield dumps.FOLDER + part.name
-                yield dumps.FOLDER + part.name + dumps.KEYS
+        for stored in self.formats.values():
+            yield from format_keys(store, stored)
+
+
+def format_keys(store: Reader, stored: FormatDumps) -> Iterator[str]:
+    """Yield the keys of the objects of a format's dumps. Raises MissingObject and DamagedStore."""
+    for dump in stored.all:
+        if dump.entry.has_manifest:
+            yield dumps.FOLDER + dump.entry.name
+        for part in list_parts(store, dump):
+            yield dumps.FOLDER + part.name
+            yield dumps.FOLDER + part.name + dumps.KEYS
 
 
 def list_parts(store: Reader, dump: StoredDump) -> tuple[DumpPart, ...]:

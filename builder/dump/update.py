@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from builder.dump import policy
-from builder.dump.clean import list_strays
+from builder.dump.clean import SUPERSEDED, list_strays, note_superseded
 from builder.dump.keys import may_hold
 from builder.dump.listing import DumpState, list_parts
 from builder.dump.selection import DumpSelection, Since
@@ -140,6 +140,10 @@ def _commit(
     If `anew`, that is all that the index does not name.
     """
     strays: list[str] = []
+    if before is not None:
+        lists = {one.list for one in after.index.formats.values()}
+        gone = [one.list for one in before.index.formats.values() if one.list not in lists]
+        store.remove(SUPERSEDED) if anew else note_superseded(store, gone, runtime.clock())
     if anew or before is None or _is_shorter(after, before):
         strays = list_strays(store, after, None if anew else runtime.clock())
     index = replace(after.index, removed=tuple(strays) if anew else ())
@@ -148,7 +152,7 @@ def _commit(
 
 
 def _is_shorter(after: DumpState, before: DumpState) -> bool:
-    """Return whether dumps were merged or superseded, so that some objects became strays."""
+    """Return whether dumps were merged or replaced, so that some objects became strays."""
     return any(
         len(after.formats[name].all) <= len(one.all) if name in after.formats else True
         for name, one in before.formats.items()

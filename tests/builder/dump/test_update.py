@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 import tempfile
 import urllib.request
@@ -21,7 +22,7 @@ from builder.verify.verify import VerifyRuntime, verify
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.snapshot import dumps
-from functions.snapshot.errors import ConfigurationError
+from functions.snapshot.errors import ConfigurationError, MissingObject
 from tests.builder.conftest import World, capture
 from tests.builder.dump.history import (
     Operation,
@@ -277,7 +278,8 @@ def test_a_killed_update_is_never_seen_and_the_next_one_completes_it(
             except Killed:
                 pass
         index = json.loads((world.root / dumps.INDEX).read_bytes())
-        assert index["snapshot"] == 1 + ("replace" in done)
+        # A publish notes the superseded lists before it replaces the index.
+        assert index["snapshot"] == 1 + (done.count("replace") > (what == "publish"))
         assert index["snapshot"] == 2 or Reader(world.root).catch_up() == before
         world.publish(**BOTH)
         state = Reader(world.root).catch_up()
@@ -326,6 +328,46 @@ def test_verify_finds_what_is_wrong_and_expire_removes_what_is_not_listed(
     world.publish(**LINES)
     assert codes(world) == []
     assert len(Reader(world.root).catch_up()) == 9
+
+
+def test_what_is_superseded_stays_for_a_day(world: World, small: None) -> None:
+    """However long ago it was written: readers have the index that names it."""
+
+    def change(number: int) -> tuple[set[str], set[str]]:
+        old = (world.clock.now - timedelta(days=9)).timestamp()
+        for path in (world.root / "dumps").rglob("*"):
+            os.utime(path, (old, old))
+        before = objects(world)
+        world.ingest([capture(number % 9, title=f"b{number}")], ("collection:a",))
+        world.publish(**LINES)
+        return {*before}, {*objects(world)}
+
+    world.ingest([capture(n) for n in range(9)])
+    world.publish(**LINES)
+    for number in range(9):
+        before, after = change(number)
+        assert before <= after
+    world.clock.now += timedelta(days=2)
+    assert "orphan" in codes(world)
+    derived.expire(world.store, world.runtime())
+    assert codes(world) == []
+    assert shown(Reader(world.root).catch_up()) == live(world)
+
+
+def test_a_publish_may_remove_a_list_while_it_is_checked(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.ingest([capture(n) for n in range(9)])
+    world.publish(**LINES)
+    read = FolderStore.read
+
+    def vanish(self: FolderStore, key: str) -> bytes:
+        if key.startswith("dumps/") and key != dumps.INDEX:
+            raise MissingObject(key)
+        return read(self, key)
+
+    monkeypatch.setattr(FolderStore, "read", vanish)
+    assert {*codes(world)} == {"dump-missing"}
 
 
 @pytest.mark.parametrize("listed", [0, 8])
