@@ -233,7 +233,9 @@ class ClientConnection:
         answer = {"statusCode": refusal.status, "headers": headers, "body": text}
         try:
             if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-                await self._write(self._head(answer), h11.Data(data=text), h11.EndOfMessage())
+                await self._write(self._head(answer))
+                with suppress(h11.LocalProtocolError):  # the response to HEAD has no body
+                    await self._write(h11.Data(data=text), h11.EndOfMessage())
             self._socket.shutdown(socket.SHUT_WR)
             async with asyncio.timeout(min(self._patience, _LINGER)):
                 while await loop.sock_recv(self._socket, _AT_ONCE):

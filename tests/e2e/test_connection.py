@@ -203,6 +203,18 @@ def test_a_client_can_read_that_its_body_was_too_large(length: bytes) -> None:
         assert connection.recv(4096).startswith(b"HTTP/1.1 413")
 
 
+def test_a_refused_head_is_answered_without_a_body() -> None:
+    with listening() as address, ExitStack() as stack:
+        connection = connected(stack, address)
+        connection.sendall(b"HEAD / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000000\r\n\r\nx")
+        connection.shutdown(socket.SHUT_WR)
+        found = b""
+        while piece := connection.recv(4096):
+            found += piece
+    assert found.startswith(b"HTTP/1.1 413")
+    assert found.endswith(b"\r\n\r\n")
+
+
 def test_a_client_that_asks_first_does_not_send_what_is_too_large() -> None:
     expecting = (
         b"POST /small HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
