@@ -66,9 +66,15 @@ PROVENANCE_KEYS = {
 """The columns that identify a row of each table."""
 FAULT_DETAIL = (
     "CASE WHEN EXISTS (SELECT 1 FROM withdrawn_places h "
-    "WHERE h.source = f.source AND h.place = f.place) THEN NULL ELSE detail END"
+    "WHERE h.source = f.source AND h.place = f.place) "
+    "OR f.source IN (SELECT source FROM withdrawn_places WHERE place IS NULL) "
+    "THEN NULL ELSE detail END"
 )
-"""A fault's detail, or NULL for records in `withdrawn_places`: the detail may quote them."""
+"""A fault's detail, or NULL for records in `withdrawn_places`: the detail may quote them.
+
+Where such a record has no place of its own, as in a file that is compressed as a whole, that
+concerns all faults of its file.
+"""
 _FULL_LEAF = layout.LEAF_FILES * layout.FILE_GROUPS * layout.GROUP_ROWS
 _FILES = engine.table("$files")
 

@@ -80,6 +80,7 @@ _CRAWLS = f"""
 SELECT collection, count(*), sum(bytes), {{fields}} FROM (
     SELECT DISTINCT ON (collection, digest) * FROM (
         SELECT {_WITHIN.format(sets="collections")} AS collection, * FROM {_FILES}
+        WHERE digest != '' AND (format != '' OR captures > 0)
     ) WHERE list_contains($some, collection) ORDER BY collection, digest, source
 ) GROUP BY collection
 """

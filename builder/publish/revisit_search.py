@@ -129,6 +129,19 @@ _FAILED_CANDIDATES = (
     "CREATE OR REPLACE TABLE failed_candidates AS FROM best_candidates "
     "ANTI JOIN best_originals USING (target)"
 )
+# Records may be gone from files of which the table of originals still has rows, after a withdrawal
+# of many. Such rows are removed in batches, because each one would take a round of its own.
+_NEAR_CANDIDATES = (
+    "CREATE OR REPLACE TABLE near_candidates AS SELECT position FROM (SELECT o.position, "
+    "row_number() OVER (PARTITION BY o.key ORDER BY abs(o.moment - f.moment), o.position) AS n "
+    "FROM (SELECT key, max(moment) AS moment FROM failed_candidates GROUP BY key) f "
+    "JOIN candidate_originals o USING (key) WHERE o.position > 0) WHERE n <= $most"
+)
+_NEAR = "SELECT position FROM near_candidates"
+_GONE_CANDIDATES = f"DELETE FROM candidate_originals WHERE position IN ({_NEAR})"
+_EXISTING = f" AND position NOT IN (SELECT position FROM {_FILES})"
+_SWEPT, _MORE_SWEPT = 16, 4
+"""Rows that are looked at behind the first failure, and the factor behind each further one."""
 _NEXT_CANDIDATES = (
     "UPDATE revisit_searches s SET upto = if(f.moment <= s.moment, f.moment - 1, s.upto), "
     "since = if(f.moment > s.moment, f.moment + 1, s.since) "
@@ -145,6 +158,7 @@ class RevisitSearch:
     def __init__(self, connection: engine.Connection, draft: Draft) -> None:
         self._connection = connection
         self._draft = draft
+        self._swept = _SWEPT
 
     def run(self) -> None:
         """Apply the rules, one after the other."""
@@ -188,7 +202,16 @@ class RevisitSearch:
         if rule == 1 or not rows_of(self._connection, "failed_candidates"):
             return False
         execute(_NEXT_CANDIDATES)
+        self._sweep()
         return True
+
+    def _sweep(self) -> None:
+        """Remove candidates near the failed ones whose records are gone."""
+        self._connection.execute(_NEAR_CANDIDATES, {"most": self._swept})
+        self._swept *= _MORE_SWEPT
+        files = fetch_groups(self._connection, self._draft, "records", (_NEAR, {}))
+        gone = _GONE_CANDIDATES + (_EXISTING if files else "")
+        self._connection.execute(gone, {"files": files} if files else {})
 
 
 def delete_superseded(connection: engine.Connection, draft: Draft, table: str) -> None:

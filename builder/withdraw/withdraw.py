@@ -49,7 +49,7 @@ _LISTINGS = (
 )
 _WITHDRAWN_PLACES = (
     "CREATE OR REPLACE TABLE withdrawn_places AS SELECT DISTINCT source, place FROM item_versions "
-    "WHERE source IS NOT NULL AND place IS NOT NULL"
+    "WHERE source IS NOT NULL"
 )
 _KEPT = f"SELECT * FROM {_FILES} WHERE position NOT IN ({_POSITIONS}) ORDER BY "
 _FAULTS = (

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from builder.publish.revisit_search import RevisitSearch
 from builder.sources.events import Capture
 from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
@@ -299,6 +300,32 @@ def test_a_withdrawn_original_leaves_nothing_in_its_revisits(world: World) -> No
     check(world, [O5, *some])
     assert "A secret" not in everything(world)
     world.expire()
+
+
+def test_many_withdrawn_originals_are_passed_over_together(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their rows in the table of originals stay, and each took a round of the search."""
+    url = "http://a.cz/robots.txt"
+    gone = [made(number, url, "D1") for number in range(59)]
+    others = [made(60 + number, f"http://a.cz/{number}", f"X{number}") for number in range(10)]
+    world.ingest([*gone, *others])
+    world.publish()
+    selection = Selection(identifiers=tuple(map(name, gone)))
+    withdraw(world.store, world.configuration(), world.runtime(), selection, "law")
+    rounds, apply = [], RevisitSearch._apply
+
+    def count_rounds(self: RevisitSearch, rule: int) -> bool:
+        rounds.append(rule)
+        return apply(self, rule)
+
+    monkeypatch.setattr(RevisitSearch, "_apply", count_rounds)
+    live = made(72, "http://a.cz/x", "D1", **at(0))
+    later = revisit(71, url, "D1", **at(59))
+    world.ingest([live, later])
+    world.publish()
+    assert links(world) == {name(later): name(live)}
+    assert len(rounds) < 12
 
 
 @pytest.mark.thorough
