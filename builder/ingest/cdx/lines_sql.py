@@ -70,9 +70,11 @@ def _cdx(legend: Legend, extra: int) -> tuple[str, list[str]]:
     separator = f"chr({legend.separator[0]})"
     source = (
         f"SELECT n, line, {values}, len(v) AS fields FROM ("
-        f"SELECT n, line, string_split(line, {separator}) AS v FROM ({_NUMBERED}) WHERE line != '')"
+        f"SELECT n, line, string_split(rtrim(line, chr(13)), {separator}) AS v "
+        f"FROM ({_NUMBERED}) WHERE line != '')"
     )
-    return source, [f"(fields = {count} OR fields = {count + extra})"]
+    # With further fields, those of the legend must have their forms (cdx.parse_cdx_line).
+    return source, [f"(fields = {count} OR fields = {count + extra} AND strlen(date) = 14)"]
 
 
 _ESCAPES = (

@@ -395,7 +395,8 @@ def test_nasty_fields(tmp_path, form):
         urls = ["http://www.a.cz/" + "".join(draw.choices(_PIECES, k=draw.randint(0, 3)))]
         values = [draw.choice(urls if one == "a" else letters[one]) for one in form.split()]
         values += draw.choice([[], [], [], ["x"], ["5", "6", "b.warc.gz"]])
-        lines.append(" ".join(values[: draw.choice([99, 99, 99, 5])]).encode().replace(b"\n", b""))
+        text = " ".join(values[: draw.choice([99, 99, 99, 5])]) + draw.choice(["", "", "\r"])
+        lines.append(text.encode().replace(b"\n", b""))
     plain = same(tmp_path, lines, cdx.Legend(tuple(form.split())))
     assert plain > 10
 
