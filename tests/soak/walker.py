@@ -33,7 +33,11 @@ class Header:
 
 @dataclass
 class ListedRecords:
-    """What a walk over one list gave. `repeated` are headers that came again."""
+    """What a walk over one list gave.
+
+    `repeated` are headers that came again. An item that changed meanwhile comes again, with its new
+    datestamp, as the list goes on in the snapshots published since.
+    """
 
     headers: dict[str, Header]
     repeated: list[Header]
@@ -56,7 +60,8 @@ def walk(url: str, prefix: str, since: str = "") -> ListedRecords:
         for header in _headers(root):
             if header.datestamp < since:
                 raise ListError(f"{header} is older than {since}")
-            if header.identifier in found.headers:
+            known = found.headers.get(header.identifier)
+            if known is not None and header.datestamp <= known.datestamp:
                 found.repeated.append(header)
             found.headers[header.identifier] = header
         token = root.findtext(f"{OAI}ListRecords/{OAI}resumptionToken")
