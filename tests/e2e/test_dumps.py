@@ -46,9 +46,9 @@ def test_a_bucket_is_exported_and_has_dumps(
     begun = len(proxy.seen)
     assert home("publish").code == 0
     asked = [seen for seen in proxy.seen[begun:] if f"/{dumps.FOLDER}" in seen.path]
-    # For each format a part, its keys and the list; and the index.
-    assert len([seen for seen in asked if seen.method == "PUT"]) == 7
-    assert len(asked) <= 12
+    # For each format a part, its keys and the list; the superseded lists; and the index.
+    assert len([seen for seen in asked if seen.method == "PUT"]) == 8
+    assert len(asked) <= 15
     new = json.loads(bucket.read(dumps.INDEX))["formats"]["oai_dc"]["newest"]
     assert (new["since"], new["records"]) == (1, 1)
     assert home("verify").code == 0
