@@ -1,5 +1,6 @@
 """Withdrawing and expiring from the command line, and what harvesters then see."""
 
+import gzip
 import shutil
 import urllib.request
 from pathlib import Path
@@ -193,3 +194,37 @@ def test_a_dry_run_shows_the_first_items_and_counts_all_hosts(home: Home, tmp_pa
     assert text.count("http://") == 20
     assert text.endswith("  … and 4 more; --json gives all\n")
     assert len(home("withdraw", "--set", "domain", "--dry-run", "--json").json["items"]) == 24
+
+
+def test_nothing_of_a_record_stays_where_its_file_is_compressed_as_a_whole(
+    home: Home, tmp_path: Path
+) -> None:
+    """Such a record has no place in the file by which its faults could be told."""
+    whole = gzip.decompress(warc(tmp_path / "one.warc.gz", PAGES).read_bytes())
+    mark = b"WARC-Payload-Digest: sha1:"
+    before, last = whole.rsplit(mark, 1)  # the first record alone has a place
+    told = before + mark + b"SECRET" + last
+    path = tmp_path / "two.warc.gz"
+    path.write_bytes(gzip.compress(told))
+    assert home("ingest", path).code == 0
+    assert home("publish").code == 0
+    details = "SELECT count(*) AS n FROM faults WHERE contains(detail, 'SECRET')"
+    assert home("query", "--json", details).json == {"n": 1}
+    for _ in range(2):
+        taken = home("withdraw", "--set", "domain:org:archiv", "--reason", "x", "--purge")
+        assert taken.code == 0, taken.err
+        assert home("query", "--json", details).json == {"n": 0}
+        assert home("ingest", "--again", path).code == 0
+        assert home("publish").code == 0
+        assert home("query", "--json", details).json == {"n": 0}
+
+
+def test_a_collection_counts_archives_that_were_read(home: Home, tmp_path: Path) -> None:
+    folder = tmp_path / "crawl"
+    folder.mkdir()
+    warc(folder / "one.warc.gz", PAGES)
+    (folder / "README.txt").write_text("about this crawl")
+    assert home("ingest", folder, "--collection", "crawl").code == 0
+    assert home("publish").code == 0
+    found = home("query", "--json", "SELECT document ->> '$.files' AS files FROM collections")
+    assert found.json == {"files": "1"}
