@@ -360,6 +360,13 @@ def test_each_function_has_a_role_of_its_own(stack: Stack) -> None:
     assert len(set(roles)) == len(roles) == 2 + filesets + content + ingest
 
 
+def test_the_machine_that_ingests_has_numbers_where_they_are_needed() -> None:
+    """CloudFormation makes strings of parameters in free JSON."""
+    (machine,) = STACKS["all"].resources("AWS::StepFunctions::StateMachine").values()
+    read = json.loads(machine["DefinitionString"])["States"]["Read"]
+    assert read["MaxConcurrency"] == int(STACKS["all"].parameters["IngestConcurrency"]) == 100
+
+
 @every_stack
 def test_what_ingests_writes_the_intake_and_nothing_else(stack: Stack) -> None:
     at = f"arn:aws:s3:::{stack.resolved(WHOLE['Outputs']['Bucket']['Value'])}/store"

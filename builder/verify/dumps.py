@@ -27,7 +27,8 @@ def dump_findings(
     Raises StoreError if the store cannot be read.
     """
     try:
-        index = DumpIndex.from_json(store.read(dumps.INDEX))
+        data = store.read(dumps.INDEX)
+        index = DumpIndex.from_json(data)
     except MissingObject:
         return
     except DamagedStore as error:
@@ -37,14 +38,10 @@ def dump_findings(
     if newest is not None and index.snapshot < newest.snapshot:
         problem = f"it ends with snapshot {index.snapshot}, and the newest is {newest.snapshot}"
         yield Finding("dumps-behind", dumps.INDEX, problem)
-    sizes = {entry.key: entry.bytes for entry in store.entries(dumps.FOLDER)}
-    for one in index.formats.values():
-        found = _check_document(store, one.list, one.list.rpartition("-")[2], sizes)
-        yield from found
-        if not found:
-            listed = FormatDumps.from_json(store.read(dumps.FOLDER + one.list))
-            for dump in listed.all:
-                yield from _check_dump(store, dump, sizes, is_read)
+    found = [*_check_objects(store, index, is_read)]
+    # What is missing may have been removed by a withdrawal that replaced the index meanwhile.
+    is_current = store.read(dumps.INDEX) == data
+    yield from (one for one in found if is_current or one.code != "dump-missing")
     try:
         state = DumpState.read(store)
         strays = list_strays(store, state, now)
@@ -54,6 +51,22 @@ def dump_findings(
         yield Finding("orphan", key, "dumps/index.json does not name it")
 
 
+def _check_objects(
+    store: Writer, index: DumpIndex, is_read: Callable[[str], bool]
+) -> Iterator[Finding]:
+    sizes = {entry.key: entry.bytes for entry in store.entries(dumps.FOLDER)}
+    for one in index.formats.values():
+        try:
+            found = _check_document(store, one.list, one.list.rpartition("-")[2], sizes)
+            yield from found
+            if not found:
+                listed = FormatDumps.from_json(store.read(dumps.FOLDER + one.list))
+                for dump in listed.all:
+                    yield from _check_dump(store, dump, sizes, is_read)
+        except MissingObject as error:  # it was there when objects were listed
+            yield Finding("dump-missing", dumps.FOLDER + one.list, str(error))
+
+
 def _check_document(
     store: Reader, name: str, digest: str, sizes: dict[str, int]
 ) -> tuple[Finding, ...]:
@@ -61,10 +74,7 @@ def _check_document(
     key = dumps.FOLDER + name
     if key not in sizes:
         return (Finding("dump-missing", key, _ABSENT),)
-    try:
-        found = hashlib.sha256(store.read(key)).hexdigest()
-    except MissingObject:  # a publish removed it meanwhile
-        return (Finding("dump-missing", key, _ABSENT),)
+    found = hashlib.sha256(store.read(key)).hexdigest()
     if not found.startswith(digest.removesuffix(dumps.MANIFEST)):
         return (Finding("dump-altered", key, "its content differs from its SHA-256"),)
     return ()

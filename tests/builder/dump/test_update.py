@@ -8,6 +8,7 @@ import tempfile
 import urllib.request
 from collections.abc import Iterator
 from datetime import timedelta
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -354,20 +355,34 @@ def test_what_is_superseded_stays_for_a_day(world: World, small: None) -> None:
     assert shown(Reader(world.root).catch_up()) == live(world)
 
 
-def test_a_publish_may_remove_a_list_while_it_is_checked(
-    world: World, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("ending", [".json", ".zst", ".keys"])
+def test_dumps_may_be_removed_while_they_are_checked(
+    world: World, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
+    """That is damage, unless the index was replaced meanwhile."""
     world.ingest([capture(n) for n in range(9)])
     world.publish(**LINES)
-    read = FolderStore.read
+    whole, replaced = FolderStore.read, list[str]()
 
-    def vanish(self: FolderStore, key: str) -> bytes:
-        if key.startswith("dumps/") and key != dumps.INDEX:
-            raise MissingObject(key)
-        return read(self, key)
+    def check(is_replaced: bool) -> list[str]:
+        replaced.clear()
 
-    monkeypatch.setattr(FolderStore, "read", vanish)
-    assert {*codes(world)} == {"dump-missing"}
+        def vanish(store: FolderStore, key: str) -> bytes:
+            if key == dumps.INDEX:
+                return whole(store, key) + b" " * (is_replaced and bool(replaced))
+            if key.startswith("dumps/jsonl/") and key.endswith(ending):
+                replaced.append(key)
+                raise MissingObject(key)
+            return whole(store, key)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(FolderStore, "read", vanish)
+            patch.setattr(FolderStore, "open", lambda store, key: BytesIO(vanish(store, key)))
+            return codes(world)
+
+    assert {*check(is_replaced=False)} == {"dump-missing"}
+    assert replaced
+    assert check(is_replaced=True) == []
 
 
 @pytest.mark.parametrize("listed", [0, 8])
